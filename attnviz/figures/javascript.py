@@ -8,7 +8,7 @@ from pathlib import Path
 
 _IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "((?:\.{1,2}/)+[\w/]+\.js)";\n', re.M)
 # Types are read by tsc and by people: a page does without them.
-_TYPES = re.compile(r"^ */\*\*(?:.|\n)*?\*/\n", re.M)
+_TYPES = re.compile(r"^ */\*\*(?:(?!\*/)(?:.|\n))*\*/\n", re.M)
 _DECLARATION = re.compile(r"^(export )?(?:const|let|class|function|async function) (\w+)", re.M)
 
 

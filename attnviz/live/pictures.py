@@ -9,7 +9,7 @@ are in one further file a layer.
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import View, head_matrix
@@ -18,6 +18,7 @@ from attnviz.core.trace import AttentionMap, Prompt, Token
 from attnviz.figures.explorer.overview import Overview, chunk_name, heads_package, overview
 from attnviz.figures.explorer.packages import head_chunk, pack_chunks, unpack_chunks
 from attnviz.live.answer import describe_answers
+from attnviz.live.compute import compute_pictures
 from attnviz.live.story import Described, sentence_parts
 from attnviz.live.summarize import describe_selection
 from attnviz.live.translate import describe_translations
@@ -36,7 +37,7 @@ WHOLE_BYTES = 100_000
 class PicturePage:
     """A page whose examples travel: its task, the section of examples.toml, and the models that it asks, side by side."""
 
-    task: Task
+    task: Task | Literal["compute"]
     examples: str
     models: tuple[str, ...]
 
@@ -58,6 +59,7 @@ def picture_pages(models: tuple[str, ...]) -> tuple[PicturePage, ...]:
         PicturePage("translate", "translate", french),
         PicturePage("translate", "translate-german", german),
         PicturePage("answer", "answer", tuple(name for name in models if name == "answer-en")),
+        PicturePage("compute", "compute", tuple(name for name in models if name == "minilm")),
         PicturePage("summarize", "summarize", tuple(name for name in models if name == "summarize-en")),
     )
     return tuple(page for page in pages if page.models)
@@ -70,14 +72,18 @@ def examples_of(section: str) -> list[dict[str, Any]]:
 
 def pictures(page: PicturePage, load: Load) -> Iterator[SitePicture]:
     """Compute every example of a page."""
+    if page.task == "compute":
+        said = enumerate(compute_pictures(load(page.models[0]), examples_of("encode")[0]))
+        yield from (SitePicture({**_COMPUTED, "name": f"compute-{number}", **each}, {}) for number, each in said)
+        return
     for number, example in enumerate(examples_of(page.examples)):
         given = {name: example.get(name) for name in ("pair", "question", "target")}
         results = [run_task(load(name), page.task, Prompt(example["text"], **given)) for name in page.models]
-        yield _picture(f"{page.examples}-{number}", page, results, example)
+        yield _picture(f"{page.examples}-{number}", page.task, results, example)
 
 
-def _picture(name: str, page: PicturePage, results: Sequence[Result], example: Mapping[str, Any]) -> SitePicture:
-    described, trace, maps = _DESCRIBE[page.task](results, example), results[0].trace, []
+def _picture(name: str, task: Task, results: Sequence[Result], example: Mapping[str, Any]) -> SitePicture:
+    described, trace, maps = _DESCRIBE[task](results, example), results[0].trace, []
     files = {f"{name}.{end}": data for end, data in described.files.items()}
     for attention in trace.maps:
         opened = described.first.get(attention.kind, (attention.n_layers - 1, 0))
@@ -86,8 +92,8 @@ def _picture(name: str, page: PicturePage, results: Sequence[Result], example: M
         files |= packages
     said = {
         "name": name,
-        "page": page.task,
-        "models": page.models,
+        "page": task,
+        "models": tuple(result.card.name for result in results),
         "label": example["label"],
         "notice": example["notice"],
         "prompt": _prompt(trace.prompt),
@@ -144,6 +150,8 @@ def _describe_head(results: Sequence[Result], example: Mapping[str, Any]) -> Des
     return Described({"encoder": (layer, head)}, story)
 
 
+# Steps have no map that the explorer draws.
+_COMPUTED: Mapping[str, Any] = {"page": "compute", "output": "", "shown": "", "story": []}
 _DESCRIBE: dict[Task, Callable[[Sequence[Result], Mapping[str, Any]], Described]] = {
     "encode": _describe_head,
     "translate": describe_translations,

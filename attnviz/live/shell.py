@@ -50,13 +50,18 @@ SITE_PAGES = (
         {"question": "Question", "passage": "Passage"},
     ),
     SitePage("summarize", "Summarize", "Type a text. See which words and sentences attention keeps.", {"text": "Text"}),
+    SitePage(
+        "compute",
+        "Compute",
+        "Every number of attention, from words to weights. Click a cell to see where it came from.",
+        {"text": "Sentence"},
+    ),
 )
 # Pages that need the app's server, and why.
 APP_PAGES = {
     "whatif": ("What if", "It edits a model's attention, or runs two models, which the graphs of this site cannot do."),
     "matters": ("What matters", "It runs a model hundreds of times on one text, which takes a server."),
     "heads": ("What heads do", "It reads 1,500 sentences with every head of a model, which takes a server."),
-    "compute": ("Compute", "It looks into queries, keys and values, which the graphs of this site do not give."),
     "train": ("Train", "It trains a model with PyTorch, which no browser runs."),
 }
 GET_THE_APP = "pip install attnviz"

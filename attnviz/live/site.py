@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.core.errors import AttnvizError
+from attnviz.figures.compute.steps import OPERANDS, RESULT
+from attnviz.figures.compute.steps import STYLE as STEPS_STYLE
 from attnviz.figures.explorer.document import template
 from attnviz.figures.explorer.script import STYLE as EXPLORER_STYLE
 from attnviz.figures.explorer.script import themes
@@ -22,7 +24,7 @@ from attnviz.live.graphs import export
 from attnviz.live.graphs.manifest import exportable
 from attnviz.live.lessons import describe_lesson, lesson_html, lessons_for
 from attnviz.live.packages import copy_packages
-from attnviz.live.pictures import SitePicture, picture_pages, pictures
+from attnviz.live.pictures import SitePicture, examples_of, picture_pages, pictures
 from attnviz.live.shell import (
     APP_PAGES,
     SITE_PAGES,
@@ -44,6 +46,18 @@ SCRIPTS = {
     "explorer": ("explorer_entry.js", EXPLORER_STYLE),
     "alignments": ("alignments_entry.js", ALIGNMENTS_STYLE),
     "worker": ("worker.js", ""),
+    "steps": ("../../figures/compute/steps.js", ""),
+}
+SCRIPT_OF = {"translate": "alignments.js", "compute": "steps.js"}
+# Pages whose models have another task than their name.
+TASKS = {"compute": "encode"}
+# What a page's script has to know besides.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "summarize": {"amount": asdict(AMOUNT)},
+    "compute": {
+        "tones": [*OPERANDS, RESULT],
+        "weight": {name: examples_of("encode")[0][name] for name in ("layer", "head", "query", "key")},
+    },
 }
 # Read by a Space of Hugging Face; of no use elsewhere.
 README = """---
@@ -80,11 +94,13 @@ def build(folder: Path, models: Sequence[str], lessons: Sequence[Path] = (), rep
 
 
 def _write_site(folder: Path, models: Sequence[str], files: Sequence[Path], report: Report) -> None:
-    lessons = lessons_for([page.name for page in SITE_PAGES], files)
+    # Compute's lesson types its own numbers, and guesses: for those the app is needed.
+    lessons = lessons_for([page.name for page in SITE_PAGES if page.name != "compute"], files)
     copy_packages(folder / "vendor")
     for name, text in scripts().items():
         _write(folder / f"{name}.js", text)
     _write(folder / "site.css", colours() + (WEB / "site.css").read_text(encoding="utf-8"))
+    _write(folder / "steps.css", STEPS_STYLE)
     _write(folder / "document.html", template())
     shutil.copytree(WEB / "models", folder / "runner", ignore=shutil.ignore_patterns("*.ts"))
     _write(folder / "README.md", README)
@@ -131,7 +147,7 @@ def _write_models(folder: Path, models: Sequence[str], report: Report) -> dict[s
 
 def _write_pages(folder: Path, shown: Sequence[SitePicture], models: Mapping[str, Any]) -> list[str]:
     """Write every page; list what a first visit needs."""
-    needed = ["site.css", "site.js", "explorer.js", "alignments.js", "worker.js", "icon.svg", "document.html"]
+    needed = [*(f"{name}.js" for name in SCRIPTS), "site.css", "steps.css", "icon.svg", "document.html"]
     for page in SITE_PAGES:
         own = [picture for picture in shown if picture.said["page"] == page.name]
         if not own:
@@ -142,11 +158,11 @@ def _write_pages(folder: Path, shown: Sequence[SitePicture], models: Mapping[str
             "fields": list(page.boxes),
             "examples": [_example(each.said) for each in own],
             "first": {each["kind"]: each["first"] for each in own[0].said["maps"]},
-            "models": [name for name, manifest in models.items() if manifest["task"] == page.name],
-            "amount": asdict(AMOUNT) if page.name == "summarize" else None,
+            "models": [name for name, manifest in models.items() if manifest["task"] == TASKS.get(page.name, page.name)],
+            **OPTIONS.get(page.name, {}),
             "runtimeBytes": (folder / "vendor" / "onnxruntime-web" / "ort.wasm.gz").stat().st_size,
         }
-        preload = [*files, "alignments.js" if page.name == "translate" else "explorer.js"]
+        preload = [*files, SCRIPT_OF.get(page.name, "explorer.js")]
         for place in (page.name, "") if page.name == "encode" else (page.name,):
             root = "../" if place else ""
             _write(
@@ -176,14 +192,17 @@ def _write_lessons(folder: Path, lessons: Mapping[str, Lesson], report: Report) 
 def _first_files(picture: SitePicture) -> list[str]:
     """Name what is fetched before the first picture of a page is seen."""
     said = picture.said
+    if said["page"] == "compute":
+        return [f"{said['name']}.json"]
     if said["page"] == "translate":
         return [f"{said['name']}.json", f"{said['name']}.align"]
     return [f"{said['name']}.json", next(each["file"] for each in said["maps"] if each["kind"] == said["shown"])]
 
 
 def _example(said: Mapping[str, Any]) -> dict[str, Any]:
-    into = "German" if said["models"][0].endswith("-en-de") else "French"
+    into = "German" if "-en-de" in "".join(said["models"]) else "French"
     return {
+        **{name: said[name] for name in ("source", "place") if name in said},
         "label": said["label"],
         "models": said["models"],
         "prompt": said["prompt"],

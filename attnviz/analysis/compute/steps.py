@@ -118,6 +118,16 @@ class ComputationStep:
         return self.matrices[-1]
 
 
+def first_place(
+    steps: Sequence[ComputationStep], symbol: str = "", cell: tuple[int, int] | None = None
+) -> tuple[int, int, int]:
+    """Choose the step, the row and the column to open with: the step of a symbol, else the first; its cell, where it has it."""
+    at = next((index for index, each in enumerate(steps) if each.symbol == symbol), 0)
+    rows, columns = len(steps[at].result.rows), len(steps[at].result.columns)
+    inside = cell is not None and cell[0] < rows and cell[1] < columns
+    return (at, *(cell if cell is not None and inside else steps[at].start))
+
+
 @dataclass(frozen=True, eq=False)
 class Vector:
     """The numbers of a row or a column; of those that stand on the page, `known` has the text and the place."""

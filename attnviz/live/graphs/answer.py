@@ -33,7 +33,7 @@ class AnswerPass(nn.Module):
             [torch.zeros(1, n_question, dtype=torch.int32), torch.ones(1, n_context, dtype=torch.int32)], dim=1
         )
         states, encoder = self.layers(torch.cat([question, context], dim=1), segments.int())
-        start, end, across = self.answerer.read(states[:, :n_question], states[:, n_question:])
+        start, end, across = self.answerer.read(states[-1][:, :n_question], states[-1][:, n_question:])
         return start[0], end[0], *encoder, *(weights[0] for weights in across)
 
 

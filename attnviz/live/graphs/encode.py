@@ -1,4 +1,4 @@
-"""The embedded encoder as a graph: a text's tokens in, the weights of every head out."""
+"""The embedded encoder as a graph: a text's tokens in, the weights of every head out, and the states that they were made of."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,22 +22,24 @@ _BITS, _BYTES = 14, 3
 
 
 class EncodePass(nn.Module):
-    """Weights of attention alone."""
+    """Weights of attention, and what each layer's attention reads."""
 
     def __init__(self, encoder: Any) -> None:
         super().__init__()
         self.layers = BertLayers(encoder, last=False)
 
     def forward(self, vectors: Tensor, segments: Tensor) -> tuple[Tensor, ...]:
-        """Return the weights of each layer."""
-        return self.layers(vectors, segments)[1]
+        """Return the weights of each layer, then the states."""
+        states, weights = self.layers(vectors, segments)
+        return *weights, *states
 
 
 def encode_graph(encoder: Any) -> Graph:
     """Describe the pass of an encoder that is shown."""
     n_layers, dim = encoder.config.num_hidden_layers, encoder.config.hidden_size
     axes = {"vectors": {1: "token"}, "segments": {1: "token"}}
-    return Graph(EncodePass(encoder), example(dim), axes, [f"encoder.{layer}" for layer in range(n_layers)])
+    outputs = [f"{kind}.{layer}" for kind in ("encoder", "states") for layer in range(n_layers)]
+    return Graph(EncodePass(encoder), example(dim), axes, outputs)
 
 
 @dataclass(frozen=True, eq=False)

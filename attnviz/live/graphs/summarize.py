@@ -25,7 +25,7 @@ class SummarizePass(nn.Module):
     def forward(self, vectors: Tensor, segments: Tensor, sentences: Tensor) -> tuple[Tensor, ...]:
         """Return the weights of each layer, pretrained and trained."""
         states, pretrained = self.layers(vectors, segments)
-        _, own = self.summarizer(states, sentences)
+        _, own = self.summarizer(states[-1], sentences)
         return *pretrained, *(weights[0] for weights in own)
 
 

@@ -28,9 +28,12 @@ export const PARAMETERS = {
   answer: { models: "names", question: "text", passage: "text", side: ["cross", "passage", "question"], all_heads: "switch", ...HEAD, ...each(EXPLORER, 1) },
   summarize: { model: "text", text: "text", unit: ["Count", "Share"], words_kept: "number", share_kept: "number", sentences_kept: "number",
     all_heads: "switch", ...HEAD, ...EXPLORER },
+  compute: { source: ["worked", "model"], worked: "text", model: "text", text: "text", layer: "number", head: "number", query: "number", key: "number",
+    words: "flag", at: "text", present: "flag" },
 };
 // What only the app can do.
-const APP_ONLY = ["edits", "edits1", "weighing", "other", "begins1", "reading", "hard", "way", "punctuation", "reference"];
+const APP_ONLY = ["edits", "edits1", "weighing", "other", "begins1", "reading", "hard", "way", "punctuation", "reference",
+  "tokens", "numbers", "mask", "own", "padded", "divide", "seed", "predict"];
 
 /** @param {string} page @param {string} search @returns {Promise<Values>} */
 export async function readAddress(page, search) {

@@ -1,6 +1,7 @@
 // What stands beside the picture: layer, head and how it is drawn. Each control writes the address, and the picture follows.
 
 import { make } from "../../figures/drawing/elements.js";
+import { placeOnCompute } from "./compute/compute_place.js";
 import { optionsOf } from "./run_model.js";
 
 /**
@@ -12,6 +13,7 @@ import { optionsOf } from "./run_model.js";
 export function drawControls(desk, picture) {
   const { parts: { controls }, config: { page }, values } = desk;
   if (page === "translate") return controls.replaceChildren(...translators(desk, picture), scale(desk));
+  if (page === "compute") return controls.replaceChildren(...weights(desk, picture));
   const shown = shownOn(page, picture, values);
   const map = picture.maps.find(({ kind }) => kind === shown.kind) ?? picture.maps[0];
   const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset?.name;
@@ -28,6 +30,28 @@ export function drawControls(desk, picture) {
   ];
   controls.replaceChildren(...parts.filter((part) => part instanceof Node));
   if (focused) /** @type {HTMLElement | null} */ (controls.querySelector(`[data-name="${focused}"]`))?.focus();
+}
+
+const SOURCES = { worked: "An example", model: "A model" };
+
+/** Where the numbers are from, and of a model which weight. @param {Desk} desk @param {ModelPicture} picture */
+function weights(desk, picture) {
+  const { source = "worked" } = desk.values;
+  const [worked, model] = Object.values(SOURCES);
+  const from = choice("Numbers from", [worked, model], source === "model" ? model : worked, (chosen) => desk.go(chosen === model ? { source: "model" } : {}));
+  if (source === "worked") return [from];
+  const { layer, head, query, key, words } = placeOnCompute(desk.config, picture, desk.values);
+  const { tokens, maps: [{ shape: [layers, heads] }] } = picture.said;
+  const names = tokens.map((/** @type {string} */ text, /** @type {number} */ at) => `${at} · ${text}`);
+  const change = (/** @type {object} */ changed) => desk.change({ ...changed, at: null });
+  return [
+    from,
+    stepper("Layer", layers, layer, (chosen) => change({ layer: chosen })),
+    stepper("Head", heads, head, (chosen) => change({ head: chosen })),
+    choice("Query: the token that looks", names, names[query], (chosen) => change({ query: names.indexOf(chosen) })),
+    choice("Key: the token it looks at", names, names[key], (chosen) => change({ key: names.indexOf(chosen) })),
+    toggle("Merge subwords to words", words, (on) => change({ words: on })),
+  ];
 }
 
 /** How much is kept. @param {Desk} desk */

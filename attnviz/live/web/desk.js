@@ -3,6 +3,7 @@
 import { make } from "../../figures/drawing/elements.js";
 import { askedOfTheApp, readAddress, writeAddress } from "./address.js";
 import { Background, LeftError } from "./background.js";
+import { computeAddress, computeExamples, isPlaceOf } from "./compute/compute_place.js";
 import { drawControls } from "./controls.js";
 import { sentenceOf } from "./messages.js";
 import { SitePicture } from "./picture.js";
@@ -11,10 +12,13 @@ import { optionsOf, runModel } from "./run_model.js";
 /**
  * @import { Values } from "./address.js"
  * @import { ModelPicture, Said } from "./picture.js"
- * @typedef {{ label: string, models: string[], prompt: Record<string, string>, file: string, into: string }} Example
+ * @typedef {{ label: string, models: string[], prompt: Record<string, string>, file: string, into: string, source?: string,
+ *   place?: Values }} Example  of Compute: where its numbers are from, and which weight it opens
  * @typedef {{ page: string, fields: string[], examples: Example[], first: Record<string, [layer: number, head: number | null]>,
- *   models: string[], runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null }} Config  first: of each
+ *   models: string[], runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null,
+ *   tones?: string[], weight?: Record<string, number> }} Config  first: of each
  *   kind of map the head that is looked at unasked; amount: how much is kept of a text unasked
+
  * @typedef {{ show(picture: ModelPicture, values: Values, example: Example | null): Promise<void> }} Panel
  */
 
@@ -122,6 +126,7 @@ export class Desk {
     const missing = this.config.fields.find((name) => name !== "pair" && !values[name]);
     if (missing) return this.say(sentenceOf(`no ${missing}`));
     for (const name of ["model", "models", "into", "unit", "words_kept", "share_kept", "sentences_kept"]) if (this.values[name]) values[name] = this.values[name];
+    if (this.config.page === "compute") values.source = "model";
     void this.go(values);
   }
 
@@ -132,32 +137,42 @@ export class Desk {
 
   /** What the address says was typed, else the first example. @param {Values} values */
   #promptOf(values) {
-    const first = this.config.examples.find(({ into }) => !values.into || into === values.into) ?? this.config.examples[0];
+    const [first] = this.#among(values);
     /** @type {Record<string, string>} */
     const prompt = {};
-    const isGiven = this.config.fields.some((name) => values[name]);
-    for (const name of [...this.config.fields, "target"]) {
+    const isGiven = first.source !== "worked" && this.config.fields.some((name) => values[name]);
+    for (const name of new Set([...this.config.fields, "pair", "target"])) {
       const text = isGiven ? values[name] : first.prompt[PROMPT[name]];
       if (text) prompt[PROMPT[name]] = text;
     }
     return prompt;
   }
 
+  /** The examples among which the address chooses. @param {Values} values */
+  #among(values) {
+    const { examples, page } = this.config;
+    if (page === "compute") return computeExamples(this.config, values);
+    const own = examples.filter(({ into }) => !values.into || into === values.into);
+    return own.length ? own : examples;
+  }
+
   /** @param {Record<string, string>} prompt @param {Values} values */
   #exampleOf(prompt, values) {
     const asked = values.models ?? (values.model ? [values.model] : null);
-    const fields = this.config.fields.map((name) => PROMPT[name]);
+    const fields = new Set([...this.config.fields.map((name) => PROMPT[name]), "pair"]);
     const isUsual = JSON.stringify(optionsOf(this.config, values)) === JSON.stringify(optionsOf(this.config, {}));
-    return this.config.examples.find((example) => {
+    return this.#among(values).find((example) => {
       const isSameModel = !asked?.length || String(asked) === String(example.models);
-      const isSameText = fields.every((name) => (example.prompt[name] ?? "") === (prompt[name] ?? ""));
-      return isSameModel && isSameText && isUsual && (!prompt.target || prompt.target === example.prompt.target) && (!values.into || values.into === example.into);
+      const isSameText = [...fields].every((name) => (example.prompt[name] ?? "") === (prompt[name] ?? ""));
+      return isSameModel && isSameText && isUsual && (!prompt.target || prompt.target === example.prompt.target) && (!values.into || values.into === example.into) && isPlaceOf(example, values);
     }) ?? null;
   }
 
   /** @param {Example} example @returns {Values} */
-  #asTyped({ prompt, into }) {
-    const values = Object.fromEntries(this.config.fields.map((name) => [name, prompt[PROMPT[name]] ?? ""]));
+  #asTyped(example) {
+    const { prompt, into } = example;
+    if (example.source) return computeAddress(example, example === this.config.examples[0]);
+    const values = Object.fromEntries([...new Set([...this.config.fields, "pair"])].map((name) => [name, prompt[PROMPT[name]] ?? ""]));
     return { ...values, target: prompt.target, into: into === "French" ? null : into };
   }
 

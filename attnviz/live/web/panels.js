@@ -1,6 +1,7 @@
 // What each page draws of a picture.
 
 import { AlignmentPanel } from "./alignment_panel.js";
+import { stepsPanel } from "./compute/steps_panel.js";
 import { asHead, shownOn } from "./controls.js";
 import { ExplorerPanel } from "./explorer_panel.js";
 import { drawPassage } from "./passage_panel.js";
@@ -18,7 +19,9 @@ const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /** @param {Desk} desk @returns {Panel} */
 export function panelOf(desk) {
-  return desk.config.page === "translate" ? alignmentPanel(desk) : headPanel(desk);
+  const { page } = desk.config;
+  if (page === "compute") return stepsPanel(desk, part("picture"), (text) => (part("hidden").textContent = text));
+  return page === "translate" ? alignmentPanel(desk) : headPanel(desk);
 }
 
 /** @param {Desk} desk @returns {Panel} */

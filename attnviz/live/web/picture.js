@@ -11,7 +11,7 @@ import { readPackage } from "../../figures/drawing/package.js";
  * @typedef {{ kind: string, shape: [layers: number, heads: number], file: string, layers?: string[], first: HeadPlace }} MapOfSite
  * @typedef {{ name: string, models: string[], label: string, notice: string, prompt: Record<string, string>, output: string, shown: string,
  *   story: Sentence[], maps: MapOfSite[], answer?: any, passage?: any,
- *   alignments?: any }} Said
+ *   alignments?: any, tokens?: any, computation?: any, at?: any, checked?: any }} Said
  * @typedef {{ kind: string, layer: number, head: number | null, view: View }} HeadShown
  * @typedef {HeadShown & { query: number | null, key: number | null }} Place
  */

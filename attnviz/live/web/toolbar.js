@@ -14,7 +14,8 @@ export function drawToolbar(desk) {
   const copy = make("button", { type: "button", onclick: () => copyLink(copy) }, "Copy link");
   const present = make("button", { type: "button", title: "Fills the window with the picture. F does it too; Escape returns." }, "Present");
   present.addEventListener("click", () => turnPresent(desk, true));
-  bar.replaceChildren(folded("Download", (box) => downloadButtons(desk, box)), copy, folded("QR code", (box) => drawCode(desk, box)), present);
+  const downloads = desk.config.page === "compute" ? [] : [folded("Download", (box) => downloadButtons(desk, box))];
+  bar.replaceChildren(...downloads, copy, folded("QR code", (box) => drawCode(desk, box)), present);
   document.addEventListener("keydown", (event) => press(desk, event));
   addEventListener("attnviz-address", () => showPresent(Boolean(desk.values.present)));
 }
@@ -84,7 +85,7 @@ function showPresent(on) {
   const page = document.documentElement;
   const picture = /** @type {HTMLElement} */ (document.getElementById("picture"));
   page.classList.toggle("presenting", on);
-  for (const root of picture.shadowRoot?.querySelectorAll(".explorer, .alignment") ?? []) root.toggleAttribute("data-presenting", on);
+  for (const root of picture.shadowRoot?.querySelectorAll(".explorer, .alignment, .compute") ?? []) root.toggleAttribute("data-presenting", on);
   page.style.setProperty("--zoom", on ? String(Math.max(1, Math.min(innerWidth / PLAIN.width, innerHeight / PLAIN.height))) : "1");
   const zoom = Number(page.style.getPropertyValue("--zoom"));
   const above = picture.getBoundingClientRect().top / zoom;

@@ -1,6 +1,7 @@
 // What takes time happens here, so that the page never waits: models run, maps are read, overviews and sentences are made.
 
 import { describeFound } from "./answer_words.js";
+import { unfoldWeight } from "./compute/weight_steps.js";
 import { focusCell, largestOf } from "./head_metrics.js";
 import { Lens } from "./head_view.js";
 import { headChunks, overviewOf } from "./map_package.js";
@@ -18,7 +19,10 @@ import { nameOfHead } from "./written.js";
  * @typedef {{ key: string, kind: string, view: View }} Place
  * @import { Progress, Runtime } from "./runtime.js"
  * @typedef {{ model: string, output: string, extra: any, cut: number | null, cutPair: number | null, maps: TraceMap[] }} Trace
- * @typedef {{ card: any, trace(request: object): Promise<Trace>, complete(): Promise<void> }} Model
+ * @import { HeadInputs } from "./compute/link_steps.js"
+ * @import { WeightPlace } from "./compute/weight_steps.js"
+ * @typedef {{ card: any, trace(request: object): Promise<Trace>, inspect(request: object, layer: number, head: number): Promise<HeadInputs>,
+ *   complete(): Promise<void> }} Model
  */
 
 const host = /** @type {any} */ (self);
@@ -81,6 +85,13 @@ const WORK = {
     return { sentences, cell, hidden: describeHidden(matrix) };
   },
 
+  /** The steps of one weight. @param {{ key: string, name: string, request: object, place: WeightPlace }} asked */
+  async steps({ key, name, request, place }) {
+    const [map, model] = await Promise.all([mapOf(key, "encoder"), models.get(name)]);
+    if (!model) throw new Error("gone");
+    return unfoldWeight(map, await model.inspect(request, place.layer, place.head), place, name);
+  },
+
   /** A head with its tokens, to be drawn or written as a file. @param {Place & { layer: number, head: number | null }} place */
   async table({ key, kind, view, layer, head }) {
     const { visible, ...matrix } = new Lens(await mapOf(key, kind), view).matrix(layer, head);
@@ -96,7 +107,7 @@ function describe({ card }, request, output, extra, maps) {
   if (extra?.spans) return describeFound(extra, maps, card.name, null);
   if (extra?.keptSentences) return describeSelection(request.text, extra, card);
   if (extra?.steps && cross) return { translation: describeTranslation(output, extra, cross, card, Boolean(request.target)) };
-  return {};
+  return { tokens: maps[0].keys.map(({ text }) => text) };
 }
 
 /** @param {HeadMatrix} matrix @param {number | null} query @param {number | null} key @returns {[number, number]} */

@@ -13,10 +13,7 @@ from attnviz.core.errors import TraceError
 from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Mask, Tables
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.compute.steps import Predict
-from attnviz.ui.address.parameters import MOST_SEED, Number
-from attnviz.ui.address.state import forget, forget_cell, publish, restore, url_value, value
-from attnviz.ui.address.widgets import bounded, dropdown, segments, text_field
-from attnviz.ui.compute.examples import (
+from attnviz.models.compute.examples import (
     TABLES,
     Numbers,
     WorkedExample,
@@ -29,6 +26,9 @@ from attnviz.ui.compute.examples import (
     resized,
     worked_examples,
 )
+from attnviz.ui.address.parameters import MOST_SEED, Number
+from attnviz.ui.address.state import forget, forget_cell, publish, restore, url_value, value
+from attnviz.ui.address.widgets import bounded, dropdown, segments, text_field
 from attnviz.ui.layout import escaped
 
 _NAMES = {"x": "$X$", "w_q": "$W_Q$", "w_k": "$W_K$", "w_v": "$W_V$", "w_o": "$W_O$"}

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from attnviz.analysis.compute.score_pairs import BIASES, describe_pairs
-from attnviz.analysis.compute.steps import ComputationStep
+from attnviz.analysis.compute.steps import ComputationStep, first_place
 from attnviz.analysis.view import HeadView, View
 from attnviz.analysis.wording import head_name
 from attnviz.core.from_weights import from_weights
@@ -59,7 +59,7 @@ def show_steps(
         if (key := sent("steps", "revealed")) is not None:
             state.revealed = str(key)
 
-    default = _first_place(steps, first, cell)
+    default = first_place(steps, first, cell)
     place, operand = _parse_place(value("at", ""), steps, state.get("at_step"))
     seen = value("revealed", "")
     drawn = computation(steps, at=place or default, predict=predict, revealed=seen, expanded=operand, theme=theme())
@@ -71,14 +71,6 @@ def show_steps(
     publish("revealed", seen if seen == drawn["key"] else "", "")
     _STEPS(key="steps", data=[drawn], on_moved_change=moved, on_revealed_change=revealed)
     return drawn["hidden"] is None
-
-
-def _first_place(steps: Sequence[ComputationStep], first: str, cell: tuple[int, int] | None) -> tuple[int, int, int]:
-    """Step, row and column that are opened with where the address says none; the first step where there is no such."""
-    at = next((index for index, each in enumerate(steps) if each.symbol == first), 0)
-    rows, columns = len(steps[at].result.rows), len(steps[at].result.columns)
-    inside = cell is not None and cell[0] < rows and cell[1] < columns
-    return (at, *(cell if cell is not None and inside else steps[at].start))
 
 
 def _parse_place(text: str, steps: Sequence[ComputationStep], symbol: str | None) -> tuple[tuple[int, int, int] | None, str]:

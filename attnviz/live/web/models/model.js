@@ -16,11 +16,13 @@ import { storedWeights } from "./weights.js";
  * @typedef {import("./types.d.ts").Request} Request
  * @typedef {import("./types.d.ts").Runtime} Runtime
  * @typedef {import("@huggingface/tokenizers").Tokenizer} Tokenizer
- * @typedef {{ manifest: Manifest, passes: Record<string, Pass>, tokenizers: Record<string, Tokenizer>, vectors: WordVectors | null, segmenter: Runtime["segmenter"] }} Loaded
+ * @typedef {{ manifest: Manifest, passes: Record<string, Pass>, tokenizers: Record<string, Tokenizer>, vectors: WordVectors | null, learned: Map<string, import("./weights.js").Stored>,
+ *   segmenter: Runtime["segmenter"] }} Loaded  learned: the matrices of a head that can be looked into
+ * @typedef {NonNullable<Model["inspect"]>} Inspect
  * @typedef {{ maps: import("./types.d.ts").AttentionMap[], output?: string, extra?: unknown, cuts?: (number | null)[] }} Outcome
  */
 
-/** @type {Record<Manifest["task"], new (loaded: Loaded) => { trace(request: Request): Promise<Outcome> }>} */
+/** @type {Record<Manifest["task"], new (loaded: Loaded) => { trace(request: Request): Promise<Outcome>, inspect?: Inspect }>} */
 const RUNNERS = { encode: Encoder, translate: Translator, answer: Answerer, summarize: Summarizer };
 
 /**
@@ -44,6 +46,7 @@ export async function load(base, manifest, runtime, onProgress = () => {}) {
       const { name, card } = manifest;
       return { model: name, revision: card.revision, prompt, output, extra, maps, cut: cuts[0] ?? null, cutPair: cuts[1] ?? null };
     },
+    inspect: runner.inspect?.bind(runner),
     async complete() {
       await loaded.vectors?.complete();
     },
@@ -72,7 +75,17 @@ async function files(source, manifest, { ort, Tokenizer, segmenter }) {
   }
   const read = tokenizers.map(([name], place) => [name, new Tokenizer(JSON.parse(new TextDecoder().decode(contents[place])), {})]);
   const vectors = manifest.rows && new WordVectors(manifest.rows, source);
-  return { manifest, passes, tokenizers: Object.fromEntries(read), vectors, segmenter };
+  const learned = manifest.task === "encode" ? attentionOf(stored) : new Map();
+  return { manifest, passes, tokenizers: Object.fromEntries(read), vectors, learned, segmenter };
+}
+
+/**
+ * Keep the matrices that heads are made of, and let go of the files that they came in.
+ * @param {Map<string, import("./weights.js").Stored>} stored
+ */
+function attentionOf(stored) {
+  const own = [...stored].filter(([name]) => name.includes(".attention.self."));
+  return new Map(own.map(([name, { data, exponents, ...rest }]) => [name, { ...rest, data: data.slice(), exponents: exponents?.slice() }]));
 }
 
 /**

@@ -49,6 +49,19 @@ export interface Request extends Prompt {
   share?: boolean;
 }
 
+export interface Learned {
+  /** A row for each number that it makes of a state. */
+  weight: number[][];
+  bias: number[];
+}
+
+export interface HeadInputs {
+  states: number[][];
+  query: Learned;
+  key: Learned;
+  value: Learned;
+}
+
 export interface Trace<Extra = unknown> {
   model: string;
   revision: string;
@@ -65,6 +78,8 @@ export interface Model {
   name: string;
   card: Card;
   trace(request: Request): Promise<Trace>;
+  /** What a head of an encoder reads, and its rows of the matrices that make queries, keys and values; of other models, nothing. */
+  inspect?(request: Request, layer: number, head: number): Promise<HeadInputs>;
   /** Fetches what later texts may need besides, so that all works without a network. */
   complete(): Promise<void>;
   /** Gives the memory back. */

@@ -21,10 +21,12 @@ for await (const line of createInterface({ input: process.stdin })) {
   const start = performance.now();
   let answer;
   try {
-    const trace = await model.trace(JSON.parse(line));
+    const { inspect, ...request } = JSON.parse(line);
+    const trace = await model.trace(request);
     const milliseconds = performance.now() - start;
+    const inputs = inspect ? await model.inspect(request, ...inspect) : undefined;
     const maps = trace.maps.map((map) => ({ ...map, weights: base64(map.weights) }));
-    answer = { ...trace, maps, milliseconds, peak: process.resourceUsage().maxRSS * 1024 };
+    answer = { ...trace, maps, inputs, milliseconds, peak: process.resourceUsage().maxRSS * 1024 };
   } catch (error) {
     answer = { error: error.message, kind: error.constructor.name };
   }

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnviz.core.head_inputs import DotProduct
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.live import graphs
 from attnviz.models import catalog
+from attnviz.models.head_inputs import InspectedTrace, inspect_result, run_inspectable
 
 RUNNER = Path(__file__).with_name("run.js")
 # Scripts, marks, marks that combine, what is no letter, what no vocabulary has, and marks of the vocabulary itself.
@@ -22,6 +24,9 @@ HOSTILE = (
     "👩‍👩‍👧 🇫🇷 ½ ﬁ “quoted” isn't 3.14 "
     "snake_case [MASK] ‒\tok\n\nnaïve\u00a0café"
 )
+
+# A layer and a head.
+LOOKED_INTO = (3, 1)
 
 
 def traces(folder: Path, name: str, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -65,6 +70,25 @@ def test_an_encoder_reads_as_the_app_does(minilm):
     model = catalog.load("minilm")
     texts = ["The trophy does not fit into the suitcase because it is too big.", HOSTILE, "word " * 520]
     prompts = [Prompt(text) for text in texts] + [Prompt(texts[0], pair="It fits."), Prompt("a " * 300, pair="b " * 270)]
-    actual = traces(minilm, "minilm", [{"text": each.text, "pair": each.pair} for each in prompts])
+    asked = [{"text": each.text, "pair": each.pair} for each in prompts]
+    asked[0]["inspect"] = LOOKED_INTO
+    actual = traces(minilm, "minilm", asked)
     for prompt, trace in zip(prompts, actual, strict=True):
         assert_same(trace, model.trace(prompt))
+    assert_same_inputs(actual[0], inspect_result(model, run_inspectable(model, prompts[0])))
+
+
+def assert_same_inputs(actual: dict[str, Any], inspected: InspectedTrace) -> None:
+    """Hold what a head was computed from against the app's, and against the weights that it gave."""
+    expected = inspected.head("encoder", *LOOKED_INTO)
+    assert isinstance(expected, DotProduct)
+    assert expected.made is not None
+    made = {}
+    for name, wanted in (("query", expected.made.query), ("key", expected.made.key), ("value", expected.made.value)):
+        learned = {part: np.array(value) for part, value in actual["inputs"][name].items()}
+        np.testing.assert_allclose(learned["weight"], wanted.weight, atol=1e-3)
+        made[name] = np.array(actual["inputs"]["states"]) @ learned["weight"].T + learned["bias"]
+        np.testing.assert_allclose(made[name], wanted.vectors, atol=0.02)
+    powers = np.exp(made["query"] @ made["key"].T / np.sqrt(made["key"].shape[1]))
+    weights = weights_of(actual["maps"][0])[LOOKED_INTO]
+    np.testing.assert_allclose(powers / powers.sum(axis=1, keepdims=True), weights, atol=1e-5)

