@@ -12,7 +12,7 @@ from attnviz.core.head_inputs import Tables
 from attnviz.core.trace import Prompt
 from attnviz.figures.compute.steps import computation
 from attnviz.models.base import AttentionModel
-from attnviz.models.compute.examples import WorkedExample, mask_of, worked_examples
+from attnviz.models.compute.examples import TABLES, WorkedExample, mask_of, worked_examples
 from attnviz.models.compute.worked_example import compute
 from attnviz.models.head_inputs import inspect_result, run_inspectable
 
@@ -32,7 +32,8 @@ def compute_pictures(model: AttentionModel, opened: dict[str, Any]) -> Iterator[
 def _worked(example: WorkedExample) -> dict[str, Any]:
     tokens = tuple(example.tokens.split())
     visible = mask_of(example.mask, len(tokens), padded=1)
-    tables = Tables(tokens, **example.numbers(), visible=visible, n_heads=example.heads)
+    x, w_q, w_k, w_v, w_o = (example.numbers()[name] for name in TABLES)
+    tables = Tables(tokens, x, w_q, w_k, w_v, w_o, visible, example.heads)
     computed = compute(tables)
     said = {
         "source": "worked",

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.word_links import WordLinks
 from attnviz.analysis.wording import describe_head, describe_link, head_name
 from attnviz.core.trace import AttentionMap, Prompt, Token
 from attnviz.figures.explorer.overview import Overview, chunk_name, heads_package, overview
@@ -142,12 +142,18 @@ def _prompt(prompt: Prompt) -> dict[str, str]:
 
 
 def _describe_head(results: Sequence[Result], example: Mapping[str, Any]) -> Described:
-    """Describe what an example of Encode opens: a head, its link, and the sentences that they make."""
+    """Describe what an example of Encode opens: the link of its most telling word, and the sentences of that head."""
     attention = results[0].trace.encoder
-    layer, head = example.get("layer", 0), example.get("head", 0)
-    matrix = head_matrix(attention, layer=layer, head=head, view=View())
-    story = (describe_link(matrix, head_name(layer, head), focus_cell(matrix)), describe_head(matrix))
-    return Described({"encoder": (layer, head)}, story)
+    links = WordLinks(attention, View())
+    link = links.first()
+    matrix = head_matrix(attention, layer=link.layer, head=link.head, view=View())
+    query = links.lens.row_parts[link.query][0]
+    columns = range(len(matrix.keys)) if link.key is None else links.lens.column_parts[link.key]
+    key = max(columns, key=lambda column: float(matrix.weights[query, column]))
+    story = (describe_link(matrix, head_name(link.layer, link.head), (query, key)), describe_head(matrix))
+    opened = {"layer": link.layer, "head": link.head, "query": query, "key": key, "isAsked": False, "isLink": False}
+    opens = {name: example[name] for name in ("layer", "head", "query", "key")}
+    return Described({"encoder": (opens["layer"], opens["head"])}, story, {"link": opened, "opens": opens})
 
 
 # Steps have no map that the explorer draws.

@@ -74,6 +74,8 @@ def write_page(page: SitePage, *, root: str, current: str, config: Mapping[str, 
         f'<textarea id="box-{name}" name="{name}" rows="1" spellcheck="false" enterkeyhint="go"></textarea></div>'
         for name, label in page.boxes.items()
     )
+    # The words say it first; what the head says of itself comes after the picture.
+    is_below = page.name == "encode"
     body = f"""<form id="typed">
 {boxes}
 <button type="submit">Run</button>
@@ -84,16 +86,18 @@ def write_page(page: SitePage, *, root: str, current: str, config: Mapping[str, 
 <section id="hero" aria-label="Picture">
 <div id="toolbar"></div>
 <p id="answer" dir="auto"></p>
-<div id="story" aria-live="polite"></div>
-<div id="passage"></div>
+{"" if is_below else _STORY}<div id="passage"></div>
 <div id="picture"></div>
-<p id="hidden"></p>
+{_STORY if is_below else ""}<p id="hidden"></p>
 </section>
 <p id="hint"></p>
 <footer>{_FOOTER}</footer>
 <script type="application/json" id="config">{_data(config)}</script>"""
     links = "\n".join(_preload(root, file) for file in preload)
     return _fill(page.title, page.promise, root, current, body, links)
+
+
+_STORY = '<div id="story" aria-live="polite"></div>\n'
 
 
 def _preload(root: str, file: str) -> str:

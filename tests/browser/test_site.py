@@ -5,15 +5,17 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from attnviz.lessons.hand_in import read_hand_in
 from attnviz.live.site import build
 from attnviz.paths import assets_folder
 from tests.browser.harness import watched
+from tests.browser.pages import serious
 from tests.factories import HOSTILE
 
 FIRST = "L3·H1 sends “it” to “animal” with weight 0.68: its strongest link between two words."
@@ -27,7 +29,7 @@ ADDRESSES = [
 ]  # fmt: skip
 
 
-# Stands in for a model, whose own tests hold it: words for tokens, and each looks at the one before it.
+# Stands in for a model, whose own tests hold it: words for tokens, and each looks at the second one before it.
 RUNNER = """
 export async function load(base, manifest, { ort, Tokenizer }, onProgress) {
   if (!ort.InferenceSession || !Tokenizer) throw new Error("no runtime");
@@ -37,7 +39,7 @@ export async function load(base, manifest, { ort, Tokenizer }, onProgress) {
       ({ text: word, start: index, end: index + word.length, special: false, segment: 0, word: at, piece: "" }));
     const [layers, heads, size] = [6, 12, words.length];
     const weights = new Float32Array(layers * heads * size * size);
-    for (let row = 0; row < layers * heads * size; row++) weights[row * size + Math.max((row % size) - 1, 0)] = 1;
+    for (let row = 0; row < layers * heads * size; row++) weights[row * size + Math.max((row % size) - 2, 0)] = 1;
     const map = { kind: "encoder", queries: words, keys: words, layers, heads, causal: false, weights };
     return { output: "", extra: null, cut: null, cutPair: null, maps: [map] };
   } };
@@ -101,6 +103,36 @@ def test_the_picture_is_a_function_of_its_address(browser: Browser, site: str):
         expect(page.locator(STORY)).to_contain_text("L0·H1")
 
 
+def test_words_that_are_clicked_are_in_the_address(browser: Browser, site: str):
+    with watched(browser, viewport={"width": 390, "height": 844}, has_touch=True) as context:
+        page = opened(context.new_page(), f"{site}/encode/")
+        headline, where = page.locator(".explorer .headline"), page.locator(".explorer .where")
+        expect(headline).to_have_text("it looks mostly at animal (68 %), then at street (5 %)")
+        page.locator(".explorer .token", has_text="tired").tap()
+        page.locator(".explorer .token", has_text="street").tap()
+        expect(headline).to_contain_text("tired looks at street")
+        shown = headline.inner_text(), where.inner_text()
+        page.wait_for_url("**/?query=13&key=8")
+        opened(page, page.url)
+        expect(headline).to_have_text(shown[0])
+        expect(where).to_have_text(shown[1])
+        page.get_by_role("button", name="Options").tap()
+        page.get_by_role("spinbutton", name="Layer").fill("4")
+        page.get_by_role("spinbutton", name="Layer").press("Enter")
+        expect(where).to_contain_text("of layer 4")
+        expect(headline).to_contain_text("tired looks at street")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_axe_finds(browser: Browser, site: str, scheme: Literal["light", "dark"]):
+    phone: ViewportSize = {"width": 390, "height": 844}
+    with watched(browser, color_scheme=scheme, viewport=phone, bypass_csp=True) as context:
+        page = context.new_page()
+        for path in ("encode/", "compute/?source=model"):
+            opened(page, f"{site}/{path}").get_by_role("button", name="Options").click()
+            assert serious(page, scheme) == []
+
+
 def test_no_address_and_no_text_breaks_it(browser: Browser, site: str):
     with watched(browser) as context:
         page = context.new_page()
@@ -113,10 +145,10 @@ def test_a_text_is_run_here_and_without_a_network(browser: Browser, site: str):
     with watched(browser, service_workers="allow") as context:
         page = opened(context.new_page(), f"{site}/encode/")
         typed(page, "The keys to the old cabinet are missing.")
-        expect(page.locator(STORY)).to_contain_text("“keys”")
+        expect(page.locator(STORY)).to_contain_text("“cabinet”")
         # What a first visit keeps is kept behind the page; it is whole when another text runs.
         typed(page, "A dog that barked at cats was loud.")
-        expect(page.locator(STORY)).to_contain_text("“dog”")
+        expect(page.locator(STORY)).to_contain_text("“that”")
         page.evaluate("() => navigator.serviceWorker.ready.then(() => true)")
         page.wait_for_load_state("networkidle")
         context.set_offline(True)

@@ -120,6 +120,11 @@ function fit(root, walk) {
   const narrowest = (size) => (size < 18 ? 2.5 : 2.9);
   const size = sizes.find((each) => (set(each, narrowest(each)), fits(each))) ?? sizes.find((each) => (set(each, narrowest(each)), isWhole())) ?? sizes[sizes.length - 1];
   [...WIDTHS, narrowest(size)].find((width) => (set(size, width), fits(size)));
+  // One that scrolls can be scrolled with a keyboard.
+  for (const each of matrices) {
+    if (each.scrollWidth > each.clientWidth + 1) each.tabIndex = 0;
+    else each.removeAttribute("tabindex");
+  }
 }
 
 /** @param {Walk} walk */

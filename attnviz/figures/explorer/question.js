@@ -8,7 +8,7 @@
  */
 
 // Words that stand for one before them (head_ranking.py).
-const PRONOUNS = "it its itself he him his himself she her hers herself they them their theirs themselves".split(" ");
+export const PRONOUNS = "it its itself he him his himself she her hers herself they them their theirs themselves".split(" ");
 const LETTERS = /[\p{L}\p{N}]/u;
 
 /** The words that tell something when a word looks at them (`elsewhere` in head_ranking.py). @param {Overview} overview @param {number} query */
@@ -21,7 +21,7 @@ export function elsewhere({ words, causal }, query) {
   return isPronoun && before.length ? before : all;
 }
 
-/** @param {{ text: string, special: boolean }} word */
+/** @param {{ text: string, special?: boolean }} word */
 export const isWord = ({ text, special }) => !special && LETTERS.test(text);
 
 /** The word that a row or a column belongs to. @param {Overview} overview @param {Axis} axis @param {number} index */

@@ -22,7 +22,7 @@ const EXPLORER = { view: VIEWS, look: "text", query: "number", key: "number" };
 const each = (types, ...slots) => Object.fromEntries(slots.flatMap((slot) => Object.entries(types).map(([name, type]) => [name + slot, type])));
 /** @type {Record<string, Record<string, Type>>} */
 export const PARAMETERS = {
-  encode: { model: "text", text: "text", pair: "text", attention: KINDS, mean: "flag", words: "flag", hide_special: "flag", ...HEAD, ...EXPLORER },
+  encode: { model: "text", text: "text", pair: "text", attention: KINDS, mean: "flag", words: "flag", hide_special: "flag", ...HEAD, ...EXPLORER, queries: "text", keys: "text" },
   translate: { models: "names", text: "text", target: "text", into: ["French", "German"], decoding: ["Greedy", "Beam"], width: "number", hero: "number",
     ...HEAD, ...each({ query: "number", key: "number" }, 1, 2, 3, 4) },
   answer: { models: "names", question: "text", passage: "text", side: ["cross", "passage", "question"], all_heads: "switch", ...HEAD, ...each(EXPLORER, 1) },

@@ -1,6 +1,6 @@
 // What an answer says, and the head that says most about it, as attnviz/analysis/answer/question_attention.py finds and says it.
 
-import { isWord } from "./head_metrics.js";
+import { isWord } from "../../figures/explorer/question.js";
 import { Lens } from "./head_view.js";
 import { percent } from "./wording.js";
 import { decimals, nameOfHead } from "./written.js";

@@ -84,18 +84,24 @@ export function shownOn(page, picture, values) {
   const side = values.side === "cross" ? "cross" : values.side ? "encoder" : null;
   const wanted = values.attention ?? side ?? picture.said.shown;
   const map = picture.maps.find(({ kind }) => kind === wanted) ?? picture.maps[0];
+  const slot = page === "answer" ? "1" : "";
+  const view = { words: Boolean(values.words), hideSpecial: Boolean(values.hide_special) };
+  const { linked } = picture;
+  if (linked && !isPinned(values)) return { kind: map.kind, layer: linked.layer, head: linked.head, view, slot };
   const [layer, head] = map.first;
   const isMean = page === "encode" ? Boolean(values.mean) : (values.all_heads ?? (values.head === undefined && head === null));
-  const view = { words: Boolean(values.words), hideSpecial: Boolean(values.hide_special) };
-  return { kind: map.kind, layer: values.layer ?? layer, head: isMean ? null : (values.head ?? head ?? 0), view, slot: page === "answer" ? "1" : "" };
+  return { kind: map.kind, layer: values.layer ?? layer, head: isMean ? null : (values.head ?? head ?? 0), view, slot };
 }
+
+/** Whether a person chose the head; else it follows from the words. @param {Record<string, any>} values */
+export const isPinned = ({ layer, head, mean }) => (layer ?? null) !== null || (head ?? null) !== null || Boolean(mean);
 
 /** How a head, or with null the mean of a layer's, stands in the address of a page. @param {string} page @param {number | null} head */
 export const asHead = (page, head) => (page === "encode" ? { head: head ?? 0, mean: head === null } : { head: head ?? 0, all_heads: head === null });
 /** @param {string} page @param {string} kind */
-const asKind = (page, kind) => ({ ...(page === "answer" ? { side: kind === "cross" ? "cross" : "passage" } : { attention: kind }), layer: null, head: null, all_heads: null, ...noCell(page) });
+const asKind = (page, kind) => ({ ...(page === "answer" ? { side: kind === "cross" ? "cross" : "passage" } : { attention: kind }), layer: null, head: null, all_heads: null, query: null, key: null, ...noCell(page) });
 /** @param {string} page */
-const noCell = (page) => (page === "answer" ? { query1: null, key1: null } : { query: null, key: null });
+const noCell = (page) => (page === "encode" ? {} : page === "answer" ? { query1: null, key1: null } : { query: null, key: null });
 
 /** @param {Desk} desk */
 const scale = (desk) => choice("Colours", ["0 to 1", "Fit to this head"], desk.values.scale ?? "0 to 1", (chosen) => desk.change({ scale: chosen === "0 to 1" ? null : chosen }));

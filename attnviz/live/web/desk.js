@@ -13,7 +13,7 @@ import { optionsOf, runModel } from "./run_model.js";
  * @import { Values } from "./address.js"
  * @import { ModelPicture, Said } from "./picture.js"
  * @typedef {{ label: string, models: string[], prompt: Record<string, string>, file: string, into: string, source?: string,
- *   place?: Values }} Example  of Compute: where its numbers are from, and which weight it opens
+ *   place?: Values, opens?: Values }} Example  of Compute: where its numbers are from, and which weight it has; of Encode: the link it opens
  * @typedef {{ page: string, fields: string[], examples: Example[], first: Record<string, [layer: number, head: number | null]>,
  *   models: string[], runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null,
  *   tones?: string[], weight?: Record<string, number> }} Config  first: of each
@@ -63,6 +63,9 @@ export class Desk {
       const button = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("button"));
       if (button) this.go(this.#asTyped(this.config.examples[Number(button.dataset.example)]));
     });
+    // On a narrow screen the controls are folded.
+    const options = /** @type {HTMLElement} */ (document.getElementById("options"));
+    options.addEventListener("click", () => options.setAttribute("aria-expanded", String(options.getAttribute("aria-expanded") !== "true")));
     addEventListener("popstate", () => void this.show());
   }
 
@@ -173,7 +176,7 @@ export class Desk {
     const { prompt, into } = example;
     if (example.source) return computeAddress(example, example === this.config.examples[0]);
     const values = Object.fromEntries([...new Set([...this.config.fields, "pair"])].map((name) => [name, prompt[PROMPT[name]] ?? ""]));
-    return { ...values, target: prompt.target, into: into === "French" ? null : into };
+    return { ...values, ...example.opens, target: prompt.target, into: into === "French" ? null : into };
   }
 
   /** @param {Record<string, string>} prompt @param {Values} values @param {Example | null} example @returns {Promise<ModelPicture>} */

@@ -1,11 +1,14 @@
 // The explorer on a page of the site: it shows a map of a picture, and what is chosen in it becomes the page's address.
 
+import { tableName } from "../../figures/explorer/link_table.js";
+import { isPinned } from "./controls.js";
 import { mountPicture } from "./pane.js";
 
 /**
  * @import { Values } from "./address.js"
  * @import { View } from "./head_view.js"
  * @import { ModelPicture, Overview } from "./picture.js"
+ * @import { WordLink } from "./word_links.js"
  * @typedef {{ kind: string, layer: number, head: number | null, view: View, slot: string }} Shown  slot: how names in the address end
  * @typedef {{ picture: ModelPicture, shown: Shown, overview: Overview }} Open
  */
@@ -30,6 +33,7 @@ export class ExplorerPanel {
     this.#open = { picture, shown, overview };
     if (isOther) explorer.open(overview);
     explorer.update({ ...this.#settings(values), seq: explorer.state.seq });
+    if (picture.linked && !explorer.state.store.isComplete) void this.#fetchTable(explorer.state.question.queries);
     return true;
   }
 
@@ -43,7 +47,7 @@ export class ExplorerPanel {
 
   /** @param {Values} values */
   #settings(values) {
-    const { shown: { layer, head, slot }, overview } = /** @type {Open} */ (this.#open);
+    const { picture: { linked }, shown: { layer, head, slot }, overview } = /** @type {Open} */ (this.#open);
     const [rows, columns] = overview.at ?? [null, null];
     /** @param {string} name @param {number[] | null} places */
     const index = (name, places) => {
@@ -58,6 +62,7 @@ export class ExplorerPanel {
       head,
       query: index("query", rows),
       key: index("key", columns),
+      ...(linked && wordSettings(linked, overview, values)),
       view: values[`view${slot}`] ?? "grid",
       look: values[`look${slot}`] ?? "",
       fullScale: values.scale !== "Fit to this head",
@@ -66,19 +71,41 @@ export class ExplorerPanel {
     };
   }
 
-  /** @param {{ of: string, view: string, look: string, layer?: number, head?: number | null, query?: number, key?: number }} change */
+  /** @param {{ of: string, view: string, look: string, layer?: number, head?: number | null, query?: number, key?: number,
+   * unpin?: boolean, isAsked?: boolean, isLink?: boolean, queries?: number[], keys?: number[] }} change */
   #pick(change) {
     if (!this.#open || change.of !== this.#open.overview.name) return;
-    const { shown: { slot }, overview } = this.#open;
+    const { picture: { linked }, shown: { slot }, overview } = this.#open;
     const [rows, columns] = overview.at ?? [null, null];
     /** @type {Values} */
     const values = { [`view${slot}`]: change.view === "grid" ? null : change.view, [`look${slot}`]: change.look };
-    if (change.layer !== undefined) Object.assign(values, { layer: change.layer, chosenHead: change.head, [`query${slot}`]: null, [`key${slot}`]: null });
+    if (change.unpin) Object.assign(values, { layer: null, head: null, mean: null });
+    if (change.layer !== undefined) Object.assign(values, { layer: change.layer, chosenHead: change.head });
+    if (change.layer !== undefined && !linked) Object.assign(values, { [`query${slot}`]: null, [`key${slot}`]: null });
     if (change.query !== undefined && change.key !== undefined) {
       values[`query${slot}`] = rows ? rows[change.query] : change.query;
       values[`key${slot}`] = columns ? columns[change.key] : change.key;
+      if (linked) Object.assign(values, this.#asked(change, values));
     }
     this.onChange(values);
+  }
+
+  /** What of a click on words is chosen, and what follows from it. @param {any} change @param {Values} values @returns {Values} */
+  #asked({ isAsked = true, isLink = true, queries = [], keys = [] }, { query, key }) {
+    const { rows, columns } = positionsOf(/** @type {Open} */ (this.#open).overview);
+    const joined = (/** @type {number[]} */ places, /** @type {number[]} */ all) => places.map((each) => all[each]).join(".") || null;
+    const chosen = isAsked && isLink;
+    return { query: isAsked ? query : null, key: chosen ? key : null, queries: isAsked ? joined(queries, rows) : null, keys: chosen ? joined(keys, columns) : null };
+  }
+
+  /** What words give in every head, which an overview that was made here does not have. @param {number[]} words */
+  async #fetchTable(words) {
+    const open = /** @type {Open} */ (this.#open);
+    const { picture: explorer } = await this.mounted;
+    const name = tableName(words.map((word) => open.overview.words.queries[word].parts[0]));
+    if (explorer.state.store.chunks.has(name)) return;
+    const table = await open.picture.linkTable(open.shown.kind, open.shown.view, words).catch(console.warn);
+    if (table && this.#open?.overview === open.overview) explorer.state.store.add(new Map([[name, table]]));
   }
 
   /** @param {any[]} places */
@@ -92,4 +119,18 @@ export class ExplorerPanel {
       console.warn(error);
     }
   }
+}
+
+/** The words that are asked about, by rows and columns of the picture. @param {WordLink} linked @param {Overview} overview @param {Values} values */
+function wordSettings({ query, key, isAsked, isLink }, overview, values) {
+  const { rows, columns } = positionsOf(overview);
+  const more = (/** @type {string} */ written, /** @type {number[]} */ all) => (written ?? "").split(".").flatMap((each) => (each && all.includes(Number(each)) ? [all.indexOf(Number(each))] : []));
+  const words = { isAsked, isLink, isPinned: isPinned(values), queries: more(values.queries, rows), keys: more(values.keys, columns) };
+  return { query: rows.indexOf(query), key: columns.indexOf(key), words };
+}
+
+/** Where the rows and columns of an overview stand in its map. @param {Overview} overview @returns {{ rows: number[], columns: number[] }} */
+function positionsOf({ at, queries, keys }) {
+  const [rows, columns] = at ?? [[...queries.keys()], [...keys.keys()]];
+  return { rows, columns };
 }

@@ -1,14 +1,11 @@
 // What one head does, in numbers, as attnviz/analysis/head_metrics.py measures it.
 
+import { isWord } from "../../figures/explorer/question.js";
+
 /**
  * @import { HeadMatrix, Token } from "./head_view.js"
  * @typedef {{ query: number, key: number, weight: number }} StrongLink
  */
-
-const LETTER = /[\p{L}\p{N}]/u;
-
-/** Words have a letter or a digit in them. @param {Token} token */
-export const isWord = ({ special, text }) => !special && LETTER.test(text);
 
 /** The largest weight between two different words; null where no two words look at each other.
  * @param {HeadMatrix} matrix @returns {StrongLink | null} */

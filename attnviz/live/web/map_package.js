@@ -59,7 +59,7 @@ export function overviewOf(map, view) {
 
 /** The words of both axes, each with its rows or columns; own: for each that looks, where it is looked at.
  * @param {AttentionMap} map @param {View} view @param {Lens} lens */
-function wordsOf(map, view, lens) {
+export function wordsOf(map, view, lens) {
   const whole = new Lens(map, { ...view, words: true });
   const [queries, keys] = /** @type {const} */ (["rows", "columns"]).map((axis) => {
     const groups = wordGroups(lens[axis].tokens);

@@ -2,7 +2,7 @@
 
 import { AlignmentPanel } from "./alignment_panel.js";
 import { stepsPanel } from "./compute/steps_panel.js";
-import { asHead, shownOn } from "./controls.js";
+import { asHead, isPinned, shownOn } from "./controls.js";
 import { ExplorerPanel } from "./explorer_panel.js";
 import { drawPassage } from "./passage_panel.js";
 import { make } from "../../figures/drawing/elements.js";
@@ -35,9 +35,11 @@ function headPanel(desk) {
   return {
     async show(picture, values) {
       const mine = ++turn;
+      if (page === "encode") await ask(picture, values);
+      if (mine !== turn) return;
       const shown = shownOn(page, picture, values);
       drawAnswer(picture);
-      const place = { ...shown, query: values[`query${shown.slot}`] ?? null, key: values[`key${shown.slot}`] ?? null };
+      const place = { ...shown, query: values[`query${shown.slot}`] ?? null, key: values[`key${shown.slot}`] ?? null, ...cellOf(picture) };
       const [isThere, { sentences, hidden }] = await Promise.all([explorer.show(picture, shown, values), storyOf(page, picture, place)]);
       if (mine !== turn) return;
       part("picture").hidden = !isThere;
@@ -46,6 +48,19 @@ function headPanel(desk) {
     },
   };
 }
+
+/** Finds the link between words that the address names, or leaves open. @param {ModelPicture} picture @param {Values} values */
+async function ask(picture, values) {
+  picture.linked = null;
+  const { kind, view, layer, head } = shownOn("encode", picture, values);
+  const place = isPinned(values) ? { layer, head } : null;
+  const positions = (/** @type {string | undefined} */ written) => (written ?? "").split(".").filter((each) => /^[0-9]{1,5}$/.test(each)).map(Number);
+  const question = { place, query: values.query ?? null, key: values.key ?? null, queries: positions(values.queries), keys: positions(values.keys) };
+  picture.linked = await picture.link(kind, view, question);
+}
+
+/** @param {ModelPicture} picture */
+const cellOf = ({ linked }) => linked && { query: linked.query, key: linked.key };
 
 /** @param {string} page @param {ModelPicture} picture @param {any} place */
 function storyOf(page, picture, place) {

@@ -5,13 +5,14 @@ import { readPackage } from "../../figures/drawing/package.js";
 /**
  * @import { Background } from "./background.js"
  * @import { View } from "./head_view.js"
+ * @import { WordLink, WordQuestion } from "./word_links.js"
  * @import { Sentence } from "./wording.js"
  * @typedef {Record<string, any>} Overview
  * @typedef {[layer: number, head: number | null]} HeadPlace
  * @typedef {{ kind: string, shape: [layers: number, heads: number], file: string, layers?: string[], first: HeadPlace }} MapOfSite
  * @typedef {{ name: string, models: string[], label: string, notice: string, prompt: Record<string, string>, output: string, shown: string,
  *   story: Sentence[], maps: MapOfSite[], answer?: any, passage?: any,
- *   alignments?: any, tokens?: any, computation?: any, at?: any, checked?: any }} Said
+ *   alignments?: any, link?: any, tokens?: any, computation?: any, at?: any, checked?: any }} Said
  * @typedef {{ kind: string, layer: number, head: number | null, view: View }} HeadShown
  * @typedef {HeadShown & { query: number | null, key: number | null }} Place
  */
@@ -22,6 +23,8 @@ export class ModelPicture {
   constructor(said, key, background) {
     this.said = said;
     this.maps = said.maps;
+    /** @type {WordLink | null} The link between words that is looked at, where the page asks for one. */
+    this.linked = null;
     /** @type {(() => Promise<void>) | null} Fetches what other texts may need of the model. */
     this.keep = null;
     /** @param {string} work @param {object} asked */
@@ -43,6 +46,16 @@ export class ModelPicture {
     return this.ask("story", { ...place, query, at: key });
   }
 
+  /** The link between words that is looked at. @param {string} kind @param {View} view @param {WordQuestion} question @returns {Promise<WordLink | null>} */
+  link(kind, view, question) {
+    return this.ask("link", { kind, view, question });
+  }
+
+  /** What words give in every head. @param {string} kind @param {View} view @param {number[]} words @returns {Promise<Uint8Array<ArrayBuffer>>} */
+  linkTable(kind, view, words) {
+    return this.ask("table", { kind, view, words });
+  }
+
   /** What the alignments draw. @returns {Promise<any>} */
   async alignments() {
     return this.said.alignments;
@@ -50,7 +63,7 @@ export class ModelPicture {
 
   /** @param {HeadShown} place */
   table(place) {
-    return this.ask("table", place);
+    return this.ask("weights", place);
   }
 }
 
@@ -85,10 +98,16 @@ export class SitePicture extends ModelPicture {
     return new Map(parts.flatMap(({ chunks }) => [...chunks]));
   }
 
+  /** @param {string} kind @param {View} view @param {WordQuestion} question */
+  async link(kind, view, question) {
+    const isUnasked = !question.place && question.query === null;
+    return isUnasked && isFirst(view) && this.said.link ? this.said.link : super.link(kind, view, question);
+  }
+
   /** @param {Place} place @returns {Promise<{ sentences: Sentence[], hidden: string }>} */
   async story(place) {
-    const [layer, head] = this.#map(place.kind).first;
-    const isSaid = place.layer === layer && place.head === head && place.query === null && place.kind === this.said.shown;
+    const { link, shown } = this.said;
+    const isSaid = link && place.kind === shown && ["layer", "head", "query", "key"].every((name) => Reflect.get(place, name) === link[name]);
     return isSaid && isFirst(place.view) ? { sentences: this.said.story, hidden: "" } : super.story(place);
   }
 

@@ -1,6 +1,7 @@
 // A translation with its alignment, described as attnviz/figures/translate/alignments.py describes it.
 
-import { isWord, largestOf } from "./head_metrics.js";
+import { isWord } from "../../figures/explorer/question.js";
+import { largestOf } from "./head_metrics.js";
 import { Lens } from "./head_view.js";
 import { directionOf } from "./map_package.js";
 import { nameOfHead, visibleText } from "./written.js";

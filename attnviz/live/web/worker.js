@@ -9,6 +9,7 @@ import { mapOfFiles, mapOfTrace } from "./map_source.js";
 import { openRuntime, openSegmenter } from "./runtime.js";
 import { describeSelection } from "./summary_words.js";
 import { describeTranslation } from "./translation.js";
+import { WordLinks } from "./word_links.js";
 import { describeHead, describeHidden, describeLink } from "./wording.js";
 import { nameOfHead } from "./written.js";
 
@@ -19,6 +20,7 @@ import { nameOfHead } from "./written.js";
  * @typedef {{ key: string, kind: string, view: View }} Place
  * @import { Progress, Runtime } from "./runtime.js"
  * @typedef {{ model: string, output: string, extra: any, cut: number | null, cutPair: number | null, maps: TraceMap[] }} Trace
+ * @import { WordQuestion } from "./word_links.js"
  * @import { HeadInputs } from "./compute/link_steps.js"
  * @import { WeightPlace } from "./compute/weight_steps.js"
  * @typedef {{ card: any, trace(request: object): Promise<Trace>, inspect(request: object, layer: number, head: number): Promise<HeadInputs>,
@@ -85,6 +87,17 @@ const WORK = {
     return { sentences, cell, hidden: describeHidden(matrix) };
   },
 
+  /** The link of what was asked by words. @param {Place & { question: WordQuestion }} asked */
+  async link({ key, kind, view, question }) {
+    const map = await mapOf(key, kind);
+    return new Lens(map, view).isEmpty ? null : new WordLinks(map, view).first(question);
+  },
+
+  /** What some words give in every head. @param {Place & { words: number[] }} asked */
+  async table({ key, kind, view, words }) {
+    return new Uint8Array(new WordLinks(await mapOf(key, kind), view).table(words).buffer);
+  },
+
   /** The steps of one weight. @param {{ key: string, name: string, request: object, place: WeightPlace }} asked */
   async steps({ key, name, request, place }) {
     const [map, model] = await Promise.all([mapOf(key, "encoder"), models.get(name)]);
@@ -93,7 +106,7 @@ const WORK = {
   },
 
   /** A head with its tokens, to be drawn or written as a file. @param {Place & { layer: number, head: number | null }} place */
-  async table({ key, kind, view, layer, head }) {
+  async weights({ key, kind, view, layer, head }) {
     const { visible, ...matrix } = new Lens(await mapOf(key, kind), view).matrix(layer, head);
     const width = matrix.keys.length;
     const masked = Array.from(matrix.weights, (_, cell) => !visible(Math.floor(cell / width), cell % width));

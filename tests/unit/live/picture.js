@@ -9,9 +9,15 @@ import { focusCell } from "../../../attnviz/live/web/head_metrics.js";
 import { Lens } from "../../../attnviz/live/web/head_view.js";
 import { headChunks, overviewOf } from "../../../attnviz/live/web/map_package.js";
 import { mapOfTrace } from "../../../attnviz/live/web/map_source.js";
+import { WordLinks } from "../../../attnviz/live/web/word_links.js";
 import { describeHead, describeHidden, describeLink } from "../../../attnviz/live/web/wording.js";
 import { nameOfHead } from "../../../attnviz/live/web/written.js";
 
+// Nothing, a head, a mean, a word, and what it looks at; the positions are in any map.
+const QUESTIONS = [
+  { place: null, query: null, key: null }, { place: { layer: 0, head: 0 }, query: null, key: null }, { place: { layer: 0, head: null }, query: null, key: null },
+  { place: null, query: 2, key: null }, { place: null, query: 2, key: 1 }, { place: { layer: 0, head: 0 }, query: 1, key: 2 },
+];
 const base64 = (bytes) => Buffer.from(bytes).toString("base64");
 
 function alignmentOf({ weights, queries, keys }) {
@@ -40,7 +46,10 @@ for await (const line of createInterface({ input: process.stdin })) {
     const masked = Array.from(first.weights, (_, cell) => !visible(Math.floor(cell / first.keys.length), cell % first.keys.length));
     const { chunks, ...header } = overview;
     const heads = Object.fromEntries([...headChunks(own, view, places)].map(([name, chunk]) => [name, base64(chunk)]));
-    answer = { overview: header, thumbs: base64(chunks.get("thumbs")), heads, told, csv: asCsv({ ...first, masked }, { layer: 0, head: 0 }) };
+    const links = new WordLinks(own, view);
+    const questions = QUESTIONS.map((question) => links.first(question));
+    const rows = [...links.words.queries.keys()].map((word) => base64(new Uint8Array(links.table([word]).buffer)));
+    answer = { overview: header, links: questions, rows, thumbs: base64(chunks.get("thumbs")), heads, told, csv: asCsv({ ...first, masked }, { layer: 0, head: 0 }) };
   }
   process.stdout.write(`${JSON.stringify(answer)}\n`);
 }

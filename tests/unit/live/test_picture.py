@@ -16,6 +16,7 @@ import pytest
 from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.translate.alignment import describe_alignment, describe_origin
 from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.word_links import WordLinks
 from attnviz.analysis.wording import describe_head, describe_hidden, describe_link, head_name
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
@@ -27,6 +28,10 @@ from tests.factories import HOSTILE, make_map, numbered, pair, sentence, special
 
 RUNNER = Path(__file__).with_name("picture.js")
 VIEWS = (View(), View(words=True), View(hide_special=True), View(words=True, hide_special=True))
+# As in picture.js: the head that was chosen, the word that looks and the one that is looked at, by positions in the map.
+QUESTIONS: tuple[tuple[Any, int | None, int | None], ...] = (
+    (None, None, None), ((0, 0), None, None), ((0, None), None, None), (None, 2, None), (None, 2, 1), ((0, 0), 1, 2),
+)  # fmt: skip
 # Rounded to three digits, a mean that another order of summing makes may be the next number.
 MEASURES = {"entropy": 0.0011, "diagonal": 0.00011, "distance": 0.0011}
 
@@ -77,9 +82,28 @@ def assert_same(made: dict[str, Any], attention: AttentionMap, view: View) -> No
         assert told["hidden"] == describe_hidden(matrix, renormalized=False)
         alignment = describe_origin(matrix, *cell), describe_alignment(matrix)
         assert told["alignment"] == [sentence_parts(each) for each in alignment]
+    _assert_same_links(made, attention, view)
     trace = AttentionTrace("t", Prompt("t"), (attention,))
     shown = Picture(trace, attention.kind, 0, 0, head_matrix(attention, layer=0, head=0, view=view), view, True)
     assert made["csv"] == export([shown], "csv").decode()
+
+
+def _assert_same_links(made: dict[str, Any], attention: AttentionMap, view: View) -> None:
+    """Hold which link is looked at unasked, and when a word or a head was chosen, and what words give in every head."""
+    links = WordLinks(attention, view)
+    for actual, (place, query, key) in zip(made["links"], QUESTIONS, strict=True):
+        word = links.query_at(query)
+        expected = links.first(place, query=word, key=None if word is None else links.key_at(key))
+        assert (actual["layer"], actual["head"], links.query_at(actual["query"])) == (
+            expected.layer,
+            expected.head,
+            expected.query,
+        )
+        assert expected.key is None or links.key_at(actual["key"]) == expected.key
+        assert (actual["isAsked"], actual["isLink"]) == (word is not None, word is not None and links.key_at(key) is not None)
+    for word, row in enumerate(made["rows"]):
+        table = np.frombuffer(base64.b64decode(row), "<f4")
+        np.testing.assert_allclose(table, links.row(word).ravel(), atol=1e-6)
 
 
 def _assert_same_note(made: dict[str, Any], expected: dict[str, Any]) -> None:

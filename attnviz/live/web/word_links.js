@@ -1,0 +1,142 @@
+// Which word of a text to look at first, at which other word it looks, and in which head, as attnviz/analysis/word_links.py chooses.
+
+import { elsewhere, isWord, PRONOUNS } from "../../figures/explorer/question.js";
+import { headWeights, Lens } from "./head_view.js";
+import { wordsOf } from "./map_package.js";
+
+/**
+ * @import { AttentionMap, View } from "./head_view.js"
+ * @typedef {{ layer: number, head: number | null }} HeadAt
+ * @typedef {{ layer: number, head: number | null, query: number, key: number, isAsked: boolean, isLink: boolean }} WordLink  query and
+ *   key: positions in the map of the cell that stands for the link; isAsked, isLink: whether a person chose who looks, and at whom
+ * @typedef {{ place: HeadAt | null, query: number | null, key: number | null, queries?: number[], keys?: number[] }} WordQuestion  place: the
+ *   head that a person chose; query and key: positions in the map; queries and keys: those of further words
+ */
+
+// A pronoun that looks less than that at another word tells nothing.
+const LEAST_TELLING = 0.2;
+// The word to look at first is one of so many at the beginning: where a long text begins is what one sees of it.
+const MOST_WORDS = 48;
+// Letters from which on a word is more likely a noun, a verb or an adjective than a small word.
+const LONG_WORD = 4;
+
+// The weights between the words of a map, in all of its heads.
+export class WordLinks {
+  /** @param {AttentionMap} map @param {View} view */
+  constructor(map, view) {
+    this.map = map;
+    this.lens = new Lens(map, view);
+    this.words = wordsOf(map, view, this.lens);
+    // The positions in the map of each word's tokens.
+    const { rows, columns } = this.lens;
+    this.rows = this.words.queries.map(({ parts }) => parts.flatMap((place) => rows.parts[place]));
+    this.columns = this.words.keys.map(({ parts }) => parts.flatMap((place) => columns.parts[place]));
+  }
+
+  /** The link of what was asked; of what was not, the most telling one. @param {WordQuestion} question @returns {WordLink} */
+  first({ place, query, key, queries = [], keys = [] }) {
+    const asked = wordAt(this.rows, query);
+    // What is looked at counts where it is known who looks.
+    const wanted = asked < 0 ? -1 : wordAt(this.columns, key);
+    const word = asked < 0 ? this.#firstWord(place) : asked;
+    const columns = wanted >= 0 ? [wanted] : this.#telling(place, word);
+    let best = { ...(place ?? { layer: 0, head: 0 }), column: -1, weight: -1 };
+    for (const { layer, head } of place ? [place] : this.#heads()) {
+      const row = this.row(layer, head, word);
+      for (const column of columns) if (row[column] > best.weight) best = { layer, head, column, weight: row[column] };
+    }
+    const [looking, lookedAt] = [this.#among(this.rows, word, asked < 0 ? [] : queries), this.#among(this.columns, best.column, wanted < 0 ? [] : keys)];
+    const { layer, head } = !place && looking.length + lookedAt.length > 2 ? this.#strongestHead(looking, lookedAt) : best;
+    const [shownRow, shownColumns] = [this.#shown(this.rows[word], "rows", asked < 0 ? null : query), best.column < 0 ? null : this.columns[best.column]];
+    const weights = headWeights(this.map, layer, head);
+    const among = this.#shown(shownColumns ?? this.map.keys.map((_, column) => column), "columns", wanted < 0 ? null : key);
+    const at = (/** @type {number} */ column) => weights[shownRow[0] * this.map.keys.length + column];
+    return { layer, head, query: shownRow[0], key: among.reduce((most, column) => (at(column) > at(most) ? column : most)), isAsked: asked >= 0, isLink: wanted >= 0 };
+  }
+
+  /** A word, and those of further positions. @param {number[][]} parts @param {number} first @param {number[]} more */
+  #among(parts, first, more) {
+    return [...new Set([first, ...more.map((position) => wordAt(parts, position))])].filter((word) => word >= 0);
+  }
+
+  /** The head in which words give most to others. @param {number[]} queries @param {number[]} keys */
+  #strongestHead(queries, keys) {
+    const [table, size] = [this.table(queries), this.columns.length];
+    const total = (/** @type {HeadAt} */ { layer, head }) => keys.reduce((sum, key) => sum + table[(layer * this.map.heads + Number(head)) * size + key], 0);
+    return this.#heads().reduce((best, each) => (total(each) > total(best) ? each : best));
+  }
+
+  /** What a word gives to every word in a head: of its tokens the mean, to several the sum.
+   * @param {number} layer @param {number | null} head @param {number} word */
+  row(layer, head, word) {
+    const weights = headWeights(this.map, layer, head);
+    const own = this.rows[word];
+    return Float32Array.from(this.columns, (parts) => {
+      let sum = 0;
+      for (const column of parts) for (const row of own) sum += weights[row * this.map.keys.length + column];
+      return sum / own.length;
+    });
+  }
+
+  /** What some words give in every head, as attnviz/figures/explorer/link_table.js reads it. @param {number[]} words */
+  table(words) {
+    const size = this.columns.length;
+    const all = new Float32Array(this.map.layers * this.map.heads * size);
+    for (const { layer, head } of this.#heads()) {
+      const at = (layer * this.map.heads + Number(head)) * size;
+      for (const word of words) this.row(layer, head, word).forEach((weight, key) => (all[at + key] += weight / words.length));
+    }
+    return all;
+  }
+
+  /** @returns {HeadAt[]} */
+  #heads() {
+    const { layers, heads } = this.map;
+    return Array.from({ length: layers * heads }, (_, place) => ({ layer: Math.floor(place / heads), head: place % heads }));
+  }
+
+  /** Of positions those that the view shows as rows or columns of their own; the wanted one alone, where it is among them.
+   * @param {number[]} positions @param {"rows" | "columns"} axis @param {number | null} wanted */
+  #shown(positions, axis, wanted) {
+    const firsts = new Set(this.lens[axis].parts.map(([first]) => first));
+    const shown = positions.filter((place) => firsts.has(place));
+    return wanted !== null && shown.includes(wanted) ? [wanted] : shown;
+  }
+
+  /** Where a word can look that tells something; in a head that somebody chose, at its neighbours as well. @param {HeadAt | null} place @param {number} word */
+  #telling(place, word) {
+    if (!place) return elsewhere(/** @type {any} */ (this), word);
+    return this.words.keys.flatMap((each, key) => (isWord(each) && key !== this.words.own[word] ? [key] : []));
+  }
+
+  get causal() {
+    return this.map.causal;
+  }
+
+  /** @param {HeadAt | null} place */
+  #firstWord(place) {
+    const words = [...this.words.queries.keys()].slice(0, MOST_WORDS);
+    const strongest = words.map((word) => this.#strongest(place, word));
+    const names = words.map((word) => this.words.queries[word].text.trim().toLowerCase());
+    const isTelling = (/** @type {number} */ word) => strongest[word] >= LEAST_TELLING;
+    const pronouns = words.filter((word) => PRONOUNS.includes(names[word]) && isTelling(word) && elsewhere(/** @type {any} */ (this), word)[0] < word);
+    const plain = words.filter((word) => isWord(this.words.queries[word]));
+    const longer = plain.filter((word) => Array.from(names[word]).length >= LONG_WORD && isTelling(word));
+    const among = [pronouns, longer, plain, words].find(({ length }) => length) ?? words;
+    return among.reduce((best, word) => (strongest[word] > strongest[best] ? word : best));
+  }
+
+  /** The weight that a word gives to what it looks at hardest. @param {HeadAt | null} place @param {number} word */
+  #strongest(place, word) {
+    const columns = this.#telling(place, word);
+    let highest = 0;
+    for (const { layer, head } of place ? [place] : this.#heads()) {
+      const row = this.row(layer, head, word);
+      for (const column of columns) highest = Math.max(highest, row[column]);
+    }
+    return highest;
+  }
+}
+
+/** @param {number[][]} parts @param {number | null} position */
+const wordAt = (parts, position) => (position === null ? -1 : parts.findIndex((own) => own.includes(position)));
