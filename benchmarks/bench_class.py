@@ -45,7 +45,7 @@ def student(app: App, number: int, pause: float, ends: float, seconds: dict[str,
         page = pages[turn % len(pages)]
         # The number is this visit's own: nobody else may see it.
         own = f"{sentence(draw)} It has {number + 1000} of them."
-        took = visit.open(page, **{"passage" if page == "answer" else "text": own}, **OPTIONS.get(page, {}))
+        took = _ask(visit, page, own)
         seconds[page].append(took)
         if own not in visit.shown:
             errors.append(f"{page} does not show what was asked for")
@@ -57,11 +57,16 @@ def student(app: App, number: int, pause: float, ends: float, seconds: dict[str,
 
 
 def warm_up(app: App, pages: Collection[str]) -> None:
-    """Opens pages, so that the server has loaded their models."""
+    """Opens pages with a text of their own, so that the server has loaded their models: what they show at first needs none."""
     visit = Visit(app)
     for page in pages:
-        visit.open(page)
+        _ask(visit, page, sentence(random.Random(0)))
     visit.close()
+
+
+def _ask(visit: Visit, page: str, text: str) -> float:
+    """Opens a page with that text; seconds until its last element has come."""
+    return visit.open(page, **{"passage" if page == "answer" else "text": text}, **OPTIONS.get(page, {}))
 
 
 def lesson(

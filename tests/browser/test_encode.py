@@ -74,6 +74,16 @@ def test_a_click_on_a_cell_selects_its_row_and_its_column(page: Page, app_url: s
     expect(page.locator(".words .key")).to_have_text("street")
 
 
+def test_the_words_are_shaded_above_bertviz_whether_another_tab_was_open_before_or_not(page: Page, app_url: str) -> None:
+    open_page(page, app_url, view="BertViz", layer="5", head="11")
+    expect(page.locator(".words .token").nth(1)).to_have_attribute("title", re.compile("%"))
+    afresh = page.locator(".words").inner_html()
+    choose(page, "Arcs", "tab")
+    choose(page, "BertViz", "tab")
+    settle(page)
+    assert page.locator(".words").inner_html() == afresh
+
+
 def test_the_address_opens_the_same_picture_in_another_browser(page: Page, browser: Browser, app_url: str) -> None:
     open_page(page, app_url)
     run(page, "My sister gave her dog a bath; unbelievably, it enjoyed splashing.")

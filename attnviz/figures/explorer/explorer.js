@@ -115,7 +115,8 @@ export class Explorer {
     surface.root.classList.toggle("both", state.isBeside);
     this.tabs.draw();
     this.draw();
-    if (hasMatrix && view in TABS) this.#drawHead(links);
+    // The words are shaded under a tab whose picture the page draws, too.
+    if (hasMatrix) this.#drawHead(links);
   }
 
   /** Draws again when the head in view has come. @param {LinksTable} links */
