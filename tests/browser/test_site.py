@@ -31,10 +31,12 @@ ADDRESSES = [
 
 # Stands in for a model, whose own tests hold it: words for tokens, and each looks at the second one before it.
 RUNNER = """
+import { Source } from "./files.js";
 export async function load(base, manifest, { ort, Tokenizer }, onProgress) {
+  await new Source(base, (url) => fetch(url), onProgress).all(manifest.parts ?? []);
   if (!ort.InferenceSession || !Tokenizer) throw new Error("no runtime");
   onProgress(1, 1);
-  return { card: { name: "minilm" }, complete: async () => {}, trace: async ({ text }) => {
+  return { card: { name: "minilm" }, left: () => 1e6, complete: async () => {}, trace: async ({ text }) => {
     const words = [...text.matchAll(/\\w+|[^\\w\\s]/g)].map(({ 0: word, index }, at) =>
       ({ text: word, start: index, end: index + word.length, special: false, segment: 0, word: at, piece: "" }));
     const [layers, heads, size] = [6, 12, words.length];
@@ -156,14 +158,38 @@ def test_a_text_is_run_here_and_without_a_network(browser: Browser, site: str):
         expect(page.locator(STORY)).to_contain_text("“keys”")
 
 
-def test_a_model_that_does_not_come_is_one_sentence(browser: Browser, site: str):
+# What goes wrong, by a script of the page or the answer of the server, and what is said of it.
+WRONG = [
+    ("", None, "could not be fetched: check the connection"),
+    ("delete globalThis.WebAssembly", "{}", "This browser has no WebAssembly"),
+    (
+        "",
+        '{"parts": [{"file": "minilm/model.json", "bytes": 3, "size": 3, "sha256": ""}]}',
+        "is of another version than this page",
+    ),
+]
+
+
+@pytest.mark.parametrize(("script", "answer", "said"), WRONG)
+def test_what_goes_wrong_is_one_sentence(browser: Browser, site: str, script: str, answer: str | None, said: str):
     with browser.new_context(service_workers="block") as context:
+        context.add_init_script(script)
         page = opened(context.new_page(), f"{site}/encode/")
-        context.route("**/models/**", lambda route: route.abort())
+        context.route("**/models/**", lambda route: route.abort() if answer is None else route.fulfill(body=answer))
         typed(page, "The cat sat.")
-        expect(page.locator(NOTICE)).to_contain_text("could not be fetched: check the connection")
+        expect(page.locator(NOTICE)).to_contain_text(said)
         page.get_by_role("button", name="What is “it”?").click()
         expect(page.locator(STORY)).to_have_text(FIRST)
+
+
+def test_a_full_browser_keeps_nothing_and_works(browser: Browser, site: str):
+    with watched(browser, service_workers="allow") as context:
+        page = opened(context.new_page(), f"{site}/encode/")
+        page.evaluate("() => navigator.serviceWorker.ready.then(() => true)")
+        context.new_cdp_session(page).send("Storage.overrideQuotaForOrigin", {"origin": site, "quotaSize": 1})
+        typed(page, "A dog that barked at cats was loud.")
+        expect(page.locator(STORY)).to_contain_text("“that”")
+        expect(page.locator(NOTICE)).to_contain_text("no room left to keep the model")
 
 
 def test_a_lesson_is_graded_where_it_is_read(browser: Browser, site: str):

@@ -4,6 +4,9 @@
 
 export class LeftError extends Error {}
 
+// Its message is a sentence for the person.
+export class SaidError extends Error {}
+
 export class Background {
   /** @type {Worker | null} */
   #worker = null;
@@ -46,13 +49,13 @@ export class Background {
     return (this.#worker = worker);
   }
 
-  /** @param {{ id: number, progress?: [number, number], made?: any, error?: string }} message */
-  #receive({ id, progress, made, error }) {
+  /** @param {{ id: number, progress?: [number, number], made?: any, error?: string, isSaid?: boolean }} message */
+  #receive({ id, progress, made, error, isSaid }) {
     const waiting = this.#waiting.get(id);
     if (!waiting) return;
     if (progress) return waiting.onProgress?.(...progress);
     this.#waiting.delete(id);
     if (error === undefined) waiting.resolve(made);
-    else waiting.reject(new Error(error));
+    else waiting.reject(isSaid ? new SaidError(error) : new Error(error));
   }
 }

@@ -2,7 +2,7 @@
 
 import { make } from "../../figures/drawing/elements.js";
 import { askedOfTheApp, readAddress, writeAddress } from "./address.js";
-import { Background, LeftError } from "./background.js";
+import { Background, LeftError, SaidError } from "./background.js";
 import { computeAddress, computeExamples, isPlaceOf } from "./compute/compute_place.js";
 import { drawControls } from "./controls.js";
 import { sentenceOf } from "./messages.js";
@@ -27,6 +27,7 @@ const PROMPT = { text: "text", passage: "text", pair: "pair", question: "questio
 
 export class Desk {
   #turn = 0;
+  #lasting = "";
   /** @type {Map<string, ModelPicture>} */
   #pictures = new Map();
 
@@ -101,7 +102,7 @@ export class Desk {
       await this.panel?.show(picture, values, example);
       this.parts.hero.dataset.drawn = String(turn);
       this.say(askedOfTheApp(location.search).length ? sentenceOf("app only") : "");
-      this.parts.hint.replaceChildren(picture.said.notice, ...(picture.keep ? [keepButton(picture.keep)] : []));
+      this.parts.hint.replaceChildren(picture.said.notice, ...(picture.keep ? [keepButton(picture.keep, picture.left)] : []));
       drawControls(this, picture);
       dispatchEvent(new Event("attnviz-address"));
     } catch (error) {
@@ -109,16 +110,22 @@ export class Desk {
     }
   }
 
-  /** @param {string} text */
+  /** Says something of the picture; what is said of the browser stays until there is other news. @param {string} text */
   say(text) {
-    this.parts.notice.textContent = text;
-    this.parts.notice.hidden = !text;
+    this.parts.notice.textContent = text || this.#lasting;
+    this.parts.notice.hidden = !this.parts.notice.textContent;
+  }
+
+  /** @param {string} text */
+  warn(text) {
+    this.#lasting = text;
+    this.say(this.parts.notice.textContent);
   }
 
   /** @param {Error} error */
   #fail(error) {
     this.parts.hero.hidden = true;
-    this.say(error instanceof LeftError ? sentenceOf("left") : sentenceOf(error.message));
+    this.say(error instanceof SaidError ? error.message : sentenceOf(error instanceof LeftError ? "left" : error.message));
     if (!(error instanceof LeftError)) console.warn(error);
   }
 
@@ -212,9 +219,9 @@ export class Desk {
   }
 }
 
-/** Fetches all of a model, which is then here without a network, too. @param {() => Promise<void>} keep */
-function keepButton(keep) {
-  const button = make("button", { type: "button" }, "Keep the whole model for use without a network");
+/** Fetches all of a model, which is then here without a network, too. @param {() => Promise<void>} keep @param {number} left in bytes */
+function keepButton(keep, left) {
+  const button = make("button", { type: "button" }, `Keep the whole model for use without a network (${(left / 1e6).toFixed(0)} MB more)`);
   button.addEventListener("click", () => {
     Object.assign(button, { disabled: true, textContent: "Fetching the rest …" });
     keep().then(() => (button.textContent = "Kept: it works without a network")).catch(() => {

@@ -27,6 +27,7 @@ export class ModelPicture {
     this.linked = null;
     /** @type {(() => Promise<void>) | null} Fetches what other texts may need of the model. */
     this.keep = null;
+    this.left = 0;
     /** @param {string} work @param {object} asked */
     this.ask = (work, asked) => background.ask(work, { key, ...asked });
   }

@@ -14,7 +14,7 @@ const LEAST_WEIGHT = 0.03;
 
 /** @param {Desk} desk @param {string} key @param {Record<string, string>} prompt @param {Values} values */
 export async function runModel(desk, key, prompt, values) {
-  const { config: { models, runtimeBytes, first, page }, background } = desk;
+  const { config: { models, runtimeBytes, first }, background } = desk;
   const names = namesOf(desk, values);
   if (!names.length || names.some((name) => !models.includes(name))) throw new Error("no model");
   if (typeof WebAssembly !== "object") throw new Error("no webassembly");
@@ -30,7 +30,8 @@ export async function runModel(desk, key, prompt, values) {
   }
   const picture = new ModelPicture(saidOf(traces, names, prompt, first), key, background);
   // A text needs the vectors of its own words alone.
-  if (page !== "translate") picture.keep = () => background.ask("complete", { name: names[0] });
+  picture.left = traces[0].left;
+  if (picture.left) picture.keep = () => background.ask("complete", { name: names[0] });
   return picture;
 }
 

@@ -14,7 +14,7 @@ if (config.examples) {
   drawToolbar(desk);
   void desk.show();
   // What keeps the site says when there is no room left.
-  navigator.serviceWorker?.addEventListener("message", ({ data }) => desk.say(sentenceOf(String(data))));
+  navigator.serviceWorker?.addEventListener("message", ({ data }) => desk.warn(sentenceOf(String(data))));
 }
 if (config.lesson) openLesson(config.lesson);
 // Served from a disk, or without the secrecy that workers need, the site works and is not kept.

@@ -24,7 +24,7 @@ import { nameOfHead } from "./written.js";
  * @import { HeadInputs } from "./compute/link_steps.js"
  * @import { WeightPlace } from "./compute/weight_steps.js"
  * @typedef {{ card: any, trace(request: object): Promise<Trace>, inspect(request: object, layer: number, head: number): Promise<HeadInputs>,
- *   complete(): Promise<void> }} Model
+ *   left(): number, complete(): Promise<void> }} Model
  */
 
 const host = /** @type {any} */ (self);
@@ -57,7 +57,7 @@ const WORK = {
     const { maps, extra, output, cut, cutPair } = await model.trace(request);
     const own = maps.map(mapOfTrace);
     keep(key, Promise.resolve(own));
-    return { output, cut: cut ?? cutPair, maps: maps.map(({ kind, layers, heads }) => ({ kind, shape: [layers, heads] })),
+    return { output, left: model.left(), cut: cut ?? cutPair, maps: maps.map(({ kind, layers, heads }) => ({ kind, shape: [layers, heads] })),
       ...describe(model, request, output, extra, own) };
   },
 
@@ -178,6 +178,8 @@ host.onmessage = async (/** @type {MessageEvent<{ id: number, work: keyof typeof
   try {
     host.postMessage({ id, made: await WORK[work](asked, onProgress) });
   } catch (error) {
-    host.postMessage({ id, error: error instanceof Error ? error.message : String(error) });
+    // What a model says of a text is a sentence already.
+    const [message, isSaid] = error instanceof Error ? [error.message, error.name === "ModelError"] : [String(error), false];
+    host.postMessage({ id, error: message, isSaid });
   }
 };

@@ -1,3 +1,5 @@
 // What a person can do something about: the message is one clear sentence.
 
-export class ModelError extends Error {}
+export class ModelError extends Error {
+  name = "ModelError";
+}

@@ -33,12 +33,14 @@ export class Source {
   /** @param {File} file */
   async one(file) {
     const content = await this.download(file);
-    if (content[0] !== 0x1f || content[1] !== 0x8b) {
-      // The server has said that it is compressed, and the browser has unpacked it.
-      check(content.length === file.size, file);
-      return content;
+    // A server that says that a file is compressed has had the browser unpack it.
+    const isPacked = content[0] === 0x1f && content[1] === 0x8b;
+    const isRight = isPacked ? content.length === file.bytes && (await isOf(content, file.sha256)) : content.length === file.size;
+    if (!isRight) {
+      await forget(this.base + file.file);
+      throw new ModelError(`The file ${file.file} is of another version than this page: reload the page.`);
     }
-    check(content.length === file.bytes && (await isOf(content, file.sha256)), file);
+    if (!isPacked) return content;
     const stream = new Blob([content]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   }
@@ -101,9 +103,9 @@ async function isOf(content, sha256) {
 }
 
 /**
- * @param {boolean} holds
- * @param {File} file
+ * A file that is not the right one is not kept: the next visit fetches it again.
+ * @param {string} url
  */
-function check(holds, { file }) {
-  if (!holds) throw new ModelError(`The file ${file} is of another version than this page: reload the page.`);
+async function forget(url) {
+  for (const name of (await globalThis.caches?.keys().catch(() => [])) ?? []) await (await caches.open(name)).delete(url);
 }

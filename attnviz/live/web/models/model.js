@@ -47,6 +47,7 @@ export async function load(base, manifest, runtime, onProgress = () => {}) {
       return { model: name, revision: card.revision, prompt, output, extra, maps, cut: cuts[0] ?? null, cutPair: cuts[1] ?? null };
     },
     inspect: runner.inspect?.bind(runner),
+    left: () => loaded.vectors?.left() ?? 0,
     async complete() {
       await loaded.vectors?.complete();
     },

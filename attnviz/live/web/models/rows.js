@@ -31,6 +31,11 @@ export class WordVectors {
     return vectors;
   }
 
+  /** Count the bytes of all that is not there yet. */
+  left() {
+    return this.meta.files.reduce((sum, { bytes }, number) => sum + (this.files.has(number) ? 0 : bytes), 0);
+  }
+
   /** Fetch all that is not there yet. */
   async complete() {
     // One after the other: what a person runs meanwhile comes first.

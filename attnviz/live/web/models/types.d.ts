@@ -80,6 +80,8 @@ export interface Model {
   trace(request: Request): Promise<Trace>;
   /** What a head of an encoder reads, and its rows of the matrices that make queries, keys and values; of other models, nothing. */
   inspect?(request: Request, layer: number, head: number): Promise<HeadInputs>;
+  /** How many bytes `complete` would fetch. */
+  left(): number;
   /** Fetches what later texts may need besides, so that all works without a network. */
   complete(): Promise<void>;
   /** Gives the memory back. */
