@@ -19,6 +19,7 @@ import numpy as np
 
 from attnviz.analysis.summarize.selection import Amount, choose, read_passage
 from attnviz.analysis.summarize.selectors import selectors
+from attnviz.analysis.view import View
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.live import graphs
 from attnviz.live.graphs.manifest import BOUND, exportable
@@ -26,13 +27,16 @@ from attnviz.models import catalog
 from attnviz.models.run import run_task
 from attnviz.models.translate.draft import DecodingOptions
 from attnviz.survey.corpora import TREEBANK, shipped
-from benchmarks.harness import ROOT, Row, at_most, run
+from benchmarks.harness import ROOT, Row, at_most, none, run
+from tests.unit.live.test_picture import assert_same, made_in_node
 
 RUNNER = ROOT / "tests" / "unit" / "live" / "graphs" / "run.js"
 # Of a model's files, those that a first text needs, compressed, with the runtime: what typing costs a visitor, in bytes.
 RUNTIME = 3_700_000
 BYTES = {"encode": 36e6, "translate": 14e6, "transformer": 22e6}
 MEGABYTES = 450
+# Maps that Node is given in one text.
+AT_ONCE = 10
 # Of a hundred outputs, how many have to be the same; which text each size takes, and how long it may take.
 SAME = 99.0
 TIMES = {"encode": ((16, 60), (128, 400), (512, 4000)), "transformer": ((10, 250),)}
@@ -133,6 +137,20 @@ def agreement(name: str, task: str, model: Any, node: Node, n: int) -> Iterator[
         yield Row(f"{name}: another output", difference)
 
 
+def described(name: str, task: str, model: Any, n: int) -> Iterator[Row]:
+    """Hold what a browser draws and says of a map (small pictures, notes, heads, sentences, links of words) against the app."""
+    differences, given = [], requests(task, n)
+    for start in range(0, len(given), AT_ONCE):
+        some = given[start : start + AT_ONCE]
+        maps = [output_of(task, model, request)[0].encoder for request in some]
+        for request, attention, made in zip(some, maps, made_in_node([(each, View()) for each in maps]), strict=True):
+            try:
+                assert_same(made, attention, View())
+            except AssertionError as error:
+                differences.append(f"{request['text'][:60]!r}: {str(error).strip()[:200]}")
+    yield none(f"{name}: texts drawn or described otherwise, of {len(given)}", differences)
+
+
 def speed(name: str, task: str, node: Node, runs: int) -> Iterator[Row]:
     """Time warm runs."""
     kind = "transformer" if name.startswith("transformer") else task
@@ -157,6 +175,8 @@ def rows(given: Namespace) -> Iterator[Row]:
             manifest = graphs.export(name, Path(place))
             task, model, node = manifest["task"], catalog.load(name), Node(Path(place), name)
             yield from agreement(name, task, model, node, given.texts)
+            if task == "encode":
+                yield from described(name, task, model, given.texts)
             yield from speed(name, task, node, given.runs)
             limit = BYTES.get("transformer" if name.startswith("transformer") else task, 1e9)
             first, whole = (fetched(manifest, n) + RUNTIME for n in (12, 1000))
@@ -167,4 +187,4 @@ def rows(given: Namespace) -> Iterator[Row]:
 
 if __name__ == "__main__":
     names = list(exportable())
-    run(rows, minutes=60, sizes={"models": (names, ["dot-lstm-en-fr"]), "texts": (500, 4), "runs": (10, 1)})
+    run(rows, minutes=60, sizes={"models": (names, ["dot-lstm-en-fr", "minilm"]), "texts": (500, 4), "runs": (10, 1)})

@@ -67,7 +67,9 @@ function normalized(tokenizer, text, at) {
     const parts = /\p{M}/u.test(given) && given.normalize("NFC") === given ? [...given] : [given];
     for (const part of parts) {
       const end = at + [...part].length;
-      for (const character of /^\s/u.test(part) ? " " : normalizer(part)) characters.push({ text: character, start: at, end });
+      // Of several spaces the last one counts, as in Python.
+      if (/^\s/u.test(part)) characters.push({ text: " ", start: end - 1, end });
+      else for (const character of normalizer(part)) characters.push({ text: character, start: at, end });
       at = end;
     }
   }
