@@ -32,8 +32,8 @@ def join(code: str, sent: dict[str, Any], address: str) -> dict[str, Any]:
     Raises:
         AttnvizError: there is no such class, it takes nobody, or too many wrong codes came from this address.
     """
-    store = class_store()
-    if not wrong_codes.may_type(address) and not store.is_invited(code, _text(sent, "invite")):
+    store, invite = class_store(), _text(sent, "invite")
+    if not wrong_codes.may_type(address) and not (invite and store.is_invited(code, invite)):
         raise ClassError("Too many wrong codes were typed here: scan the QR code of the class, or wait five minutes.", "wait")
     try:
         view = store.overview(code).for_phones()

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 from pathlib import Path
 
@@ -81,7 +82,19 @@ HOSTILE = {
     "a NUL byte": record(student="a\x00"),
     "too large": record(padding="a" * 300_000),
     "answers that are strings": record(answers=["cat"]),
+    "a page": b"<!doctype html><script>alert(1)</script>",
+    "a spreadsheet": b"PK\x03\x04" + b"\x00" * 64,
+    "infinity": b"Infinity",
+    "two records": record() + record(),
+    "a number of digits": b"9" * 10_000,
+    "UTF-16": record().decode().encode("utf-16"),
+    "a version that is a text": record(version="1"),
 }
+# What may be written for a word of three points, and for one of one point, as a teacher would give the points by hand.
+BY_HAND_OF_THREE = {"cat": 3, "Cat.": 3, " CAT ": 3, "“cat”": 3, "cats": 0, "the cat": 0, "=cat()": 0}
+BY_HAND_OF_ONE = {
+    "dog": 1, "Dog": 1, "dog!": 1, "'dog'": 1, "d0g": 0, "dog dog": 0, "": 0, "cat": 0, "<b>dog</b>": 0, "dog or cat": 0,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -131,6 +144,22 @@ def test_the_table_has_a_row_a_student_and_names_what_is_wrong() -> None:
     assert "9.9" in odd["what is wrong"]
     assert bad["what is wrong"] == "bad.json is damaged"
     assert not odd["points"]
+
+
+def test_a_hundred_files_get_the_points_of_a_key_made_by_hand(tmp_path: Path) -> None:
+    key: dict[str, str] = {}
+    for (three, its), (one, other) in itertools.product(BY_HAND_OF_THREE.items(), BY_HAND_OF_ONE.items()):
+        name = f"{len(key):03}.json"
+        (tmp_path / name).write_bytes(write_hand_in(HandIn("pets", {"1.1": three, "1.2": "free", "2.1": one}, {}, name)))
+        key[name] = str(its + other)
+    for name, data in HOSTILE.items():
+        (tmp_path / f"{name}.json").write_bytes(data)
+    rows = {row["file"]: row for row in table(read_folder(tmp_path))}
+    assert (len(key), len(HOSTILE)) == (70, 30)
+    assert {name: rows[name]["points"] for name in key} == key
+    assert [(rows[f"{name}.json"]["points"], rows[f"{name}.json"]["what is wrong"] != "") for name in HOSTILE] == [
+        ("", True)
+    ] * 30
 
 
 def test_no_cell_is_a_formula() -> None:

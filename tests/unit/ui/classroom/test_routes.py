@@ -1,6 +1,7 @@
 """What phones ask the server for: who may do what, what nobody may do, and what no answer has in it."""
 
 import asyncio
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,10 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from attnviz.core.errors import ClassError
+from attnviz.lessons.classroom.codes import LENGTH, LETTERS
 from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.report import class_report
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.lessons.classroom.values import StartedClass
 from attnviz.ui.classroom import phone_requests, routes
@@ -76,16 +80,25 @@ def test_a_student_joins_answers_once_and_sees_the_truth(phone: TestClient, stor
     assert (late.status_code, late.json()["reason"]) == (409, "closed")
 
 
-def test_nobody_does_what_only_the_teacher_may(phone: TestClient, store: ClassStore, started: StartedClass) -> None:
-    store.ask(started.code, started.secret, QUESTION, KEY)
-    own, before = joined(phone, started.code), store.overview(started.code)
-    code = started.code
-    for act in TEACHERS:
-        for method in ("get", "post", "put", "delete", "patch"):
-            for headers in (own, {"attnviz-secret": started.secret}):
-                answered = getattr(phone, method)(f"/class/{code}/{act}", headers=headers)
-                assert answered.status_code >= 400, act
-                assert not any(secret in answered.text for secret in SECRETS)
+def test_a_thousand_requests_do_nothing_that_only_the_teacher_may(
+    phone: TestClient, store: ClassStore, started: StartedClass
+) -> None:
+    code, other = started.code, store.start()
+    store.ask(code, started.secret, QUESTION, KEY)
+    own, theirs = joined(phone, code), joined(phone, other.code)
+    before = store.overview(code)
+    # A student's token, another class's, and the teacher's own secret where no route looks for it.
+    headers = (
+        own, theirs, {"attnviz-secret": started.secret}, {routes.HEADER: started.secret},
+        {"cookie": f"attnviz-class={code}.{started.invite}.{started.secret}"},
+    )  # fmt: skip
+    addresses = (f"/class/{code}/", f"/class/{code.lower()}/", f"/class/{code}%2f", f"/class/{other.code}/../{code}/")
+    forged = list(itertools.product(addresses, TEACHERS, ("get", "post", "put", "delete", "patch"), headers))
+    assert len(forged) >= 1000
+    for address, act, method, header in forged:
+        answered = getattr(phone, method)(f"{address}{act}", headers=header)
+        assert answered.status_code >= 400, (address, act, method)
+        assert not any(secret in answered.text for secret in SECRETS)
     assert store.overview(code) == before
 
 
@@ -119,6 +132,16 @@ def test_forged_and_replayed_requests_change_nothing(phone: TestClient, store: C
 
 
 def test_ten_thousand_codes_from_one_address_find_nothing(phone: TestClient, store: ClassStore, started: StartedClass) -> None:
+    codes = ["".join(letters) for letters in itertools.islice(itertools.permutations(LETTERS, LENGTH), 10_000)]
+    # The right one among them, once as many were wrong as may be.
+    codes = [each for each in codes if each != started.code]
+    codes.insert(5_000, started.code)
+    for code in codes:
+        assert phone_requests.first_view(code, "192.0.2.7") is None
+        with pytest.raises(ClassError) as refused:
+            phone_requests.join(code, {}, "192.0.2.7")
+        assert refused.value.reason in ("unknown", "wait")
+    assert store.overview(started.code).joined == 0
     wrong = [phone.post("/class/BBBB/join", json={}).status_code for _ in range(BURST + 5)]
     assert wrong == [404] * BURST + [429] * 5
     # The right code neither, until there is room again; the QR code's own word opens at once.
@@ -159,6 +182,9 @@ def test_hostile_names_and_answers_are_text(phone: TestClient, store: ClassStore
     lines = store.csv(started.code, started.secret).decode()
     assert lines.count("\n") == 201
     assert not any(f",{sign}" in lines or f',"{sign}' in lines for sign in "=+-@")
+    report = class_report(started.code, store.history(started.code, started.secret)).decode()
+    assert report.count("<td dir") == 200
+    assert not any(tag in report for tag in ("<script", "<img", "</script"))
     assert phone.post(f"/class/{started.code}/join", json={"nickname": "Hitler"}).status_code == 422
 
 
