@@ -55,6 +55,14 @@ def stand_in(name: str, folder: Path) -> dict[str, str]:
     return {"name": name, "task": "encode"}
 
 
+# Counts what the page asks of its worker.
+ASKED = """
+window.asked = 0;
+const post = Worker.prototype.postMessage;
+Worker.prototype.postMessage = function (...given) { asked += 1; return post.apply(this, given); };
+"""
+
+
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Says nothing of what was asked."""
@@ -145,9 +153,12 @@ def test_no_address_and_no_text_breaks_it(browser: Browser, site: str):
 
 def test_a_text_is_run_here_and_without_a_network(browser: Browser, site: str):
     with watched(browser, service_workers="allow") as context:
+        context.add_init_script(ASKED)
         page = opened(context.new_page(), f"{site}/encode/")
         typed(page, "The keys to the old cabinet are missing.")
         expect(page.locator(STORY)).to_contain_text("“cabinet”")
+        expect(page.locator(".explorer .where")).to_contain_text("mean over all heads")
+        assert page.evaluate("() => asked") < 20
         # What a first visit keeps is kept behind the page; it is whole when another text runs.
         typed(page, "A dog that barked at cats was loud.")
         expect(page.locator(STORY)).to_contain_text("“that”")

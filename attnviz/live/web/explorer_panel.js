@@ -28,7 +28,8 @@ export class ExplorerPanel {
     const [{ picture: explorer }, overview] = await Promise.all([this.mounted, this.#overview(picture, shown)]);
     if (!overview) return false;
     explorer.host.pick = (/** @type {any} */ change) => this.#pick(change);
-    explorer.host.want = (/** @type {any[]} */ places) => void this.#fetch(places);
+    // What is missing may be a table of words, which comes by itself.
+    explorer.host.want = (/** @type {any[]} */ places) => void (places.length && this.#fetch(places));
     const isOther = this.#open?.overview !== overview;
     this.#open = { picture, shown, overview };
     if (isOther) explorer.open(overview);
