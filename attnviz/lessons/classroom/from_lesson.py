@@ -55,7 +55,7 @@ def _token(
     marked = _same_place(matrix, others, place, tokens)
     choices = _words(tokens, names)
     asked = ClassQuestion("token", question.ask, tuple(names), marked, choices)
-    return asked, AnswerKey((truth.answer,), weights=_rounded(weights))
+    return asked, AnswerKey(tuple(filter(truth.accepts, choices)), weights=_rounded(weights))
 
 
 def _number(
@@ -99,7 +99,8 @@ def _cell(
     asked = ClassQuestion(
         "cell", question.ask, rows=tuple(rows[at] for at in down), columns=tuple(columns[at] for at in across)
     )
-    return asked, AnswerKey((truth.answer,), weights=_rounded(matrix.weights[np.ix_(down, across)]))
+    right = tuple(filter(truth.accepts, asked.cells()))
+    return asked, AnswerKey(right, weights=_rounded(matrix.weights[np.ix_(down, across)]))
 
 
 def _without_picture(question: LessonQuestion, truth: Truth) -> tuple[ClassQuestion, AnswerKey]:

@@ -94,7 +94,7 @@ class AnswerKey:
         if self.tolerance is not None:
             value, true = read_number(answer), float(self.right[0])
             return value is not None and abs(value - true) <= self.tolerance + 1e-6
-        # What is tapped is one of several: "The" is another word than "the". What is written may differ in capitals.
+        # What is tapped is one of several, of which `right` has all that a lesson accepts.
         return answer in self.right or (kind == "text" and any(same_answer(answer, each) for each in self.right))
 
 
