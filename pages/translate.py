@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from attnviz.analysis.translate.alignment import describe_alignment, describe_origin
+from attnviz.analysis.translate.alignment import describe_alignment
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
 from attnviz.models.result import Result
@@ -21,6 +21,7 @@ from attnviz.ui.translate.advanced import describe_given_target, explain_alignme
 from attnviz.ui.translate.alignment_view import AlignmentView, alignment_download, chosen_cell
 from attnviz.ui.translate.view import show_alignments, show_translation_edits
 
+HOW = "Click a written word to see where it looks, and one of the text to see that link."
 CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."
 NO_MODEL = (
     "Choose a translator in the sidebar. None travels with this copy of attnviz yet: train one with "
@@ -30,7 +31,7 @@ NO_MODEL = (
 
 
 def show_translations(results: dict[int, Result], editors: dict[int, Editor], view: AlignmentView, large: int) -> None:
-    """What the numbers of the large picture say, and below that the picture: every translation and its alignment."""
+    """What is edited, and the picture: every translation, the words of the large one, and its alignment."""
     shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
     one, editing = shown[large], editors[large]
     own = view.of(one)
@@ -38,13 +39,14 @@ def show_translations(results: dict[int, Result], editors: dict[int, Editor], vi
         off = CurrentMap(results[large], "cross", editing).describe_off(own)
         matrix = view.alignment(one)
         cell = chosen_cell(matrix, large, view.word)
-        story(
-            *(off or (describe_origin(matrix, *cell), describe_alignment(matrix), *describe_given_target(one.draft))),
-            place=heading,
-        )
+        if told := off or describe_given_target(one.draft):
+            story(*told, place=heading)
+        else:
+            heading.caption(HOW)
         show_translation_edits(results[large], editing)
         show_alignments(shown, view, large)
         show_edit_buttons(editing, view.attention(one), own, (matrix, cell))
+        story(describe_alignment(matrix))
 
 
 header("Translate", "Type an English sentence. See which of its words each word of the translation came from.")

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 
 from attnviz.analysis.head_metrics import is_word
+from attnviz.analysis.row_weights import row_weights
 from attnviz.analysis.view import Lens, View, default_map
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import TraceError
@@ -76,6 +78,18 @@ def _elsewhere(rows: Sequence[int], lens: Lens, attention: AttentionMap) -> list
     """List the words that tell something of each of several."""
     several = [set(elsewhere(row, lens, causal=attention.causal)) for row in rows]
     return sorted(set.intersection(*several))
+
+
+def link_weights(attention: AttentionMap, view: View, query: int, key: int) -> Float[np.ndarray, "layer head"]:
+    """Read what a row of a picture gives to one of its columns, in every head; of merged tokens the mean, and the sum.
+
+    query, key  indices of the rows and columns that the view shows
+    """
+    lens = Lens(attention, view)
+    rows, columns = lens.row_parts[query], list(lens.column_parts[key])
+    read = slice(rows[0], rows[-1] + 1)
+    weights = np.stack([row_weights(attention, layer, read) for layer in range(attention.n_layers)])
+    return weights[:, :, [row - rows[0] for row in rows]].mean(axis=2)[..., columns].sum(axis=-1)
 
 
 def word_names(tokens: Sequence[Token]) -> list[str]:

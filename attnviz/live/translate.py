@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attnviz.analysis.translate.alignment import clearest_link, describe_alignment, describe_origin, origin_of, read_as, truer
+from attnviz.analysis.translate.alignment import clearest_link, describe_alignment, origin_of, read_as, truer
 from attnviz.analysis.translate.differences import differences
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.analysis.wording import head_name
@@ -25,7 +25,7 @@ def describe_translations(results: Sequence[Result], example: Mapping[str, Any])
     ]
     settings = {"seq": 0, "hero": 1, "open": False, "least": LEAST_WEIGHT, "theme": "auto", "fullScale": True}
     _, package = alignments(aligned, **settings)
-    story = (describe_origin(matrices[0], *cells[0]), describe_alignment(matrices[0]))
+    story = (describe_alignment(matrices[0]),)
     return Described({"cross": first_head(results[0].card)}, story, files={"align": package})
 
 
@@ -57,8 +57,6 @@ def _aligned(
         name=card.name,
         head=" · ".join(filter(None, (name, "target given" if result.prompt.target else ""))),
         translation=result.trace.output,
-        log_probability=result.draft.log_probability,
-        bleu=card.metrics.get("BLEU"),
         matrix=matrix,
         choices=((),) * len(matrix.rows),
         cell=cell,

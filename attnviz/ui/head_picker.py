@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.translate.alignment import Reading
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import head_name, head_words
 from attnviz.core.trace import AttentionMap
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
@@ -74,6 +74,20 @@ def head_title_of(card: ModelCard, layer: int, head: int | None) -> str:
     return f"{head_name(layer, head)}{' — supervised' if (layer, head) == card.supervised_head else ''}"
 
 
+def head_place(card: ModelCard, layer: int, head: int | None) -> str:
+    """Where a head stands among those of its model, in words.
+
+    >>> card = ModelCard("t", "", "encoder-decoder", 2, 4, 1, 128, "cpu", supervised_head=(1, 0))
+    >>> head_place(card, 1, 0), head_place(card, 0, None)
+    ('head 0 of layer 1, the one trained to align, of 8', 'the mean of layer 0, of 8 heads')
+    """
+    count = card.n_layers * card.n_heads
+    if count == 1:
+        return "the model's only head"
+    trained = ", the one trained to align" if (layer, head) == card.supervised_head else ""
+    return f"{head_words(layer, head)}{trained}, of {count}{' heads' if head is None else ''}"
+
+
 def pick_head(picked: str) -> None:
     """Chooses the head of a cell that was clicked, "layer.head" or "kind.layer.head"; for a callback.
 
@@ -95,9 +109,14 @@ def clicked_head(heads: Collection[tuple[Any, ...]], names: tuple[str, ...] = ("
 
 
 def choose_head(layer: int, head: int | None) -> None:
-    """Makes a head, or with None the mean of its layer, the one that is drawn; for a callback."""
-    st.session_state.update({"layer": layer, "head": head or 0, _MEAN: head is None})
+    """Makes a head, or with None the mean of its layer, the one that is drawn, with its own strongest link; for a callback."""
+    show_head(layer, head)
     forget_cell()
+
+
+def show_head(layer: int, head: int | None) -> None:
+    """The same, and the link that is looked at stays; for a callback."""
+    st.session_state.update({"layer": layer, "head": head or 0, _MEAN: head is None})
 
 
 def _supervised_head_button(supervised_head: tuple[int, int], *, chosen: bool, sidebar: DeltaGenerator) -> None:

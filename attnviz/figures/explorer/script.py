@@ -9,13 +9,13 @@ from attnviz.figures.javascript import bundle
 from attnviz.figures.theme import DARK, FONT, HEAD_COLOURS, LIGHT, Theme
 
 FOLDER = Path(__file__).parent
-_SHARED = FOLDER.parent / "drawing" / "drawing.css"
+_DRAWING, _WORDS = FOLDER.parent / "drawing" / "drawing.css", FOLDER / "words.css"
 
 
 def style(path: Path) -> str:
     """Join the style of a picture to that which the explorer and the alignments share."""
-    shared, own = (each.read_text(encoding="utf-8") for each in (_SHARED, path))
-    return f":is(.explorer, .alignment) {{ --font: {FONT}; }}\n{shared}\n{own}"
+    texts = (each.read_text(encoding="utf-8") for each in (_DRAWING, path, _WORDS))
+    return "\n".join((f":is(.explorer, .alignment) {{ --font: {FONT}; }}", *texts))
 
 
 STYLE = style(FOLDER / "explorer.css")

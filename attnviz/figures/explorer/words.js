@@ -40,15 +40,16 @@ export class WordsView extends View {
 
   // Made when it is first seen, for a long text has hundreds of words.
   build() {
-    const { words, direction } = this.state.overview;
+    const { words, direction, lineNames } = this.state.overview;
     this.isOneLine = words.own.length === words.keys.length && words.own.every((key, query) => key === query);
     const axes = /** @type {Axis[]} */ (this.isOneLine ? ["keys"] : ["keys", "queries"]);
     for (const axis of axes) this.spans[axis] = words[axis].map((word, index) => wordSpan(word, axis, index));
     const lines = axes.map((axis) => {
-      const label = this.isOneLine ? "Words" : axis === "keys" ? "Words that are looked at" : "Words that look";
+      const name = lineNames?.[axis] ?? (axis === "keys" ? "Looked at" : "Looking");
+      const label = this.isOneLine ? "Words" : lineNames?.[axis] ?? (axis === "keys" ? "Words that are looked at" : "Words that look");
       this.spans[axis][0].tabIndex = 0;
       const line = make("div", { class: "tokens", role: "group", "aria-label": label, dir: direction[axis === "queries" ? 0 : 1] }, ...lastSpecial(this.spans[axis]));
-      return this.isOneLine ? line : make("div", { class: "side" }, make("span", { class: "axis" }, axis === "keys" ? "Looked at" : "Looking"), line);
+      return this.isOneLine ? line : make("div", { class: "side" }, make("span", { class: "axis" }, name), line);
     });
     this.lines.replaceChildren(...lines);
     this.lines.classList.toggle("many", words.keys.length > MANY);
@@ -97,11 +98,11 @@ export class WordsView extends View {
     this.headline.hidden = head.signed;
     if (!head.signed) this.headline.replaceChildren(...headline(overview, question, shares, (query, key) => this.masked(head, query, key), state.number));
     const count = overview.layers * overview.heads;
-    const where = count === 1 ? "the model's only head" : `${headWords(head.layer, head.head)}, of ${count}`;
+    const where = overview.where ?? (count === 1 ? "the model's only head" : `${headWords(head.layer, head.head)}, of ${count}`);
     const table = state.canRank ? state.store?.table(question.queries) : null;
     if (table && !table.value) this.later(table.promise, () => this.parts.draw());
     const mean = table?.value ? `; mean over all heads ${percent(table.value.mean(question.keys))}` : "";
-    this.fact.textContent = `${where}${count > 1 ? mean : ""}`;
+    this.fact.textContent = `${where}${mean}`;
   }
 
   /** @param {Head} head @param {number} query @param {number} key */

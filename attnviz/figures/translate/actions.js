@@ -41,6 +41,11 @@ export class AlignmentActions {
     if (state.isOpen) this.drawing.focus("choices");
   }
 
+  /** @param {number} layer @param {number | null} head */
+  openHead(layer, head) {
+    this.tell({ layer, head });
+  }
+
   closeChoices({ focus = false } = {}) {
     this.state.isOpen = false;
     this.drawing.drawChoices();

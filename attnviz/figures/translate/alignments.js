@@ -9,6 +9,7 @@ import { AlignmentActions } from "./actions.js";
 import { Choices } from "./choices.js";
 import { LargeMatrix } from "./large_matrix.js";
 import { SmallMatrices } from "./small_matrices.js";
+import { SentenceWords } from "./sentence_words.js";
 import { AlignmentState } from "./state.js";
 import { TranslationsTable } from "./translations_table.js";
 import { WordPair } from "./word_pair.js";
@@ -32,6 +33,7 @@ export class Alignments {
     const { state, surface } = this;
     const parts = { state, surface, actions: new AlignmentActions(state, host, surface, this) };
     this.table = new TranslationsTable(parts);
+    this.words = new SentenceWords(parts);
     this.large = new LargeMatrix(parts);
     this.pair = new WordPair(parts);
     this.small = new SmallMatrices(parts);
@@ -39,8 +41,8 @@ export class Alignments {
     this.caption = make("p", { class: "caption" });
     this.legend = new Legend();
     this.picture = make("div", { class: "picture" }, this.large.element, this.pair.element, this.small.element);
-    const head = make("div", { class: "row" }, this.caption, this.legend.element);
-    root.replaceChildren(this.table.element, head, this.picture, this.choices.element, surface.live.element, surface.note.element);
+    const head = make("div", { class: "row picture-row" }, this.caption, this.legend.element);
+    root.replaceChildren(this.table.element, this.words.element, head, this.picture, this.words.heads, this.choices.element, surface.live.element, surface.note.element);
   }
 
   /** @param {Message} message */
@@ -63,6 +65,7 @@ export class Alignments {
     root.classList.toggle("wide", isWide);
     root.toggleAttribute("data-presenting", given > 0);
     this.table.draw();
+    this.words.draw();
     this.drawHead();
     const beside = isWide && models.length > 1 && !given ? SMALL_COLUMN + GAP : 0;
     // Where more models stand in the table, less of the window is left. A longer sentence takes no more of it, so nothing jumps.
@@ -82,7 +85,7 @@ export class Alignments {
   drawHead() {
     const { models, model: { said }, highest } = this.state;
     const name = models.length > 1 ? [make("strong", {}, make("bdi", {}, said.name)), said.head ? ` ${said.head}: ` : ": "] : [];
-    this.caption.replaceChildren(make("span", {}, ...name, "which words (across) each written word (down) looks at"));
+    this.caption.replaceChildren(make("span", {}, ...name, "each row is a written word, and where it looks"));
     this.legend.draw(this.surface.palette, highest === 1 ? "1" : highest.toPrecision(2));
   }
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from attnviz.analysis.head_metrics import Link
 from attnviz.analysis.view import HeadMatrix
-from attnviz.analysis.wording import signed
 from attnviz.core.trace import Token
 from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks
 from attnviz.figures.explorer.packages import pack_chunks
@@ -49,6 +48,7 @@ class Aligned:
 
     slot     the number of the model on its page, from 1
     head     the name of the head that is drawn; empty for a model of one
+    place    its layer, and its number or None for the mean; `where` says it in words
     number   what one of its numbers is, in a word
     marks    what of the head is edited
     unlike   where the translation differs from those of the others, as (start, end)
@@ -61,8 +61,6 @@ class Aligned:
     name: str
     head: str
     translation: str
-    log_probability: float
-    bleu: float | None
     matrix: HeadMatrix
     choices: tuple[tuple[WrittenToken, ...], ...]
     cell: tuple[int, int]
@@ -70,6 +68,8 @@ class Aligned:
     links: tuple[Link, ...] | None = None
     number: str = "weight"
     marks: HeadMarks = NO_MARKS
+    place: tuple[int, int | None] = (0, 0)
+    where: str = ""
 
 
 @functools.cache
@@ -81,7 +81,8 @@ def script() -> str:
 def alignments(models: Sequence[Aligned], **settings: object) -> tuple[str, bytes]:
     """Pack the alignments, and name them by their content.
 
-    `settings` say what is looked at: the slot of the large one (`hero`), whether its choices are `open`, …
+    `settings` say what is looked at: the slot of the large one (`hero`), whether its choices are `open`, for each model with
+    several heads which of them give most to the chosen link (`ranked`), …
     """
     chunks = {str(each.slot): _weights(each.matrix) for each in models}
     described = [_described(each) for each in models]
@@ -104,8 +105,8 @@ def _described(model: Aligned) -> dict[str, object]:
         "off": model.marks.off,
         "edited": [list(cell) for cell in model.marks.cells],
         "hidden": list(model.marks.columns),
-        "logP": signed(model.log_probability),
-        "bleu": "" if model.bleu is None else f"{model.bleu:.1f}",
+        "place": model.place,
+        "where": model.where,
         "parts": sentence_parts(model.translation, matrix.queries, model.unlike),
         "queries": [_token(token) for token in matrix.queries],
         "keys": [_token(token) for token in matrix.keys],

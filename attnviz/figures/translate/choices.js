@@ -2,7 +2,7 @@
 
 import { clamp } from "../drawing/canvas.js";
 import { make, word } from "../drawing/elements.js";
-import { View } from "./view.js";
+import { AlignmentPart } from "./view.js";
 
 /**
  * @import { Choice } from "./model.js"
@@ -10,7 +10,7 @@ import { View } from "./view.js";
  * @import { WordPair } from "./word_pair.js"
  */
 
-export class Choices extends View {
+export class Choices extends AlignmentPart {
   /** @param {Parts} parts @param {WordPair} pair */
   constructor(parts, pair) {
     super(parts);

@@ -5,7 +5,7 @@ import { ARROWS, layered, make, word } from "../drawing/elements.js";
 import { columnLabel, drawCross, labelled, margins, rowLabel } from "../drawing/matrix.js";
 import { listen } from "../drawing/pointer.js";
 import { drawAlignment, frameOf, wholePixels } from "./cells.js";
-import { View } from "./view.js";
+import { AlignmentPart } from "./view.js";
 
 /**
  * @import { Frame } from "../drawing/matrix.js"
@@ -19,7 +19,7 @@ const MOST_LEAN = 110;
 const FEW_ROWS = 16;
 const BETWEEN_LABELS = 17;
 
-export class LargeMatrix extends View {
+export class LargeMatrix extends AlignmentPart {
   /** @type {(Frame & { wide: number, high: number }) | null} */
   size = null;
   /** @type {Cell | null} */

@@ -9,7 +9,8 @@ import { clamp } from "../drawing/canvas.js";
  * @typedef {[text: string, special: number, start: number, end: number]} AlignedToken
  * @typedef {[name: string, probability: number, canSteer: boolean]} Alternative
  * @typedef {{ step: number, text: string, p: number, fixed: boolean, alternatives: Alternative[] }} Choice
- * @typedef {{ slot: number, name: string, head: string, number: string, logP: string, bleu: string, off: boolean, hidden: number[],
+ * @typedef {{ slot: number, name: string, head: string, number: string, off: boolean, hidden: number[],
+ *   place?: [layer: number, head: number | null], where?: string,
  *   edited: [number, number, string][], parts: [text: string, row: number | null, differs: boolean][], directions: [string, string],
  *   queries: AlignedToken[], keys: AlignedToken[], rows: number[], columns: number[], links: [number, number][] | null,
  *   choices: Choice[][] }} Description  what alignments.py says of a model

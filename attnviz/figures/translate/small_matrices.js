@@ -4,7 +4,7 @@ import { contextOf, fit } from "../drawing/canvas.js";
 import { make } from "../drawing/elements.js";
 import { drawCross } from "../drawing/matrix.js";
 import { drawAlignment, frameOf, wholePixels } from "./cells.js";
-import { View } from "./view.js";
+import { AlignmentPart } from "./view.js";
 
 /**
  * @import { Model } from "./model.js"
@@ -14,7 +14,7 @@ import { View } from "./view.js";
 
 const [SIDE, MOST_SMALL_CELL] = [172, 18];
 
-export class SmallMatrices extends View {
+export class SmallMatrices extends AlignmentPart {
   /** @type {SmallMatrix[]} */
   matrices = [];
 

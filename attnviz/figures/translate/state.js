@@ -5,9 +5,13 @@ import { Model } from "./model.js";
 /**
  * @import { Place } from "../drawing/matrix.js"
  * @import { Bytes } from "../drawing/package.js"
+ * @import { Ranked } from "../explorer/link_table.js"
  * @import { Description } from "./model.js"
  * @typedef {{ name: string, models: Description[], chunks: Map<string, Bytes>, seq: number, hero: number,
- *   cells: Record<number, [query: number, key: number]>, open: boolean, theme: string, fullScale: boolean, least: number }} Message
+ *   cells: Record<number, [query: number, key: number]>, ranked?: Record<number, RankedLink>, open: boolean, theme: string,
+ *   fullScale: boolean, least: number }} Message
+ * @typedef {{ cell: [query: number, key: number], mean: number, first: Ranked[] }} RankedLink  of a model with several heads: what
+ *   the first of them, and on average all, give to a link
  */
 
 export class AlignmentState {
@@ -19,6 +23,8 @@ export class AlignmentState {
   hero = 0;
   /** @type {Message["cells"]} */
   cells = {};
+  /** @type {Record<number, RankedLink>} */
+  ranked = {};
   // Whether what could stand in place of the chosen word is shown.
   isOpen = false;
   // Counts what a person chose: what Python says of an earlier choice is older already.
@@ -30,13 +36,13 @@ export class AlignmentState {
   pointed = null;
 
   /** Takes what Python says is to be looked at; true where it is of other models. @param {Message} message */
-  update({ name, models, chunks, seq, hero, cells, open, fullScale, least }) {
+  update({ name, models, chunks, seq, hero, cells, ranked = {}, open, fullScale, least }) {
     const isOther = name !== this.name;
     if (isOther) {
       this.models = models.map((each) => new Model(each, /** @type {Bytes} */ (chunks.get(String(each.slot)))));
-      Object.assign(this, { name, cells, pointed: null });
+      Object.assign(this, { name, cells, ranked, pointed: null });
     }
-    if (seq >= this.seq) Object.assign(this, { seq, hero, cells, isOpen: open });
+    if (seq >= this.seq) Object.assign(this, { seq, hero, cells, ranked, isOpen: open });
     this.least = least;
     this.highest = fullScale ? 1 : Math.max(...this.models.map(({ highest }) => highest), 1e-9);
     return isOther;
@@ -50,6 +56,13 @@ export class AlignmentState {
   get chosen() {
     const [query, key] = this.cells[this.model.slot];
     return { query, key };
+  }
+
+  // What the heads of the large model are ranked by; nothing while that of the link is on its way.
+  get rankedHeads() {
+    const { query, key } = this.chosen;
+    const link = this.ranked[this.model.slot];
+    return link && link.cell[0] === query && link.cell[1] === key ? link : null;
   }
 
   get choices() {

@@ -1,14 +1,14 @@
 // The translations, a row a model: what differs from the others is marked. With one model, its translation in large type.
 
 import { around, make } from "../drawing/elements.js";
-import { View } from "./view.js";
+import { AlignmentPart } from "./view.js";
 
 /**
  * @import { Model } from "./model.js"
  * @import { Parts } from "./view.js"
  */
 
-export class TranslationsTable extends View {
+export class TranslationsTable extends AlignmentPart {
   /** @param {Parts} parts */
   constructor(parts) {
     super(parts);
@@ -46,25 +46,22 @@ export class TranslationsTable extends View {
 
   /** @param {Model} model */
   alone({ slot, said }) {
-    const facts = [said.name, said.head, `log p = ${said.logP}`, said.bleu && `BLEU ${said.bleu} on held-out pairs`];
-    return make("p", { class: "answer", "data-slot": slot }, sentence(said), " ", make("small", {}, facts.filter(Boolean).join(" · ")));
+    const facts = [said.name, said.head].filter(Boolean).join(" · ");
+    return make("p", { class: "answer", "data-slot": slot }, sentence(said), " ", make("small", {}, facts));
   }
 
   /** @param {Model[]} models */
   table(models) {
-    const hasFigure = models.some(({ said }) => said.bleu);
-    const heads = [["Model"], ["Translation", " · marked: most others differ"], ["log p"], ...(hasFigure ? [["BLEU", " held-out"]] : [])];
-    const head = make("tr", {}, ...heads.map(([title, more]) => make("th", { scope: "col" }, title, ...(more ? [make("small", {}, more)] : []))));
-    return make("table", {}, make("thead", {}, head), make("tbody", {}, ...models.map((each) => this.row(each, hasFigure))));
+    const more = models.some(({ said }) => said.parts.some(([, , differs]) => differs)) ? " · marked words: the models disagree" : "";
+    const heads = [make("th", { scope: "col" }, "Model"), make("th", { scope: "col" }, "Translation", make("small", {}, more))];
+    return make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...models.map((each) => this.row(each))));
   }
 
-  /** @param {Model} model @param {boolean} hasFigure */
-  row({ slot, said }, hasFigure) {
+  /** @param {Model} model */
+  row({ slot, said }) {
     const name = make("button", { type: "button" }, make("bdi", {}, said.name), make("small", {}, said.head ? ` ${said.head}` : ""));
-    const figures = [["log p", said.logP], ...(hasFigure ? [["BLEU", said.bleu || "–"]] : [])];
     return make("tr", { "data-slot": slot, onclick: () => this.actions.show(slot) },
-      make("th", { scope: "row" }, name), make("td", { class: "answer" }, sentence(said)),
-      ...figures.map(([title, value]) => make("td", { class: "number", "data-title": title }, value)));
+      make("th", { scope: "row" }, name), make("td", { class: "answer" }, sentence(said)));
   }
 
   // The same words light up in all translations.

@@ -10,7 +10,7 @@ import { PictureView } from "../drawing/view.js";
  */
 
 /** @extends {PictureView<AlignmentState, AlignmentActions>} */
-export class View extends PictureView {
+export class AlignmentPart extends PictureView {
   // What it was drawn from.
   drawn = "";
 

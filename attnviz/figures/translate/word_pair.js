@@ -1,7 +1,7 @@
 // The sentence on the left, its translation on the right, and curves whose width and opacity are the weights.
 
 import { around, make, word } from "../drawing/elements.js";
-import { View } from "./view.js";
+import { AlignmentPart } from "./view.js";
 
 /**
  * @import { AlignedToken } from "./model.js"
@@ -12,14 +12,14 @@ import { View } from "./view.js";
 const LINE = 24;
 const SVG = "http://www.w3.org/2000/svg";
 
-export class WordPair extends View {
+export class WordPair extends AlignmentPart {
   /** @param {Parts} parts */
   constructor(parts) {
     super(parts);
     this.svg = document.createElementNS(SVG, "svg");
     for (const [name, value] of [["preserveAspectRatio", "none"], ["aria-hidden", "true"]]) this.svg.setAttribute(name, value);
-    this.source = make("div", { class: "words source" });
-    this.target = make("div", { class: "words target" });
+    this.source = make("div", { class: "side source" });
+    this.target = make("div", { class: "side target" });
     this.pair = make("div", { class: "pair", dir: "ltr" }, this.source, this.svg, this.target);
     this.element = make("div", { class: "pane frame" }, this.pair);
     for (const name of ["pointerover", "focusin"]) {

@@ -1,6 +1,6 @@
 // Translations and their alignments on a page of the site; what is chosen in them becomes the page's address.
 
-import { describeAlignment, describeOrigin } from "./alignment_wording.js";
+import { describeAlignment } from "./alignment_wording.js";
 import { mountPicture } from "./pane.js";
 
 /**
@@ -46,7 +46,6 @@ export class AlignmentPanel {
 
   /** @param {any} alignments */
   #tell(alignments) {
-    const { model, chosen } = alignments.state;
-    this.onStory([describeOrigin(model, chosen.query, chosen.key), describeAlignment(model)]);
+    this.onStory([describeAlignment(alignments.state.model)]);
   }
 }

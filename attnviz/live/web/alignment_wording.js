@@ -1,7 +1,5 @@
 // What an alignment says, as attnviz/analysis/translate/alignment.py says it; a test compares both.
 
-import { decimals } from "./written.js";
-
 /**
  * @import { Part, Sentence } from "./wording.js"
  * @typedef {[text: string, special: number, ...rest: any[]]} AlignedWord
@@ -18,20 +16,6 @@ const named = (text) => [text, 2];
 const plain = (text) => [text, 0];
 /** @param {AlignedWord} word */
 const isWordToken = ([text, special]) => !special && /[\p{L}\p{N}]/u.test(text);
-
-/** Where one target token comes from, or how much it takes from another than its strongest source.
- * @param {Alignment} alignment @param {number} row @param {number} column @returns {Sentence} */
-export function describeOrigin(alignment, row, column) {
-  const { queries, keys } = alignment;
-  const [target, source] = [named(queries[row][0]), named(keys[column][0])];
-  const [weight, best] = [alignment.weight(row, column), strongestKey(alignment, row)];
-  if (column === best) {
-    const verb = weight >= SURE ? " comes from " : " has no clear source; it looks most at ";
-    return [target, plain(verb), source, plain(` (${decimals(weight, 2)}).`)];
-  }
-  const strongest = [named(keys[best][0]), plain(` (${decimals(alignment.weight(row, best), 2)}).`)];
-  return [target, plain(" takes "), [decimals(weight, 2), 1], plain(" from "), source, plain(", and most from "), ...strongest];
-}
 
 /** Words that changed their order, one word that became several, or that order was kept. @param {Alignment} alignment @returns {Sentence} */
 export function describeAlignment(alignment) {

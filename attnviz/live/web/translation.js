@@ -9,7 +9,7 @@ import { nameOfHead, visibleText } from "./written.js";
 /**
  * @import { AttentionMap, HeadMatrix, Token } from "./head_view.js"
  * @typedef {{ name: string, n_layers: number, n_heads: number, supervised_head: [number, number] | null, metrics: Record<string, number> }} Card
- * @typedef {{ steps: { token: Token }[], logProbability: number }} Draft
+ * @typedef {{ steps: { token: Token }[] }} Draft
  */
 
 // Letters from which on a word is more likely a noun, a verb or an adjective than a small word.
@@ -27,8 +27,6 @@ export function describeTranslation(output, draft, cross, card, isGiven) {
     off: false,
     edited: [],
     hidden: [],
-    logP: draft.logProbability.toFixed(2).replace("-", "−"),
-    bleu: card.metrics.BLEU === undefined ? "" : card.metrics.BLEU.toFixed(1),
     parts: sentenceParts(Array.from(output), matrix.queries),
     queries: matrix.queries.map(alignedToken),
     keys: matrix.keys.map(alignedToken),

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attnviz.analysis.translate.alignment import describe_likelihood
-from attnviz.analysis.wording import Sentence
+from attnviz.analysis.wording import Sentence, signed
 from attnviz.figures.html import STYLE
 from attnviz.figures.translate.beam_tree import Grown, Twig, beam_tree, candidates
 from attnviz.models.result import Result
@@ -29,6 +29,10 @@ def show_advanced(slot: int, result: Result, editing: Editor, view: AlignmentVie
         TraceError: the view leaves no token.
     """
     shown = current_result(result, editing)
+    figures = [f"log p of this translation: {signed(shown.draft.log_probability)}"]
+    if (bleu := shown.card.metrics.get("BLEU")) is not None:
+        figures.append(f"BLEU on held-out sentences: {bleu:.1f}")
+    st.caption(" · ".join(figures))
     _show_candidates(shown.draft, slot)
     _show_tree(shown.draft, slot, shown.options.begins)
     show_rows_notice(shown, view)

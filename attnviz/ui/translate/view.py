@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import streamlit as st
 from streamlit.components.v2 import component
 
+from attnviz.analysis.head_ranking import link_weights
 from attnviz.analysis.translate.differences import differences
 from attnviz.analysis.view import HeadMatrix, word_groups
 from attnviz.analysis.wording import NUMBERS, head_title
@@ -21,12 +23,14 @@ from attnviz.ui.edit.output import show_changes
 from attnviz.ui.edit.panel import show_edit_panel
 from attnviz.ui.edit.state import Editor
 from attnviz.ui.explorer import places_of, select_cell
-from attnviz.ui.head_picker import head_title_of
+from attnviz.ui.head_picker import head_place, head_title_of, show_head
 from attnviz.ui.layout import theme
 from attnviz.ui.translate.alignment_view import AlignmentView, chosen_cell
 
 _ALIGNMENTS = component("attnviz.alignments", html='<div class="alignment"></div>', css=STYLE, js=script())
 _KEY, _SEQ = "alignments", "alignments_seq"
+# So many heads are listed.
+RANKED = 5
 
 
 def show_alignments(results: Mapping[int, Result], view: AlignmentView, large: int) -> None:
@@ -39,6 +43,8 @@ def show_alignments(results: Mapping[int, Result], view: AlignmentView, large: i
     models = [_aligned(slot, each, view, marked) for (slot, each), marked in zip(results.items(), unlike, strict=True)]
     is_open = one_shown("alternatives", ("", "open"), "") == "open"
     settings = {"seq": st.session_state.get(_SEQ, 0), "hero": large, "open": is_open, "least": LEAST_WEIGHT}
+    cells = {each.slot: each.cell for each in models}
+    settings["ranked"] = {slot: ranked for slot, each in results.items() if (ranked := _ranked(each, view, cells[slot]))}
     name, package = alignments(models, **settings, theme=theme().name, fullScale=view.full_scale)
     # Streamlit keeps the callback of every figure that a visit has seen: it holds names, and no trace.
     pieces = {slot: each.draft.pieces for slot, each in results.items()}
@@ -65,10 +71,12 @@ def _take(change: dict[str, Any]) -> None:
     st.session_state.update(hero=change["hero"], alternatives="open" if change.get("open") else "")
     if "query" in change:
         select_cell(change["query"], change["key"], change["hero"])
+    if "layer" in change:
+        show_head(change["layer"], change["head"])
 
 
 def _aligned(slot: int, result: Result, view: AlignmentView, unlike: tuple[tuple[int, int], ...]) -> Aligned:
-    matrix, draft, card, own = view.alignment(result), result.draft, result.card, view.of(result)
+    matrix, card, own = view.alignment(result), result.card, view.of(result)
     given = "target given" if result.prompt.target else ""
     mixed = result.quantity == "mixing"
     head = head_title("mixing", own.layer, None) if mixed else head_title_of(card, own.layer, own.head)
@@ -80,8 +88,6 @@ def _aligned(slot: int, result: Result, view: AlignmentView, unlike: tuple[tuple
         name=card.name,
         head=" · ".join(filter(None, (head, "" if result.quantity == "weights" else unit, given))),
         translation=result.trace.output,
-        log_probability=draft.log_probability,
-        bleu=card.metrics.get("BLEU"),
         matrix=matrix,
         number=unit,
         marks=marks,
@@ -89,7 +95,21 @@ def _aligned(slot: int, result: Result, view: AlignmentView, unlike: tuple[tuple
         cell=chosen_cell(matrix, slot, view.word),
         unlike=unlike,
         links=view.links(matrix),
+        place=(own.layer, own.head),
+        where=head_place(card, own.layer, own.head) if not mixed else f"all heads of layer {own.layer} together",
     )
+
+
+def _ranked(result: Result, view: AlignmentView, cell: tuple[int, int]) -> dict[str, object] | None:
+    """The heads that give most to a link, and the mean over all; None where there is but one, or all are mixed."""
+    own, attention = view.of(result), view.attention(result)
+    if attention.n_layers * attention.n_heads == 1 or result.quantity == "mixing":
+        return None
+    weights = link_weights(attention, own.view, *cell)
+    places = np.argsort(-weights.ravel(), kind="stable")[:RANKED]
+    first = [(int(layer), int(head)) for layer, head in zip(*np.unravel_index(places, weights.shape), strict=True)]
+    listed = [{"layer": layer, "head": head, "weight": float(weights[layer, head])} for layer, head in first]
+    return {"cell": cell, "mean": float(weights.mean()), "first": listed}
 
 
 def row_choices(result: Result, view: AlignmentView, matrix: HeadMatrix) -> tuple[tuple[WrittenToken, ...], ...]:

@@ -3,7 +3,7 @@
 import { Buffer } from "node:buffer";
 import process from "node:process";
 import { createInterface } from "node:readline";
-import { describeAlignment, describeOrigin } from "../../../attnviz/live/web/alignment_wording.js";
+import { describeAlignment } from "../../../attnviz/live/web/alignment_wording.js";
 import { asCsv } from "../../../attnviz/live/web/csv.js";
 import { focusCell } from "../../../attnviz/live/web/head_metrics.js";
 import { Lens } from "../../../attnviz/live/web/head_view.js";
@@ -39,8 +39,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     const told = places.map(([layer, head]) => {
       const matrix = lens.matrix(layer, head);
       const sentences = [describeLink(matrix, nameOfHead(layer, head), focusCell(matrix)), describeHead(matrix)];
-      const cell = focusCell(matrix);
-      return { sentences, hidden: describeHidden(matrix), alignment: [describeOrigin(alignmentOf(matrix), ...cell), describeAlignment(alignmentOf(matrix))] };
+      return { sentences, hidden: describeHidden(matrix), alignment: describeAlignment(alignmentOf(matrix)) };
     });
     const { visible, ...first } = lens.matrix(0, 0);
     const masked = Array.from(first.weights, (_, cell) => !visible(Math.floor(cell / first.keys.length), cell % first.keys.length));
