@@ -56,7 +56,7 @@ if not names:
     st.info(CHOOSE if catalog.available_for("answer") else NO_MODEL, icon=":material/school:")
 results, editors = run_side_by_side(names, "answer", prompt) if prompt else ({}, {})
 if results:
-    view = controls.answer_view_picker([current_result(each, editors[slot]) for slot, each in results.items()], sidebar)
+    view = controls.answer_view_picker({slot: current_result(each, editors[slot]) for slot, each in results.items()}, sidebar)
     results = in_chosen_quantity(results, sidebar)
     try:
         show_answers(results, editors, view)
@@ -69,6 +69,6 @@ if results:
         st.info(escaped(error), icon=":material/visibility_off:")
     shown = [current_result(each, editors[slot]) for slot, each in results.items()]
     machines(shown)
-    notices.explain_answer()
+    notices.explain_answer(shown)
     show_toolbar([answer_download(each, view) for each in shown])
 finish()

@@ -21,7 +21,7 @@ from attnviz.ui.translate.advanced import describe_given_target, explain_alignme
 from attnviz.ui.translate.alignment_view import AlignmentView, alignment_download, chosen_cell
 from attnviz.ui.translate.view import show_alignments, show_translation_edits
 
-HOW = "Click a written word to see where it looks, and one of the text to see that link."
+HOW = "Click a word of the translation to see where it looks."
 CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."
 NO_MODEL = (
     "Choose a translator in the sidebar. None travels with this copy of attnviz yet: train one with "
@@ -46,7 +46,8 @@ def show_translations(results: dict[int, Result], editors: dict[int, Editor], vi
         show_translation_edits(results[large], editing)
         show_alignments(shown, view, large)
         show_edit_buttons(editing, view.attention(one), own, (matrix, cell))
-        story(describe_alignment(matrix))
+        with st.container(key="desk-said"):
+            story(describe_alignment(matrix))
 
 
 header("Translate", "Type an English sentence. See which of its words each word of the translation came from.")

@@ -80,16 +80,25 @@ def _elsewhere(rows: Sequence[int], lens: Lens, attention: AttentionMap) -> list
     return sorted(set.intersection(*several))
 
 
-def link_weights(attention: AttentionMap, view: View, query: int, key: int) -> Float[np.ndarray, "layer head"]:
-    """Read what a row of a picture gives to one of its columns, in every head; of merged tokens the mean, and the sum.
+def link_weights(
+    attention: AttentionMap, view: View, queries: Sequence[int], keys: Sequence[int]
+) -> Float[np.ndarray, "layer head"]:
+    """Read what rows of a picture give to some of its columns, in every head: of rows the mean, of columns the sum.
 
-    query, key  indices of the rows and columns that the view shows
+    queries, keys  indices of the rows and columns that the view shows
     """
     lens = Lens(attention, view)
-    rows, columns = lens.row_parts[query], list(lens.column_parts[key])
-    read = slice(rows[0], rows[-1] + 1)
-    weights = np.stack([row_weights(attention, layer, read) for layer in range(attention.n_layers)])
-    return weights[:, :, [row - rows[0] for row in rows]].mean(axis=2)[..., columns].sum(axis=-1)
+    parts = [lens.row_parts[query] for query in queries]
+    begins, ends = min(part[0] for part in parts), max(part[-1] for part in parts) + 1
+    weights = np.stack([row_weights(attention, layer, slice(begins, ends)) for layer in range(attention.n_layers)])
+    given = np.mean([weights[:, :, [row - begins for row in part]].mean(axis=2) for part in parts], axis=0)
+    return given[..., [column for key in keys for column in lens.column_parts[key]]].sum(axis=-1)
+
+
+def strongest_places(weights: Float[np.ndarray, "layer head"], most: int = 5) -> list[tuple[int, int]]:
+    """List the layer and the head of the largest weights, the largest first."""
+    places = np.argsort(-weights.ravel(), kind="stable")[:most]
+    return [(int(layer), int(head)) for layer, head in zip(*np.unravel_index(places, weights.shape), strict=True)]
 
 
 def word_names(tokens: Sequence[Token]) -> list[str]:

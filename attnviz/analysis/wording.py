@@ -95,6 +95,17 @@ def head_words(layer: int, head: int | None, kind: str = "", *, capital: bool = 
     return f"{name[0].upper()}{name[1:]}" if capital else name
 
 
+def head_place(layer: int, head: int | None, count: int, *, trained: bool = False) -> str:
+    """Say which head it is of how many, and whether it was trained to align; with None for the head the mean of a layer.
+
+    >>> head_place(1, 0, 8, trained=True), head_place(0, None, 8), head_place(0, None, 1)
+    ('head 0 of layer 1, the one trained to align, of 8', 'the mean of layer 0', "the model's only head")
+    """
+    if count == 1:
+        return "the model's only head"
+    return f"{head_words(layer, head)}{', the one trained to align' * trained}{'' if head is None else f', of {count}'}"
+
+
 def head_title(quantity: Quantity, layer: int, head: int | None) -> str:
     """Name a head as its numbers stand; where heads are mixed, the layer.
 

@@ -13,7 +13,7 @@ from attnviz.analysis.answer.question_attention import (
     strongest_heads,
 )
 from attnviz.analysis.view import View
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import percent
 from attnviz.live.story import Described
 from attnviz.models.result import Result
 
@@ -36,16 +36,15 @@ def describe_answers(results: Sequence[Result], example: Mapping[str, Any]) -> D
     likely = describe_answer(
         [answers.text(span) for span in spans], spans, nothing=nothing, threshold=answers.decoding.declines_above
     )
-    story = (likely, describe_question_words(shown, head_name(layer, head), answers.place))
+    story = (describe_question_words(shown, answers.text(answers.result.spans[0]), answers.place), likely)
     kind = "cross" if side == SIDES[0] else "encoder"
     return Described({kind: (layer, head)}, story, {"answer": _headline(result), "passage": _passage(result)})
 
 
 def _headline(result: Result) -> dict[str, object]:
     answers, best = result.answers, result.answers.result.spans[0]
-    facts = [result.card.name, f"p = {best.probability:.2f}"]
-    if answers.declined:
-        facts.insert(1, f"p(no answer) = {answers.result.nothing:.2f}")
+    sure = f"{percent(answers.result.nothing)} for no answer" if answers.declined else f"{percent(best.probability)} sure"
+    facts = [result.card.name, sure]
     return {"text": answers.text(best), "declined": DECLINES if answers.declined else "", "facts": facts}
 
 

@@ -61,4 +61,5 @@ def _aligned(
         choices=((),) * len(matrix.rows),
         cell=cell,
         unlike=unlike,
+        place=(layer, head),
     )

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.translate.alignment import Reading
-from attnviz.analysis.wording import head_name, head_words
+from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionMap
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
@@ -46,8 +46,8 @@ def head_picker(
     restore(_MEAN, begins[2])
     mean = bool(st.session_state[_MEAN])
     layer, head = head_steppers(sidebar, begins[:2], (n_layers, n_heads), disabled=mean or mixed)
-    if supervised_head:
-        _supervised_head_button(supervised_head, chosen=(layer, None if mean else head) == supervised_head, sidebar=sidebar)
+    if supervised_head and (layer, None if mean else head) != supervised_head:
+        _supervised_head_button(supervised_head, sidebar)
     sidebar.toggle("Mean over heads", key=_MEAN, disabled=mixed)
     publish(_MEAN, mean, begins[2])
     return layer, None if mean else head
@@ -61,31 +61,17 @@ def reading_picker(results: Iterable[Result], sidebar: DeltaGenerator) -> Readin
 
 
 def head_title_of(card: ModelCard, layer: int, head: int | None) -> str:
-    """The head that is drawn of a model, marked if it is supervised; nothing for a model of one.
+    """The head that is drawn of a model, marked if it was trained to align; nothing for a model of one.
 
     >>> card = ModelCard("t", "", "encoder-decoder", 2, 4, 1, 128, "cpu", supervised_head=(1, 0))
     >>> head_title_of(card, 1, 0), head_title_of(card, 1, 2), head_title_of(card, 0, None)
-    ('L1·H0 — supervised', 'L1·H2', 'L0, mean of 4 heads')
+    ('L1·H0, trained to align', 'L1·H2', 'L0, mean of 4 heads')
     """
     if card.n_layers == card.n_heads == 1:
         return ""
     if head is None:
         return f"{head_name(layer, None)}, mean of {card.n_heads} heads"
-    return f"{head_name(layer, head)}{' — supervised' if (layer, head) == card.supervised_head else ''}"
-
-
-def head_place(card: ModelCard, layer: int, head: int | None) -> str:
-    """Where a head stands among those of its model, in words.
-
-    >>> card = ModelCard("t", "", "encoder-decoder", 2, 4, 1, 128, "cpu", supervised_head=(1, 0))
-    >>> head_place(card, 1, 0), head_place(card, 0, None)
-    ('head 0 of layer 1, the one trained to align, of 8', 'the mean of layer 0, of 8 heads')
-    """
-    count = card.n_layers * card.n_heads
-    if count == 1:
-        return "the model's only head"
-    trained = ", the one trained to align" if (layer, head) == card.supervised_head else ""
-    return f"{head_words(layer, head)}{trained}, of {count}{' heads' if head is None else ''}"
+    return f"{head_name(layer, head)}{', trained to align' if (layer, head) == card.supervised_head else ''}"
 
 
 def pick_head(picked: str) -> None:
@@ -119,13 +105,12 @@ def show_head(layer: int, head: int | None) -> None:
     st.session_state.update({"layer": layer, "head": head or 0, _MEAN: head is None})
 
 
-def _supervised_head_button(supervised_head: tuple[int, int], *, chosen: bool, sidebar: DeltaGenerator) -> None:
-    """The supervised head by its name: marked where it is the one that is drawn, the way to it where it is not."""
+def _supervised_head_button(supervised_head: tuple[int, int], sidebar: DeltaGenerator) -> None:
+    """The way to the supervised head."""
     sidebar.button(
-        f"{head_name(*supervised_head)} — supervised",
+        f"Show {head_name(*supervised_head)}, trained to align",
         key="supervised_head",
         icon=":material/school:",
-        type="primary" if chosen else "secondary",
         on_click=choose_head,
         args=supervised_head,
         width="stretch",

@@ -164,7 +164,7 @@ def test_a_supervised_head_is_opened_and_marked(app: AppTest, folders: list[str]
     open_page(app, models=[folders[0], supervised], text=TEXT, hero="2")
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (0, 1)
     assert app.toggle(key="all_heads").value is False
-    assert [model["head"] for model in models(app)] == ["", "L0·H1 — supervised"]
+    assert [model["head"] for model in models(app)] == ["", "L0·H1, trained to align"]
     assert [info.value for info in app.info if "was told where to look" in info.value]
     app.number_input(key="layer").set_value(1).run()
     assert [model["head"] for model in models(app)] == ["", "L1·H1"]

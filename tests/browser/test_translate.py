@@ -152,7 +152,7 @@ def test_a_transformers_rows_are_read_both_ways_and_a_supervised_head_marked(pag
     open_page(page, app_url, "translate", models=str(supervised), text=TEXT, target=TARGET, whole_words="false")
     draft = drafted(supervised, DecodingOptions(), TARGET)
     wanted = draft.trace.cross.weights(0, 1)
-    expect(page.locator(".answer small")).to_contain_text("L0·H1 — supervised")
+    expect(page.locator(".answer small")).to_contain_text("L0·H1, trained to align")
     open_advanced(page)
     expect(page.get_by_text("was told where to look")).to_be_visible()
     words = page.locator(".pair .target .word bdi")

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attnviz.analysis.head_metrics import is_word
-from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.analysis.head_ranking import link_weights
+from attnviz.analysis.view import HeadMatrix, Lens, View, head_matrix
 from attnviz.analysis.wording import WEIGHT, Part, Sentence, cut, percent, quoted
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.text.spans import Span
@@ -18,6 +19,8 @@ Side = Literal["cross", "passage", "question"]
 SIDES: tuple[Side, ...] = get_args(Side)
 # The verb of a sentence: for weights, and for norms or mixing.
 _LOOKING, _TAKING = ("look", "at"), ("take", "from")
+# From this share on a word is looked at mostly; below the second one it is not worth a sentence, below the third not a mention.
+_MOSTLY, _LEAST_SAID, _SECOND = 0.5, 0.1, 0.05
 # Starts, and ends, that are drawn of start × end: more could not be read.
 DRAWN = 16
 # Of an answer in a sentence.
@@ -198,7 +201,7 @@ def _likeliest(logits: Float[np.ndarray, " token"], spans: Sequence[int]) -> np.
 def describe_answer(
     texts: Sequence[str], spans: Sequence[Span], *, nothing: float | None = None, threshold: float | None = None
 ) -> Sentence:
-    """Say how likely the best span is beside the next; or, where the model declines, beside no answer.
+    """Name the best answer and the next; or, where the model declines, how likely no answer is.
 
     texts      of the spans
     nothing    p(no answer) of a model that declines, 0 to 1; None: it answers
@@ -206,50 +209,84 @@ def describe_answer(
     """
     best = (quoted(cut(texts[0], MOST_CHARACTERS)), Part(f" ({percent(spans[0].probability)})"))
     if nothing is not None:
-        limit = "more than that of any span" if threshold is None else f"it declines above {percent(threshold)}"
-        return (Part("The likeliest span is "), *best, Part(f", but p(no answer) is {percent(nothing)}: {limit}."))
+        limit = "more than any answer" if threshold is None else f"it declines above {percent(threshold)}"
+        return (Part(f"No answer has {percent(nothing)}: {limit}. The likeliest answer would be "), *best, Part("."))
     if len(spans) == 1:
-        return (Part("Of all spans "), *best, Part(" is the likeliest; no other that does not overlap is left."))
-    verdict = (Part("Of all spans "), *best, Part(" is the likeliest; the next that does not overlap is "))
-    return (*verdict, quoted(cut(texts[1], MOST_CHARACTERS)), Part(f" ({percent(spans[1].probability)})."))
+        return (Part("Best answer "), *best, Part("; there is no other."))
+    following = (quoted(cut(texts[1], MOST_CHARACTERS)), Part(f" ({percent(spans[1].probability)})."))
+    return (Part("Best answer "), *best, Part("; next best "), *following)
 
 
-def describe_question_words(shown: QuestionAttention, name: str, answer: tuple[int, int], number: str = WEIGHT) -> Sentence:
-    """Say which words of the question have the largest weights with the answer, in a head of that name.
+def describe_question_words(
+    shown: QuestionAttention, text: str, answer: tuple[int, int], number: str = WEIGHT, *, word: int | None = None
+) -> Sentence:
+    """Say which words of the question the answer looks at in a head, or which look at it.
 
-    `number` is what the numbers are: of norms and mixing the sentence says "takes from" instead of "looks at".
+    text    of the answer, which stands at the characters `answer`
+    number  what the numbers are: of norms and mixing the sentence says "takes from" instead of "looks at"
+    word    the word of the question that was asked about; None: the one with the largest weight
     """
     look, at = _LOOKING if number == WEIGHT else _TAKING
-    shares = shown.of_text(*answer)
+    shares, subject = shown.of_text(*answer), quoted(cut(text, MOST_CHARACTERS))
     places = [place for place in np.argsort(-shares, kind="stable") if is_word(shown.question[place]) and shares[place] > 0]
     if not places:
-        return (Part(f"In {name} there is no attention between the answer and the words of the question."),)
-    lead = f"{name}: of the question's words, " if shown.from_question else f"{name}: the answer's words {look} most {at} "
-    parts: list[Part] = [Part(lead)]
-    for index, place in enumerate(places[:2]):
-        parts += [Part(" and " if index else ""), quoted(shown.question[place].text), Part(f" ({shares[place]:.2f})")]
-    rest = float(sum(shares[place] for place, token in enumerate(shown.question) if token.special))
-    end = f" {look} most {at} the answer" if shown.from_question else " of the question"
-    verb = "goes to" if number == WEIGHT else "comes from"
-    ending = f"; {percent(rest)} {verb} its special tokens." if not shown.from_question and rest >= 0.005 else "."
-    return (*parts, Part(end + ending))
+        return (Part("In this head nothing passes between "), subject, Part(" and the words of the question."))
+    named = [(quoted(shown.question[place].text), Part(f" ({percent(float(shares[place]))})")) for place in places[:2]]
+    second = len(places) > 1 and shares[places[1]] >= _SECOND
+    if word is not None:
+        asked, share = quoted(shown.question[word].text), percent(float(shares[word]))
+        best = () if word == places[0] or shown.from_question else (Part(f", and most {at} "), *named[0])
+        both = (asked, subject) if shown.from_question else (subject, asked)
+        return (both[0], Part(f" {look}s {at} "), both[1], Part(f" with {share} of its attention"), *best, Part("."))
+    if shown.from_question:
+        then = (Part(", then "), *named[1]) if second else ()
+        return (
+            Part("Of the question, "),
+            *named[0],
+            *then,
+            Part(f" {look}{'' if second else 's'} most {at} "),
+            subject,
+            Part("."),
+        )
+    most, rest = float(shares[places[0]]), float(sum(shares[at] for at, each in enumerate(shown.question) if each.special))
+    if rest >= _MOSTLY and rest > most:
+        return (subject, Part(f" {look}s {at} no word of the question: {percent(rest)} goes to its special tokens."))
+    if most < _LEAST_SAID:
+        return (subject, Part(f" {look}s {at} no word of the question in particular: at most "), *named[0], Part("."))
+    then = (Part(f", then {at} "), *named[1]) if second else ()
+    return (subject, Part(f" {look}s {'mostly' if most >= _MOSTLY else 'most'} {at} "), *named[0], *then, Part("."))
 
 
-def describe_word(shown: QuestionAttention, name: str, word: int, number: str = WEIGHT) -> Sentence:
+def describe_word(shown: QuestionAttention, word: int, number: str = WEIGHT) -> Sentence:
     """Name the words of the passage with the largest weights to, or from, a word of the question.
 
     `number` as in `describe_question_words`.
     """
     look, at = _LOOKING if number == WEIGHT else _TAKING
-    question_word = quoted(shown.question[word].text)
+    asked = quoted(shown.question[word].text)
     lookers = [(token, weight) for token, weight in shown.lookers(word) if weight > 0]
     if not lookers:
-        return (Part(f"In {name} there is no attention between the passage and "), question_word, Part("."))
-    lead = (Part(f"{name}: "), question_word, Part(f" {look}s most {at} ")) if shown.from_question else (Part(f"{name}: "),)
+        return (Part("In this head nothing passes between the passage and "), asked, Part("."))
     parts: list[Part] = []
     for index, (token, weight) in enumerate(lookers):
-        parts += [Part(", " if index else ""), quoted(token.text), Part(f" ({weight:.2f})")]
+        joint = "" if index == 0 else " and " if index == len(lookers) - 1 else ", "
+        parts += [Part(joint), quoted(token.text), Part(f" ({percent(weight)})")]
     if shown.from_question:
-        return (*lead, *parts, Part(" in the passage."))
-    verb = look if len(lookers) > 1 else f"{look}s"
-    return (*lead, *parts, Part(f" {verb} {at} "), question_word, Part(" most."))
+        return (Part("In the passage, "), asked, Part(f" {look}s most {at} "), *parts, Part("."))
+    return (Part("In the passage, "), *parts, Part(f" {look if len(lookers) > 1 else f'{look}s'} most {at} "), asked, Part("."))
+
+
+def head_shares(
+    trace: AttentionTrace, side: Side, view: View, answer: tuple[int, int], word: int
+) -> Float[np.ndarray, "layer head"]:
+    """Read what the answer's words give to a word of the question, on average, in every head; from the question's side, get."""
+    attention = trace.cross if side == "cross" else trace.encoder
+    block = view if side == "cross" else replace(view, between="first-second" if side == "question" else "second-first")
+    lens, (start, end) = Lens(attention, block), answer
+    passage = lens.keys if side == "question" else lens.queries
+    inside = [at for at, each in enumerate(passage) if not each.special and each.start < end and start < each.end]
+    if not inside:
+        return np.zeros((attention.n_layers, attention.n_heads))
+    if side == "question":
+        return link_weights(attention, block, [word], inside) / len(inside)
+    return link_weights(attention, block, inside, [word])

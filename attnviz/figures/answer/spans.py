@@ -11,13 +11,15 @@ from jaxtyping import Float
 
 from attnviz.analysis.answer.question_attention import Joint
 from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.wording import head_words, percent
 from attnviz.core.trace import Token
 from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme, css_variables, ink_on
 from attnviz.figures.tokens import label, space_between
 from attnviz.text.spans import Span
 
-STYLE = Path(__file__).with_name("spans.css").read_text(encoding="utf-8")
+_WORDS = Path(__file__).parents[1] / "explorer" / "words.css"
+STYLE = "\n".join(path.read_text(encoding="utf-8") for path in (Path(__file__).with_name("spans.css"), _WORDS))
 BAR_PIXELS = 22
 # Of a longer passage only so many tokens are drawn: a browser lays out no book in an instant.
 MOST_DRAWN = 2_400
@@ -132,6 +134,25 @@ def question_buttons(
             f'<bdi style="background:{colour};color:{ink_on(colour)}">{label(token)}</bdi><em>{share:.2f}</em></button>'
         )
     return f'<div class="asked" dir="auto" style="{css_variables(theme)}">{"".join(buttons)}</div>'
+
+
+def first_heads(
+    heads: Sequence[tuple[tuple[int, int], float]], names: tuple[str, str], chosen: tuple[int, int | None], theme: Theme = LIGHT
+) -> str:
+    """List heads with what they give to a link, each a button (`data-pick`), as the explorer lists them.
+
+    names  of the words that look, and of the one that is looked at
+    """
+    rows = "".join(
+        f'<li><button data-pick="{layer}.{head}" aria-pressed="{str((layer, head) == chosen).lower()}">'
+        f"<span>{head_words(layer, head)}</span>"
+        f'<span class="bar-room" aria-hidden="true"><i style="width:{100 * weight:.1f}%"></i></span><b>{percent(weight)}</b>'
+        "</button></li>"
+        for (layer, head), weight in heads
+    )
+    who, whom = (f"<strong><bdi>{html.escape(name)}</bdi></strong>" for name in names)
+    caption = f'<p class="note">Which heads send {who} to {whom}?</p>'
+    return f'<div class="first" style="{css_variables(theme)}">{caption}<ol class="first-heads">{rows}</ol></div>'
 
 
 def joint_heatmap(joint: Joint, *, theme: Theme = LIGHT) -> go.Figure:

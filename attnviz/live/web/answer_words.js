@@ -3,7 +3,6 @@
 import { isWord } from "../../figures/explorer/question.js";
 import { Lens } from "./head_view.js";
 import { percent } from "./wording.js";
-import { decimals, nameOfHead } from "./written.js";
 
 /**
  * @import { AttentionMap, Token } from "./head_view.js"
@@ -15,6 +14,8 @@ import { decimals, nameOfHead } from "./written.js";
 
 // Of an answer in a sentence.
 const MOST_CHARACTERS = 60;
+// As in the explorer's headline (wording.js).
+const [MOSTLY, LEAST_SAID, SECOND] = [0.5, 0.1, 0.05];
 const DECLINES = "The passage does not say.";
 
 /** @param {string} text @returns {Part} */
@@ -30,11 +31,11 @@ export function describeFound(found, maps, model, limit) {
   const strongest = strongestHead(maps, place);
   const kind = strongest.side === "cross" ? "cross" : "encoder";
   const map = /** @type {AttentionMap} */ (maps.find((each) => each.kind === kind));
-  const facts = [model, ...(declined ? [`p(no answer) = ${decimals(nothing, 2)}`] : []), `p = ${decimals(spans[0].probability, 2)}`];
+  const facts = [model, declined ? `${percent(nothing)} for no answer` : `${percent(spans[0].probability)} sure`];
   return {
     shown: kind,
     first: { [kind]: [strongest.layer, strongest.head] },
-    story: [describeAnswer(found, limit), describeQuestionWords(map, strongest, place)],
+    story: [describeQuestionWords(map, strongest, spans[0].text, place), describeAnswer(found, limit)],
     answer: { text: spans[0].text, declined: declined ? DECLINES : "", facts },
     passage: {
       units: tokens.map(({ start, end }) => [start, end]),
@@ -75,38 +76,37 @@ export function strongestHead(maps, [start, end]) {
 /** @param {Token} token @param {number} start @param {number} end */
 const isInside = (token, start, end) => token.segment === 1 && !token.special && token.start < end && start < token.end;
 
-/** How likely the best span is beside the next; or, where the model declines, beside no answer.
+/** The best answer and the next; or, where the model declines, how likely no answer is.
  * @param {Found} found @param {number | null} limit @returns {Sentence} */
 export function describeAnswer({ spans, declined, nothing }, limit) {
   const [best, next] = spans;
   /** @type {Sentence} */
   const named = [nameOf(cutTo(best.text)), word(` (${percent(best.probability)})`)];
   if (declined) {
-    const why = limit === null ? "more than that of any span" : `it declines above ${percent(limit)}`;
-    return [word("The likeliest span is "), ...named, word(`, but p(no answer) is ${percent(nothing)}: ${why}.`)];
+    const why = limit === null ? "more than any answer" : `it declines above ${percent(limit)}`;
+    return [word(`No answer has ${percent(nothing)}: ${why}. The likeliest answer would be `), ...named, word(".")];
   }
-  if (!next) return [word("Of all spans "), ...named, word(" is the likeliest; no other that does not overlap is left.")];
-  const rest = [nameOf(cutTo(next.text)), word(` (${percent(next.probability)}).`)];
-  return [word("Of all spans "), ...named, word(" is the likeliest; the next that does not overlap is "), ...rest];
+  if (!next) return [word("Best answer "), ...named, word("; there is no other.")];
+  return [word("Best answer "), ...named, word("; next best "), nameOf(cutTo(next.text)), word(` (${percent(next.probability)}).`)];
 }
 
-/** Which words of the question the answer's words look at. @param {AttentionMap} map @param {StrongestHead} strongest
- * @param {[start: number, end: number]} place @returns {Sentence} */
-export function describeQuestionWords(map, { side, layer, head }, [start, end]) {
-  const name = nameOfHead(layer, head);
+/** Which words of the question the answer looks at. @param {AttentionMap} map @param {StrongestHead} strongest
+ * @param {string} text the answer @param {[start: number, end: number]} place @returns {Sentence} */
+export function describeQuestionWords(map, { side, layer, head }, text, [start, end]) {
   const { weights, queries, keys } = new Lens(map, { words: true, between: side === "cross" ? "all" : "second-first" }).matrix(layer, head);
   const rows = queries.flatMap((token, row) => (!token.special && token.start < end && start < token.end ? [row] : []));
   const shares = keys.map((_, key) => (rows.length ? rows.reduce((sum, row) => sum + weights[row * keys.length + key], 0) / rows.length : 0));
   const places = shares.map((_, key) => key).filter((key) => isWord(keys[key]) && shares[key] > 0);
   places.sort((one, other) => shares[other] - shares[one] || one - other);
-  if (!places.length) return [word(`In ${name} there is no attention between the answer and the words of the question.`)];
-  /** @type {Sentence} */
-  const parts = [word(`${name}: the answer's words look most at `)];
-  for (const [index, key] of places.slice(0, 2).entries()) {
-    parts.push(word(index ? " and " : ""), nameOf(keys[key].text), word(` (${decimals(shares[key], 2)})`));
-  }
+  const subject = nameOf(cutTo(text));
+  if (!places.length) return [word("In this head nothing passes between "), subject, word(" and the words of the question.")];
+  const named = places.slice(0, 2).map((key) => [nameOf(keys[key].text), word(` (${percent(shares[key])})`)]);
+  const most = shares[places[0]];
   const rest = keys.reduce((sum, token, key) => sum + (token.special ? shares[key] : 0), 0);
-  return [...parts, word(` of the question${rest >= 0.005 ? `; ${percent(rest)} goes to its special tokens.` : "."}`)];
+  if (rest >= MOSTLY && rest > most) return [subject, word(` looks at no word of the question: ${percent(rest)} goes to its special tokens.`)];
+  if (most < LEAST_SAID) return [subject, word(" looks at no word of the question in particular: at most "), ...named[0], word(".")];
+  const then = shares[places[1]] >= SECOND ? [word(", then at "), ...named[1]] : [];
+  return [subject, word(` looks ${most >= MOSTLY ? "mostly" : "most"} at `), ...named[0], ...then, word(".")];
 }
 
 /** @param {string} text */

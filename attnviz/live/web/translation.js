@@ -27,6 +27,8 @@ export function describeTranslation(output, draft, cross, card, isGiven) {
     off: false,
     edited: [],
     hidden: [],
+    place: [layer, head],
+    where: "",
     parts: sentenceParts(Array.from(output), matrix.queries),
     queries: matrix.queries.map(alignedToken),
     keys: matrix.keys.map(alignedToken),

@@ -1,6 +1,6 @@
 """What a person chooses on Answer: models, from which side question and passage are seen to meet, and which picture."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
@@ -12,12 +12,14 @@ from attnviz.analysis.answer.question_attention import (
     QuestionAttention,
     Side,
     StrongestHead,
+    head_shares,
     question_attention,
     sides,
     strongest_heads,
 )
+from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.view import Between, HeadView, View
-from attnviz.analysis.wording import head_name, head_title
+from attnviz.analysis.wording import head_place, head_title
 from attnviz.core.trace import AttentionMap, AttentionTrace
 from attnviz.models import catalog
 from attnviz.models.result import Result
@@ -43,7 +45,7 @@ _SIDES: dict[Side, str] = {
     "question": "Encoder: question → passage",
 }
 _BLOCKS: dict[Side, Between] = {"passage": "second-first", "question": "first-second"}
-_PICTURES = {"passage": "Question and passage", "matrix": "Who looks at whom", "spans": "Start × end"}
+_PICTURES = {"passage": "Question and passage", "matrix": "Matrix", "spans": "Start and end"}
 # The heads that say most about an answer: found once, not at every click.
 _STRONGEST: WeakKeyDictionary[AttentionTrace, dict[Side, StrongestHead]] = WeakKeyDictionary()
 
@@ -69,11 +71,12 @@ class AnswerView(HeadView):
         """The map that the side is of."""
         return trace.cross if self.side == "cross" else trace.encoder
 
-    def title(self, result: Result) -> str:
-        """The head as it is written."""
+    def place(self, result: Result) -> str:
+        """Which head is drawn, in words."""
+        attention = self.attention(result.trace)
         if result.quantity == "mixing":
             return head_title("mixing", self.layer, None)
-        return f"{head_name(self.layer, self.head)}{'' if self.head is not None else ', mean of its heads'}"
+        return head_place(self.layer, self.head, attention.n_layers * attention.n_heads)
 
     def question_attention(self, trace: AttentionTrace) -> QuestionAttention:
         """Question and passage in the head that is drawn."""
@@ -90,9 +93,12 @@ def answerers_picker() -> tuple[str, ...]:
     return side_by_side(Choices(offered([*own, *HUB]), own[:1], MOST, "Choose a model", help_text))
 
 
-def answer_view_picker(results: Iterable[Result], sidebar: DeltaGenerator) -> AnswerView:
-    """Where to look, layer and head, and how it is drawn; all of it in the address."""
-    results = tuple(results)
+def answer_view_picker(shown: Mapping[int, Result], sidebar: DeltaGenerator) -> AnswerView:
+    """Where to look, layer and head, and how it is drawn; all of it in the address.
+
+    Until a person chooses a head, it is the one that passes most to the chosen word of the question.
+    """
+    results = tuple(shown.values())
     there: list[Side] = [side for side in SIDES if any(side in sides(each.trace) for each in results)]
     asking: list[Side] = [side for side in there if side != "question"]
     firmest = max(asking, key=lambda side: min(each.share if each else 0.0 for each in _strongest_of(results, side)))
@@ -107,7 +113,7 @@ def answer_view_picker(results: Iterable[Result], sidebar: DeltaGenerator) -> An
     )
     first = next(filter(None, _strongest_of(results, side)), None)
     maps = [_seen_from(side, each).attention(each.trace) for each in results]
-    unasked = (first.layer, first.head) if first else None
+    unasked = _head_of_word(side, shown) or ((first.layer, first.head) if first else None)
     layer, head = head_picker(maps, sidebar, first=unasked, mixed=heads_are_mixed(results))
     words = toggle(sidebar, "Merge subwords to words", "whole_words")
     hide = toggle(sidebar, "Hide special tokens", "hide_special")
@@ -116,6 +122,17 @@ def answer_view_picker(results: Iterable[Result], sidebar: DeltaGenerator) -> An
 
 def _seen_from(side: Side, result: Result) -> AnswerView:
     return AnswerView(0, None, View(), True, side).of(result.trace)
+
+
+def _head_of_word(side: Side, shown: Mapping[int, Result]) -> tuple[int, int] | None:
+    """The head that passes most between the answer and the word of the question that is chosen; None where none is."""
+    view = View(value("whole_words", True), value("hide_special", False))
+    for slot, result in shown.items():
+        own = replace(_seen_from(side, result), view=view).of(result.trace)
+        word = chosen_word(own.question_attention(result.trace), slot)
+        if word is not None:
+            return strongest_places(head_shares(result.trace, own.side, own.view, result.answers.place, word))[0]
+    return None
 
 
 def _strongest_of(results: Iterable[Result], side: Side) -> list[StrongestHead | None]:

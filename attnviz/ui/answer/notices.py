@@ -1,6 +1,7 @@
 """What Answer says: the answer and how sure the model is, sentences made of its numbers, and how all of it is computed."""
 
 import html
+from collections.abc import Iterable
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -11,7 +12,7 @@ from attnviz.analysis.answer.question_attention import (
     describe_question_words,
     describe_word,
 )
-from attnviz.analysis.wording import NUMBERS, Sentence
+from attnviz.analysis.wording import NUMBERS, Sentence, percent
 from attnviz.models.result import Result
 from attnviz.ui.answer.controls import AnswerView, chosen_word
 from attnviz.ui.layout import escaped, story
@@ -40,8 +41,8 @@ _BELIEVE = """
 - The numbers are the model's own, from a forward pass over this very text.
 - A probability says how the spans compare **to this model**. One that was trained on encyclopedia articles can be sure, and
   wrong, anywhere else.
-- How often it is right when so sure was measured on passages of four kinds that do answer, by p and p(no answer): it is more
-  than p where several spans would do, as with and without *the*.
+- How often answers this sure are right was measured on passages of four kinds that do answer. It can be more than p: several
+  spans may be right, as with and without *the*.
 - It answers with words of the passage, true or not: it does not know the world.
 - Whether the passage answers at all was learned from questions put to passages that do not; a passage that almost answers is
   the hardest.
@@ -54,38 +55,35 @@ def show_answer(slot: int, result: Result, view: AnswerView, place: DeltaGenerat
     own = view.of(result.trace)
     shown = own.question_attention(result.trace)
     _show_headline(result, place)
-    story(*_sentences(result, shown, chosen_word(shown, slot), own.title(result)), place=place)
+    story(*_sentences(result, shown, chosen_word(shown, slot)), place=place)
 
 
 def _show_headline(result: Result, place: DeltaGenerator) -> None:
     """The answer in large type, or that there is none; and how sure the model is, and how good it was measured to be."""
     answers, card = result.answers, result.card
     best = answers.result.spans[0]
-    facts = [card.name, f"p = {best.probability:.2f}"]
+    facts = [card.name, f"{percent(best.probability)} sure"]
     if answers.decoding.calibrated and not answers.declined:
         # Measured where passages answer: it is right no more often than this one does. A passage of one word has one span.
         sure = min(answers.decoding.confidence(best.probability, answers.result.nothing), 1 - answers.result.nothing)
-        facts.append(f"right {100 * sure:.0f} times in 100 when so sure")
-    if "F1" in card.metrics:
-        facts.append(f"F1 {card.metrics['F1']:.0f} on held-out questions of SQuAD")
+        facts.append(f"answers this sure are right {100 * sure:.0f} times in 100")
     span = f"<bdi>{html.escape(answers.text(best))}</bdi>"
     if answers.declined:
-        facts.insert(1, f"p(no answer) = {answers.result.nothing:.2f}")
+        facts[1] = f"{percent(answers.result.nothing)} for no answer"
         span = f'<em>The passage does not say.</em> <span class="declined">Likeliest: {span}</span>'
     place.html(f'<p class="answer">{span} <small>{html.escape(" · ".join(facts))}</small></p>')
 
 
-def _sentences(result: Result, shown: QuestionAttention, word: int | None, name: str) -> tuple[Sentence, Sentence]:
-    """Sentences made of the numbers: how likely the answer is, and what it, or a chosen word, has to do with the question."""
+def _sentences(result: Result, shown: QuestionAttention, word: int | None) -> tuple[Sentence, Sentence]:
+    """Where the answer looks in the question; and the next best answer, or what else looks at the chosen word."""
     answers = result.answers
     spans = answers.result.spans
     texts = [answers.text(span) for span in spans]
     nothing = answers.result.nothing if answers.declined else None
     likely = describe_answer(texts, spans, nothing=nothing, threshold=answers.decoding.declines_above)
     number = NUMBERS[result.quantity]
-    if word is not None:
-        return likely, describe_word(shown, name, word, number)
-    return likely, describe_question_words(shown, name, answers.place, number)
+    looks = describe_question_words(shown, texts[0], answers.place, number, word=word)
+    return looks, likely if word is None else describe_word(shown, word, number)
 
 
 def show_windows_notice(result: Result) -> None:
@@ -101,10 +99,13 @@ def show_windows_notice(result: Result) -> None:
         )
 
 
-def explain_answer() -> None:
+def explain_answer(results: Iterable[Result]) -> None:
     """How an answer is found, and how much to trust this."""
     with st.expander("How this answer is found · softmax over all spans"):
         st.markdown(_HOW)
         st.latex(r"p(i, j) = \frac{e^{\,s_i + e_j}}{e^{\,0} + \sum_{k \le l \le k + L} e^{\,s_k + e_l}}")
     with st.expander("How much to trust this"):
         st.markdown(_BELIEVE)
+        for card in (each.card for each in results):
+            if "F1" in card.metrics:
+                st.markdown(f"- {escaped(card.name)}: F1 {card.metrics['F1']:.0f} on held-out questions of SQuAD.")

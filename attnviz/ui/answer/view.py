@@ -1,15 +1,27 @@
 """The pictures of Answer: question and passage marked, where they meet as a matrix, start × end, and what edits change."""
 
+import re
+
 import numpy as np
 import streamlit as st
 
-from attnviz.analysis.answer.question_attention import QuestionAttention, joint
+from attnviz.analysis.answer.question_attention import MOST_CHARACTERS, QuestionAttention, head_shares, joint
+from attnviz.analysis.head_metrics import is_word
+from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.view import HeadMatrix
-from attnviz.analysis.wording import NUMBERS
+from attnviz.analysis.wording import NUMBERS, cut
 from attnviz.export import Picture, shaded_text
 from attnviz.export.sheet import Sheet
 from attnviz.figures import html as shared
-from attnviz.figures.answer.spans import STYLE, Bars, joint_heatmap, marked_answer, question_and_passage, question_buttons
+from attnviz.figures.answer.spans import (
+    STYLE,
+    Bars,
+    first_heads,
+    joint_heatmap,
+    marked_answer,
+    question_and_passage,
+    question_buttons,
+)
 from attnviz.figures.edit.before_after import changed_text, number, ranked
 from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.models.result import Result
@@ -23,7 +35,7 @@ from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
 from attnviz.ui.edit.state import Editor
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads, places_of, select_cell, selected_cell
-from attnviz.ui.head_picker import choose_head
+from attnviz.ui.head_picker import choose_head, show_head
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.quantity_picker import explain_quantity
@@ -35,7 +47,9 @@ _DECLINES = "The passage does not say."
 def show_picture(slot: int, result: Result, editing: Editor, view: AnswerView, picture: str) -> None:
     """One model's picture: question and passage, where they meet as a matrix, or start × end."""
     if picture == "spans":
-        st.caption("The likeliest first and last tokens of an answer; the best spans are numbered. Grey: not possible.")
+        st.caption(
+            "First word down, last word across: how likely this answer is. The best are numbered; grey cells are no answer."
+        )
         _show_spans(result, slot)
         return
     own = view.of(result.trace)
@@ -43,7 +57,7 @@ def show_picture(slot: int, result: Result, editing: Editor, view: AnswerView, p
     if picture == "passage":
         _show_passage(result, shown, chosen_word(shown, slot), slot, own)
         return
-    st.caption(f"{own.title(result)}. Rows look at columns; of a long passage the part around the answer.")
+    st.caption(f"Each row: one word, and where it looks in {own.place(result)}. Of a long passage, the part around the answer.")
     chosen = _show_matrix(result, shown, slot, own)
     show_edit_buttons(editing, own.attention(result.trace), own, chosen)
     _explain_cell(result, own, slot, chosen)
@@ -62,18 +76,42 @@ def _show_passage(result: Result, shown: QuestionAttention, word: int | None, sl
             st.session_state[f"asked{slot}"] = int(picked)
 
     bars = [Bars("the answer starts here", answers.result.start), Bars("the answer ends here", answers.result.end)]
-    above = f"Below each word of the question, what the answer's words give it in {view.title(result)}. Click a word."
+    above = f"How much the answer looks at each question word, in {view.place(result)}. Click a word."
+    shares = shown.of_text(*answers.place)
+    if shown.from_question:
+        above = f"How much each question word looks at the answer, in {view.place(result)}. Click a word."
     if word is not None:
         name = shown.question[word].text
         meets = f"“{name}” looks here" if shown.from_question else f"looks at “{name}”"
         bars = [Bars(meets, shown.of_word(word, answers.tokens))]
-        above = f"Bars show where the passage meets “{name}”. Click it again to see where the answer starts and ends."
-    shares = shown.of_text(*answers.place)
+        above = f"Bars show attention with “{name}” in {view.place(result)}. Click it again to go back."
     asked = question_buttons(shown.question, shares, chosen=word, full_scale=view.full_scale, theme=theme())
     passage = marked_answer(
         result.prompt.text, answers.tokens, answers.result.spans, bars, declined=answers.declined, theme=theme()
     )
     _markup(f"passage{slot}", question_and_passage(asked, passage, bars, above=above, theme=theme()), pick)
+    _show_first_heads(result, shown, word, slot, view)
+
+
+def _show_first_heads(result: Result, shown: QuestionAttention, word: int | None, slot: int, view: AnswerView) -> None:
+    """The heads that pass most between the answer and the chosen word, or the one it looks at most. A click opens one."""
+    attention, answers = view.attention(result.trace), result.answers
+    places = [place for place, token in enumerate(shown.question) if is_word(token)]
+    if attention.n_layers * attention.n_heads == 1 or result.quantity == "mixing" or not places:
+        return
+    shares = shown.of_text(*answers.place)
+    asked = max(places, key=lambda place: float(shares[place])) if word is None else word
+    weights = head_shares(result.trace, view.side, view.view, answers.place, asked)
+    heads = [(place, float(weights[place])) for place in strongest_places(weights)]
+    names = cut(answers.text(answers.result.spans[0]), MOST_CHARACTERS), shown.question[asked].text
+    drawn = first_heads(heads, (names[1], names[0]) if shown.from_question else names, (view.layer, view.head), theme())
+
+    def pick(picked: str) -> None:
+        if match := re.fullmatch(r"(\d{1,4})\.(\d{1,4})", picked):
+            show_head(int(match[1]), int(match[2]))
+
+    with st.container(key=f"desk-heads{slot}"):
+        _markup(f"heads{slot}", drawn, pick)
 
 
 def _show_spans(result: Result, slot: int) -> None:

@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import streamlit as st
 from streamlit.components.v2 import component
 
-from attnviz.analysis.head_ranking import link_weights
+from attnviz.analysis.head_ranking import link_weights, strongest_places
 from attnviz.analysis.translate.differences import differences
 from attnviz.analysis.view import HeadMatrix, word_groups
-from attnviz.analysis.wording import NUMBERS, head_title
+from attnviz.analysis.wording import NUMBERS, head_place, head_title
 from attnviz.figures.edit.before_after import changed_text, number
 from attnviz.figures.translate.alignments import STYLE, Aligned, WrittenToken, alignments, script
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT
@@ -23,14 +22,12 @@ from attnviz.ui.edit.output import show_changes
 from attnviz.ui.edit.panel import show_edit_panel
 from attnviz.ui.edit.state import Editor
 from attnviz.ui.explorer import places_of, select_cell
-from attnviz.ui.head_picker import head_place, head_title_of, show_head
+from attnviz.ui.head_picker import head_title_of, show_head
 from attnviz.ui.layout import theme
 from attnviz.ui.translate.alignment_view import AlignmentView, chosen_cell
 
 _ALIGNMENTS = component("attnviz.alignments", html='<div class="alignment"></div>', css=STYLE, js=script())
 _KEY, _SEQ = "alignments", "alignments_seq"
-# So many heads are listed.
-RANKED = 5
 
 
 def show_alignments(results: Mapping[int, Result], view: AlignmentView, large: int) -> None:
@@ -96,8 +93,16 @@ def _aligned(slot: int, result: Result, view: AlignmentView, unlike: tuple[tuple
         unlike=unlike,
         links=view.links(matrix),
         place=(own.layer, own.head),
-        where=head_place(card, own.layer, own.head) if not mixed else f"all heads of layer {own.layer} together",
+        where=_where(result, own),
     )
+
+
+def _where(result: Result, view: AlignmentView) -> str:
+    """Where the head that is drawn stands, in words."""
+    attention, place = result.trace.cross, (view.layer, view.head)
+    if result.quantity == "mixing":
+        return f"all heads of layer {view.layer} together"
+    return head_place(*place, attention.n_layers * attention.n_heads, trained=place == result.card.supervised_head)
 
 
 def _ranked(result: Result, view: AlignmentView, cell: tuple[int, int]) -> dict[str, object] | None:
@@ -105,10 +110,8 @@ def _ranked(result: Result, view: AlignmentView, cell: tuple[int, int]) -> dict[
     own, attention = view.of(result), view.attention(result)
     if attention.n_layers * attention.n_heads == 1 or result.quantity == "mixing":
         return None
-    weights = link_weights(attention, own.view, *cell)
-    places = np.argsort(-weights.ravel(), kind="stable")[:RANKED]
-    first = [(int(layer), int(head)) for layer, head in zip(*np.unravel_index(places, weights.shape), strict=True)]
-    listed = [{"layer": layer, "head": head, "weight": float(weights[layer, head])} for layer, head in first]
+    weights = link_weights(attention, own.view, cell[:1], cell[1:])
+    listed = [{"layer": at[0], "head": at[1], "weight": float(weights[at])} for at in strongest_places(weights)]
     return {"cell": cell, "mean": float(weights.mean()), "first": listed}
 
 

@@ -122,7 +122,7 @@ def assert_answer(
     assert actual["first"] == {"cross" if side == "cross" else "encoder": [layer, head]}
     shown = question_attention(trace, side, layer=layer, head=head, view=View(words=True))
     likely = describe_answer([text_of(each) for each in spans], spans, nothing=0.62 if declined else None, threshold=limit)
-    expected = likely, describe_question_words(shown, head_name(layer, head), place)
+    expected = describe_question_words(shown, text_of(spans[0]), place), likely
     assert actual["story"] == [sentence_parts(each) for each in expected]
     assert actual["answer"]["text"] == text_of(spans[0])
 
@@ -135,8 +135,8 @@ def assert_translation(actual: dict[str, Any], card: dict[str, Any]) -> None:
     assert link is not None
     assert actual["cell"] == [link.query, link.key]
     aligned = Aligned(
-        slot=1, name="t", head=head_name(layer, head), translation=OUTPUT, log_probability=-2.345,
-        bleu=card["metrics"].get("BLEU"), matrix=matrix, choices=((),) * len(matrix.rows), cell=(0, 0),
+        slot=1, name="t", head=head_name(layer, head), translation=OUTPUT,
+        matrix=matrix, choices=((),) * len(matrix.rows), cell=(0, 0), place=(layer, head),
     )  # fmt: skip
     header, chunks = unpack_chunks(alignments([aligned])[1])
     expected = header["models"][0]

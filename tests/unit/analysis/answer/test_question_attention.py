@@ -7,16 +7,19 @@ import pytest
 
 from attnviz.analysis.answer.question_attention import (
     DRAWN,
+    SIDES,
+    Side,
     describe_answer,
     describe_question_words,
     describe_word,
+    head_shares,
     joint,
     question_attention,
     sides,
     strongest_heads,
 )
 from attnviz.analysis.view import View
-from attnviz.analysis.wording import plain
+from attnviz.analysis.wording import percent, plain
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.text.spans import Span, best_spans
 from tests.factories import make_map, pair, special, typed
@@ -114,26 +117,38 @@ def test_cells_are_as_likely_as_the_spans_say():
 
 def test_sentences_tell_the_numbers(trace):
     spans = [Span(2, 2, 0.62), Span(0, 0, 0.002)]
-    assert plain(describe_answer(["cat", "the"], spans, threshold=0.3)).endswith(
-        "“cat” (62%) is the likeliest; the next that does not overlap is “the” (less than 1%)."
+    assert (
+        plain(describe_answer(["cat", "the"], spans, threshold=0.3))
+        == "Best answer “cat” (62%); next best “the” (less than 1%)."
     )
     message = plain(describe_answer(["cat"], spans[:1], nothing=0.38, threshold=0.3))
-    assert message == "The likeliest span is “cat” (62%), but p(no answer) is 38%: it declines above 30%."
-    assert plain(describe_answer(["cat"], spans[:1], nothing=0.9)).endswith("p(no answer) is 90%: more than that of any span.")
+    assert message == "No answer has 38%: it declines above 30%. The likeliest answer would be “cat” (62%)."
+    assert plain(describe_answer(["cat"], spans[:1], nothing=0.9)).startswith("No answer has 90%: more than any answer.")
     shown = question_attention(trace, "cross", layer=2, head=1, view=View(words=True))
     shares = shown.of_text(8, 11)
     best = max((1, 2, 3), key=lambda place: shares[place])
-    message = plain(describe_question_words(shown, "L2·H1", (8, 11)))
-    assert message.startswith(f"L2·H1: the answer's words look most at “{shown.question[best].text}” ({shares[best]:.2f}) and ")
-    told = ", ".join(f"“{token.text}” ({weight:.2f})" for token, weight in shown.lookers(1))
-    assert plain(describe_word(shown, "L2·H1", 1)).startswith(f"L2·H1: {told} look at “who”")
+    message = plain(describe_question_words(shown, "cat", (8, 11)))
+    assert f" at “{shown.question[best].text}” ({percent(float(shares[best]))})" in message
+    assert message.startswith("“cat” looks ")
+    told = ", ".join(f"“{token.text}” ({percent(weight)})" for token, weight in shown.lookers(1)[:-1])
+    assert plain(describe_word(shown, 1)).startswith(f"In the passage, {told} and ")
     asking = question_attention(trace, "question", layer=2, head=1, view=View(words=True))
-    told = ", ".join(f"“{token.text}” ({weight:.2f})" for token, weight in asking.lookers(1))
-    assert f"“who” looks most at {told} in" in plain(describe_word(asking, "L2·H1", 1))
+    told = ", ".join(f"“{token.text}” ({percent(weight)})" for token, weight in asking.lookers(1)[:-1])
+    assert f"“who” looks most at {told} and" in plain(describe_word(asking, 1))
     matrix = shown.matrix
     one = replace(shown, matrix=replace(matrix, weights=matrix.weights * (np.arange(len(matrix.weights)) == 2)[:, None]))
-    assert f": “{one.passage[2].text}” ({one.weights[2, 1]:.2f}) looks at “who”" in plain(describe_word(one, "L2·H1", 1))
+    assert f"“{one.passage[2].text}” ({percent(float(one.weights[2, 1]))}) looks most at “who”" in plain(describe_word(one, 1))
     none = replace(shown, matrix=replace(matrix, weights=matrix.weights * 0))
-    assert "there is no attention between the passage and “who”" in plain(describe_word(none, "L2·H1", 1))
-    assert "the answer's words take most from “" in plain(describe_question_words(shown, "L2·H1", (8, 11), "norm share"))
-    assert plain(describe_word(shown, "L2·H1", 1, "norm share")).endswith("take from “who” most.")
+    assert "nothing passes between the passage and “who”" in plain(describe_word(none, 1))
+    assert "“cat” takes " in plain(describe_question_words(shown, "cat", (8, 11), "norm share"))
+    assert plain(describe_word(shown, 1, "norm share")).endswith("take most from “who”.")
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_heads_are_ranked_by_what_an_answer_and_a_word_pass_on(trace: AttentionTrace, side: Side):
+    attention = trace.cross if side == "cross" else trace.encoder
+    shares = head_shares(trace, side, View(words=True), (8, 11), 1)
+    for layer, head in np.ndindex(shares.shape):
+        shown = question_attention(trace, side, layer=layer, head=head, view=View(words=True))
+        assert shares[layer, head] == pytest.approx(float(shown.of_text(8, 11)[1]), abs=1e-6)
+    assert shares.shape == (attention.n_layers, attention.n_heads)
