@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 import attnviz
 from attnviz.analysis.answer.question_attention import Side, StrongestHead, question_attention, strongest_heads
 from attnviz.analysis.view import View
+from attnviz.analysis.wording import percent
 from attnviz.attribution.run import run
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.answers import Answers
@@ -65,7 +66,7 @@ def test_the_answers_of_two_models_stand_side_by_side(app: AppTest, models: dict
     app.selectbox(key="side").set_value("question").run()
     assert not app.exception
     # Read apart, the two never meet in the encoder.
-    assert "there is no attention between" in html(app)
+    assert "nothing passes between" in html(app)
     assert app.query_params["side"] == "question"
 
 
@@ -74,18 +75,18 @@ def test_a_calibrated_model_says_how_often_it_is_right_when_so_sure(app: AppTest
     result = answered(models["sure"]).result
     p, nothing = result.spans[0].probability, result.nothing
     often = math.exp(1) * math.sqrt(p / (1 - p - nothing)) / math.sqrt(math.sqrt(nothing / (1 - nothing)))
-    assert f"right {100 * often / (1 + often):.0f} times in 100 when so sure" in html(app)
+    assert f"right {100 * often / (1 + often):.0f} times in 100" in html(app)
 
 
 def test_an_answer_is_right_no_more_often_than_the_passage_answers(app: AppTest, models: dict[str, str]) -> None:
     open_page(app, models["certain"], passage="Ann")
     nothing = answered(models["certain"], "Ann").result.nothing
     assert 0.01 < nothing < 0.99
-    assert f"right {100 * (1 - nothing):.0f} times in 100 when so sure" in html(app)
+    assert f"right {100 * (1 - nothing):.0f} times in 100" in html(app)
 
 
 def test_a_model_that_was_not_calibrated_says_p_alone(app: AppTest, models: dict[str, str]) -> None:
-    assert "when so sure" not in html(open_page(app, models["joint"]))
+    assert "times in 100" not in html(open_page(app, models["joint"]))
 
 
 @pytest.mark.parametrize("names", [["joint"], ["dual"], ["joint", "dual"], ["hub"]], ids="+".join)
@@ -133,7 +134,7 @@ def test_a_model_of_the_hub_has_blocks_of_its_encoder(app: AppTest, models: dict
     open_page(app, models["hub"], layer="0", all_heads="false", head="2", asked1="1", picture="matrix")
     assert answers(app) == [answered(models["hub"]).trace.output]
     assert len(app.selectbox(key="side").options) == 2
-    assert "L0·H2: " in html(app)
+    assert any("head 2 of layer 0" in each.value for each in app.caption)
     assert app.button(key="explain1")
 
 
@@ -153,7 +154,7 @@ def test_a_model_that_declines_says_so(app: AppTest, models: dict[str, str]) -> 
     # Its best span is there all the same, faded, for a person to judge.
     trace = answered(models["shy"])
     assert f'<span class="declined">Likeliest: <bdi>{trace.text(trace.result.spans[0])}</bdi></span>' in html(app)
-    assert f"p(no answer) = {trace.result.nothing:.2f}" in html(app)
+    assert f"{percent(trace.result.nothing)} for no answer" in html(app)
 
 
 def test_a_model_that_does_not_answer_is_one_sentence(app: AppTest) -> None:

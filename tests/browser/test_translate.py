@@ -76,7 +76,7 @@ def test_matrix_and_links_are_the_traces_weights(page: Page, app_url: str, folde
         assert weight == pytest.approx(float(wanted.weights[cell]), abs=6e-5)
     link = clearest_link(wanted)
     assert link
-    expect(page.locator(".story")).to_contain_text(wanted.queries[link.query].text)
+    expect(page.locator(".words .headline")).to_contain_text(wanted.queries[link.query].text)
     expect(page.locator(".pair .target .word bdi")).to_have_text([token.text for token in wanted.queries])
 
 
@@ -266,7 +266,7 @@ def test_a_cell_is_chosen_with_the_pointer_and_with_the_keyboard(page: Page, app
     settle(page)
     matrix = head_matrix(drafted(folder, DecodingOptions(), TARGET).trace.cross, layer=0, head=0, view=View(words=True))
     assert (parameters(page)["query1"], parameters(page)["key1"]) == (str(matrix.rows[2]), str(matrix.columns[1]))
-    expect(page.locator(".story")).to_contain_text(matrix.queries[2].text)
+    expect(page.locator(".words .headline")).to_contain_text(matrix.queries[2].text)
     page.mouse.move(0, 0)
     page.locator("canvas.cells").focus()
     press(page, "ArrowDown", "ArrowRight", "Enter")
@@ -283,14 +283,15 @@ def test_the_picture_stands_above_the_fold_in_cells_that_can_be_seen(page: Page,
     open_page(page, app_url, "translate", models=OWN[-count:], text="He has never been to France with his old friends.")
     expect(page.locator(".alignment .answer")).to_have_count(count)
     assert page.locator(".alignment[data-hero]").evaluate("({ alignment }) => alignment.large.size.cell") >= cell
-    for above in ("textarea", ".story", ".alignment .answer >> nth=-1"):
+    for above in ("textarea", ".words .headline", ".alignment .answer >> nth=-1"):
         box = page.locator(above).first.bounding_box()
         assert box
         assert box["y"] + box["height"] <= 900
-    picture = page.locator(".picture").bounding_box()
+    words, picture = page.locator(".alignment .words").bounding_box(), page.locator(".picture").bounding_box()
+    assert words
     assert picture
-    assert (900 - picture["y"]) / picture["height"] >= 0.7
-    assert page.get_by_test_id("stMain").evaluate("({ scrollHeight }) => scrollHeight") <= 1200
+    assert (900 - words["y"]) / (picture["y"] + picture["height"] - words["y"]) >= 0.7
+    assert page.get_by_test_id("stMain").evaluate("({ scrollHeight }) => scrollHeight") <= 1500
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light")])
