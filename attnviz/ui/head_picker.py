@@ -96,11 +96,11 @@ def clicked_head(heads: Collection[tuple[Any, ...]], names: tuple[str, ...] = ("
 
 def choose_head(layer: int, head: int | None) -> None:
     """Makes a head, or with None the mean of its layer, the one that is drawn, with its own strongest link; for a callback."""
-    show_head(layer, head)
+    change_head(layer, head)
     forget_cell()
 
 
-def show_head(layer: int, head: int | None) -> None:
+def change_head(layer: int, head: int | None) -> None:
     """The same, and the link that is looked at stays; for a callback."""
     st.session_state.update({"layer": layer, "head": head or 0, _MEAN: head is None})
 

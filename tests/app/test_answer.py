@@ -220,7 +220,7 @@ def test_numbers_can_be_what_a_head_moves(app: AppTest, side: Side) -> None:
     assert any("This layer changes a token by" in each.value for each in app.markdown)
     app.selectbox(key="weighing").set_value("mixing").run()
     assert not app.exception
-    assert any(each.value.startswith("Layer 0. Rows") for each in app.caption)
+    assert any("looks in Layer 0" in each.value for each in app.caption)
     app.selectbox(key="weighing").set_value("weights").run()
     assert "weighing" not in app.query_params
     assert not any("changes a token" in each.value for each in app.markdown)

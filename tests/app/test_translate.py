@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import attnviz
+from attnviz.analysis.wording import signed
 from attnviz.core.trace import Prompt
 from attnviz.figures.explorer.packages import unpack_chunks
 from attnviz.models import catalog
@@ -239,7 +240,7 @@ def test_a_model_of_the_hub_is_asked_the_same_as_ours(app: AppTest, hub_folder: 
     model = attnviz.load(hub_folder)
     own = draft(model, Prompt("the cat sat"), DecodingOptions(3))
     assert answers(app) == [own.trace.output]
-    assert models(app)[0]["logP"] == f"{own.log_probability:.2f}".replace("-", "−")
+    assert any(f"log p of this translation: {signed(own.log_probability)}" in each.value for each in app.caption)
     assert len(re.findall("data-pick", markup(app, "candidates")[0])) == 3
     assert not markup(app, "tree")
     choices = [choice for row in models(app)[0]["choices"] for choice in row]

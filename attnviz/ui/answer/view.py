@@ -35,7 +35,7 @@ from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
 from attnviz.ui.edit.state import Editor
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads, places_of, select_cell, selected_cell
-from attnviz.ui.head_picker import choose_head, show_head
+from attnviz.ui.head_picker import change_head, choose_head
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.quantity_picker import explain_quantity
@@ -108,7 +108,7 @@ def _show_first_heads(result: Result, shown: QuestionAttention, word: int | None
 
     def pick(picked: str) -> None:
         if match := re.fullmatch(r"(\d{1,4})\.(\d{1,4})", picked):
-            show_head(int(match[1]), int(match[2]))
+            change_head(int(match[1]), int(match[2]))
 
     with st.container(key=f"desk-heads{slot}"):
         _markup(f"heads{slot}", drawn, pick)

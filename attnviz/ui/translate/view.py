@@ -22,7 +22,7 @@ from attnviz.ui.edit.output import show_changes
 from attnviz.ui.edit.panel import show_edit_panel
 from attnviz.ui.edit.state import Editor
 from attnviz.ui.explorer import places_of, select_cell
-from attnviz.ui.head_picker import head_title_of, show_head
+from attnviz.ui.head_picker import change_head, head_title_of
 from attnviz.ui.layout import theme
 from attnviz.ui.translate.alignment_view import AlignmentView, chosen_cell
 
@@ -69,7 +69,7 @@ def _take(change: dict[str, Any]) -> None:
     if "query" in change:
         select_cell(change["query"], change["key"], change["hero"])
     if "layer" in change:
-        show_head(change["layer"], change["head"])
+        change_head(change["layer"], change["head"])
 
 
 def _aligned(slot: int, result: Result, view: AlignmentView, unlike: tuple[tuple[int, int], ...]) -> Aligned:
