@@ -54,6 +54,8 @@ export class ExplorerState {
   /** @type {string[]} Tabs whose picture the page draws. */
   extra = [];
   fact = "";
+  /** @type {string | null} Which head is shown, where the words say it otherwise. */
+  where = null;
   follows = false;
   edits = NO_EDITS;
   /** @type {Words} */

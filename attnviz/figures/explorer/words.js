@@ -98,7 +98,7 @@ export class WordsView extends View {
     this.headline.hidden = head.signed;
     if (!head.signed) this.headline.replaceChildren(...headline(overview, question, shares, (query, key) => this.masked(head, query, key), state.number));
     const count = overview.layers * overview.heads;
-    const where = overview.where ?? (count === 1 ? "the model's only head" : `${headWords(head.layer, head.head)}, of ${count}`);
+    const where = state.where ?? (count === 1 ? "the model's only head" : `${headWords(head.layer, head.head)}, of ${count}`);
     const table = state.canRank ? state.store?.table(question.queries) : null;
     if (table && !table.value) this.later(table.promise, () => this.parts.draw());
     const mean = table?.value ? `; mean over all heads ${percent(table.value.mean(question.keys))}` : "";

@@ -73,6 +73,11 @@ export class WordsState {
     return this.current.head;
   }
 
+  get where() {
+    const { said } = this.alignments.model;
+    return said.where || said.head || "the model's only head";
+  }
+
   get headName() {
     return `${this.current.layer}:${this.current.head}`;
   }
@@ -114,9 +119,8 @@ export class WordsState {
 /** @param {Model} model */
 function overviewOf({ said, queries, keys }) {
   const words = (/** @type {[string, number, ...any]} */ [text, special], /** @type {number} */ index) => ({ text, special: Boolean(special), parts: [index] });
-  const where = said.where || said.head || "the model's only head";
   return {
     words: { queries: queries.map(words), keys: keys.map(words), own: queries.map(() => null) },
-    direction: said.directions, lineNames: LINE_NAMES, where, layers: 1, heads: 1,
+    direction: said.directions, lineNames: LINE_NAMES, layers: 1, heads: 1,
   };
 }
