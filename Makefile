@@ -26,6 +26,8 @@ CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 WORKERS ?= $(shell [ $(CORES) -gt 2 ] && echo 4 || echo 3)
 FONTS := fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Tests begin a hundred processes: without compiled modules each takes 14 s of a core to import what it needs, and 5 s with them.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run test bench docs site lint types chromium caddy postgres clean torch-index
 .DELETE_ON_ERROR:
