@@ -18,12 +18,14 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 for library in ("beartype", "matplotlib.figure", "pandas", "scipy.stats", "streamlit", "transformers.modeling_utils"):
     importlib.import_module(library)
 
+from tests import checking
+
 # A busy machine is no failure.
 hypothesis.settings.register_profile("attnviz", deadline=None)
 hypothesis.settings.load_profile("attnviz")
 
 # Before anything of them is imported: every annotated shape is checked whenever a function is called.
-jaxtyping.install_import_hook(["attnviz", "recipes"], "beartype.beartype")
+checking.install()
 
 
 @pytest.fixture(autouse=True)

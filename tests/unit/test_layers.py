@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -87,7 +88,8 @@ FILES = [
     ROOT / "app.py",
     *(path for folder in ("pages", "attnviz", "recipes") for path in sorted((ROOT / folder).glob("**/*.py"))),
 ]
-each_file = pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(ROOT)) for path in FILES])
+SOURCES = {path: path.read_text(encoding="utf-8") for path in FILES}
+parsed = cache(ast.parse)
 
 
 def part_of(path: Path) -> str:
@@ -106,7 +108,7 @@ def package_of(path: Path) -> tuple[str, ...]:
 
 def imported(source: str, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """The dotted names a source imports anywhere in it, relative ones made absolute."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
             yield from (tuple(alias.name.split(".")) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -165,28 +167,32 @@ def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (function.end_lineno or 0) - function.lineno + 1 - (docstring.count("\n") + 1 if docstring else 0)
 
 
-@each_file
-def test_imports_point_down(path):
-    assert part_of(path) in MAY_IMPORT, "a new part of attnviz needs its place in this file's tables and in CONTRIBUTING.md"
-    assert violations(path.read_text(encoding="utf-8"), part_of(path), package_of(path)) == set()
+def test_imports_point_down():
+    homeless = [path for path in FILES if part_of(path) not in MAY_IMPORT]
+    assert not homeless, "a new part of attnviz needs its place in this file's tables and in CONTRIBUTING.md"
+    wrong = {path: violations(source, part_of(path), package_of(path)) for path, source in SOURCES.items()}
+    assert {path: names for path, names in wrong.items() if names} == {}
 
 
-@each_file
-def test_tasks_do_not_import_each_other(path):
-    task = task_of(path.relative_to(ROOT).parent.parts)
-    names = imported(path.read_text(encoding="utf-8"), package_of(path))
-    own = {task_of(name) for name in names if part_of(path) in name[:2]}
-    assert task is None or own <= {None, task}
+def test_tasks_do_not_import_each_other():
+    wrong = {}
+    for path, source in SOURCES.items():
+        if task := task_of(path.relative_to(ROOT).parent.parts):
+            own = {task_of(name) for name in imported(source, package_of(path)) if part_of(path) in name[:2]}
+            wrong[path] = own - {None, task}
+    assert {path: tasks for path, tasks in wrong.items() if tasks} == {}
+    assert wrong
 
 
 def test_no_imports_run_in_a_circle():
-    sources = {module_of(path): (path.read_text(encoding="utf-8"), package_of(path)) for path in FILES}
+    sources = {module_of(path): (source, package_of(path)) for path, source in SOURCES.items()}
     assert circle_of(sources) == []
 
 
 def test_every_public_class_name_stands_once():
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in FILES]
-    names = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    names = Counter(
+        node.name for source in SOURCES.values() for node in parsed(source).body if isinstance(node, ast.ClassDef)
+    )
     assert [name for name, count in names.items() if count > 1 and not name.startswith("_")] == []
 
 
@@ -194,13 +200,16 @@ def test_no_folder_holds_more_than_sixteen_modules():
     assert {folder: count for folder, count in Counter(path.parent for path in FILES).items() if count > 16} == {}
 
 
-@each_file
-def test_size(path):
-    source = path.read_text(encoding="utf-8")
-    limit = 119 if part_of(path) == "app" else 300
-    assert source.count("\n") <= limit
-    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    assert {function.name: code_lines(function) for function in functions if code_lines(function) > 40} == {}
+def test_nothing_grows_too_long():
+    lines = {path: source.count("\n") for path, source in SOURCES.items()}
+    assert {path: count for path, count in lines.items() if count > (119 if part_of(path) == "app" else 300)} == {}
+    functions = [
+        (path, node.name, code_lines(node))
+        for path, source in SOURCES.items()
+        for node in ast.walk(parsed(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert [function for function in functions if function[2] > 40] == []
 
 
 @pytest.mark.parametrize(

@@ -90,4 +90,4 @@ def test_what_a_model_raises_is_one_sentence_that_names_the_method(monkeypatch: 
 
     monkeypatch.setattr("attnviz.attribution.gradients.gradient_norm", fail)
     with pytest.raises(ModelError, match="Gradient norm"):
-        METHODS["gradient-norm"].compute(None)  # pyright: ignore[reportArgumentType]
+        METHODS["gradient-norm"].compute(object.__new__(BoundTarget))

@@ -15,12 +15,13 @@ TARGETS = ("head", "its det", "previous", "next", "+2", "-3", "self", "same", "a
 WHERES = ("", "L2·H0: ", "l2h0: ", "L2 H0: ", "any: ", "L3·mean: ", "L2·H0:")
 
 
-@pytest.mark.parametrize(("where", "source", "target"), list(itertools.product(WHERES, SOURCES, TARGETS)))
-def test_every_claim_of_the_language_is_read(where, source, target):
-    claim = parse(f"{where}{source} -> {target}")
-    assert claim.where.layer == (None if where in ("", "any: ") else 3 if "mean" in where else 2)
-    assert describe_claim(claim)
-    assert "→" in short_claim(claim.text)
+@pytest.mark.parametrize("where", WHERES)
+def test_every_claim_of_the_language_is_read(where):
+    for source, target in itertools.product(SOURCES, TARGETS):
+        claim = parse(f"{where}{source} -> {target}")
+        assert claim.where.layer == (None if where in ("", "any: ") else 3 if "mean" in where else 2), claim
+        assert describe_claim(claim), claim
+        assert "→" in short_claim(claim.text), claim
 
 
 def test_the_parts_of_a_claim():
@@ -46,16 +47,18 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize("text", sorted(set(MALFORMED)))
-def test_a_malformed_claim_gets_one_clear_sentence(text):
-    with pytest.raises(ClaimError) as raised:
+def _refusal(text):
+    try:
         parse(text)
-    message = str(raised.value)
-    assert "\n" not in message
-    assert 20 < len(message) < 500
-    assert message.endswith((".", "?"))
+    except ClaimError as error:
+        return str(error)
+    return ""
+
+
+def test_a_malformed_claim_gets_one_clear_sentence():
     # One sentence: a full stop inside is one of a quotation, an example or an abbreviation.
-    assert not re.search(r"[a-z]\. [A-Z]", message)
+    refused = re.compile(r"(?!.*[a-z]\. [A-Z]).{20,498}[.?]")
+    assert {text: said for text in MALFORMED if not refused.fullmatch(said := _refusal(text))} == {}
 
 
 def test_a_wrong_name_gets_the_nearest_right_one():
