@@ -7,6 +7,7 @@ that decodes a lot. Here beartype checks them once; jaxtyping says whether a sha
 import inspect
 from collections.abc import Callable
 from functools import wraps
+from types import FunctionType
 from typing import Any
 
 import jaxtyping
@@ -24,7 +25,7 @@ def _checked(function: Any, *, typechecker: Any) -> Any:
         return _of_jaxtyping(function, typechecker=typechecker)
     if not function.__annotations__:
         return function
-    checks: Callable = _check(function)
+    checks = _checking(function)
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
@@ -37,6 +38,16 @@ def _checked(function: Any, *, typechecker: Any) -> Any:
             pop_shape_memo()
 
     return call
+
+
+def _checking(function: FunctionType) -> Callable:
+    """Make the function that checks; a name that only a type checker imports is not checked."""
+    written, names = function.__annotations__, function.__globals__
+    function.__annotations__ = {name: _decorator._destring_annotation(hint, names) for name, hint in written.items()}
+    try:
+        return _check(function)
+    finally:
+        function.__annotations__ = written
 
 
 def _decorate(*, typechecker: Any) -> Callable:

@@ -190,9 +190,7 @@ def test_no_imports_run_in_a_circle():
 
 
 def test_every_public_class_name_stands_once():
-    names = Counter(
-        node.name for source in SOURCES.values() for node in parsed(source).body if isinstance(node, ast.ClassDef)
-    )
+    names = Counter(node.name for source in SOURCES.values() for node in parsed(source).body if isinstance(node, ast.ClassDef))
     assert [name for name, count in names.items() if count > 1 and not name.startswith("_")] == []
 
 

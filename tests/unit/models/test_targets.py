@@ -12,6 +12,7 @@ from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.capabilities import bind_target, capabilities
+from attnviz.models.targets import BoundTarget
 from tests import tiny
 
 PAIR = Prompt("the cat sat on the mat", pair="the dog ran")
