@@ -18,14 +18,12 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 for library in ("beartype", "matplotlib.figure", "pandas", "scipy.stats", "streamlit", "transformers.modeling_utils"):
     importlib.import_module(library)
 
-from tests import checking
-
 # A busy machine is no failure.
 hypothesis.settings.register_profile("attnviz", deadline=None)
 hypothesis.settings.load_profile("attnviz")
 
 # Before anything of them is imported: every annotated shape is checked whenever a function is called.
-checking.install()
+importlib.import_module("tests.checking").install()
 
 
 @pytest.fixture(autouse=True)
