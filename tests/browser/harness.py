@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 WINDOW: ViewportSize = {"width": 1400, "height": 1000}
 REST = Path(__file__).with_name("rest.js")
 # A busy machine takes its time; what never comes fails all the same. In ms.
-PATIENCE = 60_000
+PATIENCE = 120_000
 BELOW_A_PAGE = re.compile(r"/.+/_stcore/(health|host-config)")
 
 
