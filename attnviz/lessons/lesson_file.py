@@ -21,7 +21,7 @@ from attnviz.lessons.picture import PAGES, LessonPicture, page_of, read_link
 
 # Bytes of a file: the longest lesson that is shipped has 2,040.
 LARGEST = 200_000
-_FRONT = {"title": True, "minutes": True, "language": False, "models": True, "for": False}
+_FRONT = {"title": True, "minutes": True, "language": False, "models": True, "for": False, "reveal": False}
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").use(front_matter_plugin)
 Fields = Mapping[str, str | tuple[str, ...]]
 
@@ -64,7 +64,11 @@ class LessonStep:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson as it is written. `audience` is the front matter's `for`."""
+    """A lesson as it is written.
+
+    audience  the front matter's `for`
+    reveals   whether a student sees how an answer was; a questionnaire keeps that to the teacher
+    """
 
     name: str
     title: str
@@ -74,6 +78,7 @@ class Lesson:
     language: str = "en"
     audience: str = ""
     intro: str = ""
+    reveals: bool = True
 
     @property
     def questions(self) -> Iterator[tuple[str, LessonStep, LessonQuestion]]:
@@ -166,6 +171,7 @@ class _Reader:
             language=front.get("language") or "en",
             audience=front.get("for", ""),
             intro="\n\n".join(intro.prose),
+            reveals=self._reveals(front.get("reveal") or "yes"),
         )
 
     def _front_matter(self) -> dict[str, Any]:
@@ -187,6 +193,11 @@ class _Reader:
         if not re.fullmatch("[0-9]{1,3}", written) or not 1 <= int(written) <= 600:
             self.fail(self._line_of("minutes", 1), "minutes is a whole number from 1 to 600.")
         return int(written)
+
+    def _reveals(self, written: str) -> bool:
+        if written not in ("yes", "no"):
+            self.fail(self._line_of("reveal", 1), "reveal is yes or no: whether a student sees how an answer was.")
+        return written == "yes"
 
     def _take(self, tokens: Sequence[Token], drafts: list[_Draft]) -> None:
         first = tokens[0]

@@ -50,10 +50,26 @@ def describe_lesson(lesson: Lesson, source: ComputedSource) -> dict[str, Any]:
         LessonError: something is wrong with it; the message has the line.
     """
     right = truths(lesson, source)
+    if not lesson.reveals:
+        # A page of its own has no place where an answer could be kept from whoever looks for it.
+        return {"name": lesson.name, "questions": {number: _unrevealed(question) for number, _, question in lesson.questions}}
     questions = {
         number: describe_question(question, right[number], _heads(source, step)) for number, step, question in lesson.questions
     }
     return {"name": lesson.name, "questions": questions}
+
+
+def _unrevealed(question: LessonQuestion) -> dict[str, Any]:
+    """Write what is asked, and nothing of what is right."""
+    asked = {name: question.text(name) for name in ("ask", "hint")}
+    return {
+        "kind": question.kind,
+        "points": points_of(question),
+        "answer": "",
+        "sentence": "",
+        "right": "",
+        "wrong": "",
+    } | asked
 
 
 def _heads(source: ComputedSource, step: LessonStep) -> Sequence[tuple[int, int]]:

@@ -106,6 +106,15 @@ def test_the_end_has_points_and_a_file_that_is_graded(guesses: list) -> None:
     assert (hand_in.lesson, hand_in.answers, hand_in.seconds) == ("own", {"1.1": "cat", "2.1": "so"}, {"1.1": 3.0, "2.1": 9.0})
 
 
+@pytest.mark.parametrize(("page", "step"), [("encode", "1"), ("lessons", "3")])
+def test_a_questionnaire_shows_nobody_how_an_answer_was(page: str, step: str, folder: Path, guesses: list) -> None:
+    (folder / "own.md").write_text(LESSON.replace("minutes: 5", "minutes: 5\nreveal: no"), encoding="utf-8")
+    for answer in ("cat", ""):
+        shown = html(lesson(page, step=step, answers=given(("1.1", answer, 3))))
+        assert ("You said “cat”." if answer else "Not answered.") in shown
+        assert not re.search("The answer is|Right:|Indeed|of 1 points", shown)
+
+
 def test_a_step_without_a_picture_asks_on_lessons(guesses: list) -> None:
     lesson("lessons", step="2")
     assert guesses[-1][1]["form"] == "text"
@@ -123,7 +132,7 @@ def test_every_lesson_has_a_card_and_a_broken_one_a_sentence(folder: Path) -> No
     (folder / "broken.md").write_text(LESSON.replace("kind: token", "kind: riddle"), encoding="utf-8")
     app = open_page("lessons")
     labels = [button.label for button in app.button]
-    assert len(labels) == 10
+    assert len(labels) == 11
     assert labels[0] == r"**A \<b>lesson\</b>**"
     assert "broken.md, line 13" in app.warning[0].value
 

@@ -25,7 +25,10 @@ def show_end(place: LessonPlace) -> None:
     with st.expander("As text", icon=":material/content_copy:"):
         st.code(data.decode("utf-8"), language=None)
     with summary:
-        _show_points(place)
+        if place.lesson.reveals:
+            _show_points(place)
+        else:
+            _show_answers(place)
 
 
 def _show_points(place: LessonPlace) -> None:
@@ -44,6 +47,18 @@ def _show_points(place: LessonPlace) -> None:
             continue
         made += points_of(question) if given and truth.answer and truth.accepts(given) else 0
         parts.append(verdict_html(question, given, truth) if truth.answer else answered_html(question, given))
+    _show_summary(place, f"{made} of {most} points.", parts)
+
+
+def _show_answers(place: LessonPlace) -> None:
+    """What was answered, and nothing of how it was."""
+    given = [
+        (question, place.answers[number].text) for number, _, question in place.lesson.questions if number in place.answers
+    ]
+    _show_summary(place, "Your teacher has the right answers.", [answered_html(question, text) for question, text in given])
+
+
+def _show_summary(place: LessonPlace, sentence: str, answers: list[str]) -> None:
     left = sum(number not in place.answers for number, _, _ in place.lesson.questions)
     more = f" {left} question{' is' if left == 1 else 's are'} still open." if left else ""
-    st.html(f'<p class="lesson-points">{made} of {most} points.{more}</p><div class="lesson-all">{"".join(parts)}</div>')
+    st.html(f'<p class="lesson-points">{sentence}{more}</p><div class="lesson-all">{"".join(answers)}</div>')

@@ -87,7 +87,8 @@ def _show_questions(place: LessonPlace) -> None:
                 _ask(place, number, question)
             return
         given = place.answers[number].text
-        if (place.hides and question.kind not in TYPED_KINDS) or question.kind == "text":
+        is_hidden = not place.lesson.reveals or (place.hides and question.kind not in TYPED_KINDS)
+        if is_hidden or question.kind == "text":
             st.html(answered_html(question, given))
             continue
         try:
@@ -118,7 +119,7 @@ def _ask(place: LessonPlace, number: str, question: LessonQuestion) -> None:
         _longest = guess.longest
         picked = picked_answer(place, number)
         _GUESS(key="lesson-guess", data=[f"{place.name} {number}", guess.record, picked], on_given_change=given)
-    label = "Go on without an answer" if question.kind == "text" else "Show the answer"
+    label = "Show the answer" if place.lesson.reveals and question.kind != "text" else "Go on without an answer"
     st.button(label, key="lesson-skip", type="tertiary", on_click=give_answer, args=(place, number, ""))
     if place.hides:
         show_hidden_picture(place, number, question)

@@ -15,7 +15,7 @@ from attnviz.ui.lessons.place import LessonPlace, go_to, keep_sent, lesson_named
 # In the order in which a class would take them; lessons of a school's own come first.
 _ORDER = (
     "what-is-it", "what-heads-do", "compute-one", "where-attention-was-born", "what-it-does-not-tell",
-    "do-heads-mean-something", "does-it-matter", "prettiest-picture", "a-model-learns",
+    "do-heads-mean-something", "does-it-matter", "prettiest-picture", "a-model-learns", "questionnaire",
 )  # fmt: skip
 
 

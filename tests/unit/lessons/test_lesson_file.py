@@ -57,6 +57,7 @@ BROKEN = {
     "a page below another": (STEP + "[a](/elsewhere/encode?text=a)\n", "line 13", "elsewhere"),
     "minutes without end": (STEP.replace("7", "9" * 5000), "line 3", "minutes"),
     "an unknown field": (STEP.replace("title: Two words", "title: a\ncolour: red"), "line 3", "colour"),
+    "half a reveal": (STEP.replace("minutes: 7", "minutes: 7\nreveal: later"), "line 4", "reveal"),
     "a title of several": (STEP.replace("Two words", "[a, b]"), "line 2", "title"),
     "front matter that is a list": ("---\n- a\n---\n## A step\n", "line 2", "front matter"),
     "front matter that is no YAML": ("---\ntitle: [a\n---\n## A step\n", "line", "front matter"),

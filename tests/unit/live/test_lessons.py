@@ -6,10 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
+from attnviz.lessons.check import ComputedSource
+from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, read_lesson
+from attnviz.lessons.library import shipped_lessons
 from attnviz.lessons.questions import ARROW
 from attnviz.lessons.truth import Truth, read_number, same_answer
-from attnviz.live.lessons import describe_question, lesson_html
+from attnviz.live.lessons import describe_lesson, describe_question, lesson_html
 
 RUNNER = Path(__file__).with_name("grade.js")
 GIVEN = (
@@ -57,6 +59,12 @@ def test_a_page_grades_as_the_app_does():
     assert done.returncode == 0, done.stderr
     for graded, (each, truth) in zip(json.loads(done.stdout), CASES, strict=True):
         assert dict(zip(GIVEN, graded, strict=True)) == {given: truth.accepts(given) for given in GIVEN}, each.kind
+
+
+def test_of_a_questionnaire_no_right_answer_is_in_the_page():
+    described = describe_lesson(read_lesson(shipped_lessons()["questionnaire"]), ComputedSource())["questions"]
+    assert len(described) == 10
+    assert {(each["answer"], each["sentence"], "texts" in each) for each in described.values()} == {("", "", False)}
 
 
 def test_what_a_lesson_says_is_text():
