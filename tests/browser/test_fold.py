@@ -12,7 +12,7 @@ from tests.browser.pages import DESK, PAGES, PHONE, serious, settle
 PARTS = {
     "": ("textarea", "", ".headline"),
     "encode": ("textarea", "", ".headline"),
-    "translate": ("textarea", ".answer", ".story p"),
+    "translate": ("textarea", ".answer", ".headline"),
     "answer": ("textarea", ".answer", ".story p"),
     "summarize": ("textarea", ".answer", ".story p"),
     "heads": ("[class*=st-key-prompt] textarea", "", ".story p"),

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import link_weights
 from attnviz.analysis.view import HeadMatrix, Lens, View, head_matrix
-from attnviz.analysis.wording import WEIGHT, Part, Sentence, cut, percent, quoted
+from attnviz.analysis.wording import MOSTLY, WEIGHT, Part, Sentence, cut, percent, quoted
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.text.spans import Span
 
@@ -19,8 +19,8 @@ Side = Literal["cross", "passage", "question"]
 SIDES: tuple[Side, ...] = get_args(Side)
 # The verb of a sentence: for weights, and for norms or mixing.
 _LOOKING, _TAKING = ("look", "at"), ("take", "from")
-# From this share on a word is looked at mostly; below the second one it is not worth a sentence, below the third not a mention.
-_MOSTLY, _LEAST_SAID, _SECOND = 0.5, 0.1, 0.05
+# Below the first share a word is not worth a sentence, below the second not a mention.
+_LEAST_SAID, _SECOND = 0.1, 0.05
 # Starts, and ends, that are drawn of start × end: more could not be read.
 DRAWN = 16
 # Of an answer in a sentence.
@@ -249,12 +249,12 @@ def describe_question_words(
             Part("."),
         )
     most, rest = float(shares[places[0]]), float(sum(shares[at] for at, each in enumerate(shown.question) if each.special))
-    if rest >= _MOSTLY and rest > most:
+    if rest >= MOSTLY and rest > most:
         return (subject, Part(f" {look}s {at} no word of the question: {percent(rest)} goes to its special tokens."))
     if most < _LEAST_SAID:
         return (subject, Part(f" {look}s {at} no word of the question in particular: at most "), *named[0], Part("."))
     then = (Part(f", then {at} "), *named[1]) if second else ()
-    return (subject, Part(f" {look}s {'mostly' if most >= _MOSTLY else 'most'} {at} "), *named[0], *then, Part("."))
+    return (subject, Part(f" {look}s {'mostly' if most >= MOSTLY else 'most'} {at} "), *named[0], *then, Part("."))
 
 
 def describe_word(shown: QuestionAttention, word: int, number: str = WEIGHT) -> Sentence:

@@ -1,7 +1,7 @@
 // The heads of a layer as chips: which of them the arcs show, and in which colour.
 
 import { make } from "../drawing/elements.js";
-import { headTitle } from "./heads.js";
+import { headTitle } from "./head_names.js";
 import { View } from "./view.js";
 
 /** @import { Parts } from "./view.js" */

@@ -1,5 +1,6 @@
 // The heads of a map, unpacked from its package (packages.py) when they are looked at.
 
+import { headName, number } from "./head_names.js";
 import { linkTable } from "./link_table.js";
 
 export const MASKED = 65535;
@@ -29,13 +30,6 @@ async function inflate(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
-
-/** "3:1" is L3·H1, "3:mean" the mean over the heads of layer 3. @param {number} layer @param {number | null} head */
-export const headName = (layer, head) => `${layer}:${head ?? "mean"}`;
-/** @param {number} layer @param {number | null} head */
-export const headTitle = (layer, head) => (head === null ? `L${layer}, mean of all heads` : `L${layer}·H${head}`);
-/** A number with a true minus sign. @param {number} value @param {number} decimals */
-export const number = (value, decimals) => value.toFixed(decimals).replace("-", "−");
 
 // The heads of one map under one view. A head that is not here is asked for, and waited for.
 export class HeadStore {

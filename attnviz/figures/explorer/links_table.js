@@ -1,7 +1,7 @@
 // The strongest links as a table: what a screen reader reads instead of the picture, and what anybody can copy.
 
 import { make, word } from "../drawing/elements.js";
-import { headTitle } from "./heads.js";
+import { headTitle } from "./head_names.js";
 import { View } from "./view.js";
 
 /**

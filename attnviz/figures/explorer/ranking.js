@@ -4,7 +4,7 @@
 import { clamp, fit, fontOf } from "../drawing/canvas.js";
 import { make } from "../drawing/elements.js";
 import { listen } from "../drawing/pointer.js";
-import { headTitle } from "./heads.js";
+import { headTitle } from "./head_names.js";
 import { ORDERS } from "./orders.js";
 import { onScroll, View } from "./view.js";
 

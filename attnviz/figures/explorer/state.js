@@ -2,7 +2,8 @@
 // room there is, of nothing else.
 
 import { clamp } from "../drawing/canvas.js";
-import { headName, HeadStore } from "./heads.js";
+import { headName } from "./head_names.js";
+import { HeadStore } from "./heads.js";
 import { ORDERS } from "./orders.js";
 import { wordShares } from "./link_table.js";
 import { elsewhere, isWord, wordOf } from "./question.js";

@@ -1,7 +1,7 @@
 // The text itself: every token shaded by what one token gives it, or gets from it.
 
 import { around, make, word } from "../drawing/elements.js";
-import { headName } from "./heads.js";
+import { headName } from "./head_names.js";
 import { stepAlong, View } from "./view.js";
 
 /**

@@ -2,7 +2,8 @@
 
 import { pixelRatio } from "../drawing/canvas.js";
 import { word } from "../drawing/elements.js";
-import { headTitle, number, THUMB_MASKED } from "./heads.js";
+import { headTitle, number } from "./head_names.js";
+import { THUMB_MASKED } from "./heads.js";
 import { smallArcs } from "./small_arcs.js";
 
 /**

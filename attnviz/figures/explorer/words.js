@@ -1,7 +1,7 @@
 // The text as words that can be clicked: what some of them give to the others is shading, and a sentence below.
 
 import { around, make } from "../drawing/elements.js";
-import { headName } from "./heads.js";
+import { headName } from "./head_names.js";
 import { wordShares } from "./link_table.js";
 import { stepAlong, View } from "./view.js";
 import { headline, headWords, percent } from "./wording.js";

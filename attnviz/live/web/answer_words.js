@@ -2,7 +2,7 @@
 
 import { isWord } from "../../figures/explorer/question.js";
 import { Lens } from "./head_view.js";
-import { percent } from "./wording.js";
+import { MOSTLY, percent } from "./wording.js";
 
 /**
  * @import { AttentionMap, Token } from "./head_view.js"
@@ -15,7 +15,7 @@ import { percent } from "./wording.js";
 // Of an answer in a sentence.
 const MOST_CHARACTERS = 60;
 // As in the explorer's headline (wording.js).
-const [MOSTLY, LEAST_SAID, SECOND] = [0.5, 0.1, 0.05];
+const [LEAST_SAID, SECOND] = [0.1, 0.05];
 const DECLINES = "The passage does not say.";
 
 /** @param {string} text @returns {Part} */

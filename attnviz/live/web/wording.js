@@ -10,7 +10,7 @@ import { decimals } from "./written.js";
  */
 
 // A share of the attention from which on a head is called by it.
-const MOSTLY = 0.5;
+export const MOSTLY = 0.5;
 /** @type {Record<"previous" | "following" | "itself" | "special" | "first", [tokens: string, remark: string]>} */
 const PATTERNS = {
   previous: ["the token before", ", wherever it stands: a previous-token head"],

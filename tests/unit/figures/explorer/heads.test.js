@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { deflateSync } from "node:zlib";
 
-import { Head, headName, HeadStore, headTitle, MASKED, number } from "../../../../attnviz/figures/explorer/heads.js";
+import { headName, headTitle, number } from "../../../../attnviz/figures/explorer/head_names.js";
+import { Head, HeadStore, MASKED } from "../../../../attnviz/figures/explorer/heads.js";
 
 const bytes = (codes) => Uint8Array.from([...codes.map((code) => code & 255), ...codes.map((code) => code >> 8)]);
 const tokens = (count) => Array.from({ length: count }, (_, at) => [`t${at}`, 0, ""]);
