@@ -64,11 +64,7 @@ class LessonStep:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson as it is written.
-
-    audience  the front matter's `for`
-    reveals   whether a student sees how an answer was; a questionnaire keeps that to the teacher
-    """
+    """A lesson as it is written. `audience` is the front matter's `for`; `reveals`: students see how their answers were."""
 
     name: str
     title: str
@@ -171,7 +167,7 @@ class _Reader:
             language=front.get("language") or "en",
             audience=front.get("for", ""),
             intro="\n\n".join(intro.prose),
-            reveals=self._reveals(front.get("reveal") or "yes"),
+            reveals=front.get("reveal") != "no",
         )
 
     def _front_matter(self) -> dict[str, Any]:
@@ -186,6 +182,8 @@ class _Reader:
             self.fail(self._line_of(unknown, 1), f"the front matter has no field {unknown!r}: it takes {', '.join(_FRONT)}.")
         if several := next((name for name, value in front.items() if name != "models" and not isinstance(value, str)), None):
             self.fail(self._line_of(several, 1), f"the {several} is one text: put it between quotes.")
+        if front.get("reveal", "yes") not in ("yes", "no"):
+            self.fail(self._line_of("reveal", 1), "reveal is yes or no: whether a student sees how an answer was.")
         models = front["models"]
         return {**front, "models": (models,) if isinstance(models, str) else models}
 
@@ -193,11 +191,6 @@ class _Reader:
         if not re.fullmatch("[0-9]{1,3}", written) or not 1 <= int(written) <= 600:
             self.fail(self._line_of("minutes", 1), "minutes is a whole number from 1 to 600.")
         return int(written)
-
-    def _reveals(self, written: str) -> bool:
-        if written not in ("yes", "no"):
-            self.fail(self._line_of("reveal", 1), "reveal is yes or no: whether a student sees how an answer was.")
-        return written == "yes"
 
     def _take(self, tokens: Sequence[Token], drafts: list[_Draft]) -> None:
         first = tokens[0]
