@@ -38,16 +38,16 @@ class WordQuestion:
 
     def cell(self, matrix: HeadMatrix) -> tuple[int, int]:
         """The cell of a picture of the head that stands for the link: the token that was clicked, else a word's strongest."""
-        rows = _shown(matrix.rows, self.links.lens.row_parts[self.queries[0]], value("query"))
+        rows = _rows_of(matrix.rows, self.links.lens.row_parts[self.queries[0]], value("query"))
         row = rows[0] if rows else 0
-        columns = _shown(matrix.columns, self.links.lens.column_parts[self.keys[0]], value("key")) if self.keys else []
+        columns = _rows_of(matrix.columns, self.links.lens.column_parts[self.keys[0]], value("key")) if self.keys else []
         columns = columns or range(len(matrix.columns))
         return row, max(columns, key=lambda column: float(matrix.weights[row, column]))
 
     def settings(self, matrix: HeadMatrix) -> dict[str, object]:
         """What the explorer is told of it, by rows and columns of its picture."""
-        rows = [_shown(matrix.rows, self.links.lens.row_parts[word]) for word in self.queries[1:]]
-        columns = [_shown(matrix.columns, self.links.lens.column_parts[word]) for word in self.keys[1:]]
+        rows = [_rows_of(matrix.rows, self.links.lens.row_parts[word]) for word in self.queries[1:]]
+        columns = [_rows_of(matrix.columns, self.links.lens.column_parts[word]) for word in self.keys[1:]]
         return {
             "isAsked": self.is_asked,
             "isLink": self.is_link,
@@ -59,7 +59,7 @@ class WordQuestion:
     def table(self, attention: AttentionMap, matrix: HeadMatrix) -> tuple[str, np.ndarray]:
         """What the words give to every word in all heads, for a browser that does not have these; and what it calls that."""
         links = _links(attention, self.links.lens.view)
-        rows = [_shown(matrix.rows, links.lens.row_parts[word])[0] for word in self.queries]
+        rows = [_rows_of(matrix.rows, links.lens.row_parts[word])[0] for word in self.queries]
         return f"row:{'-'.join(map(str, rows))}", np.mean([links.row(word) for word in self.queries], axis=0)
 
 
@@ -95,7 +95,7 @@ def _with_more(first: int | None, find: Any, positions: str | None) -> tuple[int
     return tuple(dict.fromkeys(word for word in (first, *more) if word is not None))
 
 
-def _shown(places: tuple[int, ...], part: tuple[int, ...], wanted: int | None = None) -> list[int]:
+def _rows_of(places: tuple[int, ...], part: tuple[int, ...], wanted: int | None = None) -> list[int]:
     """The rows of a picture that stand for the tokens of a word; the one that was wanted alone, where it is of the word."""
     rows = [row for row, place in enumerate(places) if place in part]
     return [row for row in rows if places[row] == wanted] or rows

@@ -1,15 +1,20 @@
 """The store of classes that this server uses."""
 
 import threading
+import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from platformdirs import user_state_path
 
 from attnviz import settings
+from attnviz.core.errors import AttnvizError
 
 if TYPE_CHECKING:
     from attnviz.lessons.classroom.store import ClassStore
 
+# Seconds between two looks for classes whose day is over.
+HOUR = 3600.0
 _LOCK = threading.Lock()
 _STORES: "dict[str, ClassStore]" = {}
 
@@ -32,4 +37,13 @@ def class_store() -> "ClassStore":
     with _LOCK:
         if address not in _STORES:
             _STORES[address] = ClassStore(address)
+            threading.Thread(target=_delete_old, args=(_STORES[address],), name="old classes", daemon=True).start()
         return _STORES[address]
+
+
+def _delete_old(store: "ClassStore") -> None:
+    """Delete classes whose day is over, now and every hour, whether or not another one is started."""
+    while True:
+        with suppress(AttnvizError):
+            store.delete_old()
+        time.sleep(HOUR)

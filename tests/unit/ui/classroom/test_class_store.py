@@ -1,0 +1,33 @@
+"""The store that a server opens forgets, by itself, classes whose day is over."""
+
+import time
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from attnviz.lessons.classroom.store import ClassStore
+from attnviz.lessons.classroom.tables import CLASSES
+from attnviz.ui.classroom import store as server
+
+
+def test_a_class_whose_day_is_over_is_deleted_though_nobody_starts_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = f"sqlite:///{tmp_path / 'classes.sqlite'}"
+    before = ClassStore(address)
+    before.start()
+    with before._writing() as connection:
+        connection.execute(update(CLASSES).values(started=time.time() - 86_401))
+    monkeypatch.setenv("ATTNVIZ_CLASS_STORE", address)
+    server.class_store()
+    deadline = time.monotonic() + 60
+    while classes(before) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert classes(before) == []
+    before.dispose()
+
+
+def classes(store: ClassStore) -> list:
+    with store._reading() as connection:
+        return list(connection.execute(CLASSES.select()).all())
