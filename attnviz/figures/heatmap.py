@@ -11,7 +11,7 @@ from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.analysis.wording import cut
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks
-from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme
+from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, TICKS, Theme
 from attnviz.figures.tokens import label
 
 # A click selects a cell through an invisible marker on it; above this many cells markers, and names kept with every cell,
@@ -176,6 +176,7 @@ def _layout(matrix: HeadMatrix, look: Look) -> dict:
         "tickfont": {"size": LABEL_SIZE, "color": theme.text},
         "ticks": "",
         "constrain": "domain",
+        **TICKS,
     }
     columns = {"range": [-0.5, n_keys - 0.5], "constraintoward": "left", "side": "top", "tickangle": -45}
     rows = {"range": [n_queries - 0.5, -0.5], "constraintoward": "top", "scaleanchor": "x", "scaleratio": 1, "automargin": True}

@@ -3,7 +3,7 @@
 import plotly.graph_objects as go
 
 from attnviz.analysis.matters.faithfulness import Removals
-from attnviz.figures.theme import AGAINST, FONT, FOR, LABEL_SIZE, LIGHT, Theme
+from attnviz.figures.theme import AGAINST, FONT, FOR, LABEL_SIZE, LIGHT, TICKS, Theme
 
 
 def deletion_figure(removals: Removals, *, theme: Theme = LIGHT) -> go.Figure:
@@ -23,7 +23,7 @@ def deletion_figure(removals: Removals, *, theme: Theme = LIGHT) -> go.Figure:
         )
         for name, values, colour in lines
     ])  # fmt: skip
-    axis = {"gridcolor": theme.border, "zeroline": False, "title_font_size": LABEL_SIZE}
+    axis = {"gridcolor": theme.border, "zeroline": False, "title_font_size": LABEL_SIZE, **TICKS}
     figure.update_layout(
         height=300,
         margin={"l": 56, "r": 8, "t": 52, "b": 48},

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 
 from attnviz.analysis.summarize.rouge import Rouge
 from attnviz.analysis.wording import head_name
-from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme, css_variables
+from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, TICKS, Theme, css_variables
 
 _MEASURES = ("ROUGE-1", "ROUGE-2", "ROUGE-L")
 CELL_PIXELS = 44
@@ -117,10 +117,16 @@ def _targets(shares: Float[np.ndarray, "layer head"]) -> go.Scatter:
 
 def _lay_out(figure: go.Figure, shape: tuple[int, int], theme: Theme) -> None:
     n_layers, n_heads = shape
-    axis = {"showgrid": False, "zeroline": False, "fixedrange": True, "tickfont": {"size": LABEL_SIZE, "color": theme.text}}
+    axis = {
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+        "tickfont": {"size": LABEL_SIZE, "color": theme.text},
+        **TICKS,
+    }
     figure.update_layout(
         height=n_layers * CELL_PIXELS + 60,
-        margin={"l": 8, "r": 8, "t": 30, "b": 8},
+        margin={"l": 36, "r": 8, "t": 30, "b": 8},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"family": FONT, "size": LABEL_SIZE, "color": theme.text},
@@ -128,6 +134,5 @@ def _lay_out(figure: go.Figure, shape: tuple[int, int], theme: Theme) -> None:
         xaxis={**axis, "side": "top", "tickmode": "array", "tickvals": list(range(n_heads)),
                "ticktext": [f"H{head}" for head in range(n_heads)], "range": [-0.5, n_heads - 0.5]},
         yaxis={**axis, "tickmode": "array", "tickvals": list(range(n_layers)),
-               "ticktext": [f"L{layer}" for layer in range(n_layers)], "range": [n_layers - 0.5, -0.5], "automargin": True,
-               "ticks": ""},
+               "ticktext": [f"L{layer}" for layer in range(n_layers)], "range": [n_layers - 0.5, -0.5], "ticks": ""},
     )  # fmt: skip
