@@ -61,12 +61,11 @@ def guess_of(question: LessonQuestion, picture: LessonPicture | None, source: An
     Raises:
         AttnvizError: the model cannot be loaded, cannot read the text, or there is no such word in it.
     """
-    if question.kind == "choice" or (question.kind == "output" and question.texts("choices")):
-        return GuessForm("choices", options=question.texts("choices"))
     if question.kind == "claim":
         return GuessForm("choices", options=("true", "false"))
     if picture is None or question.kind not in _ON_A_PICTURE:
-        return GuessForm("text", _typed_text(picture) if question.kind == "output" else ())
+        lines, choices = _typed_text(picture) if question.kind == "output" else (), question.texts("choices")
+        return GuessForm("choices" if choices else "text", lines, choices)
     return _ON_A_PICTURE[question.kind](question, picture, source)
 
 

@@ -18,6 +18,7 @@ from attnviz.lessons.picture import STEERED, LessonPicture
 from attnviz.lessons.truth import (
     AnswerSource,
     Truth,
+    as_sentence,
     clear_first,
     listed,
     percent,
@@ -28,6 +29,7 @@ from attnviz.lessons.truth import (
 )
 
 TOLERANCE = 0.1
+LEAST_SAID = 0.005
 ARROW = "→"
 # What an answerer says that finds none in the passage.
 NO_ANSWER = "no answer"
@@ -115,7 +117,8 @@ def _token(question: LessonQuestion, picture: LessonPicture | None, source: Answ
     weights = words_only(column, tokens, axis=int(not sends)).ravel()
     names = word_names(tokens)
     best = clear_first(weights, names)
-    others = [at for at in np.argsort(weights)[::-1][:3] if np.isfinite(weights[at])]
+    # What rounds to nothing says nothing.
+    others = [at for at in np.argsort(weights)[::-1][:3] if weights[at] >= LEAST_SAID or at == best]
     first = listed([names[at] for at in others], [float(weights[at]) for at in others])
     sentence = f"To “{question.text('to')}” look {first}." if sends else f"“{question.text('from')}” gives {first}."
     return Truth(names[best], sentence, _is(names[best]))
@@ -182,8 +185,8 @@ def _output(question: LessonQuestion, picture: LessonPicture | None, source: Ans
     if (choices := question.texts("choices")) and not any(same_answer(each, output) for each in choices):
         raise LessonError(f"the model says “{output[:80]}”, which is none of the choices: add it to them.")
     before = result.unedited.trace.output
-    edited = f" Without the edit it says “{before}”." if result.before and before else ""
-    return Truth(output, f"The model says “{output}”.{edited}", _is(output))
+    edited = as_sentence(f" Without the edit it says “{before}”") if result.before and before else ""
+    return Truth(output, as_sentence(f"The model says “{output}”") + edited, _is(output))
 
 
 def _claim(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:

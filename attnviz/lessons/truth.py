@@ -71,11 +71,26 @@ def clear_first(weights: Sequence[float] | Float[np.ndarray, " _"], names: Seque
 
 
 def percent(weight: float) -> str:
-    return f"{100 * weight:.0f} %"
+    """Write a share in whole percent, whose sign is not parted from it.
+
+    >>> percent(0.571), percent(-0.02), percent(-0.001)
+    ('57\xa0%', '−2\xa0%', '0\xa0%')
+    """
+    rounded = round(100 * weight)
+    return f"{'−' if rounded < 0 else ''}{abs(rounded)}\xa0%"
 
 
 def listed(names: Iterable[str], weights: Iterable[float]) -> str:
     return ", ".join(f"“{name}” {percent(weight)}" for name, weight in zip(names, weights, strict=True))
+
+
+def as_sentence(text: str) -> str:
+    """End a text with a full stop, unless it has an end of its own, within quotes or without.
+
+    >>> as_sentence("The answer is red"), as_sentence("It says “Why?”")
+    ('The answer is red.', 'It says “Why?”')
+    """
+    return text if text.rstrip("”\"'»").endswith((".", "!", "?", "…", "。")) else f"{text}."
 
 
 def read_number(written: str) -> float | None:

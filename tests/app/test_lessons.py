@@ -80,7 +80,7 @@ def test_a_picture_waits_for_its_answer(guesses: list) -> None:
     press(app, "Show the answer")
     assert json.loads(app.query_params["answers"])[0][:2] == ["1.1", ""]
     assert app.text_area
-    assert re.search(r"The answer is <strong>\w+</strong>.*“cat” gives “\w+” \d+ %", html(app))
+    assert re.search(r"The answer is <strong>\w+</strong>.*“cat” gives “\w+” \d+\s%", html(app))
 
 
 def test_an_answer_in_the_address_is_judged_and_shown(guesses: list) -> None:

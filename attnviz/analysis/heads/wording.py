@@ -144,11 +144,13 @@ def describe_verdict(tested: ClaimResult) -> str:
         f"{tested.low:.0%} to {tested.high:.0%}; {tested.sentences:,} held-out sentences)"
     )
     strongest = tested.strongest_rival
-    rivals = "; ".join(f"{describe_rival(rival)} {rival.rate:.0%}" for rival in tested.rivals)
+    # Of a claim about a place, the fixed offset is the claim itself.
+    others = (rival for rival in tested.rivals if rival.counts or not rival.name.startswith("offset"))
+    rivals = "; ".join(f"{describe_rival(rival)} {rival.rate:.0%}" for rival in others)
     if tested.holds:
-        why = f"That is {100 * (tested.rate - strongest.rate):.0f} points above the best simple rule"
+        why = f"That is {100 * (tested.rate - strongest.rate):.0f} points above {describe_rival(strongest)}"
     elif tested.rate - strongest.rate < MARGIN:
-        why = f"That is not {100 * MARGIN:.0f} points above the best simple rule, {describe_rival(strongest)}"
+        why = f"That is not {100 * MARGIN:.0f} points above {describe_rival(strongest)}"
     else:
         why = f"With so few cases, being above {describe_rival(strongest)} may be luck (p = {tested.p:.2g} before correction)"
     return f"{'It holds' if tested.holds else 'It does not hold'}: {rate}. {why}. For comparison: {rivals}."

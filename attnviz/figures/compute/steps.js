@@ -105,8 +105,10 @@ function fit(root, walk) {
   const [first, last] = [matrices[0], matrices[matrices.length - 1]];
   const isWhole = () => matrices.every((each) => each.scrollWidth <= each.clientWidth + 1);
   const isLine = () => first === last || root.querySelector(".stack") || last.offsetLeft >= first.offsetLeft + first.offsetWidth;
+  // A screen that presents enlarges what would fill one half as wide.
+  const height = root.hasAttribute("data-presenting") ? Math.min(innerHeight, 540, (540 / 960) * innerWidth) : innerHeight;
   /** @param {number} size */
-  const isLow = (size) => size <= usual || last.offsetHeight <= TALLEST * window.innerHeight;
+  const isLow = (size) => size <= usual || last.offsetHeight <= TALLEST * height;
   /** @param {number} size */
   const fits = (size) => isWhole() && (isNarrow || (isLine() && isLow(size)));
   /** @param {number} size @param {number} width */

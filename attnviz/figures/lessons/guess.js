@@ -136,19 +136,16 @@ function numberOf(asking) {
 function gridOf({ grid: [rows, columns], sign, form }, asking) {
   const frame = element("div", `grid ${form}`);
   const table = element("table", "");
-  const isNamed = form === "cells";
-  if (isNamed) {
-    const head = element("tr", "");
-    head.append(element("td", ""), ...columns.map((name) => element("th", "", name)));
-    table.append(head);
-  }
+  const head = element("tr", "");
+  head.append(element("td", ""), ...columns.map((name) => element("th", "", form === "heads" ? name.replace("H", "") : name)));
+  table.append(head);
   for (const row of rows) {
     const line = element("tr", "");
-    if (isNamed) line.append(element("th", "", row));
+    line.append(element("th", "", row));
     for (const column of columns) {
       const cell = element("td", "");
       const name = `${row}${sign}${column}`;
-      cell.append(option(asking, isNamed ? "" : name, name, name));
+      cell.append(option(asking, "", name, name));
       line.append(cell);
     }
     table.append(line);

@@ -39,12 +39,13 @@ def show_hidden_picture(place: LessonPlace, number: str, question: LessonQuestio
         st.session_state.lesson_picked = (place.name, number, answer)
 
     slot = "1" if place.page == "translate" else ""
-    st.caption(f"This is the picture. The row of “{escaped(question.text('from'))}” is hidden until you have answered.")
-    if question.kind == "head":
-        head = HeadView(0, 0, picture.view, True)
-        show_heads(attention, head, lambda layer, chosen: pick(head_name(layer, chosen)), slot=slot)
-    else:
-        _show_rest(attention, picture, question, pick, slot)
+    with st.container(key="lesson-hidden"):
+        st.caption(f"This is the picture. The row of “{escaped(question.text('from'))}” is hidden until you have answered.")
+        if question.kind == "head":
+            head = HeadView(0, 0, picture.view, True)
+            show_heads(attention, head, lambda layer, chosen: pick(head_name(layer, chosen)), slot=slot)
+        else:
+            _show_rest(attention, picture, question, pick, slot)
 
 
 def _show_rest(

@@ -71,9 +71,10 @@ def _show_panel(place: LessonPlace) -> None:
                           type="secondary" if open_question(place.lesson, place.number, place.answers) else "primary",
                           on_click=go_to, args=(place, place.number + 1))  # fmt: skip
             st.button("Leave", key="lesson-leave", icon=":material/close:", type="tertiary", on_click=leave)
-        _KEYS(key="lesson-keys", data=[])
         with questions:
             _show_questions(place)
+        # Last, when the step and how it was answered are there.
+        _KEYS(key="lesson-keys", data=[place.name, place.number, len(place.answers)])
 
 
 def _show_questions(place: LessonPlace) -> None:
@@ -89,7 +90,8 @@ def _show_questions(place: LessonPlace) -> None:
         given = place.answers[number].text
         is_hidden = not place.lesson.reveals or (place.hides and question.kind not in TYPED_KINDS)
         if is_hidden or question.kind == "text":
-            st.html(answered_html(question, given))
+            waits = is_hidden and place.lesson.reveals
+            st.html(answered_html(question, given, "The answer comes with the picture." if waits else "Not answered."))
             continue
         try:
             st.html(verdict_html(question, given, truth_at(place, number)))
@@ -134,6 +136,7 @@ def _show_step(place: LessonPlace, page: str, title: str) -> None:
         elif asked := open_question(place.lesson, place.number, place.answers):
             _ask(place, *asked)
         else:
-            st.html('<p class="lesson-done">Go on with the next step.</p>')
+            button = "Finish" if place.number == len(place.lesson.steps) else "Next"
+            st.html(f'<p class="lesson-done">Every question of this step is answered: go on with {button}.</p>')
     fill_toolbar("Opens this step of the lesson, with your answers")
     finish()

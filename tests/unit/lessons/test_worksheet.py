@@ -84,7 +84,7 @@ def test_html_has_every_question_before_the_answers_and_no_markup_of_the_lesson(
     # Two lines for none, one for a token and a head, four for a free answer; the translation is not drawn: it is the answer.
     assert questions.count('class="line"') == 1 + 1 + 4
     assert "the cat &lt;b&gt;" in questions
-    assert "“cat” gives “dog” 20 %" in answers
+    assert "“cat” gives “dog” 20\N{NO-BREAK SPACE}%" in answers
     assert "L0·H0" in answers
     assert "“cat” gives" not in questions
 

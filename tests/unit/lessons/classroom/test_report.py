@@ -20,7 +20,7 @@ NUMBER, TRUE = ClassQuestion("number", "How much?"), AnswerKey(("0.57",), 0.1, "
         (WORDS, KEY, GUESSES[::-1], "1 of 3 chose “cat”, and so does the head. “it” gives “cat” 57 %."),
         (WORDS, KEY, (), "“it” gives “cat” 57 %."),
         (NUMBER, TRUE, (Guess("0.2", 2, False), Guess("0.6", 1, True)),
-         "Half of the class guessed 20 % or less; 1 of 3 came near. 57 %."),
+         "Half of the class guessed 20\N{NO-BREAK SPACE}% or less; 1 of 3 came near. 57 %."),
         (ClassQuestion("choice", "?", choices=("a", "b")), AnswerKey(("a",)), (Guess("b", 2, False), Guess("a", 1, True)),
          "1 of 3 are right."),
         (ClassQuestion("text", "?"), AnswerKey(), (Guess("a", 3, None),), ""),
