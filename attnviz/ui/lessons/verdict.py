@@ -24,7 +24,8 @@ def verdict_html(question: LessonQuestion, given: str, truth: Truth) -> str:
     answer = f"<strong>{html.escape(right)}</strong>{as_sentence(right)[len(right) :]}"
     said = f"The answer is {answer}"
     if is_right:
-        said = f"Right: {answer}" if plain(given) == plain(right) else f"Right: you said “{html.escape(given)}”, and it is {answer}"
+        is_same = plain(given) == plain(right)
+        said = f"Right: {answer}" if is_same else f"Right: you said “{html.escape(given)}”, and it is {answer}"
     elif given:
         said = f"{html.escape(as_sentence(f'You said “{given}”'))} {said}"
     comment = question.text("right" if is_right else "wrong")
