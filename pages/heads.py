@@ -67,6 +67,6 @@ def downloads() -> None:
 
 show_toolbar(own=downloads)
 with verdict:
-    if claim and (result := claim_verdict(model, claim, own)):
-        show_verdict(*result, model)
+    if claim and (report := claim_verdict(model, claim, own)):
+        show_verdict(report, model)
 finish()

@@ -6,7 +6,6 @@ from typing import Any
 
 from attnviz.analysis.heads.atlas import to_json
 from attnviz.analysis.heads.claim import Claim, parse
-from attnviz.analysis.heads.counts import examples_of
 from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.analysis.heads.wording import describe_verdict, unit_name
 from attnviz.cli.arguments import MODEL, PLAIN, natural, positive
@@ -113,10 +112,9 @@ def _parsed(text: str) -> Claim | ClaimError:
 
 def _examples(looks: Any, tested: ClaimResult, most: int) -> list[str]:
     """Sentences where the claim fails, then some where it holds, each with where the head looks."""
-    head = looks.model[0].top.shape[1] - 1 if tested.head is None else tested.head
-    lines = []
-    for example in examples_of(tested.claim, looks.sentences, looks.model, (tested.layer, head), most):
-        sentence = looks.sentences[example.sentence]
+    report, lines = looks.report(tested, most), []
+    for example in report.cases:
+        sentence = report.sentences[example.sentence]
         source, looked = (unit_name(sentence, unit) for unit in (example.word, example.looks))
         lines.append(f"{'holds' if example.holds else 'fails'}: {source} → {looked}   in: {sentence.text}")
     return lines

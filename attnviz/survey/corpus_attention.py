@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.heads.claim import Claim
-from attnviz.analysis.heads.counts import count
+from attnviz.analysis.heads.counts import count, examples_of
 from attnviz.analysis.heads.pattern import WORDS
-from attnviz.analysis.heads.verdict import ClaimResult, Evidence, choose, judge_claims
+from attnviz.analysis.heads.verdict import ClaimReport, ClaimResult, Evidence, choose, judge_claims
 from attnviz.analysis.heads.word_attention import Strongest, strongest, word_attention
 from attnviz.core.errors import ClaimError, CorpusError
 from attnviz.models.base import AttentionModel, Progress, silent
@@ -61,6 +61,18 @@ class CorpusAttention:
             ClaimError: as of `evidence` and of `judge_claims`.
         """
         return judge_claims(claims, [self.evidence(claim) for claim in claims])
+
+    def report(self, tested: ClaimResult, most: int) -> ClaimReport:
+        """Add to a verdict words where the claim fails and where it holds, at most so many of each.
+
+        Raises:
+            ClaimError: a regular expression takes too long.
+        """
+        head = self.model[0].top.shape[1] - 1 if tested.head is None else tested.head
+        cases = examples_of(tested.claim, self.sentences, self.model, (tested.layer, head), most)
+        kept = sorted({case.sentence for case in cases})
+        numbered = tuple(replace(case, sentence=kept.index(case.sentence)) for case in cases)
+        return ClaimReport(tested, numbered, tuple(self.sentences[number] for number in kept))
 
     def test_each(self, claims: Sequence[Claim | ClaimError]) -> list[ClaimResult | ClaimError]:
         """Test claims together; what is wrong with one stands in its place, as what was wrong with its text does already."""

@@ -114,9 +114,9 @@ def test_a_survey_can_be_downloaded_as_drawing_and_numbers(folder):
 
 
 def test_a_verdict_can_be_downloaded_beside_them(monkeypatch):
-    tested = SimpleNamespace()
+    report = SimpleNamespace(result=SimpleNamespace())
     for module in (downloads, corpora):
-        monkeypatch.setattr(module, "claim_verdict", lambda *_: (tested, None))
+        monkeypatch.setattr(module, "claim_verdict", lambda *_: report)
     monkeypatch.setattr(view, "show_verdict", lambda *_: None)
     app = open_page("heads", {"keep": True}, claim="obj -> head")
     assert labels(app) == ["SVG", "PNG", "CSV"] * 2

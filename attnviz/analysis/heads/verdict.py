@@ -12,9 +12,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attnviz.analysis.bootstrap import bootstrap
+from attnviz.analysis.heads.atlas import AtlasExample
 from attnviz.analysis.heads.claim import Claim
 from attnviz.analysis.heads.counts import OFFSETS, Counts
 from attnviz.core.errors import ClaimError
+from attnviz.text.conllu import ParsedSentence
 
 # Of fewer words nothing can be said.
 LEAST_QUERIES = 30
@@ -68,6 +70,15 @@ class ClaimResult:
     def rival(self, name: str) -> float | None:
         """Look up the rate of a rival."""
         return next((rival.rate for rival in self.rivals if rival.name == name), None)
+
+
+@dataclass(frozen=True)
+class ClaimReport:
+    """A claim, tested, with words where it fails and where it holds; `sentences` are those words', which number them."""
+
+    result: ClaimResult
+    cases: tuple[AtlasExample, ...]
+    sentences: tuple[ParsedSentence, ...]
 
 
 @dataclass(frozen=True, eq=False)

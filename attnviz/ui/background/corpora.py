@@ -8,12 +8,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.verdict import ClaimResult
+from attnviz.analysis.heads.verdict import ClaimReport
 from attnviz.core.errors import AttnvizError
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, plain, shipped
 from attnviz.survey.shipped import available, shipped_atlas
 from attnviz.text.conllu import ParsedSentence
+from attnviz.ui.background import first_results
 from attnviz.ui.background.jobs import PICTURE_PIXELS, Job, at_a_place, shared
 from attnviz.ui.background.lru_cache import LruCache
 from attnviz.ui.background.results import load_model
@@ -28,6 +29,8 @@ ATTENTION_KEPT, ATTENTION_BYTES, ATLASES_KEPT = 6, 192 * 2**20, 16
 WAITED_SENTENCES = 500
 MOST_SENTENCES = 300
 VERDICT_PIXELS = 240
+# Words where a claim fails that are shown, and as many where it holds.
+CASES = 3
 
 
 @st.cache_resource(show_spinner=False)
@@ -92,21 +95,25 @@ def own_sentences(text: str) -> tuple[ParsedSentence, ...]:
     return sentences
 
 
-def claim_verdict(model: str, text: str, own: str = "") -> "tuple[ClaimResult, CorpusAttention] | None":
-    """The verdict on a claim that somebody typed; None after the page has said what is wrong with it."""
+def claim_verdict(model: str, text: str, own: str = "") -> ClaimReport | None:
+    """The verdict on a claim that somebody typed, with cases of it; None after the page has said what is wrong with it."""
     claim = _or_error(lambda _: parse(text))
     if claim is None:
         return None
+    if not own and (found := first_results.find("claim", model, (claim.text,))) is not None:
+        return found
     attention = corpus_attention(model, WINOGENDER if claim.needs_antecedent else TREEBANK, own)
     if attention is None:
         return None
 
-    def test(_: DeltaGenerator) -> ClaimResult:
+    def test(_: DeltaGenerator) -> ClaimReport:
         with at_a_place():
-            return attention.test([claim])[0]
+            return attention.report(attention.test([claim])[0], CASES)
 
-    tested = _or_error(test)
-    return (tested, attention) if tested else None
+    report = _or_error(test)
+    if report and not own:
+        first_results.note("claim", model, (claim.text,), report)
+    return report
 
 
 def _computed(

@@ -54,7 +54,7 @@ def make(report: Callable[[str], None]) -> None:
     from streamlit.testing.v1 import AppTest
 
     with _recording() as recorded:
-        for script, address in first_visits():
+        for script, address in (*first_visits(), *claim_visits()):
             app = AppTest.from_file(script, default_timeout=_PATIENCE_SECONDS)
             app.query_params.update(address)
             app.run()
@@ -77,6 +77,16 @@ def first_visits() -> tuple[tuple[Path, dict[str, str]], ...]:
     router = Path(__file__).parents[1] / "frame" / "router.py"
     empty = [(path, {}) for path in (router, *(path for path in pages if path.stem != "home"))]
     return *empty, *((page_file("whatif"), {"change": change}) for change in ("head", "model"))
+
+
+def claim_visits() -> tuple[tuple[Path, dict[str, str]], ...]:
+    """The page Heads at each claim that a lesson of ours asks about: to test one a model reads all sentences."""
+    from attnviz.lessons.lesson_file import read_lesson
+    from attnviz.lessons.library import shipped_lessons
+
+    lessons = (read_lesson(path) for path in shipped_lessons().values())
+    claims = {question.text("claim") for lesson in lessons for _, _, question in lesson.questions if question.kind == "claim"}
+    return tuple((page_file("heads"), {"claim": claim}) for claim in sorted(claims))
 
 
 @contextmanager

@@ -19,8 +19,8 @@ from attnviz.ui.download import drawing_buttons, file_button
 
 def claim_buttons(model: str, claim: str, own: str) -> None:
     """The verdict on a claim, as a drawing and as a table; nothing where there is none."""
-    if claim and (result := claim_verdict(model, claim, own)):
-        tested = result[0]
+    if claim and (report := claim_verdict(model, claim, own)):
+        tested = report.result
         st.caption("The verdict")
         with st.container(horizontal=True):
             drawing_buttons("claim", lambda: draw_verdict(tested, model), "download_claim")

@@ -1,7 +1,6 @@
 """The pictures of the page Heads: every head, the evidence of one, the verdict on a claim, and heads by a drawn pattern."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -10,9 +9,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.counts import examples_of
 from attnviz.analysis.heads.pattern import PATTERNS, WORDS, Drawn, likeness, pattern_text, read_pattern
-from attnviz.analysis.heads.verdict import ClaimResult
+from attnviz.analysis.heads.verdict import ClaimReport
 from attnviz.analysis.heads.wording import claim_sides, describe_question, describe_verdict
 from attnviz.analysis.wording import Part, Sentence, head_name, head_words, signed
 from attnviz.figures import html as shared
@@ -27,9 +25,6 @@ from attnviz.ui.head_picker import pick_head
 from attnviz.ui.heads.controls import set_claim
 from attnviz.ui.layout import story, theme
 from attnviz.ui.markup import Markup
-
-if TYPE_CHECKING:
-    from attnviz.survey.corpus_attention import CorpusAttention
 
 _markup = Markup("heads", shared.STYLE + STYLE)
 _FIRST_PATTERN = PATTERNS["Previous word"]
@@ -107,17 +102,16 @@ def _open_sentence(sentences: tuple[ParsedSentence, ...], model: str, layer: int
     return pick
 
 
-def show_verdict(tested: ClaimResult, attention: "CorpusAttention", model: str) -> None:
+def show_verdict(report: ClaimReport, model: str) -> None:
     """The verdict in words that can be handed in, its rivals, and sentences, those where the claim fails first."""
+    tested = report.result
     left, right = st.columns([3, 2], gap="large")
     with left:
         story((Part(describe_question(tested), True),), (Part(describe_verdict(tested)),))
-        head = attention.model[0].top.shape[1] - 1 if tested.head is None else tested.head
-        examples = examples_of(tested.claim, attention.sentences, attention.model, (tested.layer, head), most=3)
         _markup(
             "cases",
-            case_list(attention.sentences, examples, theme=theme()),
-            _open_sentence(attention.sentences, model, tested.layer, tested.head),
+            case_list(report.sentences, report.cases, theme=theme()),
+            _open_sentence(report.sentences, model, tested.layer, tested.head),
         )
     with right:
         _markup("rivals", rivals_table(tested, theme=theme()))

@@ -30,7 +30,7 @@ class PageSource:
     def verdict(self, model: str, claim: str) -> ClaimResult:
         if (tested := claim_verdict(model, claim)) is None:
             raise LessonError(_NOTHING)
-        return tested[0]
+        return tested.result
 
     def shares(self, picture: LessonPicture, method: str) -> Shares:
         if (computed := shares(picture.model, picture.prompt, method)) is None:

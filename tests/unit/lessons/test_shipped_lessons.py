@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from attnviz.analysis.heads.wording import describe_verdict
 from attnviz.cli import main
 from attnviz.lessons.check import ComputedSource, examine
 from attnviz.lessons.hand_in import HandIn, write_hand_in
@@ -12,6 +13,7 @@ from attnviz.lessons.lesson_file import parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
 from attnviz.lessons.picture import read_link
 from attnviz.survey.corpora import TREEBANK, shipped
+from attnviz.ui.background.first_results import claim_visits, find
 
 LESSON = """---
 title: A lesson
@@ -78,6 +80,17 @@ def test_what_lessons_say_of_claims_is_true(source: ComputedSource) -> None:
     assert compound.rate == pytest.approx(0.75, abs=0.02)
     assert following == pytest.approx(compound.rate, abs=0.02)
     assert source.verdict("minilm", "L0·H2: any -> previous").rate > 0.9
+
+
+def test_the_verdict_on_a_lesson_s_claim_travels_and_is_what_the_model_gives(source: ComputedSource) -> None:
+    """After weights or sentences have changed: python -m recipes examples."""
+    for _, address in claim_visits():
+        report, tested = find("claim", "minilm", (address["claim"],)), source.verdict("minilm", address["claim"])
+        assert describe_verdict(report.result) == describe_verdict(tested)
+        assert (report.result.rate, report.result.p) == pytest.approx((tested.rate, tested.p), abs=1e-3)
+        # Which words stand first among equals is not compared: what they look at is read off the sentence.
+        assert {case.holds for case in report.cases} == {False, True}
+        assert all(0 <= case.word < len(report.sentences[case.sentence].words) for case in report.cases)
 
 
 @pytest.mark.parametrize(
