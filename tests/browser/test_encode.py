@@ -1,6 +1,7 @@
 """The Encode page as a person uses it: type, look, click, share, and type what no model expects."""
 
 import re
+import time
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -42,6 +43,26 @@ def test_the_first_visit_shows_the_models_own_weights(page: Page, app_url: str, 
         assert row == pytest.approx(wanted.tolist(), abs=DIGITS)
     expect(page.locator(".headline")).to_have_text("it looks mostly at animal (68 %), then at street (5 %)")
     expect(page.locator(".story")).to_contain_text("L3·H1 sends “it” to “animal” with weight 0.68")
+
+
+def test_on_home_a_typed_sentence_is_two_clicks_from_the_head_of_a_link(page: Page, browser: Browser, app_url: str) -> None:
+    text = "The trophy did not fit in the suitcase because it was too big."
+    ranked = attnviz.rank_heads(attnviz.load("minilm").trace(text), "it", "suitcase")
+    open_page(page, app_url, "")
+    page.locator("textarea").fill(text)
+    began = time.monotonic()
+    page.get_by_role("button", name="Run", exact=True).click()
+    # Unasked the page is about the pronoun; two clicks ask for one of its links.
+    expect(page.locator(".words .query")).to_have_text("it")
+    expect(page.locator(".headline")).to_contain_text("it looks mostly at trophy")
+    page.locator(".words .query").click()
+    page.locator(".words .token", has_text="suitcase").click()
+    page.locator(f".explorer[data-head='{ranked[0].layer}:{ranked[0].head}']").wait_for()
+    assert time.monotonic() - began < 10
+    expect(page.locator(".headline")).to_contain_text("it looks at suitcase")
+    expect(page.locator(".first-heads b").first).to_have_text(f"{ranked[0].weight:.0%}".replace("%", " %"))
+    settle(page)
+    assert_reopens(page, browser)
 
 
 def test_a_click_in_the_grid_opens_that_head_and_is_in_the_address(page: Page, app_url: str, encoder: AttentionMap) -> None:

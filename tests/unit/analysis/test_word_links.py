@@ -1,14 +1,18 @@
-"""The word, the link and the head that are shown first, against plain loops over the model's own eager attention."""
+"""The word, the link and the head that are shown first, against plain loops over the eager attention of transformers."""
 
 from functools import cache
 
 import numpy as np
 import pytest
+import torch
+import transformers
+from jaxtyping import Float
 
 import attnviz
+from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.view import View
 from attnviz.analysis.word_links import WordLinks
-from attnviz.core.trace import AttentionMap
+from attnviz.models.hub.minilm import packaged
 from tests.factories import make_map, sentence
 
 # Each with the pronoun that is asked about, and words before it that it may stand for.
@@ -37,35 +41,46 @@ PRONOUNS = {
 
 
 @cache
-def eager(text: str) -> tuple[AttentionMap, np.ndarray]:
-    """The trace of a text, and the attention that transformers itself reports of it: layer, head, query, key."""
-    model = attnviz.load("minilm")
-    attention = model.trace(text).encoder
-    layers = [attention.layer_weights(layer).astype(np.float64) for layer in range(attention.n_layers)]
-    return attention, np.stack(layers)
+def eager_model() -> tuple[transformers.PreTrainedModel, transformers.PreTrainedTokenizerBase]:
+    """The embedded encoder as transformers itself loads and runs it."""
+    folder = packaged()
+    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    return model, transformers.AutoTokenizer.from_pretrained(folder)
+
+
+def eager(text: str) -> Float[np.ndarray, "layer head query key"]:
+    """The attention that transformers itself reports of a text."""
+    model, tokenizer = eager_model()
+    with torch.no_grad():
+        attentions = model(**tokenizer(text, return_tensors="pt"), output_attentions=True).attentions
+    return torch.cat(attentions).double().numpy()
+
+
+def strongest(weights: np.ndarray, rows: tuple[int, ...], columns: tuple[int, ...]) -> tuple[float, tuple[int, int]]:
+    """The largest weight of a link, and its head: the mean over the pieces of who looks, the sum over those of the other."""
+    largest, place = -1.0, (-1, -1)
+    for layer, head in np.ndindex(weights.shape[:2]):
+        total = sum(weights[layer, head, row, column] for row in rows for column in columns) / len(rows)
+        if total > largest:
+            largest, place = float(total), (layer, head)
+    return largest, place
 
 
 @pytest.mark.parametrize("text", PRONOUNS)
 def test_the_head_named_first_gives_the_link_the_largest_weight(text: str) -> None:
-    attention, weights = eager(text)
-    links = WordLinks(attention, View())
+    links, weights = WordLinks(attnviz.load("minilm").trace(text).encoder, View()), eager(text)
     pronoun, stands_for = PRONOUNS[text]
     first = links.first()
     assert links.queries[first.query].text == pronoun
     assert first.key is not None
     assert stands_for in ("", links.keys[first.key].text)
-    rows, columns = links.lens.row_parts[first.query], links.lens.column_parts[first.key]
-    largest, place = -1.0, None
-    for layer in range(weights.shape[0]):
-        for head in range(weights.shape[1]):
-            total = 0.0
-            for row in rows:
-                for column in columns:
-                    total += weights[layer, head, row, column] / len(rows)
-            if total > largest:
-                largest, place = total, (layer, head)
-    assert (first.layer, first.head) == place
-    assert links.row(first.query)[first.layer, first.head, first.key] == pytest.approx(largest, abs=1e-6)
+    # Unasked, and after a click on the pronoun and one on each other word that it may stand for.
+    others = [key for key in range(first.query) if is_word(links.keys[key])]
+    for link in (first, *(links.first(query=first.query, key=key) for key in others)):
+        rows, columns = links.lens.row_parts[link.query], links.lens.column_parts[link.key or 0]
+        largest, place = strongest(weights, rows, columns)
+        assert (link.layer, link.head) == place
+        assert links.row(link.query)[link.layer, link.head, link.key] == pytest.approx(largest, abs=1e-5)
 
 
 @pytest.mark.parametrize("causal", [False, True])
