@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import SupportsFloat
 
 from attnviz.analysis.head_metrics import strongest_link, summarize
 from attnviz.analysis.view import HeadMatrix
@@ -123,7 +124,7 @@ def describe_mixing(ratios: Mapping[tuple[str, int], float], kind: str, layer: i
     """
     if (ratio := ratios.get((kind, layer))) is None:
         return ""
-    return f"This layer changes a token by {ratio:.0%}: the rest is what the token was before."
+    return f"This layer changes a token by {whole_percent(ratio)}: the rest is what the token was before."
 
 
 def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int], number: str = WEIGHT) -> Sentence:
@@ -156,7 +157,8 @@ def describe_head(matrix: HeadMatrix, number: str = WEIGHT) -> Sentence:
     (tokens, remark), share = _PATTERNS[name], getattr(summary, name)
     if share >= MOSTLY:
         where = f"its attention goes to {tokens}{remark}" if number == WEIGHT else f"what it moves comes from {tokens}"
-        return (Part(f"{percent(share)} of {where}."),)
+        said = percent(share)
+        return (Part(f"{said[0].upper()}{said[1:]} of {where}."),)
     width, what = 2**summary.entropy, "Its attention" if number == WEIGHT else "What it moves"
     return (Part(f"{what} has the entropy of an even spread over {width:.1f} tokens ({summary.entropy:.1f} bits)."),)
 
@@ -171,11 +173,21 @@ def describe_hidden(matrix: HeadMatrix, renormalized: bool, number: str = WEIGHT
 
 
 def percent(share: float) -> str:
-    """Write a share in whole percent, but never as none or all of it where that is not so.
+    r"""Write a share in whole percent, but never as none or all of it where that is not so.
 
     >>> percent(0.5), percent(0.001), percent(0.999)
-    ('50%', 'less than 1%', 'more than 99%')
+    ('50\xa0%', 'under 1\xa0%', 'over 99\xa0%')
     """
     if 0.995 <= share < 0.9995:
-        return "more than 99%"
-    return "less than 1%" if 0 < share < 0.005 else f"{share:.0%}"
+        return "over 99\xa0%"
+    return "under 1\xa0%" if 0 < share < 0.005 else whole_percent(share)
+
+
+def whole_percent(share: SupportsFloat) -> str:
+    r"""Write a share in whole percent, whose sign is not parted from it.
+
+    >>> whole_percent(0.571), whole_percent(-0.02), whole_percent(-0.001)
+    ('57\xa0%', '−2\xa0%', '0\xa0%')
+    """
+    rounded = round(100 * float(share))
+    return f"{'−' if rounded < 0 else ''}{abs(rounded)}\xa0%"

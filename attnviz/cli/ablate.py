@@ -28,7 +28,7 @@ _EPILOG = f"""examples:
 
 {FORMATS}
 Each row of the table is the mean over the file: what it costs, in nats a piece of the output, or as the cosine distance of the
-last states, with a 95% interval (bootstrap over texts).
+last states, with a 95 % interval (bootstrap over texts).
 
 {EXIT_CODES}"""
 COLUMNS = ("condition", "edits", "cost", "low", "high")
@@ -115,7 +115,7 @@ def _table(conditions: Conditions, scores: np.ndarray, counts: np.ndarray) -> li
 
 def _lines(table: Sequence[tuple[str, ...]]) -> Iterator[str]:
     width = max(len(row[0]) for row in table) + 2
-    yield f"{'':<{width}}{'cost':>9}   95% of texts like these"
+    yield f"{'':<{width}}{'cost':>9}   95 % of texts like these"
     for number, (name, _, cost, low, high) in enumerate(table):
         sign = "" if number == 0 or cost.startswith("-") else "+"
         yield f"{name:<{width}}{sign + cost:>9}   {low} to {high}"

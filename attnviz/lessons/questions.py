@@ -11,7 +11,7 @@ import numpy as np
 
 from attnviz.analysis.head_ranking import word_at, word_names
 from attnviz.analysis.heads.wording import describe_verdict
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import head_name, whole_percent
 from attnviz.core.errors import LessonError, nearest
 from attnviz.lessons.lesson_file import LessonQuestion
 from attnviz.lessons.picture import STEERED, LessonPicture
@@ -21,7 +21,6 @@ from attnviz.lessons.truth import (
     as_sentence,
     clear_first,
     listed,
-    percent,
     plain,
     read_number,
     same_answer,
@@ -137,7 +136,7 @@ def _weight(question: LessonQuestion, picture: LessonPicture | None, source: Ans
         value = read_number(given)
         return value is not None and abs(value - weight) <= tolerance + 1e-6
 
-    return Truth(f"{weight:.2f}", f"“{question.text('from')}” gives “{question.text('to')}” {percent(weight)}.", accepts)
+    return Truth(f"{weight:.2f}", f"“{question.text('from')}” gives “{question.text('to')}” {whole_percent(weight)}.", accepts)
 
 
 def _head(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
@@ -158,7 +157,7 @@ def _head(question: LessonQuestion, picture: LessonPicture | None, source: Answe
     total = attention.n_layers * attention.n_heads
     if len(names) > total / 2:
         raise LessonError(f"{len(names)} of {total} heads are right: ask about a link that fewer heads show.")
-    first = ", ".join(f"{name} ({percent(found[name])})" for name in names[:3])
+    first = ", ".join(f"{name} ({whole_percent(found[name])})" for name in names[:3])
     sentence = f"{len(names)} of {total} heads send “{question.text('from')}” mostly to “{question.text('to')}”, first {first}."
     right = {tuple(re.findall(r"\d+", name)) for name in names}
     return Truth(names[0], sentence, lambda given: tuple(str(int(each)) for each in re.findall(r"\d{1,4}", given)) in right)
@@ -172,7 +171,7 @@ def _cell(question: LessonQuestion, picture: LessonPicture | None, source: Answe
     rows, columns = word_names(matrix.queries), word_names(matrix.keys)
     names = [f"{row} {ARROW} {column}" for row in rows for column in columns]
     best = clear_first(weights.ravel().tolist(), names)
-    sentence = f"The strongest link is {names[best]}, with {percent(float(weights.ravel()[best]))}."
+    sentence = f"The strongest link is {names[best]}, with {whole_percent(float(weights.ravel()[best]))}."
     return Truth(names[best], sentence, lambda given: same_answer(given.replace("->", ARROW), names[best]))
 
 

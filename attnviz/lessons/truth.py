@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.heads.verdict import ClaimResult
+from attnviz.analysis.wording import whole_percent
 from attnviz.core.errors import LessonError
 from attnviz.core.shares import Shares
 from attnviz.core.trace import Token
@@ -65,23 +66,13 @@ def clear_first(weights: Sequence[float] | Float[np.ndarray, " _"], names: Seque
     """Find the largest weight, which has to stand clear of the next."""
     first, *others = (int(at) for at in np.argsort(weights)[::-1])
     if others and weights[first] - weights[others[0]] < LEAST_MARGIN:
-        one, other = (f"“{names[at]}” ({percent(float(weights[at]))})" for at in (first, others[0]))
+        one, other = (f"“{names[at]}” ({whole_percent(float(weights[at]))})" for at in (first, others[0]))
         raise LessonError(f"{one} and {other} are too near to each other to be taught: ask about another word or head.")
     return first
 
 
-def percent(weight: float) -> str:
-    """Write a share in whole percent, whose sign is not parted from it.
-
-    >>> percent(0.571), percent(-0.02), percent(-0.001)
-    ('57\xa0%', '−2\xa0%', '0\xa0%')
-    """
-    rounded = round(100 * weight)
-    return f"{'−' if rounded < 0 else ''}{abs(rounded)}\xa0%"
-
-
 def listed(names: Iterable[str], weights: Iterable[float]) -> str:
-    return ", ".join(f"“{name}” {percent(weight)}" for name, weight in zip(names, weights, strict=True))
+    return ", ".join(f"“{name}” {whole_percent(weight)}" for name, weight in zip(names, weights, strict=True))
 
 
 def as_sentence(text: str) -> str:

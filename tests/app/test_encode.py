@@ -31,7 +31,7 @@ def test_a_line_says_what_the_head_does_over_many_sentences_and_opens_its_eviden
     app.run()
     label = app.button(key="head-label")
     assert label.label == describe_label(shipped_atlas("minilm"), 2, 0)
-    assert "looks from an object to its verb in 72% of cases" in label.label
+    assert "looks from an object to its verb in 72\xa0% of cases" in label.label
     label.click().run()
     assert app.session_state["visits"]["heads"] == {"model": "minilm", "layer": "2", "head": "0"}
     other = script(PAGE)

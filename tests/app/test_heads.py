@@ -50,7 +50,7 @@ def test_a_survey_shows_its_numbers_and_a_fresh_load_shows_them_again(folder: Pa
     assert not app.error
     for layer, head in np.ndindex(2, 3):
         cell = drawn["measured"].split(f'data-pick="{layer}.{head}"')[1].split("</button>")[0]
-        assert f">{previous(layer, head):.1%}<" in cell
+        assert f">{100 * previous(layer, head):.1f}\xa0%<" in cell
     app.selectbox(key="measure").set_value("entropy").run()
     app.number_input(key="layer").set_value(1).run()
     first = dict(drawn)

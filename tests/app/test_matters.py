@@ -58,7 +58,7 @@ def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back():
 def test_where_answer_declines_that_is_what_is_explained() -> None:
     app = open_page("matters", text=BRIDGE, pair="Who painted the bridge?")
     nothing = attnviz.load("answer-en").answers(Prompt(BRIDGE, question="Who painted the bridge?")).result.nothing
-    assert f"The passage does not say <small>probability {nothing:.0%}" in drawn(app)
+    assert f"The passage does not say <small>probability {100 * nothing:.0f}\xa0%" in drawn(app)
     (picker,) = [each for each in app.selectbox if each.key == "about"]
     picker.set_value("answer").run()
     assert app.query_params["about"] == "answer"

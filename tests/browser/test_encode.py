@@ -60,7 +60,7 @@ def test_on_home_a_typed_sentence_is_two_clicks_from_the_head_of_a_link(page: Pa
     page.locator(f".explorer[data-head='{ranked[0].layer}:{ranked[0].head}']").wait_for()
     assert time.monotonic() - began < 10
     expect(page.locator(".headline")).to_contain_text("it looks at suitcase")
-    expect(page.locator(".first-heads b").first).to_have_text(f"{ranked[0].weight:.0%}".replace("%", " %"))
+    expect(page.locator(".first-heads b").first).to_have_text(f"{100 * ranked[0].weight:.0f} %")
     settle(page)
     assert_reopens(page, browser)
 
@@ -141,7 +141,7 @@ def test_hidden_tokens_are_owned_up_to(page: Page, app_url: str, encoder: Attent
     open_page(page, app_url, hide_special="true")
     attention = encoder.weights(3, 1)[1:-1]
     hidden = 1 - attention[:, 1:-1].sum() / attention.sum()
-    expect(page.get_by_text(re.compile(rf"Hidden tokens hold {hidden:.0%} of the attention"))).to_be_visible()
+    expect(page.get_by_text(re.compile(rf"Hidden tokens hold {100 * hidden:.0f}\s% of the attention"))).to_be_visible()
     assert len(head_weights(page)) == 14
     page.get_by_text("Scale rows up to 1").click()
     expect(page.get_by_text("rows are scaled up to sum to 1")).to_be_visible()

@@ -20,7 +20,7 @@ def test_a_head_that_is_clicked_shows_its_evidence_and_the_link_opens_it_again(c
     cell = page.locator('.atlas [data-pick="4.9"]')
     best = atlas.best(4, 9)
     assert best is not None
-    expect(cell).to_contain_text(f"{atlas.rates[best, 4, 9]:.0%}")
+    expect(cell).to_contain_text(f"{100 * atlas.rates[best, 4, 9]:.0f} %")
     cell.focus()
     page.keyboard.press("Enter")
     expect(page.locator("h3", has_text="What L4·H9 does")).to_be_visible()
@@ -60,7 +60,7 @@ def test_heads_are_found_by_a_claim(page: Page, app_url: str) -> None:
 
 def test_a_claim_is_tested_on_sentences_of_ones_own_and_its_case_opens_on_encode(page: Page, app_url: str) -> None:
     open_page(page, app_url, "heads", claim="L0·H2: any -> previous", sentences=OWN)
-    expect(page.get_by_text("It holds: L0·H2 looks from a word to the word before it in 100%")).to_be_visible()
+    expect(page.get_by_text("It holds: L0·H2 looks from a word to the word before it in 100 %")).to_be_visible()
     page.locator(".case.right").first.click()
     page.wait_for_url("**/encode?**")
     assert (parameters(page)["text"], parameters(page)["layer"], parameters(page)["head"]) == ("The cat saw the dog.", "0", "2")

@@ -22,7 +22,7 @@ HIDDEN = """() => {
 def test_a_model_learns_to_reverse_is_played_back_and_tried(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/train?steps=300")
     accuracy, error = page.locator(".curve strong").nth(0), page.locator(".curve strong").nth(1)
-    expect(accuracy).to_have_text("0%", timeout=LEARNED)
+    expect(accuracy).to_have_text("0 %", timeout=LEARNED)
     assert page.locator(".sequence svg").count() == 1
     page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=LEARNED)
     place = page.locator(".sequence").bounding_box()
@@ -46,7 +46,7 @@ def test_a_model_learns_to_reverse_is_played_back_and_tried(page: Page, app_url:
     assert page.evaluate("() => window.hidden") == 0
     page.get_by_role("slider").first.focus()
     page.keyboard.press("Home")
-    expect(accuracy).to_have_text("0%", timeout=LEARNED)
+    expect(accuracy).to_have_text("0 %", timeout=LEARNED)
     own = page.get_by_role("textbox", name="Your own input")
     own.fill("hello")
     page.get_by_role("button", name="Run", exact=True).click()

@@ -5,7 +5,7 @@ import math
 from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.claim import Claim, ClaimTerm, parse
 from attnviz.analysis.heads.verdict import LEAST_QUERIES, MARGIN, ClaimResult, Rival
-from attnviz.analysis.wording import head_name, head_words
+from attnviz.analysis.wording import head_name, head_words, whole_percent
 from attnviz.text.conllu import POS_NAMES, RELATION_NAMES, ParsedSentence
 
 _NAMED = {
@@ -109,8 +109,8 @@ def describe_label(atlas: Atlas, layer: int, head: int) -> str:
     facts, rate = atlas.claims[best], atlas.rates[best, layer, head]
     source, target = claim_sides(parse(facts.text))
     return (
-        f"Over {atlas.sentences:,} sentences {whose} looks from {source} to {target} in {rate:.0%} of cases; the best "
-        f"simple rule in {facts.strongest_rival:.0%}."
+        f"Over {atlas.sentences:,} sentences {whose} looks from {source} to {target} in {whole_percent(rate)} of cases; the "
+        f"best simple rule in {whole_percent(facts.strongest_rival)}."
     )
 
 
@@ -140,13 +140,13 @@ def describe_verdict(tested: ClaimResult) -> str:
             f"at, and {LEAST_QUERIES} are needed."
         )
     rate = (
-        f"{whose} looks from {source} to {target} in {tested.rate:.0%} of {tested.queries:,} cases (95% interval "
-        f"{tested.low:.0%} to {tested.high:.0%}; {tested.sentences:,} held-out sentences)"
+        f"{whose} looks from {source} to {target} in {whole_percent(tested.rate)} of {tested.queries:,} cases (95 % interval "
+        f"{whole_percent(tested.low)} to {whole_percent(tested.high)}; {tested.sentences:,} held-out sentences)"
     )
     strongest = tested.strongest_rival
     # Of a claim about a place, the fixed offset is the claim itself.
     others = (rival for rival in tested.rivals if rival.counts or not rival.name.startswith("offset"))
-    rivals = "; ".join(f"{describe_rival(rival)} {rival.rate:.0%}" for rival in others)
+    rivals = "; ".join(f"{describe_rival(rival)} {whole_percent(rival.rate)}" for rival in others)
     if tested.holds:
         why = f"That is {100 * (tested.rate - strongest.rate):.0f} points above {describe_rival(strongest)}"
     elif tested.rate - strongest.rate < MARGIN:
@@ -167,11 +167,11 @@ _UNITS = {"entropy": "bits", "distance": "tokens"}
 
 
 def measure_text(measure: str, value: float) -> str:
-    """Write the mean of a measure with its unit; a dash where nothing was measured.
+    r"""Write the mean of a measure with its unit; a dash where nothing was measured.
 
     >>> measure_text("self", 0.0721), measure_text("entropy", 2.345), measure_text("block", float("nan"))
-    ('7.2%', '2.35 bits', '–')
+    ('7.2\xa0%', '2.35 bits', '–')
     """
     if math.isnan(value):
         return "–"
-    return f"{value:.2f} {_UNITS[measure]}" if measure in _UNITS else f"{value:.1%}"
+    return f"{value:.2f} {_UNITS[measure]}" if measure in _UNITS else f"{100 * value:.1f}\xa0%"

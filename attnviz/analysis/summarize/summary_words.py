@@ -8,7 +8,7 @@ from jaxtyping import Float
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.summarize.selection import Passage, Selection
 from attnviz.analysis.view import head_weights, whole_words
-from attnviz.analysis.wording import Part, Sentence, quoted
+from attnviz.analysis.wording import Part, Sentence, quoted, whole_percent
 from attnviz.core.trace import AttentionMap, Token
 
 NO_LOOK: Sentence = (Part("This way looks at no attention: it is there to compare with, and bars show only its order."),)
@@ -45,13 +45,11 @@ def summary_words(attention: AttentionMap, passage: Passage, *, layer: int, head
 def describe_choice(passage: Passage, selection: Selection, scores: Float[np.ndarray, " unit"]) -> Sentence:
     """Say which share of the words is kept, and which share of the attention they receive."""
     candidates = passage.candidate
-    share = float(scores[selection.units].sum() / max(scores[candidates].sum(), np.finfo(float).tiny))
-    part = int(selection.units.sum()) / int(candidates.sum())
+    share = whole_percent(float(scores[selection.units].sum() / max(scores[candidates].sum(), np.finfo(float).tiny)))
+    part = whole_percent(int(selection.units.sum()) / int(candidates.sum()))
     best = passage.units[int(np.where(selection.units, scores, -np.inf).argmax())]
     return (
-        Part(
-            f"The {int(selection.units.sum())} kept words are {part:.0%} of the text and receive {share:.0%} of the attention; "
-        ),
+        Part(f"The {int(selection.units.sum())} kept words are {part} of the text and receive {share} of the attention; "),
         quoted(best.text),
         Part(" receives most."),
     )
@@ -63,8 +61,9 @@ def describe_sentences(passage: Passage, selection: Selection, shares: Float[np.
     named = "Sentence " + str(numbers[0]) if len(numbers) == 1 else "Sentences " + " and ".join(map(str, numbers))
     least = float(shares[selection.sentences].min())
     others = shares[passage.read & ~selection.sentences]
-    kept_sentences = f"{named} of {int(passage.read.sum())} {'is' if len(numbers) == 1 else 'are'} kept ({least:.0%}"
-    return (Part(f"{kept_sentences}; the next best has {float(others.max()):.0%})." if others.size else f"{kept_sentences})."),)
+    kept_sentences = f"{named} of {int(passage.read.sum())} {'is' if len(numbers) == 1 else 'are'} kept ({whole_percent(least)}"
+    rest = f"; the next best has {whole_percent(float(others.max()))}" if others.size else ""
+    return (Part(f"{kept_sentences}{rest})."),)
 
 
 def describe_copies(words: tuple[SummaryWord, ...]) -> Sentence:

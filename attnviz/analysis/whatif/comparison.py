@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.token_alignment import Pairs, align_tokens
 from attnviz.analysis.view import default_map
-from attnviz.analysis.wording import Part, Sentence, head_words, quoted
+from attnviz.analysis.wording import Part, Sentence, head_words, quoted, whole_percent
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 
@@ -90,7 +90,7 @@ class Comparison:
         if not weights[1].any():
             return (name, Part(" is off: no word looks anywhere in it."))
         query, key, was = self._largest_gain(*weights)
-        row, share = self.queries[query][1], "" if was is None else f"{weights[0][self.queries[query][0], was]:.0%}"
+        row, share = self.queries[query][1], "" if was is None else f"{whole_percent(weights[0][self.queries[query][0], was])}"
         if was is None:
             before = "new here"
         elif models:
@@ -104,7 +104,7 @@ class Comparison:
             quoted(self.after.queries[row].text),
             Part(f"{'' if models else ' now'} looks at "),
             quoted(self.after.keys[key].text),
-            Part(f" ({weights[1][row, key]:.0%}, {before})"),
+            Part(f" ({whole_percent(weights[1][row, key])}, {before})"),
             *ends,
             Part("."),
         )

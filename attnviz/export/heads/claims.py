@@ -7,7 +7,7 @@ import numpy as np
 from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.analysis.heads.wording import describe_claim, describe_rival, describe_verdict, short_claim
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import head_name, whole_percent
 from attnviz.core.errors import ClaimError
 from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.export.heads.grid import HeadBox, draw_head_grid
@@ -73,7 +73,7 @@ def draw_atlas(atlas: Atlas, find: int | None = None) -> Sheet:
             return HeadBox("nothing found", "")
         holds = bool(atlas.supported[claim, layer, head])
         strength = max(float(atlas.ahead[claim, layer, head]), 0.0) / 0.6 if holds else 0.0
-        return HeadBox(short_claim(atlas.claims[claim].text), f"{atlas.rates[claim, layer, head]:.0%}", strength)
+        return HeadBox(short_claim(atlas.claims[claim].text), whole_percent(atlas.rates[claim, layer, head]), strength)
 
     what = "what each head does best" if find is None else atlas.claims[find].text
     return draw_head_grid(atlas.shape, box, f"{atlas.model}, {atlas.sentences:,} sentences: {what}")
@@ -90,11 +90,11 @@ def draw_verdict(tested: ClaimResult, model: str) -> Sheet:
         y, colour = number * ROW + PADDING, LIGHT.accent if number == 0 and tested.holds else LIGHT.faint
         items.append(Rectangle(left, y, max(WIDE * rate, 0.1), ROW - 4, colour, data=(("rate", f"{rate:.6g}"),)))
         items.append(Label(left - PADDING, y + ROW / 2 - 2, name, "end"))
-        items.append(Label(left + WIDE + PADDING, y + ROW / 2 - 2, f"{rate:.0%}"))
+        items.append(Label(left + WIDE + PADDING, y + ROW / 2 - 2, whole_percent(rate)))
     middle = PADDING + ROW / 2 - 2.5
     items.append(Rectangle(left + WIDE * tested.low, middle, max(WIDE * (tested.high - tested.low), 0.1), 1.0, LIGHT.text))
     bottom = len(rows) * ROW + 2 * PADDING
     verdict = "too few words" if tested.is_small else "holds" if tested.holds else "does not hold"
-    items.append(Label(left, bottom + FONT, f"{tested.queries:,} words; the line: 95% interval; the claim {verdict}"))
+    items.append(Label(left, bottom + FONT, f"{tested.queries:,} words; the line: 95 % interval; the claim {verdict}"))
     title = f"{model}, {head_name(tested.layer, tested.head)}: {printable(describe_claim(tested.claim))}"
     return titled(Sheet(title, left + WIDE + 60.0, bottom + 2 * FONT + PADDING, tuple(items)), title)

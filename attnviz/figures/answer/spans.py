@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from attnviz.analysis.answer.question_attention import Joint
 from attnviz.analysis.view import HeadMatrix
-from attnviz.analysis.wording import head_words, percent
+from attnviz.analysis.wording import head_words, percent, whole_percent
 from attnviz.core.trace import Token
 from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme, css_variables, ink_on
@@ -91,7 +91,7 @@ def _unit(token: Token, bars: Sequence[Bars], index: int, highest: float) -> str
 def _span_start(rank: int, span: Span, declined: bool) -> str:
     kind = "span best" if rank == 0 and not declined else "span"
     first = " data-first" if rank == 0 else ""
-    share = "&lt;1%" if span.probability < 0.005 else f"{span.probability:.0%}"
+    share = "&lt;1\xa0%" if span.probability < 0.005 else whole_percent(span.probability)
     badge = f'<span class="rank">{rank + 1} · {share}</span>'
     return f'<span class="{kind}"{first} data-rank="{rank + 1}">{badge}'
 

@@ -23,7 +23,7 @@ export const ORDERS = {
     most: 1,
     value: (note) => -(note.diagonal ?? 0),
     length: (note) => note.diagonal ?? 0,
-    tell: (note) => `${Math.round(100 * (note.diagonal ?? 0))} %`,
+    tell: (note) => `${Math.round(100 * (note.diagonal ?? 0))}\u00A0%`,
   },
   distance: {
     label: "furthest first",

@@ -18,8 +18,8 @@ const VERBS = { weight: ["looks", "look", "at"], "norm share": ["takes", "take",
 
 /** A share in whole percent, but never none or all of it where that is not so. @param {number} share */
 export function percent(share) {
-  if (share >= 0.995 && share < 0.9995) return "over 99 %";
-  return share > 0 && share < 0.005 ? "under 1 %" : `${Math.round(100 * share)} %`;
+  if (share >= 0.995 && share < 0.9995) return "over 99\u00A0%";
+  return share > 0 && share < 0.005 ? "under 1\u00A0%" : `${Math.round(100 * share)}\u00A0%`;
 }
 
 /** @param {number} layer @param {number | null} head */

@@ -10,11 +10,11 @@ from attnviz.analysis.heads.atlas import Atlas, AtlasExample
 from attnviz.analysis.heads.measures import FURTHEST
 from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.analysis.heads.wording import describe_rival, short_claim
-from attnviz.analysis.wording import head_name, signed
+from attnviz.analysis.wording import head_name, signed, whole_percent
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 from attnviz.text.conllu import ParsedSentence
 
-_HEADINGS = ("Claim", "", "Rate", "95% interval", "Chance", "Best offset", "Untrained", "Words", "")
+_HEADINGS = ("Claim", "", "Rate", "95 % interval", "Chance", "Best offset", "Untrained", "Words", "")
 
 
 def claims_table(atlas: Atlas, layer: int, head: int, *, most: int = 12, theme: Theme = LIGHT) -> str:
@@ -24,9 +24,16 @@ def claims_table(atlas: Atlas, layer: int, head: int, *, most: int = 12, theme: 
         facts, rate = atlas.claims[claim], float(atlas.rates[claim, layer, head])
         low, high = float(atlas.low[claim, layer, head]), float(atlas.high[claim, layer, head])
         holds = bool(atlas.supported[claim, layer, head])
-        offset = "–" if facts.place else f"{signed(facts.offset, '+d')}: {facts.offset_rate:.0%}"
-        untrained = "" if facts.untrained is None else f"{facts.untrained:.0%}"
-        figures = (f"{rate:.0%}", f"{low:.0%} to {high:.0%}", f"{facts.chance:.0%}", offset, untrained, f"{facts.queries:,}")
+        offset = "–" if facts.place else f"{signed(facts.offset, '+d')}: {whole_percent(facts.offset_rate)}"
+        untrained = "" if facts.untrained is None else whole_percent(facts.untrained)
+        figures = (
+            whole_percent(rate),
+            f"{whole_percent(low)} to {whole_percent(high)}",
+            whole_percent(facts.chance),
+            offset,
+            untrained,
+            f"{facts.queries:,}",
+        )
         rows.append(
             f'<tr class="{"holds" if holds else "fails"}"><td><button data-pick="claim:{html.escape(facts.text)}">'
             f"{html.escape(short_claim(facts.text))}</button></td><td>{_bar(rate, (low, high), facts.strongest_rival)}</td>"
@@ -50,9 +57,8 @@ def rivals_table(tested: ClaimResult, *, theme: Theme = LIGHT) -> str:
 
 
 def _rival_row(name: str, rate: float, kind: str, interval: tuple[float, float] | None = None) -> str:
-    return (
-        f'<tr class="{kind}"><td>{html.escape(name)}</td><td>{_bar(rate, interval)}</td><td class="figure">{rate:.0%}</td></tr>'
-    )
+    figure = f'<td class="figure">{whole_percent(rate)}</td>'
+    return f'<tr class="{kind}"><td>{html.escape(name)}</td><td>{_bar(rate, interval)}</td>{figure}</tr>'
 
 
 def _bar(rate: float, interval: tuple[float, float] | None, rival: float | None = None) -> str:
@@ -70,11 +76,11 @@ def distance_bars(shares: Float[np.ndarray, " bin"], *, theme: Theme = LIGHT) ->
     highest = max(float(shares.max()), 1e-12)
     bars = "".join(
         f'<i{" class=own" if step == 0 else ""} style="height:{100 * share / highest:.1f}%" '
-        f'title="{signed(step, "+d")}: {share:.1%}"></i>'
+        f'title="{signed(step, "+d")}: {100 * share:.1f}\xa0%"></i>'
         for step, share in zip(range(-FURTHEST, FURTHEST + 1), shares.tolist(), strict=True)
     )
     farthest = int(shares.argmax()) - FURTHEST
-    label = f"Share of attention by distance; most, {shares.max():.0%}, goes {signed(farthest, '+d')} tokens"
+    label = f"Share of attention by distance; most, {whole_percent(shares.max())}, goes {signed(farthest, '+d')} tokens"
     ticks = f"<span>{FURTHEST} or more back</span><span>itself</span><span>{FURTHEST} or more on</span>"
     return (
         f'<div style="{css_variables(theme)}"><div class="distances" role="img" aria-label="{label}">{bars}</div>'

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.wording import short_claim
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import head_name, whole_percent
 from attnviz.figures.head_grid import with_axes
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 
@@ -41,8 +41,8 @@ def _cell(atlas: Atlas, layer: int, head: int, chosen: bool, find: int | None) -
     strength = min(max(float(atlas.ahead[claim, layer, head]), 0.0) / 0.6, 1.0) if holds else 0.0
     name = html.escape(short_claim(facts.text))
     shown = _LONG.sub(r"\1&shy;\2", name)
-    title = f"{where}: {name} {rate:.0%}; best simple rule {facts.strongest_rival:.0%}"
+    title = f"{where}: {name} {whole_percent(rate)}; best simple rule {whole_percent(facts.strongest_rival)}"
     return (
         f'{start} style="--strength:{strength:.2f}" title="{title}"><span>{shown}</span>'
-        f'<span class="rate">{rate:.0%} <span class="where">{where}</span></span></button>'
+        f'<span class="rate">{whole_percent(rate)} <span class="where">{where}</span></span></button>'
     )

@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from attnviz.analysis.summarize.selection import Passage, Selection
 from attnviz.analysis.summarize.summary_words import SummaryWord
+from attnviz.analysis.wording import whole_percent
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 from attnviz.figures.tokens import label, space_between
 
@@ -59,7 +60,7 @@ def marked_passage(
 def _sentence_start(number: int, selection: Selection, shares: Float[np.ndarray, " sentence"] | None) -> str:
     if not selection.sentences[number]:
         return '<span class="sentence">'
-    rank = "" if shares is None else f'<span class="rank">{shares[number]:.0%}</span>'
+    rank = "" if shares is None else f'<span class="rank">{whole_percent(shares[number])}</span>'
     return f'<span class="sentence kept">{rank}'
 
 

@@ -110,7 +110,7 @@ def _targets(shares: Float[np.ndarray, "layer head"]) -> go.Scatter:
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
         customdata=[head_name(int(layer), int(head)) for layer, head in zip(layers, heads, strict=True)],
-        text=[f"{share:.1%}" for share in shares.flat],
+        text=[f"{100 * share:.1f}\xa0%" for share in shares.flat],
         hovertemplate="%{customdata}: %{text} to kept words<extra></extra>",
     )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from attnviz.analysis.matters.planted_truth import PlantedScores, ranking
+from attnviz.analysis.wording import whole_percent
 from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on
 
 STYLE = Path(__file__).with_name("planted.css").read_text(encoding="utf-8")
@@ -22,7 +23,7 @@ def planted_table(scores: Sequence[PlantedScores], titles: Mapping[str, str], *,
     """
     heads = "".join(f'<th scope="col">{_step(each.step)}</th>' for each in scores)
     rows = "".join(_row(name, titles[name], scores, mean, theme) for name, mean in ranking(scores).items())
-    right = "".join(f"<td>{each.accuracy:.0%}</td>" for each in scores)
+    right = "".join(f"<td>{whole_percent(each.accuracy)}</td>" for each in scores)
     table = (
         f'<table class="planted"><thead><tr><th scope="col">Method</th>{heads}<th scope="col">Mean</th></tr></thead>'
         f'<tbody>{rows}<tr class="right"><th scope="row">Written without a mistake</th>{right}<td></td></tr></tbody></table>'

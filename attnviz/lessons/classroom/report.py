@@ -3,9 +3,9 @@
 import html
 from collections.abc import Iterator, Sequence
 
+from attnviz.analysis.wording import whole_percent
 from attnviz.figures.theme import LIGHT
 from attnviz.lessons.classroom.values import ClassRound
-from attnviz.lessons.truth import percent
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = f"""
@@ -54,5 +54,5 @@ def _word(name: str, weight: float) -> str:
     shown = html.escape(name)
     return (
         f'<span class="word" style="background:{LIGHT.scale[place]};color:{colour}"><bdi>{shown}</bdi>'
-        f"<small>{percent(weight)}</small></span>"
+        f"<small>{whole_percent(weight)}</small></span>"
     )

@@ -2,8 +2,9 @@
 
 from statistics import median
 
+from attnviz.analysis.wording import whole_percent
 from attnviz.lessons.classroom.values import ClassOverview
-from attnviz.lessons.truth import percent, read_number
+from attnviz.lessons.truth import read_number
 
 
 def class_sentence(overview: ClassOverview) -> str:
@@ -25,7 +26,8 @@ def class_sentence(overview: ClassOverview) -> str:
     if question.kind == "number" and key.tolerance is not None:
         values = [value for each in results for value in [read_number(each.answer)] * each.count if value is not None]
         near = sum(each.count for each in results if each.is_right)
-        return f"Half of the class guessed {percent(median(values))} or less; {near} of {len(values)} came near. {key.sentence}"
+        guessed = f"Half of the class guessed {whole_percent(median(values))} or less"
+        return f"{guessed}; {near} of {len(values)} came near. {key.sentence}"
     first = results[0]
     chosen = f"{first.count} of {overview.answered}"
     if question.kind == "text" or first.is_right is None:

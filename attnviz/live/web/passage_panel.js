@@ -48,7 +48,7 @@ function drawUnit(text, index, { units, bars, kept = [], sentences = [] }, highe
 
 /** @param {number} rank @param {number} probability @param {boolean} declined */
 function openSpan(rank, probability, declined) {
-  const share = probability < 0.005 ? "<1%" : `${Math.round(100 * probability)}%`;
+  const share = probability < 0.005 ? "<1\u00A0%" : `${Math.round(100 * probability)}\u00A0%`;
   return make("span", { class: rank === 0 && !declined ? "span best" : "span" }, make("b", { class: "rank" }, `${rank + 1} · ${share}`));
 }
 

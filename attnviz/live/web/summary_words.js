@@ -14,7 +14,7 @@ const keptWord = (text) => [text, 2];
 /** @param {string} text @returns {Part} */
 const plain = (text) => [text, 0];
 /** @param {number} share */
-const wholePercent = (share) => `${decimals(100 * share, 0)}%`;
+const wholePercent = (share) => `${decimals(100 * share, 0)}\u00A0%`;
 /** @param {boolean[]} marks */
 const places = (marks) => [...marks.keys()].filter((place) => marks[place]);
 /** @param {number[]} scores @param {number[]} at */

@@ -47,7 +47,10 @@ export function describeHead(matrix) {
   const names = /** @type {(keyof typeof PATTERNS)[]} */ (Object.keys(PATTERNS));
   const name = names.reduce((best, other) => (shares[other] > shares[best] ? other : best));
   const [tokens, remark] = PATTERNS[name];
-  if (shares[name] >= MOSTLY) return [said(`${percent(shares[name])} of its attention goes to ${tokens}${remark}.`)];
+  if (shares[name] >= MOSTLY) {
+    const share = percent(shares[name]);
+    return [said(`${share[0].toUpperCase()}${share.slice(1)} of its attention goes to ${tokens}${remark}.`)];
+  }
   const width = decimals(2 ** shares.entropy, 1);
   return [said(`Its attention has the entropy of an even spread over ${width} tokens (${decimals(shares.entropy, 1)} bits).`)];
 }
@@ -59,6 +62,6 @@ export function describeHidden({ hidden }) {
 
 /** A share in whole percent, but never as none or all of it where that is not so. @param {number} share */
 export function percent(share) {
-  if (share >= 0.995 && share < 0.9995) return "more than 99%";
-  return share > 0 && share < 0.005 ? "less than 1%" : `${decimals(100 * share, 0)}%`;
+  if (share >= 0.995 && share < 0.9995) return "over 99\u00A0%";
+  return share > 0 && share < 0.005 ? "under 1\u00A0%" : `${decimals(100 * share, 0)}\u00A0%`;
 }

@@ -12,7 +12,7 @@ from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.pattern import PATTERNS, WORDS, Drawn, likeness, pattern_text, read_pattern
 from attnviz.analysis.heads.verdict import ClaimReport
 from attnviz.analysis.heads.wording import claim_sides, describe_question, describe_verdict
-from attnviz.analysis.wording import Part, Sentence, head_name, head_words, signed
+from attnviz.analysis.wording import Part, Sentence, head_name, head_words, signed, whole_percent
 from attnviz.figures import html as shared
 from attnviz.figures.heads.evidence import case_list, claims_table, distance_bars, rivals_table
 from attnviz.figures.heads.grid import STYLE, heads_grid
@@ -55,10 +55,11 @@ def verdict_sentences(atlas: Atlas, chosen: tuple[int, int]) -> tuple[Sentence, 
     if best is None:
         return (Part(name, True), Part(f": none of the {len(atlas.claims)} habits that were tried.")), (Part(found),)
     facts = atlas.claims[best]
+    rate, rival = whole_percent(atlas.rates[best, layer, head]), whole_percent(facts.strongest_rival)
     source, target = claim_sides(parse(facts.text))
     return (
         Part(f"{source[0].upper()}{source[1:]} looks at {target}", strong=True),
-        Part(f" {atlas.rates[best, layer, head]:.0%} of the time in {name}; the best simple rule {facts.strongest_rival:.0%}."),
+        Part(f" {rate} of the time in {name}; the best simple rule {rival}."),
     ), (Part(found),)
 
 

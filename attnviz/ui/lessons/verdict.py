@@ -2,8 +2,9 @@
 
 import html
 
+from attnviz.analysis.wording import whole_percent
 from attnviz.lessons.lesson_file import LessonQuestion
-from attnviz.lessons.truth import Truth, as_sentence, percent, plain
+from attnviz.lessons.truth import Truth, as_sentence, plain
 
 
 def answered_html(question: LessonQuestion, given: str, unanswered: str = "Not answered.") -> str:
@@ -20,7 +21,7 @@ def verdict_html(question: LessonQuestion, given: str, truth: Truth) -> str:
     """Write a question with its right answer, and how the one that was given was."""
     is_right = bool(given) and truth.accepts(given)
     # As it is guessed.
-    right = percent(float(truth.answer)) if question.kind == "number" else truth.answer
+    right = whole_percent(float(truth.answer)) if question.kind == "number" else truth.answer
     answer = f"<strong>{html.escape(right)}</strong>{as_sentence(right)[len(right) :]}"
     said = f"The answer is {answer}"
     if is_right:

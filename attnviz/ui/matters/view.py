@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.matters.faithfulness import AttributionReport, MaskedOutput, Removals, verdict
-from attnviz.analysis.wording import Part, Sentence, quoted
+from attnviz.analysis.wording import Part, Sentence, quoted, whole_percent
 from attnviz.attribution.methods import method_named, titles_of
 from attnviz.core.trace import Prompt
 from attnviz.export.matters import report as exported
@@ -44,9 +44,8 @@ def show_verdict(report: AttributionReport, method: str, place: DeltaGenerator) 
     figures = report.figures
     others = [name for name in figures if name != "random"]
     best = max(others, key=lambda name: figures[name].comprehensiveness, default="random")
-    place.html(
-        f'<p class="answer" dir="auto">{_capital(report.target)} <small>probability {report.probability:.0%}</small></p>'
-    )
+    probability = f"<small>probability {whole_percent(report.probability)}</small>"
+    place.html(f'<p class="answer" dir="auto">{_capital(report.target)} {probability}</p>')
     looked_at = method if method in figures else best
     named = {name: _quoted(_lower(method_named(name).title)) for name in figures}
     named[looked_at] = _quoted(method_named(looked_at).title)
@@ -108,9 +107,8 @@ def show_without(report: AttributionReport, removed: tuple[int, ...], then: Mask
         names = ", ".join(f"“{report.words[place]}”" for place in removed)
         kept = "still" if then.text == report.target or f"“{then.text}”" in report.target else "now"
         says = "" if then.text is None else f" The model {kept} says “{then.text}”."
-        st.markdown(
-            escaped(f"Without {names}, its probability goes from {report.probability:.0%} to {then.probability:.0%}.{says}")
-        )
+        before, after = whole_percent(report.probability), whole_percent(then.probability)
+        st.markdown(escaped(f"Without {names}, its probability goes from {before} to {after}.{says}"))
         st.button("Restore all words", icon=":material/undo:", on_click=remove_words, args=([],))
 
 

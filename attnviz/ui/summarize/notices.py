@@ -9,6 +9,7 @@ import streamlit as st
 
 from attnviz.analysis.summarize.selection import Passage, Selection
 from attnviz.analysis.summarize.selectors import Selector
+from attnviz.analysis.wording import whole_percent
 from attnviz.models.result import Result
 from attnviz.paths import assets_folder
 
@@ -45,7 +46,7 @@ def show_kept(result: Result, passage: Passage, kept: Selection, selector: Selec
     small = f"{result.card.name} wrote this" if wrote else f"{result.card.name} · {selector.name}"
     if not wrote and selector.tokens is not None:
         share = float(selector.sentences[kept.sentences].sum())
-        small += f" · {share:.0%} of the attention that sentences receive"
+        small += f" · {whole_percent(share)} of the attention that sentences receive"
     text = html.escape(wrote or passage.extract(kept.sentences)) or "<em>nothing</em>"
     st.html(f'<p class="answer"><bdi>{text}</bdi> <small>{html.escape(small)}</small></p>')
 

@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from attnviz import memory, settings
-from attnviz.analysis.wording import Part, Sentence
+from attnviz.analysis.wording import Part, Sentence, whole_percent
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.html import SCRIPT
 from attnviz.figures.train.emergence import STYLE, Curve, HeldOutSequence, emergence
@@ -182,7 +182,10 @@ def _draw_picture(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> N
     shown = [each for each in run.frames if each.step > 0]
     losses = tuple((each.step, each.loss) for each in shown)
     curves = [
-        Curve("Held-out sequences right", f"{frame.accuracy:.0%}", tuple((each.step, each.accuracy) for each in run.frames)),
+        Curve(
+            "Held-out sequences right", whole_percent(frame.accuracy),
+            tuple((each.step, each.accuracy) for each in run.frames),
+        ),
         Curve(
             "Alignment error rate", f"{frame.errors[layer, head_]:.2f}",
             tuple((each.step, float(each.errors[layer, head_]) if head else each.error) for each in run.frames),
@@ -210,7 +213,7 @@ def describe_frame(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> 
         largest = float(frame.alignments[0][head or frame.best].max(axis=1).mean())
         return [(Part("Before the first step "), Part("no place is special", True),
                  Part(f": the strongest link of a row holds {largest:.2f} of its attention. Press Start."))]  # fmt: skip
-    right = Part(f"{frame.accuracy:.0%}", True)
+    right = Part(whole_percent(frame.accuracy), True)
     sentences: list[Sentence] = [
         (Part(f"After {frame.step:,} steps "), right, Part(" of the held-out sequences are written without a mistake, at an "
          "alignment error rate of "), Part(f"{frame.errors[head or frame.best]:.2f}", True), Part("."))

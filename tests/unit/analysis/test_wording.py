@@ -75,19 +75,19 @@ def rolled(by):
 
 
 HEADS = {
-    "previous": (rolled(-1), "100% of its attention goes to the token before"),
-    "next": (rolled(1), "100% of its attention goes to the token after"),
-    "itself": (np.eye(7), "100% of its attention goes to the token itself."),
-    "special": (np.eye(7)[[6] * 7], "100% of its attention goes to special tokens"),
+    "previous": (rolled(-1), "100\xa0% of its attention goes to the token before"),
+    "next": (rolled(1), "100\xa0% of its attention goes to the token after"),
+    "itself": (np.eye(7), "100\xa0% of its attention goes to the token itself."),
+    "special": (np.eye(7)[[6] * 7], "100\xa0% of its attention goes to special tokens"),
     # The first token is special: its attention is told under one name.
-    "first and special": (np.eye(7)[[0] * 7], "100% of its attention goes to special tokens"),
+    "first and special": (np.eye(7)[[0] * 7], "100\xa0% of its attention goes to special tokens"),
     "half": ((np.eye(7) + np.full((7, 7), 1 / 7) * 6) / 7, "Its attention has the entropy of"),
     "uniform": (np.full((7, 7), 1 / 7), "Its attention has the entropy of an even spread over 7.0 tokens (2.8 bits)."),
     "four of seven": (
         np.tile([0, 0.25, 0.25, 0.25, 0.25, 0, 0], (7, 1)),
         "Its attention has the entropy of an even spread over 4.0 tokens (",
     ),
-    "just mostly": (0.505 * rolled(-1) + 0.495 * np.full((7, 7), 1 / 7), "58% of its attention goes to the token before"),
+    "just mostly": (0.505 * rolled(-1) + 0.495 * np.full((7, 7), 1 / 7), "58\xa0% of its attention goes to the token before"),
 }
 
 
@@ -98,26 +98,36 @@ def test_a_head_is_told_by_where_it_looks(weights, said):
 
 def test_norms_are_told_as_what_moves():
     moved = plain(describe_head(matrix_of(rolled(-1)), "norm share"))
-    assert moved == "100% of what it moves comes from the token before."
+    assert moved == "100\xa0% of what it moves comes from the token before."
     spread = plain(describe_head(matrix_of(np.full((7, 7), 1 / 7)), "norm share"))
     assert spread.startswith("What it moves has the entropy of an even spread over 7.0 tokens")
     hidden = describe_hidden(matrix_of(np.full((7, 7), 1 / 7), hide_special=True), renormalized=False, number="norm share")
-    assert hidden.startswith("Hidden tokens hold 29% of what is moved;")
+    assert hidden.startswith("Hidden tokens hold 29\xa0% of what is moved;")
 
 
 def test_the_first_token_is_told_where_it_is_not_special():
     said = plain(describe_head(matrix_of(np.eye(5)[[0] * 5], numbered(5))))
-    assert said.startswith("100% of its attention goes to the very first token")
+    assert said.startswith("100\xa0% of its attention goes to the very first token")
 
 
 def test_half_is_mostly():
     weights = 0.5 * np.eye(5)[[0] * 5] + 0.5 * np.eye(5)[[2, 3, 4, 2, 2]]
-    assert plain(describe_head(matrix_of(weights, numbered(5)))).startswith("50% of its attention goes to the very first token")
+    assert plain(describe_head(matrix_of(weights, numbered(5)))).startswith(
+        "50\xa0% of its attention goes to the very first token"
+    )
 
 
 @pytest.mark.parametrize(
     ("hidden", "said"),
-    [(0.0, ""), (0.0001, ""), (0.002, "less than 1%"), (0.31, "31%"), (0.984, "98%"), (0.997, "more than 99%"), (1.0, "100%")],
+    [
+        (0.0, ""),
+        (0.0001, ""),
+        (0.002, "under 1\xa0%"),
+        (0.31, "31\xa0%"),
+        (0.984, "98\xa0%"),
+        (0.997, "over 99\xa0%"),
+        (1.0, "100\xa0%"),
+    ],
 )
 def test_what_is_hidden_is_told(hidden, said):
     shown = (1 - hidden) / 5
@@ -133,4 +143,4 @@ def test_a_view_of_a_pair_tells_what_it_leaves_out():
     tokens = pair("a", "b")
     weights = np.full((5, 5), 0.2)
     matrix = matrix_of(weights, tokens, between="first-second")
-    assert describe_hidden(matrix, renormalized=False).startswith("Hidden tokens hold 60% of the attention")
+    assert describe_hidden(matrix, renormalized=False).startswith("Hidden tokens hold 60\xa0% of the attention")

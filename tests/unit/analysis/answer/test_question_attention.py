@@ -119,11 +119,11 @@ def test_sentences_tell_the_numbers(trace):
     spans = [Span(2, 2, 0.62), Span(0, 0, 0.002)]
     assert (
         plain(describe_answer(["cat", "the"], spans, threshold=0.3))
-        == "Best answer “cat” (62%); next best “the” (less than 1%)."
+        == "Best answer “cat” (62\xa0%); next best “the” (under 1\xa0%)."
     )
     message = plain(describe_answer(["cat"], spans[:1], nothing=0.38, threshold=0.3))
-    assert message == "No answer has 38%: it declines above 30%. The likeliest answer would be “cat” (62%)."
-    assert plain(describe_answer(["cat"], spans[:1], nothing=0.9)).startswith("No answer has 90%: more than any answer.")
+    assert message == "No answer has 38\xa0%: it declines above 30\xa0%. The likeliest answer would be “cat” (62\xa0%)."
+    assert plain(describe_answer(["cat"], spans[:1], nothing=0.9)).startswith("No answer has 90\xa0%: more than any answer.")
     shown = question_attention(trace, "cross", layer=2, head=1, view=View(words=True))
     shares = shown.of_text(8, 11)
     best = max((1, 2, 3), key=lambda place: shares[place])

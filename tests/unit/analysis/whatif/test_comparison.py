@@ -71,7 +71,10 @@ def test_a_head_that_is_off_is_not_the_one_that_changed_most_however_its_rows_ar
 def test_a_link_between_two_words_is_named_before_a_word_that_looks_at_itself():
     one = given_map([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], typed("too tired now"))
     other = given_map([[0.1, 0.9, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], typed("too wide now"))
-    assert plain(compare(trace(one), trace(other)).sentence()) == "“too” now looks at “wide” (90%, 50% went to “tired” before)."
+    assert (
+        plain(compare(trace(one), trace(other)).sentence())
+        == "“too” now looks at “wide” (90\xa0%, 50\xa0% went to “tired” before)."
+    )
 
 
 def test_the_sentence_says_what_changed_most():
@@ -79,8 +82,8 @@ def test_the_sentence_says_what_changed_most():
     other = given_map([[0.1, 0.2, 0.7], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], typed("it animal street"))
     actual = compare(trace(one), trace(other))
     said = plain(actual.sentence())
-    assert said == "“it” now looks at “street” (70%, was 0%)."
-    assert plain(actual.sentence(models=("A", "B"))) == "In B “it” looks at “street” (70%, in A 0%)."
+    assert said == "“it” now looks at “street” (70\xa0%, was 0\xa0%)."
+    assert plain(actual.sentence(models=("A", "B"))) == "In B “it” looks at “street” (70\xa0%, in A 0\xa0%)."
     assert f"changed by {actual.divergence[0, 0]:.2f} on a scale from 0 to 1" in plain(actual.describe_place())
     np.testing.assert_allclose(actual.difference(0, 0)[0], [-0.8, 0.1, 0.7], atol=1e-6)
 

@@ -47,7 +47,9 @@ def test_a_drawing_of_all_heads_has_the_figure_of_each():
     claim = next(number for number, facts in enumerate(atlas.claims) if facts.text == "obj -> head")
     texts = [label.text for label in draw_atlas(atlas, claim).labels]
     assert texts.count("object") == atlas.rates[claim].size
-    assert sorted(text for text in texts if text.endswith("%")) == sorted(f"{rate:.0%}" for rate in atlas.rates[claim].flat)
+    assert sorted(text for text in texts if text.endswith("%")) == sorted(
+        f"{100 * rate:.0f}\xa0%" for rate in atlas.rates[claim].flat
+    )
     assert "nothing found" in [label.text for label in draw_atlas(atlas).labels]
 
 

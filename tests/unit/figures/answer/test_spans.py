@@ -43,7 +43,7 @@ def test_the_best_span_is_marked_and_the_others_are_numbered():
     html = marked_answer("one two three four five", tokens, [Span(1, 2, 0.5), Span(4, 4, 0.001)], bars)
     assert Marks(html).texts == {"1": "two three", "2": "five"}
     assert 'class="span best" data-first data-rank="1"' in html
-    assert "2 · &lt;1%" in html
+    assert "2 · &lt;1\xa0%" in html
     heights = [float(height) for height in re.findall(r'class="bar0" style="height:([\d.]+)px', html)]
     assert heights == pytest.approx([BAR_PIXELS * share for share in (0.125, 0.5, 0, 0.25, 0)], abs=0.06)
     values = [float(value) for value in re.findall(r'class="bar1"[^>]*data-value="([\d.]+)"', html)]

@@ -66,9 +66,9 @@ def test_a_cell_has_its_heads_best_claim_its_rate_and_how_far_it_is_ahead(atlas)
     assert "object → its verb" in best
     # 0.75 is 0.375 above the best offset, which is its best simple rule; 0.6 is full strength.
     assert "--strength:0.62" in best
-    assert 'title="L1·H2: object → its verb 75%; best simple rule 38%"' in best
+    assert 'title="L1·H2: object → its verb 75\xa0%; best simple rule 38\xa0%"' in best
     assert "→ special tokens" in cells["0.1"]
-    assert "95%" in cells["0.1"]
+    assert "95\xa0%" in cells["0.1"]
     assert [NONE in cells[place] for place in ("0.0", "0.1", "1.1", "1.2")] == [True, False, True, False]
     assert drawn.count('aria-pressed="true"') == 1
 
@@ -77,9 +77,9 @@ def test_a_claim_that_is_looked_for_stands_in_every_cell(atlas):
     drawn = heads_grid(atlas, chosen=(0, 0), find=2)
     cells = buttons(drawn)
     assert 'class="atlas finding"' in drawn
-    assert "35%" in cells["1.2"]
+    assert "35\xa0%" in cells["1.2"]
     assert "--strength:0.00" in cells["0.0"]
-    assert "12%" in cells["0.0"]
+    assert "12\xa0%" in cells["0.0"]
     assert "&lt;b&gt;" in drawn
     assert "<b>" not in drawn
 
@@ -87,9 +87,9 @@ def test_a_claim_that_is_looked_for_stands_in_every_cell(atlas):
 def test_the_claims_of_a_head_stand_with_their_rivals_its_best_first(atlas):
     drawn = claims_table(atlas, 1, 2)
     assert rows(drawn) == [
-        ["object → its verb", "", "75%", "74% to 77%", "12%", "−1: 38%", "25%", "1,234", "holds"],
-        ["“&lt;b&gt;” → previous word", "", "35%", "34% to 37%", "1%", "–", "2%", "99", "holds"],
-        ["→ special tokens", "", "11%", "10% to 13%", "6%", "–", "", "2,000", "no"],
+        ["object → its verb", "", "75\xa0%", "74\xa0% to 77\xa0%", "12\xa0%", "−1: 38\xa0%", "25\xa0%", "1,234", "holds"],
+        ["“&lt;b&gt;” → previous word", "", "35\xa0%", "34\xa0% to 37\xa0%", "1\xa0%", "–", "2\xa0%", "99", "holds"],
+        ["→ special tokens", "", "11\xa0%", "10\xa0% to 13\xa0%", "6\xa0%", "–", "", "2,000", "no"],
     ]
     assert measures(drawn)[0] == {"rate": "75.0", "low": "74.0", "width": "3.0", "rival": "37.5"}
     assert list(buttons(drawn))[1] == "claim:&quot;&lt;b&gt;&quot; -&gt; previous"
@@ -101,8 +101,8 @@ def test_a_tested_claim_stands_above_its_rivals():
     tested = ClaimResult(parse("obj -> head"), 1, 2, 0.6, 0.5, 0.75, 0.6, 99, 50, rivals, 0.001, holds=True)
     drawn = rivals_table(tested)
     assert [(name, rate) for name, _, rate in rows(drawn)] == [
-        ("The claim", "60%"), ("Chance", "12%"), ("Always 1 word back", "25%"), ("The best head untrained", "30%"),
-        ("This head, words shuffled", "20%"),
+        ("The claim", "60\xa0%"), ("Chance", "12\xa0%"), ("Always 1 word back", "25\xa0%"),
+        ("The best head untrained", "30\xa0%"), ("This head, words shuffled", "20\xa0%"),
     ]  # fmt: skip
     assert measures(drawn)[:2] == [{"rate": "60.0", "low": "50.0", "width": "25.0"}, {"rate": "12.5"}]
     assert re.findall(r'<tr class="(\w+)"', drawn) == ["holds", *["fails"] * 4]
@@ -113,13 +113,13 @@ def test_distances_stand_from_back_to_on_and_the_farthest_is_named():
     shares = np.zeros(2 * FURTHEST + 1)
     shares[FURTHEST - 1], shares[FURTHEST], shares[FURTHEST + 3] = 0.5, 0.25, 0.125
     drawn = distance_bars(shares)
-    bars = re.findall(r'<i( class=own)? style="height:([\d.]+)%" title="([+−]\d+): ([\d.]+)%"', drawn)
+    bars = re.findall(r'<i( class=own)? style="height:([\d.]+)%" title="([+−]\d+): ([\d.]+)\xa0%"', drawn)
     assert [step for _, _, step, _ in bars] == [f"{step:+d}".replace("-", "−") for step in range(-FURTHEST, FURTHEST + 1)]
     assert {step: (height, share) for _, height, step, share in bars if float(share)} == {
         "−1": ("100.0", "50.0"), "+0": ("50.0", "25.0"), "+3": ("25.0", "12.5"),
     }  # fmt: skip
     assert [step for own, _, step, _ in bars if own] == ["+0"]
-    assert "most, 50%, goes −1 tokens" in drawn
+    assert "most, 50\xa0%, goes −1 tokens" in drawn
 
 
 def test_cases_that_fail_come_first_with_the_words_that_look_and_are_looked_at():

@@ -30,7 +30,7 @@ def test_what_is_kept_is_marked_and_bars_are_as_long_as_scores():
     assert heights == pytest.approx([BAR_PIXELS * share for share in (0.25, 1, 1, 0.5, 0.75, 0)], abs=0.06)
     assert [float(score) for score in re.findall(r'data-score="([\d.]+)"', html)] == [0.1, 0.4, 0.9, 0.2, 0.3, 0]
     assert html.count('class="sentence kept"') == 1
-    assert html.index('class="rank">74%') < html.index("One")
+    assert html.index('class="rank">74\xa0%') < html.index("One")
 
 
 def test_hostile_text_is_escaped_and_keeps_its_direction():

@@ -48,7 +48,7 @@ def test_every_head_has_its_share_and_a_place_to_click():
     assert cells.text[0][1] == "7"
     place = list(zip(targets.y, targets.x, strict=True)).index((2, 1))
     assert targets.customdata[place] == "L2·H1"
-    assert targets.text[place] == f"{shares[2, 1]:.1%}"
+    assert targets.text[place] == f"{100 * shares[2, 1]:.1f}\xa0%"
     (shape,) = figure.layout.shapes
     assert (shape.x0, shape.x1, shape.y0, shape.y1) == (0.5, 1.5, 1.5, 2.5)
     (whole,) = heads_agreement(shares, selected=(0, None)).layout.shapes
