@@ -75,6 +75,17 @@ def settle() -> None:
     gc.freeze()
 
 
+def give_back() -> None:
+    """Searches for garbage, and gives the system what lies free between what is used.
+
+    What failed or was left holds its tensors in a circle, of its error and the frames that it passed: 438 MB after a quarter
+    of a minute of long texts on Matters, of which Python's own search found nothing as long as nobody came.
+    """
+    gc.collect()
+    if sys.platform == "linux":
+        getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)(0)
+
+
 def _kilobytes(path: Path, name: str) -> list[int]:
     """The bytes of a line such as "VmRSS:  1234 kB"."""
     return [int(number) * 1024 for number in re.findall(rf"^{name}:\s+(\d+) kB$", _text(path), re.MULTILINE)]

@@ -108,3 +108,30 @@ def test_threads_share_two_heaps_and_what_is_large_stands_in_none() -> None:
     large = re.compile(r'<total type="mmap" count="(\d+)"')
     # How many blocks Python itself holds there differs by a few from one process to the next.
     assert int(large.findall(bounded)[0]) > int(large.findall(free)[0]) + 8
+
+
+LEFT = """
+import gc, weakref
+import numpy
+from attnviz import memory
+
+class Circle:
+    def __init__(self, size):
+        self.me, self.held = self, numpy.ones(size, dtype=numpy.uint8)
+
+gc.disable()
+many = [bytes(1000) for _ in range(100_000)]
+circle, last = weakref.ref(Circle(2**20)), many[-1]
+del many
+before = memory.read().used
+memory.give_back()
+print(circle() is None, before - memory.read().used)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps what lies between")
+def test_circles_and_what_is_free_between_what_is_used_are_given_back() -> None:
+    output = subprocess.run([sys.executable, "-c", LEFT], capture_output=True, text=True, check=True).stdout
+    is_gone, nbytes = output.split()
+    assert is_gone == "True"
+    assert int(nbytes) > 50 * 2**20

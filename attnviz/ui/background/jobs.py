@@ -10,11 +10,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Never, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attnviz import memory
 from attnviz.core.errors import CancelledError, ModelError
 from attnviz.models.base import Progress
 from attnviz.ui.background.lru_cache import LruCache
@@ -35,6 +36,8 @@ MOST_THREADS = 256
 DRAWING_SECONDS = 0.4
 # Work that has waited for places longer than this ends, and its page says that there is too much to do.
 BUSY_SECONDS = 12.0
+# Nobody has worked for so long: what was left behind is cleared away, which would make a page that is drawn wait for .1 s.
+IDLE_SECONDS = 10.0
 
 
 class Priority:
@@ -44,6 +47,12 @@ class Priority:
         self._changed = threading.Condition()
         self._working: set[int] = set()
         self._drawn = 0.0
+        self._ended = 0
+
+    @property
+    def ended(self) -> int | None:
+        """How many times somebody has ended work; None while anybody is at work."""
+        return None if self._working else self._ended
 
     @contextmanager
     def at_work(self, drawing: float = 0.0) -> Iterator[None]:
@@ -56,6 +65,7 @@ class Priority:
         finally:
             with self._changed:
                 self._working.discard(me)
+                self._ended += 1
                 self._drawn = max(self._drawn, time.monotonic() + drawing)
                 self._changed.notify_all()
 
@@ -78,7 +88,19 @@ PRIORITY = Priority()
 
 @cache
 def _threads() -> ThreadPoolExecutor:
+    threading.Thread(target=clear_when_idle, args=(PRIORITY,), name="attnviz-idle", daemon=True).start()
     return ThreadPoolExecutor(max_workers=MOST_THREADS, thread_name_prefix="attnviz")
+
+
+def clear_when_idle(priority: Priority, seconds: float = IDLE_SECONDS) -> Never:
+    """Gives back what work has left behind, each time that nobody has worked for a while since."""
+    seen = cleared = priority.ended
+    while True:
+        time.sleep(seconds)
+        before, seen = seen, priority.ended
+        if seen is not None and seen == before and seen != cleared:
+            memory.give_back()
+            cleared = seen
 
 
 class Job(Generic[Made]):

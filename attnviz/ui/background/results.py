@@ -43,7 +43,7 @@ MODELS_KEPT = 5  # four stand side by side on Translate
 FETCHES_KEPT = 64
 CHARACTERS_A_SECOND = 7_500  # what a small model reads on a small server
 # A class has one or a few each, which are small: half a megabyte for a sentence. Pictures of long texts weigh as much again.
-TRACES_KEPT, TRACES_BYTES = 192, 128 * 2**20
+TRACES_KEPT, TRACES_BYTES = 192, 64 * 2**20
 
 
 def computed(

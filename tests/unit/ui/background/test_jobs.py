@@ -14,6 +14,7 @@ import pytest
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attnviz import memory
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import CancelledError, ModelError
@@ -285,6 +286,19 @@ def test_a_download_that_hangs_takes_no_place_from_those_who_compute(monkeypatch
     hang.set()
     thread.join(30)
     assert not thread.is_alive()
+
+
+def test_what_work_leaves_is_cleared_away_once_nobody_works(monkeypatch: pytest.MonkeyPatch):
+    cleared, priority = threading.Semaphore(0), Priority()
+    monkeypatch.setattr(memory, "give_back", cleared.release)
+    with priority.at_work():
+        threading.Thread(target=jobs.clear_when_idle, args=(priority, 0.01), daemon=True).start()
+        assert not cleared.acquire(timeout=0.2)
+    assert cleared.acquire(timeout=30)
+    assert not cleared.acquire(timeout=0.2)
+    with priority.at_work():
+        pass
+    assert cleared.acquire(timeout=30)
 
 
 def _visit(job: Job) -> tuple[threading.Thread, Browser]:
