@@ -15,12 +15,12 @@ from attnviz.ui.edit.current_map import CurrentMap, current_result
 from attnviz.ui.edit.edited_results import run_edited
 from attnviz.ui.edit.output import show_reading
 from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
-from attnviz.ui.encode.view import show_head_label, show_second_sentence
+from attnviz.ui.encode.view import show_head_label
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import explain_trust, explain_weight, show_text_notices, show_toolbar
 from attnviz.ui.explorer import explore, show_bertviz
 from attnviz.ui.layout import answer, escaped, header, hero, story
-from attnviz.ui.prompt import OTHER, PAIR, prompt_box
+from attnviz.ui.prompt import compare_button, prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
 from attnviz.ui.sidebar import forced_target, head_controls, machine, map_picker, model_picker
 from attnviz.ui.trace_file import opened_file
@@ -46,7 +46,6 @@ def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, examp
         show_edit_buttons(editing, attention, head, (matrix, cell))
         if view == "BertViz":
             show_bertviz(attention, head)
-    show_second_sentence(result, attention, head, (matrix, cell), view)
     show_head_label(result, attention, head)
     with st.container(key="desk-said"):
         link = describe_link(matrix, head_title(result.quantity, head.layer, head.head), cell, number)
@@ -61,7 +60,7 @@ def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, examp
 
 header("Encode", "Type a sentence. See what every head of a transformer looks at.")
 model = model_picker()
-typed, example = prompt_box("encode", further=(PAIR, OTHER))
+typed, example = prompt_box("encode", beside=compare_button)
 prompt = forced_target(typed) if typed else None
 file = opened_file(model, prompt)
 ran = (file, None) if file else run_edited(model, "encode", prompt) if prompt else None

@@ -94,15 +94,16 @@ def show_changes(compared: Comparison, sides: Sides, results: tuple[Result, Resu
         story(
             compared.sentence(chosen, sides.names if sides.are_models else None), compared.describe_place(chosen), place=heading
         )
-        with st.container(key="desk-heads"):
-            heads, links = st.columns([3, 2], gap="large") if compared.divergence.size > 1 else (None, st.container())
-            if heads:
-                with heads:
-                    changes.show_heads(compared, at)
-            with links:
-                changes.show_changes(compared, at, sides.names)
-        changes.show_head(compared, at, sides.names)
-        changes.tell_aligned_rows(compared)
+        if compared.has_changed:
+            with st.container(key="desk-heads"):
+                heads, links = st.columns([3, 2], gap="large") if compared.divergence.size > 1 else (None, st.container())
+                if heads:
+                    with heads:
+                        changes.show_heads(compared, at)
+                with links:
+                    changes.show_changes(compared, at, sides.names)
+            changes.show_head(compared, at, sides.names)
+            changes.tell_aligned_rows(compared)
     if sides.notice:
         st.caption(f":material/lightbulb: {sides.notice}")
     st.expander(MISLEADS).markdown(changes.READING)

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 import zlib
 from urllib.parse import quote
 
@@ -12,6 +13,7 @@ READABLE = 300
 LARGEST = 16_000
 # Pages that have become part of another: their addresses go on opening what they opened.
 MOVED = {"ablate": "whatif?change=head", "compare": "whatif"}
+COMPARED = re.compile(r"(^|&)other=[^&]")
 
 
 def current_address(address: str) -> str:
@@ -19,12 +21,16 @@ def current_address(address: str) -> str:
 
     >>> current_address("/ablate?text=a"), current_address("app/compare"), current_address("/encode?text=a")
     ('/whatif?change=head&text=a', 'app/whatif', '/encode?text=a')
+    >>> current_address("/encode?text=a&other=b")
+    '/whatif?text=a&other=b'
     """
     path, _, query = address.partition("?")
     above, slash, page = path.rpartition("/")
-    if page not in MOVED:
+    # Two sentences were compared on Encode, too.
+    moved_to = "whatif" if page == "encode" and COMPARED.search(query) else MOVED.get(page)
+    if moved_to is None:
         return address
-    moved, _, chosen = MOVED[page].partition("?")
+    moved, _, chosen = moved_to.partition("?")
     parameters = "&".join(filter(None, (chosen, query)))
     return f"{above}{slash}{moved}{'?' if parameters else ''}{parameters}"
 

@@ -22,7 +22,6 @@ from attnviz.models.result import Result
 from attnviz.models.translate.draft import GREEDY
 from attnviz.ui.address.state import value
 from attnviz.ui.layout import escaped
-from attnviz.ui.trace_file import file_box
 
 _KINDS: dict[str, Callable[[Picture], Sheet]] = {
     "Matrix": matrix.draw_matrix,
@@ -108,7 +107,6 @@ def download_button(shown: Sequence[Download], own: Callable[[], None] = lambda:
         own()
         if shown:
             _downloads(shown)
-        file_box()
 
 
 def drawing_buttons(file: str, sheet: Callable[[], Sheet], key: str = "download") -> None:

@@ -1,6 +1,7 @@
 """Under the picture: how its number comes about, how much to trust this, and the ways to downloads and to other pages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import streamlit as st
 
@@ -8,6 +9,7 @@ from attnviz.analysis.compute.dot_product import score
 from attnviz.analysis.view import HeadMatrix, HeadView
 from attnviz.core.trace import AttentionMap, AttentionTrace, QueryKeyWeights
 from attnviz.models.result import Result
+from attnviz.ui.address.parameters import Written
 from attnviz.ui.address.state import value, visit
 from attnviz.ui.download import Download, download_button
 from attnviz.ui.frame.toolbar import fill_toolbar
@@ -151,7 +153,7 @@ def show_toolbar(
         if st.session_state.page in MODEL_PAGES:
             _ablate_button()
             _matters_button()
-        _reader_buttons()
+        reader_buttons()
 
 
 def _ablate_button() -> None:
@@ -188,8 +190,11 @@ def _keep_for_home() -> None:
         state.visits["home"] = {"text": text}
 
 
-def _reader_buttons() -> None:
-    """The ways to what other pages make of the text that was run here, with the models that were chosen there."""
+def reader_buttons(shown: Mapping[str, Written] = MappingProxyType({})) -> None:
+    """The ways to what other pages make of the text that was run here, with the models that were chosen there.
+
+    `shown`: what of this page's address Encode understands as well.
+    """
     state = st.session_state
     if not (text := state.get("passage") or state.get("text")):
         return
@@ -200,6 +205,7 @@ def _reader_buttons() -> None:
             given = (
                 {"source": "model", "text": text} if page == "compute" else {"passage" if page == "answer" else "text": text}
             )
+            given |= dict(shown) if page == "encode" else {}
             st.button(
                 page.title(), key=f"to-{page}", type="tertiary", icon=f":material/{icon}:",
                 on_click=visit, args=(page,), kwargs=there | given,

@@ -191,22 +191,6 @@ def _edit(slot: str, places: explorer.PicturePlaces, change: dict[str, Any]) -> 
         st.session_state[f"refused_edit{slot}"] = str(error)
 
 
-def follow(
-    attention: AttentionMap, head: HeadView, matrix: HeadMatrix, cell: tuple[int, int], view: str, slot: str = "2"
-) -> None:
-    """The explorer of another text below that of the first, whose view, head and way of looking it has."""
-
-    def picked(change: dict[str, Any]) -> None:
-        st.session_state["view"] = change.get("view", view)
-        if "layer" in change:
-            words.pin(change["layer"], change["head"])
-        if "query" in change:
-            select_cell(matrix.rows[change["query"]], matrix.columns[change["key"]], slot)
-
-    settings = {"shownViews": VIEWS, "view": view if view in VIEWS else VIEWS[0], "query": cell[0], "key": cell[1]}
-    _mount(attention, head, matrix, {**settings, "fact": size(attention), "follows": True}, (slot, picked))
-
-
 def _mount(
     attention: AttentionMap,
     head: HeadView,
@@ -221,7 +205,6 @@ def _mount(
     """
     slot, picked = place
     key, look, seq, wanted = (f"{name}{slot}" for name in ("explorer", "look", "seq", "wanted"))
-    look = "look" if settings.get("follows") else look
     shown = _overview(attention, head.view, 0 if matrix is None else message_bytes())
     name = shown.name
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from attnviz.core.trace import Prompt
-from attnviz.ui.address.state import forget_cell, remember, remembered
+from attnviz.ui.address.state import forget_cell, remember, remembered, visit
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.text_boxes import (
     TextBox,
@@ -22,17 +22,21 @@ from attnviz.ui.text_boxes import (
 
 # Boxes below the first that a switch brings.
 PAIR = TextBox("pair", "A second sentence", "Type a second sentence; the model reads both at once")
-OTHER = TextBox("other", "A sentence to compare with", "Type another sentence; it is read by itself, and compared")
-_SWITCHES = {"pair": "Second sentence", "other": "Compare"}
+_SWITCHES = {"pair": "Second sentence"}
 
 
 def prompt_box(
-    page: str, *, further: Sequence[TextBox] = (PAIR,), forget: Callable[[], None] = forget_cell
+    page: str,
+    *,
+    further: Sequence[TextBox] = (PAIR,),
+    forget: Callable[[], None] = forget_cell,
+    beside: Callable[[str, Example | None], None] = lambda text, example: None,
 ) -> tuple[Prompt | None, Example | None]:
     """Draws the box; returns the prompt that was run last, and the example it is, if it is one.
 
-    `further` are the boxes that it offers besides; `forget` lets go of what belonged to the text before. The prompt is None
-    after the page has said what is wrong with what was typed. Nothing typed is ever lost.
+    `further` are the boxes that it offers besides; `forget` lets go of what belonged to the text before; `beside` draws what
+    else stands beside the examples, of the text that was run and the example that it is. The prompt is None after the page has
+    said what is wrong with what was typed. Nothing typed is ever lost.
     """
     state, first = st.session_state, examples(page)[0]
     further = [replace(box, first=first.pair) if box.name == "pair" else box for box in further]
@@ -47,11 +51,7 @@ def prompt_box(
             remember(box.name, "", box.first)
     texts = run_texts(boxes, forget)
     text, pair = texts["text"], texts.get("pair", "")
-    if texts.get("other") == "":
-        # Nothing to compare with: the box begins again with the text itself.
-        state.update(other=text, with_other=bool(text))
-        st.rerun()
-    example = _chips(page, text, pair, further, forget)
+    example = _chips(page, (text, pair), further, forget, beside)
     long_notice("text", text)
     prompt = checked_prompt(lambda: Prompt(text, pair=pair or None), text, pair)
     return prompt, example if prompt else None
@@ -107,10 +107,16 @@ def example_pills(shown: Sequence[Example], current: Example | None, choose: Cal
     st.pills("Examples", [each.label for each in shown], key="example", on_change=chosen, label_visibility="collapsed")
 
 
-def _chips(page: str, text: str, pair: str, further: Sequence[TextBox], forget: Callable[[], None]) -> Example | None:
+def _chips(
+    page: str,
+    run: tuple[str, str],
+    further: Sequence[TextBox],
+    forget: Callable[[], None],
+    beside: Callable[[str, Example | None], None],
+) -> Example | None:
     """The examples, the one that was run marked; and the switches of the boxes that the page offers besides."""
     shown = examples(page)
-    current = next((example for example in shown if (example.text, example.pair) == (text, pair)), None)
+    current = next((example for example in shown if (example.text, example.pair) == run), None)
 
     def choose(example: Example) -> None:
         forget()
@@ -121,12 +127,7 @@ def _chips(page: str, text: str, pair: str, further: Sequence[TextBox], forget: 
         # A late word of a page that was left turns nothing.
         if switch not in state:
             return
-        if box.name == "other":
-            # The same text at first, to change a word of it.
-            forget_typed(box.typed_key)
-            other = ((current and current.other) or text) if state[switch] else ""
-            state.update(other=other, with_other=bool(other), view="text")
-        elif not state[switch]:
+        if not state[switch]:
             keep_typed(box.typed_key)
             state[box.name] = ""
 
@@ -136,7 +137,17 @@ def _chips(page: str, text: str, pair: str, further: Sequence[TextBox], forget: 
         st.space("stretch")
         for box in further:
             st.toggle(_SWITCHES[box.name], key=_switch(box), on_change=turn, args=(box,))
+        beside(run[0], current)
     return current
+
+
+def compare_button(text: str, example: Example | None) -> None:
+    """The way to What if, with the same text twice, to change a word of the second; of an example, with its word changed."""
+    st.button(
+        "Compare", key="to-compare", type="tertiary", icon=":material/compare_arrows:",
+        help="Opens What if: change a word, and see which heads look elsewhere.", on_click=visit, args=("whatif",),
+        kwargs={"model": st.session_state.get("model"), "text": text, "other": (example and example.other) or text},
+    )  # fmt: skip
 
 
 def _switch(box: TextBox) -> str:
@@ -152,7 +163,7 @@ def example_address(example: Example) -> dict[str, str]:
 def open_example(example: Example) -> None:
     """Makes an example the prompt that is run, on the head and the link that it is about."""
     forget_typed()
-    st.session_state.update(text=example.text, pair=example.pair, other="", with_other=False)
+    st.session_state.update(text=example.text, pair=example.pair)
     if not example.has_link:
         st.session_state.target = example.target
         return

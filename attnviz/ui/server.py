@@ -22,7 +22,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from attnviz import settings
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.paths import app_folder
-from attnviz.text.url_text import MOVED, current_address
+from attnviz.text.url_text import current_address
 from attnviz.ui.classroom.phone_page import phone_script
 from attnviz.ui.frame.style import STYLE
 
@@ -194,9 +194,10 @@ class MovedPages:
 
     async def __call__(self, scope: Any, receive: Callable, send: Callable) -> None:
         page, query = scope["path"].rpartition("/")[2], scope.get("query_string", b"").decode("latin-1")
-        if scope["type"] == "http" and page in MOVED:
+        address = f"{page}?{query}"
+        if scope["type"] == "http" and (current := current_address(address)) != address:
             # Relative: a proxy may have the app below a folder of its own.
-            await RedirectResponse(current_address(f"{page}?{query}"))(scope, receive, send)
+            await RedirectResponse(current)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 

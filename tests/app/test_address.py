@@ -52,7 +52,7 @@ MODELS = {
 CLAIMS = ("L0·H2: any -> previous", 'any: "the" -> next', "obj -> head", "objj -> head", "L9·H9: any -> self")
 # What a person uses, by the parameter that holds it or comes with it, where that is called something else.
 PARAMETERS = {
-    "typed": "text", "typed_pair": "pair", "typed_other": "other", "with_other": "other", "typed_question": "question",
+    "typed": "text", "typed_pair": "pair", "typed_other": "other", "typed_question": "question",
     "typed_passage": "passage", "example": "layer", "typed_claim": "claim", "example_claim": "claim",
     "cell": "query", "cell1": "query1", "chip": "worked", "dim": "numbers", "model": "target", "edit-weight": "editing",
     "unit": "words_kept", "decoding": "candidate1", "toy_kind": "divided", "toy_head": "toy_head", "preset": "task",
@@ -60,7 +60,7 @@ PARAMETERS = {
 # Every parameter that the address of a page may have: each has to be there in one of the states.
 HELD = {
     "encode": "model text pair layer head mean words hide_special renormalize between weighing scale attention target query "
-    "key view other edits editing edit_view",
+    "key view edits editing edit_view",
     "translate": "models text target layer head all_heads reading whole_words hide_special weighing hard threshold scale "
     "decoding width penalty query1 key1 begins1 candidate1 all1 hero alternatives edits1 editing edit_view",
     "answer": "models question passage side layer head all_heads whole_words hide_special weighing scale asked1 query1 key1 "

@@ -96,7 +96,7 @@ LIMIT = 2_003
 LONG = "word " * (LIMIT // 5) + "word"
 # What brings every box of a page.
 BOXES = {
-    "encode": {"model": "transformer-en-fr", "text": "It ran.", "pair": "He sat.", "other": "She ran.", "attention": "cross"},
+    "encode": {"model": "transformer-en-fr", "text": "It ran.", "pair": "He sat.", "attention": "cross"},
     "translate": {"models": "transformer-en-fr", "text": "It ran."},
     "whatif": {"model": "transformer-en-fr", "text": "It ran.", "other": "He sat."},
     "summarize": {"text": "It ran. He sat."},

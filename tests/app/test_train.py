@@ -19,7 +19,7 @@ from attnviz.training.presets import PRESETS, ToyRecipe
 from attnviz.training.toy import Milestones, Training, to_file
 from attnviz.ui.train import induction, view
 from attnviz.ui.train import live as training
-from tests.visits import press, script
+from tests.visits import open_page, press, script
 
 # One of each kind of setting.
 NAMED = ("toy-copy", "toy-heads", "toy-unmasked")
@@ -258,3 +258,11 @@ def test_which_came_first_is_told_from_steps_and_not_from_who_looked(app):
         said = "".join(str(element.proto) for element in app.get("bidi_component"))
         assert message in said
         assert ("three links in four" in said) == bool(message)
+
+
+@pytest.mark.parametrize(("address", "is_open"), [({}, False), ({"first": "2"}, True), ({"forcing": "0.5"}, True)])
+def test_what_few_people_change_is_folded_until_it_is_changed(address: dict[str, str], is_open: bool) -> None:
+    app = open_page("train", **address)
+    folded = next(each for each in app.sidebar.expander if each.label == "Advanced")
+    assert {each.key for each in (*folded.number_input, *folded.button_group)} >= {"toy_first"}
+    assert folded.proto.expanded is is_open

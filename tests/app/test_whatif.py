@@ -81,7 +81,8 @@ def test_what_a_task_does_not_read_gets_its_sentence():
 
 def test_the_same_twice_changes_nothing():
     app = open_page("whatif", other=examples("whatif")[0].text, layer="3", head="1")
-    assert "looks where it looked before" in said(app)
+    assert "both sides are the same in every head" in said(app)
+    assert not [each for each in app.get("bidi_component") if "L3·H1 changed by" in each.proto.json]
 
 
 @pytest.mark.parametrize(

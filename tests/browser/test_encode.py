@@ -224,7 +224,7 @@ def test_home_opens_a_head_and_an_example(page: Page, app_url: str, encoder: Att
     page.mouse.click(*head_at(page, 6, 12, 1, 8))
     expect(page.locator(".where")).to_contain_text("head 8 of layer 1")
     settle(page)
-    page.get_by_text("Every head", exact=True).click()
+    page.get_by_role("button", name="Encode", exact=True).click()
     page.wait_for_url("**/encode?*")
     expect(page.locator(".story")).to_contain_text("L1·H8")
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Home").click()
@@ -236,22 +236,14 @@ def test_home_opens_a_head_and_an_example(page: Page, app_url: str, encoder: Att
     assert page.locator("textarea").first.input_value() == "The horse raced past the barn fell."
 
 
-def test_two_sentences_stand_above_each_other_in_the_same_head(page: Page, app_url: str) -> None:
+def test_compare_opens_both_sentences_on_what_if_as_an_old_address_does(page: Page, app_url: str) -> None:
     open_page(page, app_url)
-    page.get_by_test_id("stMain").get_by_text("Compare", exact=True).click()
-    other = page.locator(".st-key-compared .story")
-    expect(other).to_contain_text("L3·H1 sends “it” to “animal” with weight 0.28")
+    page.get_by_role("button", name="Compare", exact=True).click()
+    page.wait_for_url("**/whatif?*")
     settle(page)
-    assert parameters(page)["other"] == SENTENCE.replace("tired", "wide")
-    assert page.locator(".explorer[data-view=text]").count() == 2
-    shades = page.locator(".text .token.query")
-    expect(shades).to_have_text(["it", "it"])
-    page.reload()
-    expect(other).to_contain_text("0.28")
-    settle(page)
-    page.get_by_role("tab", name="Arcs").click()
-    expect(page.locator(".explorer[data-view=arcs]")).to_have_count(2)
-    page.get_by_test_id("stMain").get_by_text("Compare", exact=True).click()
-    expect(page.locator(".st-key-compared")).to_have_count(0)
-    settle(page)
-    assert "other" not in parameters(page)
+    texts = [SENTENCE, SENTENCE.replace("tired", "wide")]
+    assert page.locator("textarea").evaluate_all("boxes => boxes.map(({ value }) => value)") == texts
+    shown = page.locator(".story").first.inner_text()
+    open_page(page, app_url, "encode", text=texts[0], other=texts[1])
+    assert "/whatif?" in page.url
+    assert page.locator(".story").first.inner_text() == shown

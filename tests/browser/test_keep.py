@@ -8,7 +8,7 @@ import numpy as np
 from playwright.sync_api import Page, expect
 
 import attnviz
-from tests.browser.pages import SENTENCE, open_page, run, save_download, settle
+from tests.browser.pages import SENTENCE, open_page, save_download, settle
 
 
 def open_keep(page: Page) -> None:
@@ -36,8 +36,10 @@ def test_downloads_are_what_the_page_shows_and_the_trace_opens_again(page: Page,
     opened = attnviz.open(saved)
     np.testing.assert_allclose(opened.encoder.weights(3, 1), want.encoder.weights(3, 1), atol=1e-3)
 
-    run(page, "Something else.")
-    open_keep(page)
+    # Files are opened in one place, on Home.
+    expect(page.locator("input[type=file]")).to_have_count(0)
+    open_page(page, app_url, "", text="Something else.")
+    page.get_by_role("button", name="Open a trace file").click()
     page.locator("input[type=file]").set_input_files(
         {"name": "bad.attn", "mimeType": "application/octet-stream", "buffer": saved.read_bytes()[:-9]}
     )

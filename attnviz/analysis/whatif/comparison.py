@@ -48,6 +48,11 @@ class Comparison:
         return self.divergence > 1 - 1e-5
 
     @property
+    def has_changed(self) -> bool:
+        """Tell whether any head looks elsewhere on the second side."""
+        return bool(self.divergence.any())
+
+    @property
     def most(self) -> tuple[int, int]:
         """The layer and head that changed most; one that looks at nothing on one side, only where there is no other."""
         layer, head = np.unravel_index(int(np.where(self.is_off, -1, self.divergence).argmax()), self.divergence.shape)
@@ -82,6 +87,8 @@ class Comparison:
 
     def sentence(self, place: tuple[int, int] | None = None, models: tuple[str, str] | None = None) -> Sentence:
         """Say which word looks elsewhere in a head, or in the one that changed most; between `models`, where each looks."""
+        if not self.has_changed:
+            return (Part("Nothing changed: "), Part("both sides are the same in every head", True), Part("."))
         layer, head = place or self.most
         weights = self.before.weights(layer, head), self.after.weights(layer, head)
         name = Part(head_words(layer, head, capital=True), True)
@@ -111,6 +118,8 @@ class Comparison:
 
     def describe_place(self, place: tuple[int, int] | None = None) -> Sentence:
         """Say how much a head changed, or the one that changed most, and its place among all."""
+        if not self.has_changed:
+            return (Part("Change a word of the second text, or choose another head or model."),)
         layer, head = place or self.most
         changed = float(self.divergence[layer, head])
         scale = f"changed by {changed:.2f} on a scale from 0 to 1"

@@ -18,7 +18,7 @@ import { chipsName, FIRST_OPTIONS, readOptions } from "./view_options.js";
  * @typedef {{ on: boolean, heads: [layer: number, head: number][], columns: [layer: number | null, key: number][],
  *   cells: [layer: number, head: number, query: number, key: number, what: string][] }} Edits  what is edited, and whether clicks edit
  * @typedef {{ layer: number, head: number | null, query?: number | null, key?: number | null, view?: string, look?: string,
- *   fullScale: boolean, theme: string, seq?: number, shownViews?: string[], extra?: string[], fact?: string, follows?: boolean,
+ *   fullScale: boolean, theme: string, seq?: number, shownViews?: string[], extra?: string[], fact?: string,
  *   edits?: Partial<Edits> | null, number?: "weight" | "norm share" | "mixing share", words?: Partial<Words> | null, isPlain?: boolean }} Settings  what
  *   a host says is to be looked at; edits null: it cannot be edited; words null: a click on a word is a click on its strongest link
  * @typedef {{ isAsked: boolean, isLink: boolean, isPinned: boolean, queries: number[], keys: number[] }} Words  whether a person
@@ -57,7 +57,6 @@ export class ExplorerState {
   fact = "";
   /** @type {string | null} Which head is shown, where the words say it otherwise. */
   where = null;
-  follows = false;
   edits = NO_EDITS;
   /** @type {Words} */
   words = NO_WORDS;
@@ -79,13 +78,13 @@ export class ExplorerState {
   }
 
   /** Takes what the host says is to be looked at. What a person has chosen meanwhile is newer. @param {Settings} settings */
-  update({ seq = 0, layer, head, query = null, key = null, view, look, fullScale, theme, shownViews, extra, fact, follows = false, edits = null, words = null, number = "weight", isPlain = false }) {
+  update({ seq = 0, layer, head, query = null, key = null, view, look, fullScale, theme, shownViews, extra, fact, edits = null, words = null, number = "weight", isPlain = false }) {
     if (seq >= this.seq) {
       Object.assign(this, { layer, head, query, key, view: view ?? this.view, seq, words: { ...NO_WORDS, ...words } });
       if (look !== undefined) this.options = readOptions(look);
     }
     Object.assign(this, { number, isPlain, hasWords: words !== null });
-    Object.assign(this, { fullScale, theme, follows, canEdit: edits !== null, edits: { ...NO_EDITS, ...edits } });
+    Object.assign(this, { fullScale, theme, canEdit: edits !== null, edits: { ...NO_EDITS, ...edits } });
     Object.assign(this, { views: shownViews ?? this.views, extra: extra ?? this.extra, fact: fact ?? this.fact });
     if (this.store) this.settle();
   }

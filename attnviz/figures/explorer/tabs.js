@@ -34,7 +34,7 @@ export class Tabs extends View {
     const { state } = this;
     this.drawTabs([...state.views.map((view) => [view, TABS[/** @type {keyof typeof TABS} */ (view)]]), ...state.extra.map((name) => [name, name])]);
     const isGrid = state.view === "grid";
-    this.ordered.hidden = !isGrid || state.overview.heads === 1 || state.follows || state.orders.length < 2;
+    this.ordered.hidden = !isGrid || state.overview.heads === 1 || state.orders.length < 2;
     // Other maps know other orders.
     if (this.order.options.length !== state.orders.length) {
       this.order.replaceChildren(...state.orders.map((name) => make("option", { value: name }, ORDERS[name].label)));
@@ -55,7 +55,7 @@ export class Tabs extends View {
       this.drawn = wanted;
       this.tabs.replaceChildren(...names.map(([view, text]) => this.tab(view, text)));
     }
-    this.tabs.hidden = names.length < 2 || this.state.follows;
+    this.tabs.hidden = names.length < 2;
     for (const tab of /** @type {Iterable<HTMLElement>} */ (this.tabs.children)) {
       const isChosen = tab.dataset.view === this.state.view;
       tab.setAttribute("aria-selected", String(isChosen));

@@ -143,10 +143,11 @@ export class WordsView extends View {
   }
 }
 
-/** What the model added itself stands behind the text. @param {HTMLElement[]} spans */
+/** What the model added itself stands behind the text, on one line. @param {HTMLElement[]} spans */
 function lastSpecial(spans) {
   const isSpecial = (/** @type {HTMLElement} */ each) => each.classList.contains("special");
-  return [...spans.filter((each) => !isSpecial(each)), ...spans.filter(isSpecial)];
+  const special = spans.filter(isSpecial);
+  return [...spans.filter((each) => !isSpecial(each)), ...(special.length ? [make("span", { class: "added" }, ...special)] : [])];
 }
 
 /** @param {{ text: string, special: boolean }} word @param {Axis} axis @param {number} index */

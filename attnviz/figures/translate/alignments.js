@@ -42,7 +42,8 @@ export class Alignments {
     this.legend = new Legend();
     this.picture = make("div", { class: "picture" }, this.large.element, this.pair.element, this.small.element);
     const head = make("div", { class: "row picture-row" }, this.caption, this.legend.element);
-    root.replaceChildren(this.table.element, this.words.element, head, this.picture, this.words.heads, this.choices.element, surface.live.element, surface.note.element);
+    const top = make("div", { class: "top" }, this.words.element, this.words.heads);
+    root.replaceChildren(this.table.element, top, head, this.picture, this.choices.element, surface.live.element, surface.note.element);
   }
 
   /** @param {Message} message */

@@ -23,7 +23,7 @@ export class SentenceWords extends AlignmentPart {
   constructor(parts) {
     super(parts);
     this.element = make("div");
-    this.heads = make("div");
+    this.heads = make("div", { class: "ranked" });
   }
 
   draw() {

@@ -158,7 +158,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     "encode": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
         **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), **_NUMBERS, **_SCALE, **_LINK, **_VIEW,
-        "bertviz": Choice(("Head view", "Model view")), "other": _TEXT, "query2": Number(), "key2": Number(), **_EDITED,
+        "bertviz": Choice(("Head view", "Model view")), **_EDITED,
     },
     "translate": {
         **{"models": Names(SLOTS), "text": _TEXT, "target": _TEXT, "question": _TEXT}, **_HEAD, **_MEAN, **_MERGED,

@@ -29,7 +29,7 @@ Kind = TypeVar("Kind")
 LINK_CHARACTERS = 4_000
 # What follows from the address, and is made anew with it.
 _DERIVED = {
-    *("typed", "typed_pair", "with_pair", "typed_other", "with_other", "typed_question", "typed_passage", "typed_claim"),
+    *("typed", "typed_pair", "with_pair", "typed_other", "typed_question", "typed_passage", "typed_claim"),
     *("first_head", "pinned"),
     *("about_of", "about_first"),
     *("dim", "numbers", "edited", "own_begun", "at_step", "toy"),

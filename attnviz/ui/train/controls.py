@@ -126,15 +126,21 @@ def _settings_pickers(values: dict[str, str]) -> ToyRecipe:
         _setting(values, "n_heads", _offered("1", "4", own["n_heads"]), right.segmented_control, "Heads", then=usual)
     if values["kind"] != "additive":
         _setting(values, "divided", ["on", "off"], sidebar.segmented_control, "Divide by √d", names={"on": "On", "off": "Off"})
+    _number_setting(values, "steps", sidebar, "Steps", own["steps"])
+    folded = sidebar.expander("Advanced", expanded=_is_advanced(values), icon=":material/tune:")
     if values["kind"] != "transformer":
-        _setting(values, "forcing", _offered("1", "0.5", "0", own["forcing"]), sidebar.segmented_control, "Teacher forcing")
+        _setting(values, "forcing", _offered("1", "0.5", "0", own["forcing"]), folded.segmented_control, "Teacher forcing")
     _setting(
-        values, "padding", ["masked", "read"], sidebar.segmented_control, "Padding", names={"masked": "Masked", "read": "Read"}
+        values, "padding", ["masked", "read"], folded.segmented_control, "Padding", names={"masked": "Masked", "read": "Read"}
     )
-    left, right = sidebar.columns(2)
-    _number_setting(values, "steps", left, "Steps", own["steps"])
-    _number_setting(values, "first", right, "Seed", own["first"])
+    _number_setting(values, "first", folded, "Seed", own["first"])
     return known if known is not None and values == own else _recipe(values)
+
+
+def _is_advanced(values: dict[str, str]) -> bool:
+    """Whether something that is folded away is not as usual, and so should be seen."""
+    usual = _values(PRESETS[0].recipe)
+    return any(values[name] != usual[name] for name in ("forcing", "padding", "first"))
 
 
 def _recipe(values: dict[str, str]) -> ToyRecipe:

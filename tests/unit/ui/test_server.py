@@ -115,6 +115,8 @@ def test_on_streamlit_cloud_any_name_is_answered_unless_names_are_listed(monkeyp
         ("/ablate", b"passage=%D9%85+a%26b&layer=3", "whatif?change=head&passage=%D9%85+a%26b&layer=3"),
         ("/below/compare", b"text=a%2Fb&other=c&edits=e0.2z", "whatif?text=a%2Fb&other=c&edits=e0.2z"),
         ("/compare", b"", "whatif"),
+        ("/encode", b"text=a%2Fb&other=c&layer=3", "whatif?text=a%2Fb&other=c&layer=3"),
+        ("/encode", b"text=other%3D&other=", None),
         ("/whatif", b"change=head", None),
         ("/ablate/_stcore/health", b"", None),
     ],

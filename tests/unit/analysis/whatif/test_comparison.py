@@ -49,7 +49,9 @@ def test_a_trace_is_not_far_from_itself_and_a_head_that_is_off_is_far_from_all()
     one = make_map(BEFORE)
     assert not compare(trace(one), trace(one)).divergence.any()
     said = compare(trace(one), trace(one)).sentence()
-    assert plain(said).endswith("looks where it looked before.")
+    assert plain(said) == "Nothing changed: both sides are the same in every head."
+    assert not compare(trace(one), trace(one)).has_changed
+    assert compare(trace(one), trace(make_map(AFTER))).has_changed
     off = given_map(np.zeros((3, 3)), typed("a b c"))
     on = given_map(np.eye(3), typed("a b c"))
     actual = compare(trace(on), trace(off))
