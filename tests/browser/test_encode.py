@@ -1,7 +1,6 @@
 """The Encode page as a person uses it: type, look, click, share, and type what no model expects."""
 
 import re
-import time
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -50,7 +49,6 @@ def test_on_home_a_typed_sentence_is_two_clicks_from_the_head_of_a_link(page: Pa
     ranked = attnviz.rank_heads(attnviz.load("minilm").trace(text), "it", "suitcase")
     open_page(page, app_url, "")
     page.locator("textarea").fill(text)
-    began = time.monotonic()
     page.get_by_role("button", name="Run", exact=True).click()
     # Unasked the page is about the pronoun; two clicks ask for one of its links.
     expect(page.locator(".words .query")).to_have_text("it")
@@ -58,7 +56,6 @@ def test_on_home_a_typed_sentence_is_two_clicks_from_the_head_of_a_link(page: Pa
     page.locator(".words .query").click()
     page.locator(".words .token", has_text="suitcase").click()
     page.locator(f".explorer[data-head='{ranked[0].layer}:{ranked[0].head}']").wait_for()
-    assert time.monotonic() - began < 10
     expect(page.locator(".headline")).to_contain_text("it looks at suitcase")
     expect(page.locator(".first-heads b").first).to_have_text(f"{100 * ranked[0].weight:.0f} %")
     settle(page)
