@@ -102,6 +102,28 @@ def test_who_has_only_the_code_sees_the_wall_and_decides_nothing(
     expect(teacher.locator("#phone header")).to_contain_text("1 here")
 
 
+def test_a_front_that_answers_404_for_the_phones_own_routes_is_found_out(app_url: str, browser: Browser) -> None:
+    # Not watched: that what is asked for is not there is what it is about.
+    with browser.new_context() as one, browser.new_context() as other:
+        for each in (one, other):
+            each.route(re.compile(r"/join(\?|/|$)|/class/[A-Z]{4}/"), lambda route: route.fulfill(status=404, body="Not here."))
+        teacher, phone = one.new_page(), other.new_page()
+        teacher.goto(f"{app_url}/class")
+        press(teacher, "class-start")
+        expect(teacher.locator("#phone header b")).to_contain_text("/?join")
+        code = teacher.locator("#phone .code").inner_text()
+        phone.goto(f"{app_url}/?join={code}")
+        expect(phone.locator("#phone h1")).to_have_text("You are in")
+        expect(teacher.locator("#phone header")).to_contain_text("1 here")
+        # The phones' page may arrive, and what it asks for may not.
+        phone.context.unroute_all()
+        phone.route("**/class/**", lambda route: route.fulfill(status=404, body="Not here."))
+        phone.goto(f"{app_url}/join/{code}")
+        phone.wait_for_url(f"**/?join={code}")
+        expect(phone.locator("#phone h1")).to_have_text("You are in")
+        expect(teacher.locator("#phone header")).to_contain_text("1 here")
+
+
 def press(page: Page, key: str) -> None:
     page.locator(f".st-key-{key} button").first.click()
 

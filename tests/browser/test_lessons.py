@@ -54,25 +54,34 @@ def snapshot(page: Page) -> dict[str, object]:
     }
 
 
+def steady(page: Page) -> dict[str, object]:
+    """What stands there when two looks in a row see the same: what is at rest may still be unpacking a picture."""
+    looks = [snapshot(page)]
+    until(page, lambda: looks.append(snapshot(page)) or looks[-1] == looks[-2])
+    return looks[-1]
+
+
 def test_a_lesson_is_walked_by_keyboard_and_is_the_same_after_reload_back_and_forward(
     page: Page, app_url: str, tmp_path: Path
 ) -> None:
     open_step(page, app_url, "what-is-it", 1)
-    views = [snapshot(page)]
+    views = [steady(page)]
     answer(page, *["ArrowRight"], "Enter")
     expect(page.locator(".lesson-answer")).to_contain_text("You said “animal”")
     settle(page)
-    views.append(snapshot(page))
+    # What had the focus is gone: it is where the next question is near.
+    assert page.evaluate(FOCUSED, ".lesson-text h2")
+    views.append(steady(page))
     answer(page, "ArrowRight")
     expect(page.locator(".lesson-answer.right")).to_contain_text("“it” gives “animal” 68 %")
     expect(page.locator(".lesson-answer.wrong")).to_contain_text("You said “51 %”")
     expect(page.locator(".story").first).to_contain_text("animal")
     settle(page)
-    views.append(snapshot(page))
+    views.append(steady(page))
     page.keyboard.press("PageDown")
     expect(page.locator(".lesson-place")).to_contain_text("Step 2 of")
     settle(page)
-    views.append(snapshot(page))
+    views.append(steady(page))
     for back in (2, 1, 0):
         page.go_back()
         assert until(page, lambda wanted=views[back]: snapshot(page) == wanted), back
@@ -134,6 +143,14 @@ def test_a_clicker_leads_through_a_lesson_that_the_back_row_can_read(page: Page,
         page.keyboard.press("PageDown")
     expect(page.locator(".lesson-place")).to_contain_text("Step 2 of")
     assert parameters(page)["present"] == "true"
+    # A longer question, beside a table: all of it is seen, and the way on.
+    page.goto(f"{app_url}/compute?at=0,0,0&lesson=compute-one&step=1&present=true")
+    expect(page.locator(".guess .option")).to_have_count(3)
+    settle(page)
+    for place in (".guess .option >> nth=2", ".st-key-lesson-next button", ".sum"):
+        box = page.locator(place).bounding_box()
+        assert box
+        assert box["y"] + box["height"] <= BEAMER["height"]
 
 
 @pytest.mark.parametrize("step", [1, 4, 6])
@@ -145,3 +162,7 @@ def test_a_step_breaks_no_rule_and_fits_a_phone(page: Page, app_url: str, step: 
     page.set_viewport_size(PHONE)
     settle(page)
     assert page.evaluate(OVERFLOW) <= 0
+    step_text, picture = (page.locator(each).bounding_box() for each in (".st-key-lesson", ".st-key-hero"))
+    assert step_text
+    assert picture
+    assert step_text["y"] < picture["y"]

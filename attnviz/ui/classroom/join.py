@@ -1,6 +1,7 @@
-"""The page of a phone where the server's own routes do not arrive: the same script in a page of the app, at the same address.
+"""The page of a phone where the server's own routes do not arrive: the same script in a page of the app.
 
-A front that passes on no route but Streamlit's answers /join with Streamlit's page, which then asks for a page of that name.
+A front that passes on no route but Streamlit's may answer /join with Streamlit's page, which then asks for a page of that name.
+Where it answers otherwise, the wall and the phones find that out (phone/front.js), and the page stands at /?join=CODE.
 """
 
 import time
@@ -46,8 +47,9 @@ def _show_phone() -> None:
     state, query = st.session_state, st.query_params
     _, token = state.get("phone_listens", ("", ""))
     told = {
-        "code": read_code(query.get("code", "")), "invite": query.get("invite", "")[:100], "scale": theme().scale,
-        "done": dict(state.get("phone_done", {})), "listens": token, "heard": _news(), "at": time.time(),
+        "code": read_code(query.get("code") or query.get("join", "")), "invite": query.get("invite", "")[:100],
+        "scale": theme().scale, "done": dict(state.get("phone_done", {})), "listens": token, "heard": _news(),
+        "at": time.time(),
     }  # fmt: skip
     _PHONE(key="phone", data=told, on_sent_change=_answer)
 

@@ -18,7 +18,7 @@ def ask_popover() -> None:
         if taught_class() is None:
             st.caption("Your class guesses on phones, and the guesses come back onto the picture.")
             st.button("Start a class", key="start-class", icon=":material/groups:", on_click=start_class)
-            st.html('<a class="class-join" href="join" target="_blank">Join a class</a>')
+            st.html('<a class="class-join" href="./?join" target="_blank">Join a class</a>')
             return
         # Imported here: most visits teach no class.
         from attnviz.ui.classroom.ask import ask_class, questions_here

@@ -17,7 +17,7 @@ from attnviz.lessons.classroom.values import ClassOverview, StartedClass
 from attnviz.lessons.classroom.wording import class_sentence
 from attnviz.lessons.library import SENT
 from attnviz.ui.address.state import value, visit
-from attnviz.ui.address.widgets import dropdown
+from attnviz.ui.address.widgets import dropdown, sent
 from attnviz.ui.classroom.ask import SpotQuestion
 from attnviz.ui.classroom.phone_page import colours
 from attnviz.ui.classroom.store import class_store
@@ -50,7 +50,7 @@ def show_start() -> None:
     with st.container(horizontal=True):
         st.button("Start a class", key="class-start", type="primary", icon=":material/groups:",
                   on_click=start_class, kwargs={"nicknames": nicknames})  # fmt: skip
-        st.html('<a class="class-join" href="join" target="_blank">Join a class</a>')
+        st.html('<a class="class-join" href="./?join" target="_blank">Join a class</a>')
 
 
 def class_here() -> tuple[str, StartedClass | None]:
@@ -96,9 +96,15 @@ def _wall(code: str, teacher: StartedClass | None) -> None:
         "sentence": class_sentence(overview), "scale": theme().scale,
     }  # fmt: skip
     st.html(f"<style>:root {{ {colours(theme())} }}</style>")
-    _WALL(key="class-wall", data=[record])
+    _WALL(key="class-wall", data=[record], on_refused_change=_note_front)
     if teacher:
         _show_controls(overview, teacher)
+
+
+def _note_front() -> None:
+    """Takes down that phones do not reach /join from where the wall is; for a callback."""
+    if sent("class-wall", "refused"):
+        st.session_state.class_front_refuses = True
 
 
 def _show_controls(overview: ClassOverview, teacher: StartedClass) -> None:
@@ -224,7 +230,8 @@ def _origin() -> str:
 
 
 def _join_address(code: str, teacher: StartedClass | None) -> tuple[str, str]:
-    """What is typed to join, and the address that the QR code holds."""
+    """What is typed to join, and the address that the QR code holds: of the phones' own page, or of the app's."""
     origin = _origin()
     invited = f"&invite={teacher.invite}" if teacher else ""
-    return f"{urlsplit(origin).netloc}/join", f"{origin}/join?code={read_code(code)}{invited}"
+    page, query = ("?join", "?join=") if "class_front_refuses" in st.session_state else ("join", "join?code=")
+    return f"{urlsplit(origin).netloc}/{page}", f"{origin}/{query}{read_code(code)}{invited}"

@@ -37,8 +37,8 @@ def draw() -> None:
     menu = {section: [_page(*each) for each in pages.items()] for section, pages in PAGES.items()}
     phone = st.Page(_join, title="Join a class", url_path="join", visibility="hidden")
     page = st.navigation(menu | {"Learn": [*menu["Learn"], phone]})
-    if page is phone:
-        page.run()
+    if page is phone or (page.url_path == "" and "join" in st.query_params):
+        _join()
         return
     st.session_state.begun = time.monotonic()
     with PRIORITY.at_work(DRAWING_SECONDS):

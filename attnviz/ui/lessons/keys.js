@@ -16,6 +16,7 @@ function listen() {
   state.listens = true;
   document.addEventListener("keydown", turn, true);
   document.addEventListener("focusin", (event) => (state.focused = event.composedPath()[0]));
+  document.addEventListener("attnviz-guess", keepFocus);
   // What had the focus may go long after the step has come.
   new MutationObserver(keepFocus).observe(document.body, { childList: true, subtree: true });
 }

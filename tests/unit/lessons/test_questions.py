@@ -95,6 +95,13 @@ def test_a_right_answer_is_computed(kind: str, fields: dict, answer: str | None,
     assert [found.accepts(each) for each in (*right, *wrong)] == [True] * len(right) + [False] * len(wrong)
 
 
+def test_a_sentence_has_one_end_and_says_nothing_of_what_is_nothing() -> None:
+    assert truth("output", source=Given(output="Le chat.")).sentence == "The model says “Le chat.”"
+    assert truth("output").sentence == "The model says “le chat”."
+    one_word = read_link("/encode?text=the+cat+saw+the+dog&layer=0&head=1")
+    assert truth("token", one_word, **{"from": "cat"}).sentence == "“cat” gives “cat” 100\N{NO-BREAK SPACE}%."
+
+
 def test_a_claim_that_does_not_hold_is_false() -> None:
     found = truth("claim", source=Given(holds=False), claim="obj -> head")
     assert (found.answer, found.accepts("no"), found.accepts("true")) == ("false", True, False)
@@ -192,7 +199,11 @@ def test_what_is_no_number_is_none(written: str) -> None:
         ("order", {"words": ("saw", "cat"), "from": "dog"}, {"form": "order", "options": ("saw", "cat"), "marked": [5]}),
         ("order", {"words": ("saw", "cat"), "by": "any"}, {"form": "order", "words": ["the cat saw the dog"]}),
         ("output", {}, {"form": "text", "words": ["the cat saw the dog"]}),
-        ("output", {"choices": ("Le chat.", "un chat")}, {"form": "choices", "options": ("Le chat.", "un chat")}),
+        (
+            "output",
+            {"choices": ("Le chat.", "un chat")},
+            {"form": "choices", "words": ["the cat saw the dog"], "options": ("Le chat.", "un chat")},
+        ),
         ("claim", {"claim": "L0·H0: obj -> head"}, {"form": "choices", "options": ("true", "false")}),
         ("choice", {"choices": ("one", "two"), "answer": "two"}, {"form": "choices", "options": ("one", "two")}),
         ("text", {}, {"form": "text"}),

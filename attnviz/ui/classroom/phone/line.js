@@ -1,5 +1,7 @@
 // The line to the server: requests of the app's own routes, and a stream of news that goes on whatever happens to the line.
 
+import { home, isForeign, openInApp } from "./front.js";
+
 // Milliseconds: for an answer of the server, for a stream's first word, for its next sign of life, between two questions where
 // nothing streams, and after which a stream is tried again.
 const PATIENCE = 10_000;
@@ -22,8 +24,9 @@ export const pause = (ms) => new Promise((go) => setTimeout(go, ms));
 
 /** @param {string} address @param {RequestInit} options */
 async function request(address, options) {
-  const answer = await fetch(address, { credentials: "same-origin", cache: "no-store", ...options });
-  if (answer.ok) return answer;
+  const answer = await fetch(address, { credentials: "same-origin", cache: "no-store", redirect: "manual", ...options });
+  if (isForeign(answer)) await openInApp(address.split("/").at(-2) ?? "");
+  else if (answer.ok) return answer;
   const { error, reason } = await answer.json().catch(() => ({ error: "The server does not answer.", reason: "busy" }));
   throw new Refusal(error, reason ?? "busy");
 }
@@ -35,8 +38,7 @@ async function post(address, body, token = "") {
   return (await request(address, options)).json();
 }
 
-// A host may have the app below a folder of its own.
-const path = (/** @type {string} */ code) => `${location.pathname.replace(/join(\/[^/]*)?$/, "")}class/${code}`;
+const path = (/** @type {string} */ code) => `${home()}class/${code}`;
 
 /** @returns {ClassLine} */
 export const webLine = () => ({

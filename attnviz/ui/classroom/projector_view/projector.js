@@ -2,6 +2,7 @@
 
 import { plainBox } from "../phone/answering.js";
 import { element, percent } from "../phone/elements.js";
+import { refusesPhones } from "../phone/front.js";
 import { classPicture } from "../phone/revealed.js";
 
 /**
@@ -15,9 +16,13 @@ import { classPicture } from "../phone/revealed.js";
  * @property {string[]} scale
  */
 
-/** @param {{ data: [Wall], parentElement: ParentNode }} mounted */
-export default function ({ data: [wall], parentElement }) {
+/** @param {StreamlitComponent<[Wall]>} mounted */
+export default function ({ data: [wall], parentElement, setTriggerValue }) {
   const root = parentElement.querySelector("#phone");
+  if (root instanceof HTMLElement && !root.dataset.asked && wall.view.state !== "ended") {
+    root.dataset.asked = "true";
+    refusesPhones(wall.view.code).then((refuses) => refuses && setTriggerValue("refused", true)).catch(() => {});
+  }
   const drawn = JSON.stringify(wall);
   if (!(root instanceof HTMLElement) || root.dataset.drawn === drawn) return;
   root.dataset.drawn = drawn;
