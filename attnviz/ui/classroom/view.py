@@ -69,8 +69,10 @@ def class_here() -> tuple[str, StartedClass | None]:
 
 def show_class(code: str, teacher: StartedClass | None) -> None:
     """The wall, and for its teacher what can be done next."""
-    if teacher and (asked := st.session_state.pop("class_question", None)):
-        _ask(teacher, asked)
+    # Always there: where the wall stands must not hang on what a model says on its way, or it would stand there twice.
+    with st.container(key="class-asking"):
+        if teacher and (asked := st.session_state.pop("class_question", None)):
+            _ask(teacher, asked)
     keep_taught()
     _KEYS(key="class-keys", data=[])
     _wall(code, teacher)
