@@ -10,7 +10,8 @@ from attnviz.analysis.head_ranking import word_at, word_names
 from attnviz.analysis.view import HeadMatrix
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import Token
-from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.question import LONGEST_ASK, AnswerKey, ClassQuestion
+from attnviz.lessons.guess import typed_texts
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
 from attnviz.lessons.picture import LessonPicture
 from attnviz.lessons.questions import TOLERANCE, truth_of
@@ -30,7 +31,7 @@ def class_question(
     if make and picture:
         asked, key = make(question, picture, source, truth)
     else:
-        asked, key = _without_picture(question, truth)
+        asked, key = _without_picture(question, truth, tuple(map(_shortened, typed_texts(question, picture))))
     return asked, AnswerKey(key.right, key.tolerance, truth.sentence, key.weights, picture.address if picture else "")
 
 
@@ -103,17 +104,22 @@ def _cell(
     return asked, AnswerKey(right, weights=_rounded(matrix.weights[np.ix_(down, across)]))
 
 
-def _without_picture(question: LessonQuestion, truth: Truth) -> tuple[ClassQuestion, AnswerKey]:
-    """Questions that are answered in words, whatever stands on the picture."""
+def _without_picture(question: LessonQuestion, truth: Truth, texts: tuple[str, ...]) -> tuple[ClassQuestion, AnswerKey]:
+    """Questions that are answered in words, whatever stands on the picture; `texts` is what the model reads."""
     if question.kind == "order":
         # By the alphabet: as a lesson writes them they may stand in the right order.
         choices = tuple(sorted(question.texts("words"), key=str.casefold))
-        return ClassQuestion("order", question.ask, choices=choices), AnswerKey((truth.answer,))
+        return ClassQuestion("order", question.ask, texts, choices=choices), AnswerKey((truth.answer,))
     choices = ("True", "False") if question.kind == "claim" else question.texts("choices")
     if not choices:
-        return ClassQuestion("text", question.ask), AnswerKey((truth.answer,) if truth.answer else ())
+        return ClassQuestion("text", question.ask, texts), AnswerKey((truth.answer,) if truth.answer else ())
     right = tuple(each for each in choices if truth.accepts(each))
-    return ClassQuestion("choice", question.ask, choices=choices), AnswerKey(right)
+    return ClassQuestion("choice", question.ask, texts, choices=choices), AnswerKey(right)
+
+
+def _shortened(text: str) -> str:
+    """What a phone shows of a long text."""
+    return text if len(text) <= LONGEST_ASK else f"{text[: LONGEST_ASK - 1]}…"
 
 
 _MAKERS: dict[str, Callable[..., tuple[ClassQuestion, AnswerKey]]] = {

@@ -17,7 +17,7 @@ LONGEST_ANSWER, LONGEST_ASK, LONGEST_WORD, MOST_WORDS, MOST_CELLS = 200, 500, 20
 class ClassQuestion:
     """All that a phone receives before the reveal.
 
-    words    of the picture, by names that each stand once, such as "the(2)"
+    words    of the picture, by names that each stand once, such as "the(2)"; of what is answered in words, the texts to read
     marked   which of them the question is about
     choices  answers to choose from; of kind token those of the words that can be tapped, of kind order what is put in order
     rows     of a grid of cells or heads, with its columns: an answer is "row → column" there, or "L3·H1"

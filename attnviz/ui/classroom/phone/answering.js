@@ -4,8 +4,15 @@ import { element, percent, plainWord, word } from "./elements.js";
 
 /** @typedef {(answer: string | null) => void} Choose */
 
+/** The texts that a question is about, where no word of them is tapped. @param {ClassQuestion} question */
+export const givenTexts = ({ kind, words }) =>
+  ["token", "number", "head", "cell"].includes(kind) ? [] : words.map((text) => element("p", {}, element("bdi", {}, text)));
+
 /** @param {ClassQuestion} question @param {Choose} choose @returns {Node} */
-export function answering(question, choose) {
+export const answering = (question, choose) => element("div.options", {}, ...givenTexts(question), control(question, choose));
+
+/** @param {ClassQuestion} question @param {Choose} choose @returns {Node} */
+function control(question, choose) {
   switch (question.kind) {
     case "token":
       return tapWord(question, choose);

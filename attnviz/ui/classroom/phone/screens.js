@@ -47,7 +47,8 @@ export function codeForm(phone) {
     event.preventDefault();
     phone.code = box.value.replace(/[^a-z]/gi, "").toUpperCase();
     if (phone.code.length !== 4) return phone.say("A code has four letters.");
-    history.replaceState(null, "", `?code=${phone.code}`);
+    // The same page is one of the app's at its root.
+    history.replaceState(null, "", `?${new URLSearchParams(location.search).has("join") ? "join" : "code"}=${phone.code}`);
     phone.invite = "";
     return phone.begin();
   };

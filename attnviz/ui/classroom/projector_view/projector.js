@@ -1,6 +1,6 @@
 // What a class sees on the wall: how to join, the question, and after the reveal the guesses on the picture.
 
-import { plainBox } from "../phone/answering.js";
+import { givenTexts, plainBox } from "../phone/answering.js";
 import { element, percent } from "../phone/elements.js";
 import { refusesPhones } from "../phone/front.js";
 import { classPicture } from "../phone/revealed.js";
@@ -60,10 +60,11 @@ function body(wall) {
 
 /** What can be answered, before anything is known. @param {ClassQuestion} question */
 function options(question) {
-  const words = question.words.map((name, at) => element("li", {}, plainBox(name, question.marked.includes(at))));
+  const texts = givenTexts(question);
+  const words = texts.length ? [] : question.words.map((name, at) => element("li", {}, plainBox(name, question.marked.includes(at))));
   const choices = question.kind === "token" ? [] : question.choices;
   return element(
-    "div.options", {}, words.length > 0 && element("ul.words", {}, ...words),
+    "div.options", {}, ...texts, words.length > 0 && element("ul.words", {}, ...words),
     choices.length > 0 && element("ul.options", {}, ...choices.map((name) => element("li", {}, element("div.option", {}, element("bdi", {}, name))))),
   );
 }

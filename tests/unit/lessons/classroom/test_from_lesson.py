@@ -60,6 +60,12 @@ def test_phones_draw_the_weights_of_the_head_that_is_asked_about() -> None:
     np.testing.assert_allclose(key.weights, HEAD_0[1:-1, 1:-1].ravel(), atol=1e-3)
 
 
+def test_what_the_model_reads_is_there_to_read() -> None:
+    for fields in ({}, {"choices": ("Le chat.", "La chatte")}):
+        assert made("output", **fields)[0].words == ("the cat saw the dog",)
+    assert made("choice", choices=("it", "they"), answer="they")[0].words == ()
+
+
 def test_words_to_order_do_not_stand_in_their_order() -> None:
     question, key = made("order", words=("dog", "saw", "cat"), **{"from": "cat"})
     assert question.choices == ("cat", "dog", "saw")
