@@ -48,7 +48,7 @@ def show_answers(results: Mapping[int, Result], editors: Mapping[int, Editor], v
                 show_picture(slot, each, editors[slot], view, picture)
 
 
-header("Answer", "Ask about a passage. See the words that answer, and where question and passage meet.")
+header("Answer", "Ask a question about a passage. See its answer, and which words the answer looks at.")
 names = controls.answerers_picker()
 prompt, example = question_box(forget=controls.forget_question)
 sidebar = st.sidebar.container()

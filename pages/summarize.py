@@ -25,7 +25,7 @@ from attnviz.ui.summarize.view import (
     written_summary,
 )
 
-header("Summarize", "Type a text. See which words and sentences attention keeps.")
+header("Summarize", "Type a text. The words and sentences that receive most attention are kept.")
 model = controls.summarizer_picker()
 prompt, example = prompt_box("summarize", further=(), forget=controls.forget_word)
 sidebar = st.sidebar.container()
@@ -60,7 +60,9 @@ if prompt and (ran := run_edited(model, "summarize", prompt)):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.subheader("Which heads look at what was kept?", anchor=False)
             edit_toggle(st.container(width="content"), ("",))
-        st.caption("Percent of what each head gives to words that goes to the kept ones. Click a head to choose by it alone.")
+        st.caption(
+            "Share of each head's attention to words that lands on kept words, in percent. Click a head to choose by it alone."
+        )
         explain_quantity(moving, heads.kind, view.layer)
         show_every_head(heads, summary, view)
     except TraceError as error:

@@ -110,7 +110,7 @@ def show_changes(compared: Comparison, sides: Sides, results: tuple[Result, Resu
     show_toolbar(own=lambda: changes.download_buttons(compared, (results[0].trace, results[1].trace), at))
 
 
-header("What if", "another word stood there, a head were off, another model read it? See what changes.", page="whatif")
+header("What if", "Change a word, switch a head off, or choose another model. See what changes.", page="whatif")
 change, beside = change_picker()
 if change == "head" and not value("edits", ""):
     switch_heads_off()

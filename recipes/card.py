@@ -21,7 +21,7 @@ from recipes.loop import Run
 # What training notes in metrics.json, in the order of the card; the rest of that file is measured afterwards.
 SENTENCES = "sentences trained"
 FACTS = ("parameters", SENTENCES, "epochs trained", "training hours", "hardware", "torch", "seed", "commit")
-_COLUMNS = itemgetter("text", "tokens", "way", "comprehensiveness", "sufficiency", "tau", "milliseconds")
+_COLUMNS = itemgetter("text", "tokens", "method", "comprehensiveness", "sufficiency", "tau", "milliseconds")
 # Where metrics.json keeps what `attnviz faithful` has measured.
 FAITHFULNESS = "faithfulness"
 
@@ -105,7 +105,7 @@ def faithfulness_section(metrics: dict[str, Any]) -> list[str]:
         "5, 10, 20 and 50 % of the words are taken away, on average (more is better), sufficiency how far it falls when only "
         "they stay (less is better; DeYoung et al. 2020, arXiv:1911.03429). In brackets: 95 % intervals, by bootstrap over "
         "texts.",
-        table([("way", *MEASURES), *rows]),
+        table([("method", *MEASURES), *rows]),
     ]
 
 
@@ -121,8 +121,8 @@ def figures(values: dict[str, Any]) -> str:
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Write rows as a table in Markdown, the first as its heading.
 
-    >>> print(table([("way", "ROUGE"), ("first|last", "20.1")]).replace(chr(92), "/"))
-    | way | ROUGE |
+    >>> print(table([("method", "ROUGE"), ("first|last", "20.1")]).replace(chr(92), "/"))
+    | method | ROUGE |
     |---|---|
     | first/|last | 20.1 |
     """

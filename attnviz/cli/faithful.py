@@ -16,7 +16,7 @@ from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.models import catalog
 from attnviz.text.data_files import FORMATS, read_prompts
 
-COLUMNS = ("text", "tokens", "way", "comprehensiveness", "sufficiency", "tau", "milliseconds")
+COLUMNS = ("text", "tokens", "method", "comprehensiveness", "sufficiency", "tau", "milliseconds")
 DEFAULT = ",".join(method.name for method in USUAL)
 _EPILOG = f"""examples:
   attnviz faithful answer-en --data qa.dev.jsonl.gz
@@ -64,7 +64,9 @@ def measure_faithfulness(arguments: argparse.Namespace) -> int:
     rows = measure_dataset(model, prompts, methods, out.with_name(f"{out.name}.jsonl"), options, print_now)
     disk.write(out, csv_table(COLUMNS, map(_cells, rows)))
     figures = method_figures(rows)
-    print(f"\n{'way':22} {'comprehensiveness':>24} {'sufficiency':>24} {'over chance':>24} {'tau':>6} {'ms':>7} {'texts':>6}")
+    print(
+        f"\n{'method':22} {'comprehensiveness':>24} {'sufficiency':>24} {'over chance':>24} {'tau':>6} {'ms':>7} {'texts':>6}"
+    )
     for each in sorted(figures, key=lambda one: one.comprehensiveness.mean):
         over = _interval(each.over_random) if each.over_random else ""
         tau = "" if each.tau is None else f"{each.tau:.3f}"

@@ -46,10 +46,12 @@ SITE_PAGES = (
     SitePage(
         "answer",
         "Answer",
-        "Ask about a passage. See the words that answer, and where question and passage meet.",
+        "Ask a question about a passage. See its answer, and which words the answer looks at.",
         {"question": "Question", "passage": "Passage"},
     ),
-    SitePage("summarize", "Summarize", "Type a text. See which words and sentences attention keeps.", {"text": "Text"}),
+    SitePage(
+        "summarize", "Summarize", "Type a text. The words and sentences that receive most attention are kept.", {"text": "Text"}
+    ),
     SitePage(
         "compute",
         "Compute",

@@ -160,7 +160,9 @@ def test_an_empty_text_gets_one_sentence():
 
 
 def test_a_head_off_is_compared_with_all_heads_on_and_leads_back():
-    app = press(open_page("whatif", change="head", attention="encoder", layer="0", head="2"), "Where do the others look then?")
+    app = press(
+        open_page("whatif", change="head", attention="encoder", layer="0", head="2"), "Compare attention with this head off"
+    )
     assert app.session_state.address == {"change": "head", "edits": "e0.2z", "attention": "encoder"}
     assert "L0·H2 off" in said(app)
     press(app, "Back to all heads")

@@ -162,24 +162,26 @@ def _softmax(
         return softmax_origin(row_of(scores, row), tables.visible[row], column, cell(result, row, column))
 
     return ComputationStep(
-        "softmax", "Weights", f"A{which} = softmax({scores.name})", _saturation(tables, computed, head),
+        "softmax", "Weights", f"A{which} = softmax({scores.name})", _saturation(tables, computed, head, scores.name),
         (scores, result), ("→",), each_cell(result, origin), focus,
     )  # fmt: skip
 
 
-def _saturation(tables: Tables, computed: Computed, head: int) -> str:
+def _saturation(tables: Tables, computed: Computed, head: int, name: str) -> str:
     """Say what softmax does, and what the division before it changed, or would have."""
-    sentence = "e to the power of each score, divided by the sum of its row: shares that add up to 1."
+    sentence = (
+        f"{name} are the scores of the step before: e to the power of each, divided by the sum of its row, gives its weight."
+    )
     scores = computed.scores[head].astype(np.float64)
     divided, undivided = (masked_softmax(scores * factor, tables.visible) for factor in (tables.head_dim**-0.5, 1.0))
     row, column = _largest(np.abs(undivided - divided))
     here, there = (weight_rows(each[[row]])[0][0][column] for each in (divided, undivided))
     if here == there:
         return sentence
-    name = f"{tables.tokens[row]} → {tables.tokens[column]}"
+    link = f"{tables.tokens[row]} → {tables.tokens[column]}"
     if tables.scaled:
-        return f"{sentence} Without the division by √d_k, {name} would be {there} instead of {here}."
-    return f"{sentence} Without the division by √d_k, {name} is {there}; divided it would be {here}."
+        return f"{sentence} Without the division by √d_k, {link} would be {there} instead of {here}."
+    return f"{sentence} Without the division by √d_k, {link} is {there}; divided it would be {here}."
 
 
 def _context(weights: Matrix, value: Matrix, values: Float[np.ndarray, "token dim"], which: str) -> ComputationStep:

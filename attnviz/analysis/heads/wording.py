@@ -77,7 +77,7 @@ _HEADS = {
 }
 _SHORT = {
     "head": "word it belongs to", "special": "special tokens", "first": "first word", "last": "last word", "self": "itself",
-    "same": "same word earlier", "after same": "what followed it before", "antecedent": "antecedent",
+    "same": "same word earlier", "after same": "what followed it before", "antecedent": "what it stands for",
 }  # fmt: skip
 
 

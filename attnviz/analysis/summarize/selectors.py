@@ -95,10 +95,12 @@ def selectors(
     by_head = attention_received_by_head(attention)
     plain = plain_layers(attention, selects)
     chosen = by_head[layer].mean(axis=0) if head is None else by_head[layer, head]
+    what = "layer" if head is None else "head"
+    place = head_name(layer, head) + (", trained" if selects and layer in selects else "")
     by_attention = [
         (f"Attention, last layer (L{plain[-1]})", by_head[plain[-1]].mean(axis=0)),
         ("Attention, mean of all layers", by_head[plain.start : plain.stop].mean(axis=(0, 1))),
-        (f"Attention, chosen head ({head_name(layer, head)})", chosen),
+        (f"Attention, chosen {what} ({place})", chosen),
         ("Attention rollout", rollout(trace.maps[0], plain_layers(trace.maps[0], selects))),
     ]
     rows = [Selector(name, passage.by_unit(tokens), passage.by_sentence(tokens), tokens) for name, tokens in by_attention]

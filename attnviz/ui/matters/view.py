@@ -29,10 +29,10 @@ _HOW = """
 - **Drop without its top words**: how far the probability of the output falls without the most important 1, 5, 10, 20
   and 50 % of the words, on average; more is better, and the upright line is chance.
 - **Drop with only them**: how far it falls when only they stay; less is better (DeYoung et al. 2020).
-- **Agreement**: how far the order agrees with leaving one word out, −1 to 1 (Kendall's τ).
+- **Agreement**: how far the order agrees with leaving one word out, −1 to 1 (Kendall's tau).
 - A removed word is replaced by a blank token: the model's mask, or its token for unknown words. The
   output's own words, underlined, always stay.
-- One text is an anecdote, and a text with holes is one that the model has never seen. `attnviz faithful` measures the same over
+- One text proves little, and the model was never trained on texts with blanks. `attnviz faithful` measures the same over
   a data set; the page Limits of the documentation has what it found.
 """
 

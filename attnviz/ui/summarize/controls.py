@@ -20,7 +20,7 @@ MOST_REFERENCE = 5_000
 # Models of the hub that write summaries, and encoders to compare with.
 HUB = ("sshleifer/distilbart-cnn-6-6", "facebook/bart-large-cnn", "t5-small", "google/pegasus-xsum", "bert-base-uncased")
 # What the address calls the selectors, whose names tell numbers that a person chooses.
-SELECTORS = {"trained": "Trained selector", "last": "last layer", "mean": "mean of all", "head": "chosen head",
+SELECTORS = {"trained": "Trained selector", "last": "last layer", "mean": "mean of all", "head": "chosen",
         "rollout": "rollout", "first": "First", "random": "Random"}  # fmt: skip
 
 
@@ -70,7 +70,9 @@ def summary_view_picker(attention: AttentionMap, selects: tuple[int, int] | None
 
 def _selector_label(name: str) -> str:
     kind = {"last": "Attention, ", "mean": "Attention, ", "head": "Attention, ", "rollout": "Attention "}.get(name, "")
-    more = {"mean": " layers", "first": " words and sentence", "random": " words and sentence"}.get(name, "")
+    more = {"mean": " layers", "head": " head or layer", "first": " words and sentence", "random": " words and sentence"}.get(
+        name, ""
+    )
     return f"{kind}{SELECTORS[name]}{more}"
 
 
@@ -87,7 +89,7 @@ def reference_box() -> None:
         "A summary of your own",
         "reference",
         height="content",
-        placeholder="Write what you would keep: every way is then measured against it (ROUGE)",
+        placeholder="Write what you would keep: every selector is then compared with it (ROUGE)",
     )
     long_notice("summary", written)
     if len(written) > MOST_REFERENCE:

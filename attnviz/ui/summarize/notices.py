@@ -19,22 +19,22 @@ OWN, READ_BY = "summarize-en", "minilm"
 ALONE, BEST = "Attention alone, the best of all ways", "Best sentence there is"
 _HOW = """
 Every token gives out attention that sums to 1. What a word **receives** is the mean over all tokens that were typed
-(special tokens ask nothing), summed over its subwords. The words that receive most are kept, in the order of the text; a
+(special tokens are left out), summed over its subwords. The words that receive most are kept, in the order of the text; a
 sentence's score is the sum over its words.
 
 - **Trained selector**: two layers on top of a frozen encoder, trained so that the first one's attention falls on the words,
   and the second one's on the sentence, that a person's summary of an abstract keeps.
 - **Rollout** follows attention through all layers, residuals counted as half: Abnar & Zuidema 2020, *Quantifying Attention
   Flow in Transformers*, section 3.
-- **First** and **Random** look at no attention: a way that does no better has found nothing.
+- **First** and **Random** look at no attention: a selector that does no better has found nothing.
 """
 _BELIEVE = """
 - The numbers are the model's own, from one forward pass over this very text.
 - Attention that was **not** trained to select mostly falls on punctuation, special tokens and words that help to read the
   others. What receives much is not what matters: see the measured line under the picture.
-- The trained selector has read two thousand abstracts of machine-learning papers, and nothing else: elsewhere it is a
-  guess.
-- Kept words are no sentence, and a kept sentence may need the one before it.
+- The trained selector has read two thousand abstracts of machine-learning papers, and nothing else: on other texts it
+  guesses.
+- Kept words do not make a sentence, and a kept sentence may need the one before it.
 - ROUGE counts words in common with a reference. It does not know whether a summary is true.
 - Of a model that writes, a bar is where its decoder **looked** while it wrote, not proof that the word came from there.
 """
@@ -85,7 +85,7 @@ def show_measured() -> None:
     alone, first, chance, trained, best = (f"{value:.1f}" for value in values if value is not None)
     st.caption(
         f":material/straighten: How good attention alone is at this: on {figures['abstracts']} held-out abstracts, the "
-        f"sentence that the best of all heads and ways finds has ROUGE-1 {alone}; the first sentence has {first}, a random one "
+        f"sentence that the best head and selector finds has ROUGE-1 {alone}; the first sentence has {first}, a random one "
         f"{chance}, the trained selector's {trained}, and the best there is {best}."
     )
 

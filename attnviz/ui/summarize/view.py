@@ -181,7 +181,7 @@ def show_every_head(current: CurrentMap, shown: Summary, view: SummaryView) -> N
             choose_head(int(points[0]["y"]), int(points[0]["x"]))
 
     figure = heads_agreement(shares, selected=(view.layer, view.head), theme=theme())
-    alt = "For every head the share of its attention to words that goes to the kept ones"
+    alt = "The share of each head's attention to words that lands on kept words"
     st.plotly_chart(figure, theme=None, key="heads", on_select=select, selection_mode="points", config=PLOTLY, alt=alt)
     all_heads(current.drawn, current.drawn_as(view), choose_head, editing=current.editing)
     # A model that writes has searched for its summary; Compute reads a text, and would look at another.

@@ -74,7 +74,7 @@ def show_head(head: Head, costs: HeadCosts, ablation: Ablation) -> None:
         )  # fmt: skip
         if task != "answer":
             st.button(
-                "Where do the others look then?", key="compare-off", icon=":material/compare_arrows:",
+                "Compare attention with this head off", key="compare-off", icon=":material/compare_arrows:",
                 help="Compares every head before and after.", on_click=_compare, args=(edits,),
             )  # fmt: skip
 

@@ -24,7 +24,7 @@ def test_what_is_measured_is_printed_and_in_a_table(tmp_path, sentences, capsys)
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 * 3
     for name in ("gradient-norm", "random"):
-        interval = mean_interval([float(row["comprehensiveness"]) for row in rows if row["way"] == name])
+        interval = mean_interval([float(row["comprehensiveness"]) for row in rows if row["method"] == name])
         assert f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]" in printed
 
 

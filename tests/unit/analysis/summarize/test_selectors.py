@@ -84,7 +84,7 @@ def test_without_a_trained_layer_all_layers_are_plain(trace, attention):
     actual = read_passage(TEXT, attention.keys)
     names = [way.name for way in selectors(actual, trace, selects=None, layer=0, head=None)]
     assert names[0] == f"Attention, last layer (L{LAYERS - 1})"
-    assert "Attention, chosen head (L0)" in names
+    assert "Attention, chosen layer (L0)" in names
     assert plain_layers(attention, None) == range(LAYERS)
 
 
