@@ -30,7 +30,7 @@ EXAMPLES = """examples:
   ATTNVIZ_DEVICE=cpu attnviz           without the graphics card
   attnviz trace minilm "The cat sat." -o cat.attn
   attnviz show cat.attn -o cat.svg --layer 3 --head 1
-  attnviz models                       the models there are
+  attnviz models                       a list of the models
   attnviz ablate transformer-en-fr --data pairs.tsv    which heads matter
   attnviz claim minilm "L2·H0: obj -> head"   does that head do that? tested on 1,500 sentences
   attnviz survey minilm --text corpus.txt -o survey   every head, measured over a corpus

@@ -37,7 +37,7 @@ Conditions = dict[str, Edits]
 
 def add_ablate_command(commands: Any) -> None:
     """Add the command."""
-    ablate = commands.add_parser("ablate", help="which heads matter, over a file", epilog=_EPILOG, formatter_class=PLAIN)
+    ablate = commands.add_parser("ablate", help="which heads matter for your texts", epilog=_EPILOG, formatter_class=PLAIN)
     ablate.add_argument("model", help=MODEL)
     ablate.add_argument("--data", type=Path, required=True, metavar="FILE", help="the texts")
     ablate.add_argument("--limit", type=positive, metavar="N", help="read the first N texts (default: all)")

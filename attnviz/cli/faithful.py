@@ -32,7 +32,7 @@ CSV.jsonl keeps what is done; with another model, other data, methods or another
 def add_faithful_command(commands: Any) -> None:
     """Add the command."""
     faithful = commands.add_parser(
-        "faithful", help="how far attribution methods tell what matters", epilog=_EPILOG, formatter_class=PLAIN
+        "faithful", help="how well attribution methods find the words that matter", epilog=_EPILOG, formatter_class=PLAIN
     )
     faithful.add_argument("model", help=MODEL)
     faithful.add_argument("--data", type=Path, required=True, metavar="FILE", help="the texts")

@@ -40,7 +40,7 @@ A run that was stopped goes on where it was. FOLDER/heads.parquet has one row a 
 
 def add_heads_commands(commands: Any) -> None:
     """Add the three commands."""
-    claim = commands.add_parser("claim", help="test what a head is said to do", epilog=_CLAIM, formatter_class=PLAIN)
+    claim = commands.add_parser("claim", help="test a claim about what a head does", epilog=_CLAIM, formatter_class=PLAIN)
     claim.add_argument("model", help=MODEL)
     claim.add_argument("claim", nargs="?", help='such as "L2·H0: obj -> head"')
     claim.add_argument("--file", type=Path, help="a file of claims, one a line, instead; # begins a comment")

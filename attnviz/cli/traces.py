@@ -60,7 +60,7 @@ def add_trace_commands(commands: Any) -> None:
     show = commands.add_parser("show", help="what is in a trace, or its picture or table", epilog=_SHOW, formatter_class=PLAIN)
     show.add_argument("file", help="a trace file; -: from stdin")
     show.add_argument("-o", "--out", metavar="FILE", help=f"write a file: {', '.join(export.FORMATS)}; -: stdout")
-    show.add_argument("--format", choices=export.FORMATS, help="the format, where the name of FILE does not say it")
+    show.add_argument("--format", choices=export.FORMATS, help="the format, if the name of FILE has no ending")
     show.add_argument("--layer", type=int, help="from 0 (default: the last in a picture, all in a table)")
     show.add_argument("--head", type=int, help="from 0 (default: the mean in a picture, all in a table)")
     show.add_argument("--words", action="store_true", help="merge subwords to words")
@@ -77,7 +77,7 @@ def add_trace_commands(commands: Any) -> None:
         each.add_argument(
             "--kind", choices=("encoder", "decoder", "cross"), help="which attention (default: the last there is)"
         )
-    models = commands.add_parser("models", help="the models there are", epilog=_MODELS, formatter_class=PLAIN)
+    models = commands.add_parser("models", help="list the models", epilog=_MODELS, formatter_class=PLAIN)
     models.add_argument("name", nargs="?", help="tell all about this one")
     models.add_argument("--json", action="store_true", help="as JSON")
     models.set_defaults(command=list_models)

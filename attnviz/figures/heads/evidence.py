@@ -92,10 +92,10 @@ def case_list(sentences: Sequence[ParsedSentence], examples: Sequence[AtlasExamp
     """Draw sentences as buttons, first where a claim fails, then where it holds; a click picks "open:" and the sentence."""
     parts, heading = [], None
     for example in sorted(examples, key=lambda each: each.holds):
-        title = "It holds" if example.holds else "It fails"
+        title = f"Strongest cases where it {'holds' if example.holds else 'fails'}"
         if title != heading:
             heading = title
-            parts.append(f"<p>{title}, where the head looks most strongly</p>")
+            parts.append(f"<p>{title}</p>")
         parts.append(_case(sentences[example.sentence], example))
     return f'<div class="cases" style="{css_variables(theme)}">{"".join(parts)}</div>'
 

@@ -16,7 +16,7 @@ const PATTERNS = {
   previous: ["the token before", ", wherever it stands: a previous-token head"],
   following: ["the token after", ", wherever it stands: a next-token head"],
   itself: ["the token itself", ""],
-  special: ["special tokens", ", where heads look that have nothing else to do (Clark et al. 2019)"],
+  special: ["special tokens", ", usually a sign that it finds nothing to do here (Clark et al. 2019)"],
   first: ["the very first token", ", where a decoder parks attention that it has no other use for (Xiao et al. 2023)"],
 };
 

@@ -54,7 +54,7 @@ def show_edit_panel(current: CurrentMap, *, compares: bool = True) -> None:
             if edits:
                 show_chips(editing, current.result.unedited.trace)
                 if not editing.applied:
-                    st.caption(":material/block: None of this could be done: the picture is of the model as it is.")
+                    st.caption(":material/block: None of these edits can be made here: the model is shown as it is.")
         st.button("Undo", key=f"undo-edit{slot}", icon=":material/undo:", on_click=undo, args=(slot,))
         st.button("Restore all", key=f"restore-edits{slot}", icon=":material/restart_alt:", on_click=restore, args=(slot,),
                   disabled=not edits)  # fmt: skip

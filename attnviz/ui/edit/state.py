@@ -63,7 +63,7 @@ def show_refused(error: EditError, slot: str) -> None:
     """Says why the edits of the address cannot be made, with the way back."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.error(escaped(error), icon=_ICON)
-        st.button("Take the edits away", key=f"drop-edits{slot}", on_click=restore, args=(slot,))
+        st.button("Remove the edits", key=f"drop-edits{slot}", on_click=restore, args=(slot,))
 
 
 def accept(slot: str) -> None:

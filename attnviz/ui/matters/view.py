@@ -101,7 +101,7 @@ def show_without(report: AttributionReport, removed: tuple[int, ...], then: Mask
     with st.container(horizontal=True, vertical_alignment="center", key="desk-taken"):
         if not removed or then is None:
             st.caption(
-                ":material/touch_app: Orange supports the output, blue opposes it. Click a word to remove it, and run again."
+                ":material/touch_app: Orange supports the output, blue opposes it. Click a word: the model runs without it."
             )
             return
         names = ", ".join(f"“{report.words[place]}”" for place in removed)
@@ -115,7 +115,7 @@ def show_without(report: AttributionReport, removed: tuple[int, ...], then: Mask
 def show_curve(curve: Removals, method: str) -> None:
     """How p(output) falls as words are removed in the order of the chosen method."""
     title = _lower(method_named(method).title)
-    st.subheader("How probable the output stays as words are removed", anchor=False)
+    st.subheader("Probability of the output as words are removed", anchor=False)
     st.caption(f"Removed in the order of {escaped(title)}; the further apart the two lines are, the better the order.")
     st.plotly_chart(
         deletion_figure(curve, theme=theme()), key="curve", theme=None, config={"displayModeBar": False},

@@ -101,7 +101,7 @@ def _curves(looks: Sequence[InductionLook]) -> list[Curve]:
     previous, induction = ([(look.step, float(score(look).max())) for look in looks] for score in _SCORES)
     return [
         Curve("loss in the second half", f"{last.loss:.2f}", tuple((look.step, look.loss) for look in looks), top),
-        Curve("right letters in it", whole_percent(last.accuracy), tuple((look.step, look.accuracy) for look in looks)),
+        Curve("correct in the second half", whole_percent(last.accuracy), tuple((look.step, look.accuracy) for look in looks)),
         Curve("weight on the letter before", f"{previous[-1][1]:.2f}", tuple(previous)),
         Curve("weight on what followed", f"{induction[-1][1]:.2f}", tuple(induction)),
     ]

@@ -28,7 +28,7 @@ READING = """
 - **Zero is not neutral**: later layers have never seen it. Set heads to their mean and see whether the order stays.
 - **Redundancy hides**: a head whose work another can do costs nothing alone. Look at the curve, where many go at once.
 - A claim about k heads means little without the band: k heads drawn at random, 20 times.
-- One text is an anecdote: `attnviz ablate MODEL --data FILE` measures a whole file, with intervals.
+- One text proves little: `attnviz ablate MODEL --data FILE` measures a whole file, with intervals.
 
 Michel, Levy & Neubig 2019, *Are Sixteen Heads Really Better than One?*; Voita et al. 2019, *Analyzing Multi-Head
 Self-Attention*.
