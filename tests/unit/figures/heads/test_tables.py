@@ -127,7 +127,7 @@ def test_cases_that_fail_come_first_with_the_words_that_look_and_are_looked_at()
     sentence = ParsedSentence("a<b sees it.", words)
     drawn = case_list([sentence], [AtlasExample(0, 2, 1, True), AtlasExample(0, 1, 0, False), AtlasExample(0, 1, 3, False)])
     cases = re.findall(r"<button.*?</button>", drawn)
-    assert drawn.index("It fails") < drawn.index(cases[0]) < drawn.index("It holds") < drawn.index(cases[2])
+    assert drawn.index("it fails") < drawn.index(cases[0]) < drawn.index("it holds") < drawn.index(cases[2])
     assert "<s>a&lt;b</s> <b>sees</b> it." in cases[0]
     assert "special token" not in cases[0]
     assert "a&lt;b <b>sees</b> it. <em>→ a special token</em>" in cases[1]
