@@ -52,7 +52,7 @@ def test_it_reads_every_example(model, example):
 
 
 def test_an_abstracts_proposal_is_found(model):
-    example = examples("summarize")[0]
+    example = next(each for each in examples("summarize") if each.label == "An abstract")
     actual = read_passage(example.text, (trace := model.trace(example.text)).encoder.keys)
     way = selectors(actual, trace, selects=model.card.selects, layer=0, head=0)[0]
     assert actual.extract(choose(actual, way.units, way.sentences, Amount(5)).sentences).startswith("We propose")
