@@ -10,14 +10,13 @@ export const isForeign = (answer) => answer.status < 500 && !/json|event-stream/
 /** @param {string} address @returns {Promise<Response>} */
 const ask = (address) => fetch(address, { cache: "no-store", redirect: "manual", signal: AbortSignal.timeout(10_000) });
 
-/** Whether phones have to open the app: asked from the wall, which is behind the same front. @param {string} code */
-export async function refusesPhones(code) {
+/** Whether phones have to open the app: asked from the wall, which is behind the same front. */
+export async function refusesPhones() {
   try {
-    const [page, route] = await Promise.all([ask(`${home()}join`), ask(`${home()}class/${code}/state`)]);
+    const page = await ask(`${home()}join`);
     const text = page.ok ? await page.text() : "";
     // Streamlit's own page opens the phone's at this address.
-    if (text.includes('id="root"')) return false;
-    return page.status < 500 && (!text.includes('id="phone"') || isForeign(route));
+    return page.status < 500 && !/id="(root|phone)"/.test(text);
   } catch {
     return false;
   }

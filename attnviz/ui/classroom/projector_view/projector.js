@@ -21,7 +21,7 @@ export default function ({ data: [wall], parentElement, setTriggerValue }) {
   const root = parentElement.querySelector("#phone");
   if (root instanceof HTMLElement && !root.dataset.asked && wall.view.state !== "ended") {
     root.dataset.asked = "true";
-    refusesPhones(wall.view.code).then((refuses) => refuses && setTriggerValue("refused", true)).catch(() => {});
+    refusesPhones().then((refuses) => refuses && setTriggerValue("refused", true)).catch(() => {});
   }
   const drawn = JSON.stringify(wall);
   if (!(root instanceof HTMLElement) || root.dataset.drawn === drawn) return;
