@@ -151,19 +151,20 @@ def explore(
     views, extra = (VIEWS[:2], ()) if is_difference(attention) else (VIEWS, extra)
     view = wanted if wanted in (*views, *extra) else VIEWS[0]
 
-    places = places_of(attention, head.view)
+    # Streamlit keeps the callback of a visit that has left for a while: it holds places and names, and no map.
+    places, is_asked, edited = places_of(attention, head.view), question is not None, editing and editing.slot
 
     def picked(change: dict[str, Any]) -> None:
         if change.get("view", view) != view:
             st.session_state[name] = change["view"]
-        if question is not None:
+        if is_asked:
             _take_words(shown, change)
         elif "layer" in change and on_head:
             on_head(change["layer"], change["head"])
-        if question is None and "query" in change:
+        if not is_asked and "query" in change:
             select_cell(shown[0][change["query"]], shown[1][change["key"]], slot)
-        if editing is not None:
-            _edit(editing.slot, places, change)
+        if edited is not None:
+            _edit(edited, places, change)
 
     shown = matrix.rows, matrix.columns
     settings = {"shownViews": views, "view": view, "query": cell[0], "key": cell[1], "extra": extra, "fact": size(attention)}

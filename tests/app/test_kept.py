@@ -65,3 +65,22 @@ def test_text_after_text_leaves_no_more_behind(page: str, monkeypatch: pytest.Mo
     assert not fifth - third
     # What visits leave is soon found: libraries are not searched for it.
     assert gc.get_freeze_count() > 100_000
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_visit_that_has_left_holds_no_map(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "TRACES_KEPT", 1)
+    address, box = PAGES[page]
+    # Streamlit keeps what a visit has clicked, typed and could click for two minutes.
+    left = []
+
+    def held_after(name: str) -> int:
+        visit = Visit(monkeypatch, page, address | {box.removeprefix("typed_").replace("typed", "text"): f"A {name} sleeps."})
+        left.append(visit.app.session_state)
+        visit.actual.clear()
+        gc.collect()
+        return sum(type(each) is AttentionMap for each in gc.get_objects())
+
+    _, _, third, _, fifth = map(held_after, ("cat", "dog", "cow", "hen", "fox"))
+    assert third >= 1
+    assert fifth <= third
