@@ -181,7 +181,7 @@ def rows(given: Namespace) -> Iterator[Row]:
             limit = BYTES.get("transformer" if name.startswith("transformer") else task, 1e9)
             first, whole = (fetched(manifest, n) + RUNTIME for n in (12, 1000))
             yield at_most(f"{name}: bytes of a first text", first / 1e6, limit / 1e6, "MB", f", {whole / 1e6:.1f} MB in all")
-            yield at_most(f"{name}: memory", node({"text": TEN_WORDS})["peak"] / 2**20, MEGABYTES, "MB")
+            yield at_most(f"{name}: memory", node(requests(task, 1)[0])["peak"] / 2**20, MEGABYTES, "MB")
             node.close()
 
 

@@ -8,7 +8,8 @@ import { MOSTLY, percent } from "./wording.js";
  * @import { AttentionMap, Token } from "./head_view.js"
  * @import { Part, Sentence } from "./wording.js"
  * @typedef {{ start: number, end: number, probability: number, text: string }} Span
- * @typedef {{ spans: Span[], tokens: Token[], start: ArrayLike<number>, end: ArrayLike<number>, nothing: number, declined: boolean }} Found
+ * @typedef {{ spans: Span[], tokens: Token[], start: ArrayLike<number>, end: ArrayLike<number>, nothing: number, declined: boolean,
+ *   limit: number | null }} Found  limit: above which p(no answer) declines; null: where it exceeds the best answer's
  * @typedef {{ side: "cross" | "passage", share: number, layer: number, head: number }} StrongestHead
  */
 
@@ -23,9 +24,8 @@ const nameOf = (text) => [text, 2];
 /** @param {string} text @returns {Part} */
 const word = (text) => [text, 0];
 
-/** All that the page Answer draws besides heads. @param {Found} found @param {AttentionMap[]} maps @param {string} model
- * @param {number | null} limit above which p(no answer) declines */
-export function describeFound(found, maps, model, limit) {
+/** All that the page Answer draws besides heads. @param {Found} found @param {AttentionMap[]} maps @param {string} model */
+export function describeFound(found, maps, model) {
   const { spans, tokens, declined, nothing } = found;
   const place = /** @type {[number, number]} */ ([tokens[spans[0].start].start, tokens[spans[0].end].end]);
   const strongest = strongestHead(maps, place);
@@ -35,7 +35,7 @@ export function describeFound(found, maps, model, limit) {
   return {
     shown: kind,
     first: { [kind]: [strongest.layer, strongest.head] },
-    story: [describeQuestionWords(map, strongest, spans[0].text, place), describeAnswer(found, limit)],
+    story: [describeQuestionWords(map, strongest, spans[0].text, place), describeAnswer(found)],
     answer: { text: spans[0].text, declined: declined ? DECLINES : "", facts },
     passage: {
       units: tokens.map(({ start, end }) => [start, end]),
@@ -77,8 +77,8 @@ export function strongestHead(maps, [start, end]) {
 const isInside = (token, start, end) => token.segment === 1 && !token.special && token.start < end && start < token.end;
 
 /** The best answer and the next; or, where the model declines, how likely no answer is.
- * @param {Found} found @param {number | null} limit @returns {Sentence} */
-export function describeAnswer({ spans, declined, nothing }, limit) {
+ * @param {Found} found @returns {Sentence} */
+export function describeAnswer({ spans, declined, nothing, limit }) {
   const [best, next] = spans;
   /** @type {Sentence} */
   const named = [nameOf(cutTo(best.text)), word(` (${percent(best.probability)})`)];

@@ -117,7 +117,7 @@ const WORK = {
 /** What a task gives besides its maps. @param {Model} model @param {any} request @param {string} output @param {any} extra @param {AttentionMap[]} maps */
 function describe({ card }, request, output, extra, maps) {
   const cross = maps.find(({ kind }) => kind === "cross");
-  if (extra?.spans) return describeFound(extra, maps, card.name, null);
+  if (extra?.spans) return describeFound(extra, maps, card.name);
   if (extra?.keptSentences) return describeSelection(request.text, extra, card);
   if (extra?.steps && cross) return { translation: describeTranslation(output, extra, cross, card, Boolean(request.target)) };
   return { tokens: maps[0].keys.map(({ text }) => text) };

@@ -16,7 +16,7 @@ function unpacked(map) {
 const opened = (map) => mapOfTrace(unpacked(map));
 
 const { answers, translations, selections } = JSON.parse(await text(process.stdin));
-const found = answers.map(({ maps, found: own, limit }) => describeFound(own, maps.map(opened), "m", limit));
+const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(opened), "m"));
 const written = translations.map(({ output, draft, cross, card }) => {
   const { described, weights, cell } = describeTranslation(output, draft, opened(cross), card, false);
   return { described, cell, weights: Buffer.from(weights).toString("base64") };

@@ -82,7 +82,7 @@ def made_in_node() -> dict[str, Any]:
             {"start": each.start, "end": each.end, "probability": each.probability, "text": text_of(each)} for each in spans
         ]
         found = {"spans": listed, "tokens": tokens, "start": shares, "end": shares, "nothing": 0.62, "declined": declined}
-        answers.append({"maps": [plain(each) for each in maps], "found": found, "limit": limit})
+        answers.append({"maps": [plain(each) for each in maps], "found": {**found, "limit": limit}})
     draft = {"steps": [{"token": dataclasses.asdict(token)} for token in WRITTEN], "logProbability": -2.345}
     translations = [{"output": OUTPUT, "draft": draft, "cross": plain(CROSS), "card": card} for card in CARDS]
     selections = [selected(text) for text in SUMMARIZED]
