@@ -96,7 +96,7 @@ def long_sentences(app: App, number: int) -> None:
     """Ten megabytes in the box for one's own sentences on Heads, in one message."""
     visit = Visit(app)
     visit.open("heads", claim="any -> next")
-    visit.type("One sentence a line", words(number, 1_000) * 10_000, "heads")
+    visit.type("Your own sentences, one a line", words(number, 1_000) * 10_000, "heads")
     with suppress(TimeoutError):
         visit.wait(time.perf_counter(), patience=10)
     visit.close()
@@ -168,6 +168,8 @@ def attacked(app: App, threads: int, attack: Attack, seconds: float) -> tuple[li
         time.sleep(0.1)
     for each in attackers:
         each.join(timeout=60)
+    if not acts:
+        errors.append("no attack came to its end, so that nothing was measured")
     return actual, errors, peak, acts
 
 
