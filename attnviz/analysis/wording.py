@@ -120,7 +120,7 @@ def describe_mixing(ratios: Mapping[tuple[str, int], float], kind: str, layer: i
     """Say how much a layer changes a token, by its mixing ratio; empty where that is not known.
 
     >>> describe_mixing({("encoder", 3): 0.19}, "encoder", 3), describe_mixing({}, "encoder", 3)
-    ('This layer changes a token by 19%: the rest is what the token was before.', '')
+    ('This layer changes a token by 19\xa0%: the rest is what the token was before.', '')
     """
     if (ratio := ratios.get((kind, layer))) is None:
         return ""

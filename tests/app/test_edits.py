@@ -94,7 +94,7 @@ def test_edits_of_an_address_that_cannot_be_made_are_called_nothing_else() -> No
     (error,) = app.error
     assert "masked" in error.value
     assert not [each for each in app.get("button_group") if "After" in str(each.proto)]
-    assert "model as it is" in said(app)
+    assert "shown as it is" in said(app)
     app.button(key="drop-edits").click().run()
     assert not app.error
     assert "edits" not in app.query_params

@@ -28,7 +28,7 @@ def test_a_model_learns_to_reverse_is_played_back_and_tried(page: Page, app_url:
     place = page.locator(".sequence").bounding_box()
     page.evaluate(HIDDEN)
     page.get_by_role("button", name="Start", exact=True).click()
-    expect(accuracy).to_have_text(re.compile(r"^(9[5-9]|100)%$"), timeout=LEARNED)
+    expect(accuracy).to_have_text(re.compile(r"^(9[5-9]|100)\s%$"), timeout=LEARNED)
     expect(error).to_have_text(re.compile(r"^0\.0[0-5]$"), timeout=LEARNED)
     page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_text(re.compile("^Paused at step"))).to_be_visible(timeout=LEARNED)
