@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.lib import format as npy
+from scipy.stats import norm
 
 from attnviz.analysis.heads.statistics import FIELDS, measure, merge
 from attnviz.cli import main
@@ -35,6 +36,14 @@ def test_a_survey_is_read_as_it_was_written():
     for field in FIELDS:
         np.testing.assert_array_equal(getattr(again.statistics, field), getattr(STATISTICS, field))
     assert (again.statistics.examples, again.statistics.read) == (STATISTICS.examples, 2)
+
+
+def test_an_interval_is_that_of_a_normal_mean():
+    low, high = STATISTICS.intervals
+    known = STATISTICS.errors > 0
+    assert known.any()
+    np.testing.assert_allclose(norm.cdf((high - STATISTICS.means)[known] / STATISTICS.errors[known]), 0.975, atol=1e-6)
+    np.testing.assert_allclose(high - STATISTICS.means, STATISTICS.means - low)
 
 
 def test_a_layer_without_attention_is_left_out():

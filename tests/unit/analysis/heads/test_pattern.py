@@ -19,6 +19,14 @@ def test_the_likeness_is_the_correlation_of_all_cells():
         assert alike[layer, head] == pytest.approx(want, abs=1e-12)
 
 
+def test_the_patterns_are_the_diagonals_that_they_are_named_after():
+    before, after = np.eye(WORDS, k=-1), np.eye(WORDS, k=1)
+    want = {"Previous word": before, "Next word": after, "Itself": np.eye(WORDS), "Neighbours": before + after}
+    want |= {"First word": np.arange(WORDS) == np.zeros((WORDS, 1)), "All before": np.tri(WORDS, k=-1)}
+    assert PATTERNS.keys() == want.keys()
+    assert all((PATTERNS[name] == each).all() for name, each in want.items())
+
+
 @pytest.mark.parametrize("planted", PATTERNS)
 def test_a_planted_pattern_is_found_and_its_link_reads_as_it_was_written(planted):
     noise = np.random.default_rng(7).random((2, 2, WORDS, WORDS)) * 0.1

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.bootstrap import bootstrap
-from attnviz.analysis.heads.atlas import AtlasExample
+from attnviz.analysis.heads.atlas import AtlasExample, ClaimFacts
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.counts import OFFSETS, count, examples_of
 from attnviz.analysis.heads.matching import REGEX_SECONDS
@@ -72,6 +72,23 @@ def test_a_planted_head_is_found_and_its_claim_holds(text):
     layer, head = np.unravel_index(even.argmax(), even.shape)
     rate = untrained.hits[1::2, layer, head].sum() / untrained.queries[1::2].sum()
     assert tested.rival("untrained") == pytest.approx(rate)
+
+
+def test_one_half_chooses_the_rival_and_the_other_reports():
+    claim = parse("obj -> head")
+    counts = count(claim, *corpus(2, size=24))
+    even, odd = counts.by_offset[::2].sum(axis=0), counts.by_offset[1::2].sum(axis=0)
+    assert even.argmax() != odd.argmax()
+    half = compare_with_rivals(claim, Evidence(counts))
+    assert (half.reported.queries == counts.queries[1::2]).all()
+    assert (half.reported.hits == counts.hits[1::2]).all()
+    rivals = {rival.name: rival.rate for rival, _ in half.rivals}
+    assert rivals[f"offset {OFFSETS[even.argmax()]:+d}"] == odd[even.argmax()] / counts.queries[1::2].sum()
+
+
+@pytest.mark.parametrize(("is_place", "untrained", "want"), [(False, None, 0.5), (True, None, 0.1), (True, 0.2, 0.2)])
+def test_a_fixed_offset_is_no_rival_of_a_claim_about_a_place(is_place, untrained, want):
+    assert ClaimFacts("any -> previous", 9, 0.1, -1, 0.5, is_place, untrained).strongest_rival == want
 
 
 def test_heads_that_do_nothing_hold_no_claim():
