@@ -7,6 +7,7 @@ from attnviz.analysis.answer.question_attention import (
     SIDES,
     Side,
     describe_answer,
+    describe_confidence,
     describe_question_words,
     question_attention,
     sides,
@@ -45,6 +46,8 @@ def _headline(result: Result) -> dict[str, object]:
     answers, best = result.answers, result.answers.result.spans[0]
     sure = f"{percent(answers.result.nothing)} for no answer" if answers.declined else f"{percent(best.probability)} sure"
     facts = [result.card.name, sure]
+    if (confidence := answers.confidence) is not None:
+        facts.append(describe_confidence(confidence))
     return {"text": answers.text(best), "declined": DECLINES if answers.declined else "", "facts": facts}
 
 

@@ -217,6 +217,11 @@ def describe_answer(
     return (Part("Best answer "), *best, Part("; next best "), *following)
 
 
+def describe_confidence(confidence: float) -> str:
+    """Say how many of the answers this sure are right, by that share."""
+    return f"answers this sure are right {100 * confidence:.0f} times in 100"
+
+
 def describe_question_words(
     shown: QuestionAttention, text: str, answer: tuple[int, int], number: str = WEIGHT, *, word: int | None = None
 ) -> Sentence:

@@ -58,7 +58,7 @@ def answer_files(model: AnswerModel, saved: Path) -> Files:
     shared = SharedFiles.of(model.encoder.model)
     parts = (NAME, shared.embeddings), (model.card.name, WeightFile("answerer", halves(own)))
     options = {
-        "decoding": asdict(model.decoding),
+        "decoding": asdict(model.decoding) | {"calibrated": model.decoding.calibrated},
         "special": answerer.config.special,
         "cross": (answerer.config.n_layers, answerer.config.block.n_heads),
         "most_characters": MOST_CHARACTERS,

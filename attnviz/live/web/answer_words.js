@@ -3,13 +3,15 @@
 import { isWord } from "../../figures/explorer/question.js";
 import { Lens } from "./head_view.js";
 import { MOSTLY, percent } from "./wording.js";
+import { decimals } from "./written.js";
 
 /**
  * @import { AttentionMap, Token } from "./head_view.js"
  * @import { Part, Sentence } from "./wording.js"
  * @typedef {{ start: number, end: number, probability: number, text: string }} Span
  * @typedef {{ spans: Span[], tokens: Token[], start: ArrayLike<number>, end: ArrayLike<number>, nothing: number, declined: boolean,
- *   limit: number | null }} Found  limit: above which p(no answer) declines; null: where it exceeds the best answer's
+ *   limit: number | null, confidence: number | null }} Found  limit: above which p(no answer) declines; null: where it exceeds
+ *   the best answer's; confidence: how many answers this sure are right; null: it declines
  * @typedef {{ side: "cross" | "passage", share: number, layer: number, head: number }} StrongestHead
  */
 
@@ -26,12 +28,13 @@ const word = (text) => [text, 0];
 
 /** All that the page Answer draws besides heads. @param {Found} found @param {AttentionMap[]} maps @param {string} model */
 export function describeFound(found, maps, model) {
-  const { spans, tokens, declined, nothing } = found;
+  const { spans, tokens, declined, nothing, confidence } = found;
   const place = /** @type {[number, number]} */ ([tokens[spans[0].start].start, tokens[spans[0].end].end]);
   const strongest = strongestHead(maps, place);
   const kind = strongest.side === "cross" ? "cross" : "encoder";
   const map = /** @type {AttentionMap} */ (maps.find((each) => each.kind === kind));
   const facts = [model, declined ? `${percent(nothing)} for no answer` : `${percent(spans[0].probability)} sure`];
+  if (confidence !== null) facts.push(`answers this sure are right ${decimals(100 * confidence, 0)} times in 100`);
   return {
     shown: kind,
     first: { [kind]: [strongest.layer, strongest.head] },

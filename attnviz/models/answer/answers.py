@@ -58,6 +58,17 @@ class Answers:
         return self.decoding.declines(self.result.nothing, self.result.spans[0].probability)
 
     @property
+    def confidence(self) -> float | None:
+        """How many of the answers this sure are right, 0 to 1; None: the model declines, or that was not measured.
+
+        It was measured where passages answer: the answer is right no more often than the passage gives one.
+        """
+        best, nothing = self.result.spans[0].probability, self.result.nothing
+        if self.declined or not self.decoding.calibrated:
+            return None
+        return min(self.decoding.confidence(best, nothing), 1 - nothing)
+
+    @property
     def place(self) -> tuple[int, int]:
         """Where the likeliest answer stands in the passage, in characters."""
         best = self.result.spans[0]

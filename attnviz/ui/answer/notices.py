@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.answer.question_attention import (
     QuestionAttention,
     describe_answer,
+    describe_confidence,
     describe_question_words,
     describe_word,
 )
@@ -63,10 +64,8 @@ def _show_headline(result: Result, place: DeltaGenerator) -> None:
     answers, card = result.answers, result.card
     best = answers.result.spans[0]
     facts = [card.name, f"{percent(best.probability)} sure"]
-    if answers.decoding.calibrated and not answers.declined:
-        # Measured where passages answer: it is right no more often than this one does. A passage of one word has one span.
-        sure = min(answers.decoding.confidence(best.probability, answers.result.nothing), 1 - answers.result.nothing)
-        facts.append(f"answers this sure are right {100 * sure:.0f} times in 100")
+    if (sure := answers.confidence) is not None:
+        facts.append(describe_confidence(sure))
     span = f"<bdi>{html.escape(answers.text(best))}</bdi>"
     if answers.declined:
         facts[1] = f"{percent(answers.result.nothing)} for no answer"

@@ -13,6 +13,7 @@ import pytest
 
 from attnviz.analysis.answer.question_attention import (
     describe_answer,
+    describe_confidence,
     describe_question_words,
     question_attention,
     strongest_heads,
@@ -82,7 +83,8 @@ def made_in_node() -> dict[str, Any]:
             {"start": each.start, "end": each.end, "probability": each.probability, "text": text_of(each)} for each in spans
         ]
         found = {"spans": listed, "tokens": tokens, "start": shares, "end": shares, "nothing": 0.62, "declined": declined}
-        answers.append({"maps": [plain(each) for each in maps], "found": {**found, "limit": limit}})
+        found |= {"limit": limit, "confidence": None if declined else 0.953}
+        answers.append({"maps": [plain(each) for each in maps], "found": found})
     draft = {"steps": [{"token": dataclasses.asdict(token)} for token in WRITTEN], "logProbability": -2.345}
     translations = [{"output": OUTPUT, "draft": draft, "cross": plain(CROSS), "card": card} for card in CARDS]
     selections = [selected(text) for text in SUMMARIZED]
@@ -125,6 +127,7 @@ def assert_answer(
     expected = describe_question_words(shown, text_of(spans[0]), place), likely
     assert actual["story"] == [sentence_parts(each) for each in expected]
     assert actual["answer"]["text"] == text_of(spans[0])
+    assert actual["answer"]["facts"][2:] == ([] if declined else [describe_confidence(0.953)])
 
 
 def assert_translation(actual: dict[str, Any], card: dict[str, Any]) -> None:

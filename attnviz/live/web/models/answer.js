@@ -40,9 +40,10 @@ export class Answerer {
     const found = this.find(tokens, windows, parts.map(({ start, end }) => ({ start, end })));
     const best = windows.length === 1 ? parts[0] : await this.run(pair, windows[found.best], true);
     const [span] = found.spans;
-    const { declines_above: limit } = this.options.decoding;
+    const { declines_above: limit, calibrated } = this.options.decoding;
     const declined = found.nothing > (limit ?? span.probability);
-    const sure = confidence(this.options.decoding, span.probability, found.nothing);
+    const measured = Math.min(confidence(this.options.decoding, span.probability, found.nothing), 1 - found.nothing);
+    const sure = calibrated && !declined ? measured : null;
     const spans = found.spans.map((each) => ({ ...each, text: textOf(each, text, tokens) }));
     const output = declined ? "" : spans[0].text;
     return { output, extra: { ...found, spans, tokens, declined, limit, confidence: sure }, maps: this.maps(pair, windows[found.best], best) };
