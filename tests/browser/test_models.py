@@ -81,6 +81,7 @@ def test_what_is_no_model_gets_one_sentence_and_the_next_run_works(page: Page, a
     expect(message).to_have_count(1)
     expect(message).to_contain_text(tmp_path.name)
     assert page.locator("textarea").first.input_value() == TEXT
+    settle(page)
     page.get_by_role("combobox", name="Model").click()
     page.get_by_role("option", name="minilm", exact=True).click()
     settle(page)
