@@ -7,7 +7,7 @@ import streamlit as st
 from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import HeadView, View
 from attnviz.ui.address.state import arrive, finish
-from attnviz.ui.explorer import explore
+from attnviz.ui.explorer import ShownHead, explore
 from benchmarks.bench_explorer import random_heads
 
 
@@ -24,5 +24,5 @@ if st.button("Show"):
 if st.session_state.get("shown"):
     head = HeadView(st.session_state.get("layer", 0), st.session_state.get("head", 0), View(), False)
     matrix = head.matrix(attention)
-    explore(attention, head, (matrix, focus_cell(matrix)))
+    explore(ShownHead(attention, head, matrix, focus_cell(matrix)))
 finish()

@@ -18,7 +18,7 @@ from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
 from attnviz.ui.encode.view import show_head_label
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import explain_trust, explain_weight, show_text_notices, show_toolbar
-from attnviz.ui.explorer import explore, show_bertviz
+from attnviz.ui.explorer import ShownHead, explore, show_bertviz
 from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt import compare_button, prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
@@ -41,9 +41,9 @@ def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, examp
         show_edit_panel(current)
         show_reading(result)
         drawn = current.drawn_as(head)
-        picture = (drawn.matrix(current.drawn), cell)
-        view = explore(current.drawn, drawn, picture, extra=("BertViz",), question=question, editing=editing)
-        show_edit_buttons(editing, attention, head, (matrix, cell))
+        picture = ShownHead(current.drawn, drawn, drawn.matrix(current.drawn), cell)
+        view = explore(picture, extra=("BertViz",), question=question, editing=editing)
+        show_edit_buttons(editing, ShownHead(attention, head, matrix, cell))
         if view == "BertViz":
             show_bertviz(attention, head)
     show_head_label(result, attention, head)

@@ -12,6 +12,7 @@ from attnviz.ui.edit.edited_results import run_side_by_side
 from attnviz.ui.edit.panel import edit_toggle, show_edit_buttons
 from attnviz.ui.edit.state import Editor
 from attnviz.ui.explain import show_text_notices, show_toolbar
+from attnviz.ui.explorer import ShownHead
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, in_chosen_quantity
@@ -45,7 +46,7 @@ def show_translations(results: dict[int, Result], editors: dict[int, Editor], vi
             heading.caption(HOW)
         show_translation_edits(results[large], editing)
         show_alignments(shown, view, large)
-        show_edit_buttons(editing, view.attention(one), own, (matrix, cell))
+        show_edit_buttons(editing, ShownHead(view.attention(one), own, matrix, cell))
         with st.container(key="desk-said"):
             story(describe_alignment(matrix))
 

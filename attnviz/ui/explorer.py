@@ -1,6 +1,7 @@
 """Figures mounted on the page, and what a click in them does to its state."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -39,6 +40,18 @@ _FRAME = component(
     }""",
 )
 OnHead = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True)
+class ShownHead:
+    """A head of a map, as it is drawn: its matrix, and the cell of that which is chosen, by row and column."""
+
+    attention: AttentionMap
+    head: HeadView
+    matrix: HeadMatrix
+    cell: tuple[int, int]
+
+
 # What the explorer says of how it is looked at is never longer.
 LOOK_CHARACTERS = 600
 VIEWS = ("grid", "matrix", "arcs", "text")
@@ -75,7 +88,7 @@ def all_heads(
         with folded:
             matrix = head.matrix(attention)
             at = cell or selected_cell(matrix, slot) or focus_cell(matrix)
-            explore(attention, head, (matrix, at), slot=slot, on_head=on_head, editing=editing)
+            explore(ShownHead(attention, head, matrix, at), slot=slot, on_head=on_head, editing=editing)
 
 
 def show_words(attention: AttentionMap, head: HeadView, question: WordQuestion) -> None:
@@ -107,28 +120,20 @@ def show_heads(attention: AttentionMap, head: HeadView, on_head: OnHead, *, slot
     _mount(attention, head, None, {"shownViews": ("grid",), "view": "grid"}, (slot, picked))
 
 
-def show_matrix(
-    attention: AttentionMap,
-    head: HeadView,
-    chosen: tuple[HeadMatrix, tuple[int, int]],
-    on_cell: Callable[[int, int], None],
-    *,
-    slot: str = "",
-) -> None:
+def show_matrix(shown: ShownHead, on_cell: Callable[[int, int], None], *, slot: str = "") -> None:
     """One head at full size, and nothing else; `on_cell` is called with the row and the column that are clicked."""
 
     def picked(change: dict[str, Any]) -> None:
         if "query" in change:
             on_cell(change["query"], change["key"])
 
-    matrix, (query, key) = chosen
-    _mount(attention, head, matrix, {"shownViews": ("matrix",), "view": "matrix", "query": query, "key": key}, (slot, picked))
+    query, key = shown.cell
+    settings: dict[str, object] = {"shownViews": ("matrix",), "view": "matrix", "query": query, "key": key}
+    _mount(shown.attention, shown.head, shown.matrix, settings, (slot, picked))
 
 
 def explore(
-    attention: AttentionMap,
-    head: HeadView,
-    chosen: tuple[HeadMatrix, tuple[int, int]],
+    shown: ShownHead,
     *,
     extra: tuple[str, ...] = (),
     slot: str = "",
@@ -145,34 +150,35 @@ def explore(
     several explorers of a page apart. Returns the view that is shown: one of `VIEWS`, or of `extra`, tabs whose picture the
     page draws below.
     """
-    name, (matrix, cell) = f"view{slot}", chosen
+    name, attention, matrix = f"view{slot}", shown.attention, shown.matrix
     wanted = one_shown(name, (*VIEWS, *extra), VIEWS[0])
     # Of a difference there are no arcs and no shaded text.
     views, extra = (VIEWS[:2], ()) if is_difference(attention) else (VIEWS, extra)
     view = wanted if wanted in (*views, *extra) else VIEWS[0]
 
     # Streamlit keeps the callback of a visit that has left for a while: it holds places and names, and no map.
-    places, is_asked, edited = places_of(attention, head.view), question is not None, editing and editing.slot
+    places, rows, columns = places_of(attention, shown.head.view), matrix.rows, matrix.columns
+    is_asked, edited = question is not None, editing and editing.slot
 
     def picked(change: dict[str, Any]) -> None:
         if change.get("view", view) != view:
             st.session_state[name] = change["view"]
         if is_asked:
-            _take_words(shown, change)
+            _take_words((rows, columns), change)
         elif "layer" in change and on_head:
             on_head(change["layer"], change["head"])
         if not is_asked and "query" in change:
-            select_cell(shown[0][change["query"]], shown[1][change["key"]], slot)
+            select_cell(rows[change["query"]], columns[change["key"]], slot)
         if edited is not None:
             _edit(edited, places, change)
 
-    shown = matrix.rows, matrix.columns
-    settings = {"shownViews": views, "view": view, "query": cell[0], "key": cell[1], "extra": extra, "fact": size(attention)}
+    query, key = shown.cell
+    settings = {"shownViews": views, "view": view, "query": query, "key": key, "extra": extra, "fact": size(attention)}
     settings["words"] = question and question.settings(matrix)
     if editing is not None:
         is_marked = editing.applied and editing.compared != "Before"
         settings["edits"] = {"on": editing.on} | (places.marks(editing.edits) if is_marked else {})
-    _mount(attention, head, matrix, settings, (slot, picked), question)
+    _mount(attention, shown.head, matrix, settings, (slot, picked), question)
     return view
 
 

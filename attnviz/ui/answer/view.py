@@ -34,7 +34,7 @@ from attnviz.ui.edit.output import show_changes
 from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
 from attnviz.ui.edit.state import Editor
 from attnviz.ui.explain import explain_button
-from attnviz.ui.explorer import PLOTLY, all_heads, places_of, select_cell, selected_cell
+from attnviz.ui.explorer import PLOTLY, ShownHead, all_heads, places_of, select_cell, selected_cell
 from attnviz.ui.head_picker import change_head, choose_head
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
@@ -59,7 +59,7 @@ def show_picture(slot: int, result: Result, editing: Editor, view: AnswerView, p
         return
     st.caption(f"Each row: one word, and where it looks in {own.place(result)}. Of a long passage, the part around the answer.")
     chosen = _show_matrix(result, shown, slot, own)
-    show_edit_buttons(editing, own.attention(result.trace), own, chosen)
+    show_edit_buttons(editing, ShownHead(own.attention(result.trace), own, *chosen))
     _explain_cell(result, own, slot, chosen)
 
 

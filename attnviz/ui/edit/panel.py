@@ -5,15 +5,13 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.view import HeadMatrix, HeadView
 from attnviz.analysis.wording import head_name
 from attnviz.core.edits import Edit, LinkCut, WeightSet
-from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.widgets import segments, toggle
 from attnviz.ui.edit.current_map import CurrentMap
 from attnviz.ui.edit.output import show_chips
 from attnviz.ui.edit.state import Editor, edits_now, flip, restore, undo
-from attnviz.ui.explorer import places_of
+from attnviz.ui.explorer import ShownHead, places_of
 from attnviz.ui.layout import escaped
 
 HELP = (
@@ -64,17 +62,16 @@ def show_edit_panel(current: CurrentMap, *, compares: bool = True) -> None:
             segments(place, "Map in view", "edit_view", options=options, label_visibility="collapsed")
 
 
-def show_edit_buttons(
-    editing: Editor | None, attention: AttentionMap, head: HeadView, chosen: tuple[HeadMatrix, tuple[int, int]]
-) -> None:
+def show_edit_buttons(editing: Editor | None, shown: ShownHead) -> None:
     """In the Edit mode, what clicks in the picture of a map do, as buttons for its head and the chosen cell of its matrix.
 
     The weight of the cell can be typed, too.
     """
     if editing is None or not editing.on:
         return
-    slot, now, (matrix, (row, column)) = editing.slot, set(edits_now(editing.slot).each), chosen
-    places = places_of(attention, head.view)
+    slot, now = editing.slot, set(edits_now(editing.slot).each)
+    head, matrix, (row, column) = shown.head, shown.matrix, shown.cell
+    places = places_of(shown.attention, head.view)
     asking, asked = (f"“{escaped(token.text)}”" for token in (matrix.queries[row], matrix.keys[column]))
     place = {"layer": head.layer, "head": head.head}
     cell = {"query": places.row_of(matrix.rows[row]), "key": places.column_of(matrix.columns[column])}

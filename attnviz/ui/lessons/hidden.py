@@ -12,7 +12,7 @@ from attnviz.core.trace import AttentionMap
 from attnviz.lessons.hidden import hidden_map
 from attnviz.lessons.lesson_file import LessonQuestion
 from attnviz.lessons.picture import LessonPicture
-from attnviz.ui.explorer import show_heads, show_matrix
+from attnviz.ui.explorer import ShownHead, show_heads, show_matrix
 from attnviz.ui.layout import escaped
 from attnviz.ui.lessons.place import LessonPlace
 from attnviz.ui.lessons.source import PageSource
@@ -62,7 +62,7 @@ def _show_rest(
         if query == row and question.kind == "token":
             pick(names[key])
 
-    show_matrix(attention, head, (matrix, (row, matrix.own[row] or 0)), on_cell, slot=slot)
+    show_matrix(ShownHead(attention, head, matrix, (row, matrix.own[row] or 0)), on_cell, slot=slot)
 
 
 def _hidden(place: LessonPlace) -> AttentionMap | None:
