@@ -6,6 +6,7 @@ serious, a phone is as wide as its page and has the text above the picture, and 
 choice of a question in view.
 """
 
+import statistics
 import time
 from argparse import Namespace
 from collections.abc import Iterator
@@ -29,6 +30,12 @@ CLOCK = """
     if (window.came === null && shown() !== window.before) window.came = performance.now();
   }).observe(document.body, { childList: true, subtree: true, characterData: true }));
 """
+# Seconds from the beginning of a visit until all lessons stand there, looked for in every frame.
+LISTED = """new Promise((listed) => {
+  const look = (now) => document.querySelectorAll(".st-key-cards-lessons button").length < %d
+    ? requestAnimationFrame(look) : listed(now / 1000);
+  requestAnimationFrame(look);
+})"""
 CUT_OFF = """() => [...document.querySelectorAll(".guess, .st-key-lesson-next button")].filter((each) => {
   const { top, bottom } = each.getBoundingClientRect();
   return each.checkVisibility() && (top < 0 || bottom > innerHeight + 1);
@@ -97,10 +104,12 @@ def rows(given: Namespace) -> Iterator[Row]:
                 yield none(f"{name}, {screen}, {time.perf_counter() - began:.0f} s: what is wrong", wrong)
         with watched(browser, viewport=DESK) as context:
             page = context.new_page()
-            for _ in range(2):
-                page.goto(f"{app.url}/lessons")
-                page.locator(".st-key-cards-lessons button").last.wait_for()
-            yield at_most("the page of all lessons, opened again", page.evaluate("performance.now() / 1000"), 1.0)
+            context.add_init_script(f"window.listed = {LISTED % len(shipped_lessons())}")
+            opened = []
+            for _ in range(4):
+                page.goto(f"{app.url}/lessons", wait_until="commit")
+                opened.append(page.evaluate("window.listed"))
+            yield at_most("the page of all lessons, opened again", statistics.median(opened[1:]), 1.0)
     yield at_most("from page down to the next step, slowest twentieth", sorted(times)[int(0.95 * len(times))], 0.5)
 
 

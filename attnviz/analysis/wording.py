@@ -157,8 +157,7 @@ def describe_head(matrix: HeadMatrix, number: str = WEIGHT) -> Sentence:
     (tokens, remark), share = _PATTERNS[name], getattr(summary, name)
     if share >= MOSTLY:
         where = f"its attention goes to {tokens}{remark}" if number == WEIGHT else f"what it moves comes from {tokens}"
-        said = percent(share)
-        return (Part(f"{said[0].upper()}{said[1:]} of {where}."),)
+        return (Part(f"{percent(share).capitalize()} of {where}."),)
     width, what = 2**summary.entropy, "Its attention" if number == WEIGHT else "What it moves"
     return (Part(f"{what} has the entropy of an even spread over {width:.1f} tokens ({summary.entropy:.1f} bits)."),)
 

@@ -13,7 +13,7 @@ READABLE = 300
 LARGEST = 16_000
 # Pages that have become part of another: their addresses go on opening what they opened.
 MOVED = {"ablate": "whatif?change=head", "compare": "whatif"}
-COMPARED = re.compile(r"(^|&)other=[^&]")
+_COMPARED = re.compile(r"(^|&)other=[^&]")
 
 
 def current_address(address: str) -> str:
@@ -27,7 +27,7 @@ def current_address(address: str) -> str:
     path, _, query = address.partition("?")
     above, slash, page = path.rpartition("/")
     # Two sentences were compared on Encode, too.
-    moved_to = "whatif" if page == "encode" and COMPARED.search(query) else MOVED.get(page)
+    moved_to = "whatif" if page == "encode" and _COMPARED.search(query) else MOVED.get(page)
     if moved_to is None:
         return address
     moved, _, chosen = moved_to.partition("?")

@@ -1,7 +1,6 @@
 """Under the picture: how its number comes about, how much to trust this, and the ways to downloads and to other pages."""
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 
 import streamlit as st
 
@@ -190,7 +189,7 @@ def _keep_for_home() -> None:
         state.visits["home"] = {"text": text}
 
 
-def reader_buttons(shown: Mapping[str, Written] = MappingProxyType({})) -> None:
+def reader_buttons(shown: Mapping[str, Written] | None = None) -> None:
     """The ways to what other pages make of the text that was run here, with the models that were chosen there.
 
     `shown`: what of this page's address Encode understands as well.
@@ -205,7 +204,7 @@ def reader_buttons(shown: Mapping[str, Written] = MappingProxyType({})) -> None:
             given = (
                 {"source": "model", "text": text} if page == "compute" else {"passage" if page == "answer" else "text": text}
             )
-            given |= dict(shown) if page == "encode" else {}
+            given |= dict(shown or {}) if page == "encode" else {}
             st.button(
                 page.title(), key=f"to-{page}", type="tertiary", icon=f":material/{icon}:",
                 on_click=visit, args=(page,), kwargs=there | given,

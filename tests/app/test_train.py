@@ -4,6 +4,8 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -266,3 +268,11 @@ def test_what_few_people_change_is_folded_until_it_is_changed(address: dict[str,
     folded = next(each for each in app.sidebar.expander if each.label == "Advanced")
     assert {each.key for each in (*folded.number_input, *folded.button_group)} >= {"toy_first"}
     assert folded.proto.expanded is is_open
+
+
+def test_before_the_first_step_the_page_says_how_even_the_attention_is() -> None:
+    # Of the first row one column is padding, at which nothing looks.
+    rows = np.array([[0.7, 0.3, 0.0], [0.2, 0.2, 0.6]])
+    frame = SimpleNamespace(step=0, best=(0, 0), alignments=rows[None, None, None])
+    (said,) = training.describe_frame(cast(Any, None), cast(Any, frame), None)
+    assert "holds 0.65 of its attention; an even share is 0.42." in "".join(part.text for part in said)

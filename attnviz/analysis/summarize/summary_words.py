@@ -11,7 +11,7 @@ from attnviz.analysis.view import head_weights, whole_words
 from attnviz.analysis.wording import Part, Sentence, quoted, whole_percent
 from attnviz.core.trace import AttentionMap, Token
 
-NO_LOOK: Sentence = (Part("This way looks at no attention: it is there to compare with, and bars show only its order."),)
+NO_LOOK: Sentence = (Part("This selector looks at no attention: it is there to compare with, and bars show only its order."),)
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,7 +97,7 @@ class Comparison:
         if not weights[1].any():
             return (name, Part(" is off: no word looks anywhere in it."))
         query, key, was = self._largest_gain(*weights)
-        row, share = self.queries[query][1], "" if was is None else f"{whole_percent(weights[0][self.queries[query][0], was])}"
+        row, share = self.queries[query][1], "" if was is None else whole_percent(weights[0][self.queries[query][0], was])
         if was is None:
             before = "new here"
         elif models:

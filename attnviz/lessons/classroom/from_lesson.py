@@ -8,7 +8,7 @@ import numpy as np
 
 from attnviz.analysis.head_ranking import word_at, word_names
 from attnviz.analysis.view import HeadMatrix
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import cut, head_name
 from attnviz.core.trace import Token
 from attnviz.lessons.classroom.question import LONGEST_ASK, AnswerKey, ClassQuestion
 from attnviz.lessons.guess import typed_texts
@@ -31,7 +31,7 @@ def class_question(
     if make and picture:
         asked, key = make(question, picture, source, truth)
     else:
-        asked, key = _without_picture(question, truth, tuple(map(_shortened, typed_texts(question, picture))))
+        asked, key = _without_picture(question, truth, tuple(cut(text, LONGEST_ASK) for text in typed_texts(question, picture)))
     return asked, AnswerKey(key.right, key.tolerance, truth.sentence, key.weights, picture.address if picture else "")
 
 
@@ -115,11 +115,6 @@ def _without_picture(question: LessonQuestion, truth: Truth, texts: tuple[str, .
         return ClassQuestion("text", question.ask, texts), AnswerKey((truth.answer,) if truth.answer else ())
     right = tuple(each for each in choices if truth.accepts(each))
     return ClassQuestion("choice", question.ask, texts, choices=choices), AnswerKey(right)
-
-
-def _shortened(text: str) -> str:
-    """What a phone shows of a long text."""
-    return text if len(text) <= LONGEST_ASK else f"{text[: LONGEST_ASK - 1]}…"
 
 
 _MAKERS: dict[str, Callable[..., tuple[ClassQuestion, AnswerKey]]] = {

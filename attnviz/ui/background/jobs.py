@@ -36,7 +36,7 @@ MOST_THREADS = 256
 DRAWING_SECONDS = 0.4
 # Work that has waited for places longer than this ends, and its page says that there is too much to do.
 BUSY_SECONDS = 12.0
-# Nobody has worked for so long: what was left behind is cleared away, which would make a page that is drawn wait for .1 s.
+# When nobody has worked for so long, what was left behind is cleared away: a page that is being drawn would wait for that.
 IDLE_SECONDS = 10.0
 
 

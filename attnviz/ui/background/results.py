@@ -42,7 +42,8 @@ MODELS_KEPT = 5  # four stand side by side on Translate
 # Loaders are tiny; unknown ids must not evict models in use.
 FETCHES_KEPT = 64
 CHARACTERS_A_SECOND = 7_500  # what a small model reads on a small server
-# A class has one or a few each, which are small: half a megabyte for a sentence. Pictures of long texts weigh as much again.
+# A class has one or a few each, which are small: half a megabyte for a sentence, 13.5 for 512 tokens; pictures weigh as much
+# again. So few bytes that a server has its memory back soon after many long texts.
 TRACES_KEPT, TRACES_BYTES = 192, 64 * 2**20
 
 

@@ -32,8 +32,8 @@ _HOW = """
 - **Agreement**: how far the order agrees with leaving one word out, −1 to 1 (Kendall's tau).
 - A removed word is replaced by a blank token: the model's mask, or its token for unknown words. The
   output's own words, underlined, always stay.
-- One text proves little, and the model was never trained on texts with blanks. `attnviz faithful` measures the same over
-  a data set; the page Limits of the documentation has what it found.
+- One text proves little, and a text of many blanks is unlike what the model has learned from. `attnviz faithful` measures the
+  same over a data set; the page Limits of the documentation has what it found.
 """
 
 

@@ -210,9 +210,11 @@ def _held(run: LiveRun, frame: Frame, layer: int, head: int) -> HeldOutSequence:
 def describe_frame(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Sentence]:
     """Say what the chosen frame shows, and in which order right alignments and right answers came."""
     if not frame.step:
-        largest = float(frame.alignments[0][head or frame.best].max(axis=1).mean())
-        return [(Part("Before the first step it looks "), Part("everywhere equally", True),
-                 Part(f" (at most {largest:.2f} at one place). Press Start."))]  # fmt: skip
+        rows = frame.alignments[0][head or frame.best]
+        largest, even = float(rows.max(axis=1).mean()), float((1 / (rows > 0).sum(axis=1)).mean())
+        return [(Part("Before the first step it looks "), Part("nearly equally everywhere", True),
+                 Part(f": the strongest link of a row holds {largest:.2f} of its attention; an even share is {even:.2f}. "
+                      "Press Start."))]  # fmt: skip
     right = Part(whole_percent(frame.accuracy), True)
     sentences: list[Sentence] = [
         (Part(f"After {frame.step:,} steps "), right, Part(" of the held-out sequences are written without a mistake, at an "

@@ -3,7 +3,7 @@
 import { encode } from "./bert_tokens.js";
 import { ModelError } from "./errors.js";
 import { layersOf } from "./session.js";
-import { bestSpans, confidence, largest, marginals, merged, pairLogits, windowsOf } from "./spans.js";
+import { bestSpans, judge, largest, marginals, merged, pairLogits, windowsOf } from "./spans.js";
 
 /**
  * @typedef {import("./bert_tokens.js").Encoded} Encoded
@@ -40,13 +40,10 @@ export class Answerer {
     const found = this.find(tokens, windows, parts.map(({ start, end }) => ({ start, end })));
     const best = windows.length === 1 ? parts[0] : await this.run(pair, windows[found.best], true);
     const [span] = found.spans;
-    const { declines_above: limit, calibrated } = this.options.decoding;
-    const declined = found.nothing > (limit ?? span.probability);
-    const measured = Math.min(confidence(this.options.decoding, span.probability, found.nothing), 1 - found.nothing);
-    const sure = calibrated && !declined ? measured : null;
+    const judged = judge(this.options.decoding, span.probability, found.nothing);
     const spans = found.spans.map((each) => ({ ...each, text: textOf(each, text, tokens) }));
-    const output = declined ? "" : spans[0].text;
-    return { output, extra: { ...found, spans, tokens, declined, limit, confidence: sure }, maps: this.maps(pair, windows[found.best], best) };
+    const output = judged.declined ? "" : spans[0].text;
+    return { output, extra: { ...found, ...judged, spans, tokens }, maps: this.maps(pair, windows[found.best], best) };
   }
 
   /**

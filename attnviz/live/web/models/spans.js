@@ -115,12 +115,25 @@ export function largest(values) {
 }
 
 /**
+ * Whether a model declines, above which p(no answer), and else how many of the answers this sure are right, where that was measured.
+ * @param {{ slope: number, slope_nothing: number, intercept: number, declines_above: number | null, calibrated: boolean }} decoding
+ * @param {number} probability of the best span
+ * @param {number} nothing
+ */
+export function judge(decoding, probability, nothing) {
+  const limit = decoding.declines_above;
+  const declined = nothing > (limit ?? probability);
+  const sure = Math.min(confidence(decoding, probability, nothing), 1 - nothing);
+  return { declined, limit, confidence: declined || !decoding.calibrated ? null : sure };
+}
+
+/**
  * Estimate how often a best span is an accepted answer, as attnviz.models.answer.decoding does.
  * @param {{ slope: number, slope_nothing: number, intercept: number }} decoding
  * @param {number} probability
  * @param {number} nothing
  */
-export function confidence(decoding, probability, nothing) {
+function confidence(decoding, probability, nothing) {
   const among = logOdds(probability / Math.max(1 - nothing, 1e-12));
   const odds = decoding.slope * among + decoding.slope_nothing * logOdds(nothing) + decoding.intercept;
   return 1 / (1 + Math.exp(-odds));

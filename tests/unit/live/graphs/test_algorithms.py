@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from attnviz.analysis.summarize.selection import read_passage, top
 from attnviz.core.trace import Token
@@ -37,21 +38,36 @@ def test_spans_are_found_as_in_python():
     limit, penalty, nothing = 5, 0.25, 1.5
     expected = pair_logits(start, end, limit=limit, length_penalty=penalty)
     logits = {"start": start.tolist(), "end": end.tolist()}
-    decoding = {"slope": 0.82, "slope_nothing": -0.135, "intercept": -0.602}
     flat = expected.ravel().tolist()
-    pairs, shares, sure = call(
+    pairs, shares = call(
         ["spans", "pairLogits", logits, limit, penalty],
         ["spans", "marginals", flat, limit, nothing],
-        ["spans", "confidence", decoding, 0.3, 0.125],
     )
     np.testing.assert_allclose(pairs, flat, atol=1e-12)
     for actual, wanted in zip(shares.values(), marginals(expected, nothing), strict=True):
         np.testing.assert_allclose(actual, wanted, atol=1e-12)
-    np.testing.assert_allclose(sure, SpanDecoding(**decoding).confidence(0.3, 0.125), atol=1e-12)
     (spans,) = call(["spans", "bestSpans", flat, limit, 4, nothing])
     wanted = best_spans(start, end, limit=limit, n=4, length_penalty=penalty, nothing=nothing)
     assert [(each["start"], each["end"]) for each in spans] == [(each.start, each.end) for each in wanted]
     np.testing.assert_allclose([each["probability"] for each in spans], [each.probability for each in wanted], atol=1e-12)
+
+
+def test_a_model_declines_and_is_sure_as_in_python():
+    fitted = SpanDecoding(slope=0.82, slope_nothing=-0.135, intercept=-0.602)
+    decodings = [fitted, dataclasses.replace(fitted, declines_above=0.1), dataclasses.replace(fitted, declines_above=0.9)]
+    # Answered, declined, and surer than the passage answers.
+    shares = [(0.3, 0.125), (0.2, 0.6), (0.5, 0.4999)]
+    cases = list(itertools.product([*decodings, SpanDecoding()], shares))
+    told = [dataclasses.asdict(decoding) | {"calibrated": decoding.calibrated} for decoding, _ in cases]
+    judged = call(*(["spans", "judge", each, *share] for each, (_, share) in zip(told, cases, strict=True)))
+    for actual, (decoding, (probability, nothing)) in zip(judged, cases, strict=True):
+        declined = decoding.declines(nothing, probability)
+        assert (actual["declined"], actual["limit"]) == (declined, decoding.declines_above)
+        if declined or not decoding.calibrated:
+            assert actual["confidence"] is None
+        else:
+            sure = min(decoding.confidence(probability, nothing), 1 - nothing)
+            assert actual["confidence"] == pytest.approx(sure, abs=1e-12)
 
 
 def test_windows_and_their_logits_are_those_of_python():
