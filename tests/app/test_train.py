@@ -4,8 +4,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,7 +15,7 @@ from attnviz.export import matrix
 from attnviz.models.translate.toy_config import ToyConfig
 from attnviz.training.induction import train as short
 from attnviz.training.live import Line, LiveRun
-from attnviz.training.presets import PRESETS, ToyRecipe
+from attnviz.training.presets import PRESETS, Preset, ToyRecipe
 from attnviz.training.toy import Milestones, Training, to_file
 from attnviz.ui.train import induction, view
 from attnviz.ui.train import live as training
@@ -270,9 +268,12 @@ def test_what_few_people_change_is_folded_until_it_is_changed(address: dict[str,
     assert folded.proto.expanded is is_open
 
 
-def test_before_the_first_step_the_page_says_how_even_the_attention_is() -> None:
-    # Of the first row one column is padding, at which nothing looks.
-    rows = np.array([[0.7, 0.3, 0.0], [0.2, 0.2, 0.6]])
-    frame = SimpleNamespace(step=0, best=(0, 0), alignments=rows[None, None, None])
-    (said,) = training.describe_frame(cast(Any, None), cast(Any, frame), None)
-    assert "holds 0.65 of its attention; an even share is 0.42." in "".join(part.text for part in said)
+@pytest.mark.parametrize("preset", PRESETS[4:6])
+def test_before_the_first_step_the_page_says_how_even_the_attention_is(preset: Preset) -> None:
+    run = LiveRun(Training(preset.recipe), Line(1))
+    (said,) = training.describe_frame(run, run.frames[0], None)
+    drawn = run.frames[0].alignments[0][run.frames[0].best].tolist()
+    rows = [[weight for weight in row if weight] for row in drawn]
+    largest, even = (sum(each) / len(rows) for each in ([max(row) for row in rows], [1 / len(row) for row in rows]))
+    told = f"holds {largest:.2f} of its attention; an even share is {even:.2f}."
+    assert told in "".join(part.text for part in said)
