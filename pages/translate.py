@@ -1,5 +1,7 @@
 """Translate: type an English sentence, see which of its words each French or German word came from."""
 
+from functools import partial
+
 import streamlit as st
 
 from attnviz.analysis.translate.alignment import describe_alignment
@@ -39,7 +41,7 @@ def show_translations(results: dict[int, Result], editors: dict[int, Editor], vi
     with hero() as heading:
         off = CurrentMap(results[large], "cross", editing).describe_off(own)
         matrix = view.alignment(one)
-        cell = chosen_cell(matrix, large, view.word)
+        cell = chosen_cell(one, view, large)
         if told := off or describe_given_target(one.draft):
             story(*told, place=heading)
         else:
@@ -74,9 +76,11 @@ elif typed:
         picture, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
         label = f"Advanced · {escaped(shown[large].card.name)}"
         folded = st.expander(label, expanded=opens_advanced(large, shown[large]), icon=":material/tune:")
-        view = controls.alignment_picker(shown.values(), sidebar, folded, example.word if example else "")
+        head_place, weighed = sidebar.container(), shown
         results = in_chosen_quantity(results, sidebar)
         shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
+        follows = partial(AlignmentView.followed, result=shown[large], slot=large)
+        view = controls.alignment_picker(weighed.values(), head_place, folded, follows, example.word if example else "")
         downloads = [alignment_download(each, view) for each in shown.values()]
         try:
             with picture:

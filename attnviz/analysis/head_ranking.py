@@ -87,12 +87,16 @@ def link_weights(
 
     queries, keys  indices of the rows and columns that the view shows
     """
-    lens = Lens(attention, view)
+    return given_weights(attention, Lens(attention, view), queries)[..., list(keys)].sum(axis=-1)
+
+
+def given_weights(attention: AttentionMap, lens: Lens, queries: Sequence[int]) -> Float[np.ndarray, "layer head key"]:
+    """Read what rows of a picture give, on average, to each of its columns, in every head."""
     parts = [lens.row_parts[query] for query in queries]
     begins, ends = min(part[0] for part in parts), max(part[-1] for part in parts) + 1
     weights = np.stack([row_weights(attention, layer, slice(begins, ends)) for layer in range(attention.n_layers)])
     given = np.mean([weights[:, :, [row - begins for row in part]].mean(axis=2) for part in parts], axis=0)
-    return given[..., [column for key in keys for column in lens.column_parts[key]]].sum(axis=-1)
+    return np.stack([given[..., list(part)].sum(axis=-1) for part in lens.column_parts], axis=-1)
 
 
 def strongest_places(weights: Float[np.ndarray, "layer head"], most: int = 5) -> list[tuple[int, int]]:

@@ -14,6 +14,7 @@ from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
 from attnviz.ui.address.state import forget_cell, publish, restore, value
 from attnviz.ui.address.widgets import segments
+from attnviz.ui.address.words import pin
 from attnviz.ui.sidebar import head_steppers
 
 _MEAN = "all_heads"
@@ -31,25 +32,31 @@ def head_picker(
     supervised_head: tuple[int, int] | None = None,
     first: tuple[int, int] | None = None,
     *,
+    pinned: bool = False,
     mixed: bool = False,
 ) -> tuple[int, int | None]:
     """Layer, and head or None for their mean, where a map has several; where heads are `mixed` only the layer can be chosen.
 
-    Unasked, it is the supervised head, if there is one, else the `first` one, else the mean of the last layer.
+    Unasked, it is the `first` one, if there is one, else the supervised head, else the mean of the last layer. `pinned`: a
+    person chose it, and it stays in the address, whichever it is.
     """
     n_layers, n_heads = max(each.n_layers for each in maps), max(each.n_heads for each in maps)
     if n_layers == n_heads == 1:
         return 0, None
-    unasked = supervised_head or first
+    unasked = first or supervised_head
     begins = (*unasked, False) if unasked else (n_layers - 1, 0, True)
-    _follow(begins)
+    if not pinned:
+        _follow(begins)
     restore(_MEAN, begins[2])
     mean = bool(st.session_state[_MEAN])
     layer, head = head_steppers(sidebar, begins[:2], (n_layers, n_heads), disabled=mean or mixed)
     if supervised_head and (layer, None if mean else head) != supervised_head:
         _supervised_head_button(supervised_head, sidebar)
-    sidebar.toggle("Mean over heads", key=_MEAN, disabled=mixed)
+    sidebar.toggle("Mean over heads", key=_MEAN, disabled=mixed, on_change=pin)
     publish(_MEAN, mean, begins[2])
+    if pinned and (layer, head, mean) == begins:
+        for name, chosen in ((_MEAN, mean),) if mean else (("layer", layer), ("head", head)):
+            publish(name, chosen, None)
     return layer, None if mean else head
 
 
@@ -103,6 +110,7 @@ def choose_head(layer: int, head: int | None) -> None:
 def change_head(layer: int, head: int | None) -> None:
     """The same, and the link that is looked at stays; for a callback."""
     st.session_state.update({"layer": layer, "head": head or 0, _MEAN: head is None})
+    pin()
 
 
 def _supervised_head_button(supervised_head: tuple[int, int], sidebar: DeltaGenerator) -> None:

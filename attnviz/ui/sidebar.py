@@ -197,7 +197,7 @@ def stepper(label: str, key: str, default: int, size: int, *, disabled: bool = F
         return 0
     default = min(default, size - 1)
     st.session_state[key] = min(max(value(key, default), 0), size - 1)
-    number = min(max(st.number_input(label, 0, size - 1, key=key, disabled=disabled), 0), size - 1)
+    number = min(max(st.number_input(label, 0, size - 1, key=key, disabled=disabled, on_change=pin), 0), size - 1)
     publish(key, number, default)
     return number
 

@@ -1,5 +1,6 @@
 """The Translate page's script without a browser: what it shows, what it steers, and what it says when something is wrong."""
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import attnviz
+from attnviz.analysis.head_metrics import is_word
+from attnviz.analysis.translate.alignment import truer
 from attnviz.analysis.wording import signed
 from attnviz.core.trace import Prompt
 from attnviz.figures.explorer.packages import unpack_chunks
@@ -426,3 +429,44 @@ def test_cut_links_and_hidden_words_are_marked_where_they_stand(app: AppTest) ->
     app.session_state["edit_view"] = "Before"
     before = open_page(app)
     assert [models(before)[0][name] for name in ("edited", "hidden")] == [[], []]
+
+
+def test_the_head_follows_what_is_asked_until_one_is_chosen(app: AppTest) -> None:
+    translator = attnviz.load("transformer-en-fr")
+    written = draft(translator, Prompt("I am tired."), DecodingOptions())
+    tokens, cross = [token.text for token in written.trace.cross.queries], written.trace.cross
+    reads = {place: truer(translator.card.metrics, *place) for place in np.ndindex(cross.n_layers, cross.n_heads)}
+    # The step that writes a word is the one before that which reads it.
+    given = {
+        place: np.vstack([np.zeros((1, len(cross.keys))), cross.weights(*place)])[: len(tokens)]
+        if reads[place] == "naive" else cross.weights(*place)
+        for place in reads
+    }  # fmt: skip
+    assert set(reads.values()) == {"naive", "shifted"}
+    open_page(app, models="transformer-en-fr", text="I am tired.", whole_words="false")
+    assert models(app)[0]["place"] == list(translator.card.supervised_head or ())
+    words = [key for key, token in enumerate(cross.keys) if is_word(token)]
+    rows_asked = [row for row, text in enumerate(tokens) if row and text.strip().isalpha()]
+    for key, query in itertools.product((None, 1, 2), rows_asked):
+        for name, value in (("query1", query), ("key1", key)):
+            app.session_state[name] = value
+        app.run()
+        asked = words if key is None else [key]
+        first = max(reads, key=lambda place, columns=asked, row=query: given[place][row][columns].max())
+        assert models(app)[0]["place"] == list(first)
+        row, column = package(app)["cells"]["1"]
+        assert models(app)[0]["queries"][row][0].strip() == tokens[query].strip()
+        assert models(app)[0]["columns"][column] in asked
+        assert drawn(app, 1)[row, column] == pytest.approx(given[first][query][asked].max(), abs=1e-6)
+        ranked = package(app)["ranked"]["1"]["first"]
+        assert ranked[0]["weight"] == pytest.approx(given[first][query][asked].max(), abs=1e-6)
+        assert [each for each in ("layer", "head", "all_heads") if each in app.query_params] == []
+    # One that is chosen stays, and the word too, though its row is another.
+    app.number_input(key="layer").set_value(1).run()
+    app.number_input(key="head").set_value(0).run()
+    # The trained one is as good a choice as any: it stays, too.
+    for query in rows_asked[:2]:
+        app.session_state["query1"] = query
+        app.run()
+        assert (models(app)[0]["place"], app.query_params["layer"], app.query_params["head"]) == ([1, 0], "1", "0")
+        assert models(app)[0]["queries"][package(app)["cells"]["1"][0]][0].strip() == tokens[query].strip()

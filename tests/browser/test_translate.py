@@ -171,6 +171,36 @@ def test_a_transformers_rows_are_read_both_ways_and_a_supervised_head_marked(pag
     assert drawn_weights(page)[1] == pytest.approx(draft.trace.cross.weights(0, 0)[1].tolist(), abs=1e-6)
 
 
+def test_a_word_a_link_and_a_chosen_head_are_steps_of_the_history(
+    page: Page, app_url: str, folder: Path, tmp_path: Path
+) -> None:
+    made = tiny_translator(tmp_path, "transformer", supervised_head=(0, 1))
+    open_page(page, app_url, "translate", models=str(made), text=TEXT, target=TARGET)
+
+    def shown() -> tuple[str, str, list[str]]:
+        return page.url, page.locator(".alignment .top").inner_text(), page.locator(".pair .target .word").all_inner_texts()
+
+    steps = [shown()]
+    for act in (
+        page.locator('.words [data-axis="queries"]').nth(3),
+        page.locator('.words [data-axis="keys"]').nth(2),
+        page.locator(".first-heads button").nth(2),
+        page.locator('.words [data-axis="queries"]').nth(4),
+        page.get_by_role("button", name="Show the strongest head for each word"),
+    ):
+        act.click()
+        settle(page)
+        steps.append(shown())
+    assert len({url for url, *_ in steps}) == len(steps)
+    for step in steps[-2:-4:-1]:
+        page.go_back()
+        settle(page)
+        assert shown() == step
+    page.goto(steps[2][0])
+    settle(page)
+    assert shown() == steps[2]
+
+
 @pytest.fixture(scope="module")
 def folders(folder: Path) -> list[str]:
     """Four translators that write different words."""

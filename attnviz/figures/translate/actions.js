@@ -24,12 +24,13 @@ export class AlignmentActions {
     this.drawing.drawPointed();
   }
 
-  /** @param {number} query @param {number} key */
+  /** @param {number} query @param {number | null} key null: what the word looks at most, in whichever head */
   select(query, key, isOpen = false) {
     const { state } = this;
-    state.cells[state.model.slot] = [query, key];
+    const at = key ?? state.model.strongestOf(query);
+    state.cells[state.model.slot] = [query, at];
     state.isOpen = isOpen;
-    this.tell({ query: state.model.said.rows[query], key: state.model.said.columns[key] });
+    this.tell({ query: state.model.said.rows[query], key: state.model.said.columns[at], isLink: key !== null });
     this.drawing.layOut();
   }
 
@@ -37,13 +38,18 @@ export class AlignmentActions {
   selectWord(query) {
     const { state } = this;
     if (state.isOpen && query === state.chosen.query) return this.closeChoices();
-    this.select(query, state.model.strongestOf(query), state.model.said.choices[query].length > 0);
+    this.select(query, null, state.model.said.choices[query].length > 0);
     if (state.isOpen) this.drawing.focus("choices");
   }
 
   /** @param {number} layer @param {number | null} head */
   openHead(layer, head) {
     this.tell({ layer, head });
+  }
+
+  // The head follows what is asked again.
+  unpin() {
+    this.tell({ unpin: true });
   }
 
   closeChoices({ focus = false } = {}) {

@@ -39,9 +39,10 @@ export class SentenceWords extends AlignmentPart {
     const { state, actions, surface } = this;
     const shown = {
       /** @param {"queries" | "keys"} axis @param {number} word */
-      askWord: (axis, word) => (axis === "queries" ? actions.select(word, state.model.strongestOf(word)) : actions.select(state.chosen.query, word)),
+      askWord: (axis, word) => (axis === "queries" ? actions.select(word, null) : actions.select(state.chosen.query, word)),
       /** @param {number} layer @param {number | null} head */
       openHead: (layer, head) => actions.openHead(layer, head),
+      unpin: () => actions.unpin(),
     };
     const parts = /** @type {any} */ ({ state: new WordsState(state), actions: shown, surface, later() {}, draw() {} });
     this.words = new WordsView(parts);
@@ -54,7 +55,7 @@ export class SentenceWords extends AlignmentPart {
 
 // One alignment as the explorer's state of a map: what its words are drawn from.
 export class WordsState {
-  hasWords = false;
+  hasWords = true;
   options = { several: false };
 
   /** @param {AlignmentState} alignments */
@@ -90,6 +91,10 @@ export class WordsState {
   get question() {
     const { query, key } = this.alignments.chosen;
     return { queries: [query], keys: [key], isLink: key !== this.alignments.model.strongestOf(query), isAsked: true };
+  }
+
+  get words() {
+    return { isPinned: this.alignments.isPinned };
   }
 
   get number() {

@@ -9,7 +9,7 @@ import { Model } from "./model.js";
  * @import { Description } from "./model.js"
  * @typedef {{ name: string, models: Description[], chunks: Map<string, Bytes>, seq: number, hero: number,
  *   cells: Record<number, [query: number, key: number]>, ranked?: Record<number, RankedLink>, open: boolean, theme: string,
- *   fullScale: boolean, least: number }} Message
+ *   fullScale: boolean, least: number, isPinned?: boolean }} Message
  * @typedef {{ cell: [query: number, key: number], mean: number, first: Ranked[] }} RankedLink  of a model with several heads: what
  *   the first of them, and on average all, give to a link
  */
@@ -27,6 +27,8 @@ export class AlignmentState {
   ranked = {};
   // Whether what could stand in place of the chosen word is shown.
   isOpen = false;
+  // Whether a person chose the head; else it follows what is asked.
+  isPinned = false;
   // Counts what a person chose: what Python says of an earlier choice is older already.
   seq = 0;
   // What the scale ends at, and the weight from which on a link is drawn.
@@ -36,14 +38,14 @@ export class AlignmentState {
   pointed = null;
 
   /** Takes what Python says is to be looked at; true where it is of other models. @param {Message} message */
-  update({ name, models, chunks, seq, hero, cells, ranked = {}, open, fullScale, least }) {
+  update({ name, models, chunks, seq, hero, cells, ranked = {}, open, fullScale, least, isPinned = false }) {
     const isOther = name !== this.name;
     if (isOther) {
       this.models = models.map((each) => new Model(each, /** @type {Bytes} */ (chunks.get(String(each.slot)))));
       Object.assign(this, { name, cells, ranked, pointed: null });
     }
     if (seq >= this.seq) Object.assign(this, { seq, hero, cells, ranked, isOpen: open });
-    this.least = least;
+    Object.assign(this, { least, isPinned });
     this.highest = fullScale ? 1 : Math.max(...this.models.map(({ highest }) => highest), 1e-9);
     return isOther;
   }

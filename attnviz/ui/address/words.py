@@ -105,7 +105,8 @@ def is_pinned() -> bool:
     """Whether a person chose the head, now or in the address; else it follows from the words."""
     state = st.session_state
     if "pinned" not in state:
-        state.pinned = any(url_value(name, None) is not None for name in ("layer", "head")) or bool(url_value("mean", False))
+        chosen = [url_value(name, None) for name in ("layer", "head", "all_heads")]
+        state.pinned = any(each is not None for each in chosen) or bool(url_value("mean", False))
     return state.pinned
 
 
@@ -137,7 +138,7 @@ def pin(layer: int | None = None, head: int | None = None) -> None:
 
 def unpin() -> None:
     """Lets the head follow from the words again; for a callback."""
-    forget("layer", "head", "mean")
+    forget("layer", "head", "mean", "all_heads")
     st.session_state.pinned = False
 
 

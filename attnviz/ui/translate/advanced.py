@@ -38,7 +38,7 @@ def show_advanced(slot: int, result: Result, editing: Editor, view: AlignmentVie
     show_rows_notice(shown, view)
     attention = view.attention(shown)
     if attention.n_layers * attention.n_heads > 1:
-        cell = chosen_cell(view.alignment(shown), slot, view.word)
+        cell = chosen_cell(shown, view, slot)
         label = f"All heads of {escaped(shown.card.name)}"
         current = CurrentMap(result, "cross", editing)
         # The rows of a difference are named after what is read.
@@ -65,7 +65,7 @@ def explain_alignment(result: Result, view: AlignmentView, slot: int) -> None:
     if result.quantity != "weights" or draft.reads_its_rows or (own.head is None and attention.n_heads > 1):
         return
     matrix = view.alignment(result)
-    row, column = chosen_cell(matrix, slot, view.word)
+    row, column = chosen_cell(result, view, slot)
     place = {"model": st.session_state.models[slot - 1], "layer": own.layer, "head": own.head or 0}
     place |= {"query": matrix.rows[row], "key": matrix.columns[column], "words": "true" if view.view.words else ""}
     explain_button(attention, place, slot=str(slot), begins=draft.pieces)

@@ -1,8 +1,13 @@
 """How every alignment of the page is drawn, and which of its cells is looked at."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from attnviz.analysis.head_metrics import Link
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.analysis.head_metrics import Link, is_word
+from attnviz.analysis.head_ranking import given_weights
 from attnviz.analysis.translate.alignment import (
     Reading,
     balanced_links,
@@ -13,13 +18,13 @@ from attnviz.analysis.translate.alignment import (
     strongest_links,
     truer,
 )
-from attnviz.analysis.view import HeadMatrix, HeadView
-from attnviz.core.trace import AttentionMap
+from attnviz.analysis.view import HeadMatrix, HeadView, Lens
+from attnviz.core.trace import AttentionMap, Token
 from attnviz.export import Picture
 from attnviz.export.translate import links
 from attnviz.models.result import Result
+from attnviz.ui.address.state import publish, value
 from attnviz.ui.download import Download, source_of
-from attnviz.ui.explorer import selected_cell
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,48 @@ class AlignmentView(HeadView):
         reading = self.of(result).reading
         return read_as(attention, draft.written, reading) if draft.reads_its_rows and reading else attention
 
+    def first_row(self, result: Result) -> int:
+        """The number that the address has for the first row: a word keeps its own in both readings, the start mark has 0."""
+        return int(result.draft.reads_its_rows and self.of(result).reading == "naive")
+
+    def given_weights(self, result: Result, position: int) -> Float[np.ndarray, "layer head key"]:
+        """What the word at a position of the address gives to each column, in every head, its rows read as that head is drawn.
+
+        A head that has no row of it gives 0.
+        """
+        cross = result.trace.cross
+        heads = {place: replace(self, layer=place[0], head=place[1]) for place in np.ndindex(cross.n_layers, cross.n_heads)}
+        found: dict[int, Float[np.ndarray, "layer head key"]] = {}
+        for each in heads.values():
+            if (first := each.first_row(result)) not in found:
+                attention = each.attention(result)
+                lens = Lens(attention, self.view)
+                rows = [row for row, part in enumerate(lens.row_parts) if position - first in part]
+                shape = (cross.n_layers, cross.n_heads, len(lens.column_parts))
+                found[first] = given_weights(attention, lens, rows) if rows else np.zeros(shape)
+        weights = [found[each.first_row(result)][place] for place, each in heads.items()]
+        return np.reshape(weights, (cross.n_layers, cross.n_heads, -1))
+
+    def followed(self, result: Result, slot: int) -> tuple[int, int] | None:
+        """The head that gives most to the link that was asked, or of a word to another; None where there is nothing to follow.
+
+        Raises:
+            TraceError: the view leaves no token.
+        """
+        query, key = (value(f"{name}{slot}") for name in ("query", "key"))
+        cross = result.trace.cross
+        if query is None or cross.n_layers * cross.n_heads == 1:
+            return None
+        lens = Lens(cross, self.view)
+        row = next((row for row, part in enumerate(lens.row_parts) if query in part), None)
+        if row is None:
+            return None
+        columns = [column for column, part in enumerate(lens.column_parts) if key in part]
+        columns = columns or telling_columns(lens.queries[row], lens.keys)
+        weights = self.given_weights(result, query)[..., columns]
+        layer, head, _ = np.unravel_index(int(weights.argmax()), weights.shape)
+        return int(layer), int(head)
+
     def alignment(self, result: Result) -> HeadMatrix:
         """The alignment of a model as it is drawn."""
         return self.of(result).matrix(self.attention(result))
@@ -72,9 +119,27 @@ def alignment_download(result: Result, view: AlignmentView) -> Download:
     return Download(result.name, picture, source, sheets)
 
 
-def chosen_cell(matrix: HeadMatrix, slot: int, word: str) -> tuple[int, int]:
-    """The (row, column) chosen in the picture at `slot`, else the strongest of `word`, else the surest between two words."""
-    if (cell := selected_cell(matrix, str(slot))) is not None:
-        return cell
-    link = origin_of(matrix, word) or clearest_link(matrix)
+def telling_columns(query: Token, keys: Sequence[Token]) -> list[int]:
+    """The columns that tell something when a token looks at them: of a word the words, if there are any."""
+    words = [column for column, token in enumerate(keys) if is_word(token)] if is_word(query) else []
+    return words or list(range(len(keys)))
+
+
+def chosen_cell(result: Result, view: AlignmentView, slot: int) -> tuple[int, int]:
+    """The (row, column) asked in the picture at `slot`, else the strongest of `view.word`, else the surest between two words.
+
+    Of a word that was asked without another it is the one that it looks at most. What was asked stays in the address, where
+    this view hides it, too.
+    """
+    matrix, asked = view.alignment(result), {name: value(f"{name}{slot}") for name in ("query", "key")}
+    for name, place in asked.items():
+        publish(f"{name}{slot}", place, None)
+    query, key = asked["query"], asked["key"]
+    if query is not None and (row := query - view.first_row(result)) in matrix.rows:
+        row = matrix.rows.index(row)
+        if key in matrix.columns:
+            return row, matrix.columns.index(key)
+        if key is None:
+            return row, max(telling_columns(matrix.queries[row], matrix.keys), key=lambda column: matrix.weights[row, column])
+    link = origin_of(matrix, view.word) or clearest_link(matrix)
     return (link.query, link.key) if link else (0, int(matrix.weights[0].argmax()))

@@ -1,12 +1,14 @@
 """What a person chooses on Translate: models, how they decode, how alignments are drawn, and a target to be written."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.view import View
+from attnviz.core.errors import TraceError
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.result import Result
@@ -14,6 +16,7 @@ from attnviz.models.translate.draft import GREEDY, DecodingOptions
 from attnviz.ui.address.parameters import SLOTS
 from attnviz.ui.address.state import forget, forget_cell, forget_drafts, publish, value
 from attnviz.ui.address.widgets import bounded, one_shown, segments, text_field, toggle
+from attnviz.ui.address.words import is_pinned
 from attnviz.ui.examples import examples
 from attnviz.ui.head_picker import head_picker, reading_picker
 from attnviz.ui.layout import escaped
@@ -90,16 +93,17 @@ def options_of(slot: int, options: DecodingOptions) -> DecodingOptions:
 
 
 def alignment_picker(
-    results: Iterable[Result], sidebar: DeltaGenerator, folded: DeltaGenerator, word: str = ""
+    results: Iterable[Result],
+    sidebar: DeltaGenerator,
+    folded: DeltaGenerator,
+    follows: Callable[[AlignmentView], tuple[int, int] | None],
+    word: str = "",
 ) -> AlignmentView:
-    """Layer and head, where a model has several, and options for all alignments of the page; `word` is looked at first.
+    """Options for all alignments of the page, and layer and head, where a model has several; `word` is looked at first.
 
-    What specialists choose stands in `folded`.
+    Until a person chooses a head, it `follows` what is asked. What specialists choose stands in `folded`.
     """
-    results = tuple(results)
-    supervised_head = next((each.card.supervised_head for each in results if each.card.supervised_head), None)
-    maps = [each.trace.cross for each in results]
-    layer, head = head_picker(maps, sidebar, supervised_head, mixed=heads_are_mixed(results))
+    results, heads = tuple(results), sidebar.container()
     reading = reading_picker(results, folded)
     words = toggle(sidebar, "Merge subwords to words", "whole_words")
     hide = toggle(sidebar, "Hide special tokens", "hide_special")
@@ -114,7 +118,14 @@ def alignment_picker(
     threshold = 0.0
     if hard == "Threshold":
         threshold = bounded(folded, "From weight", "threshold", slider=True)
-    return AlignmentView(layer, head, View(words, hide), scale_picker(sidebar), reading, hard, threshold, word)
+    view = AlignmentView(0, None, View(words, hide), scale_picker(sidebar), reading, hard, threshold, word)
+    supervised_head = next((each.card.supervised_head for each in results if each.card.supervised_head), None)
+    maps, mixed, pinned, first = [each.trace.cross for each in results], heads_are_mixed(results), is_pinned(), None
+    # Where all is hidden, the picture says it.
+    with suppress(TraceError):
+        first = None if pinned or mixed else follows(view)
+    layer, head = head_picker(maps, heads, supervised_head, first, pinned=pinned, mixed=mixed)
+    return replace(view, layer=layer, head=head)
 
 
 def large_slot(slots: Iterable[int]) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 from streamlit.components.v2 import component
 
-from attnviz.analysis.head_ranking import link_weights, strongest_places
+from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.translate.differences import differences
 from attnviz.analysis.view import HeadMatrix, word_groups
 from attnviz.analysis.wording import NUMBERS, head_place, head_title
@@ -15,8 +15,9 @@ from attnviz.figures.translate.alignments import STYLE, Aligned, WrittenToken, a
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT
 from attnviz.models.result import Result
 from attnviz.models.translate.draft import Draft
-from attnviz.ui.address.state import forget_cell
+from attnviz.ui.address.state import forget, forget_cell
 from attnviz.ui.address.widgets import one_shown, sent
+from attnviz.ui.address.words import is_pinned, unpin
 from attnviz.ui.edit.current_map import CurrentMap
 from attnviz.ui.edit.output import show_changes
 from attnviz.ui.edit.panel import show_edit_panel
@@ -42,10 +43,12 @@ def show_alignments(results: Mapping[int, Result], view: AlignmentView, large: i
     settings = {"seq": st.session_state.get(_SEQ, 0), "hero": large, "open": is_open, "least": LEAST_WEIGHT}
     cells = {each.slot: each.cell for each in models}
     settings["ranked"] = {slot: ranked for slot, each in results.items() if (ranked := _ranked(each, view, cells[slot]))}
+    settings["isPinned"] = is_pinned()
     name, package = alignments(models, **settings, theme=theme().name, fullScale=view.full_scale)
     # Streamlit keeps the callback of every figure that a visit has seen: it holds names, and no trace.
     pieces = {slot: each.draft.pieces for slot, each in results.items()}
     offered = {slot: [[name for name, _ in step.alternatives] for step in each.draft.steps] for slot, each in results.items()}
+    first_rows = {slot: view.first_row(each) for slot, each in results.items()}
 
     def pick() -> None:
         change = sent(_KEY, "picked") or {}
@@ -53,7 +56,7 @@ def show_alignments(results: Mapping[int, Result], view: AlignmentView, large: i
         # A click on the picture before this one means nothing here.
         if change.get("of") == name:
             slot = change["hero"]
-            _take(change)
+            _take(change, first_rows[slot])
             if "steer" in change:
                 step, place = change["steer"]
                 st.session_state[f"begins{slot}"] = " ".join((*pieces[slot][:step], offered[slot][step][place]))
@@ -63,13 +66,18 @@ def show_alignments(results: Mapping[int, Result], view: AlignmentView, large: i
     _ALIGNMENTS(key=_KEY, data=package, on_picked_change=pick)
 
 
-def _take(change: dict[str, Any]) -> None:
-    """Makes what was clicked what is looked at: the large model, its chosen cell, whether its choices are open."""
-    st.session_state.update(hero=change["hero"], alternatives="open" if change.get("open") else "")
+def _take(change: dict[str, Any], first_row: int) -> None:
+    """Makes what was clicked what is looked at: the large model, its word or its link, whether its choices are open."""
+    slot = change["hero"]
+    st.session_state.update(hero=slot, alternatives="open" if change.get("open") else "")
     if "query" in change:
-        select_cell(change["query"], change["key"], change["hero"])
+        select_cell(change["query"] + first_row, change["key"], slot)
+        if not change.get("isLink", True):
+            forget(f"key{slot}")
     if "layer" in change:
         change_head(change["layer"], change["head"])
+    if change.get("unpin"):
+        unpin()
 
 
 def _aligned(slot: int, result: Result, view: AlignmentView, unlike: tuple[tuple[int, int], ...]) -> Aligned:
@@ -89,7 +97,7 @@ def _aligned(slot: int, result: Result, view: AlignmentView, unlike: tuple[tuple
         number=unit,
         marks=marks,
         choices=row_choices(result, view, matrix),
-        cell=chosen_cell(matrix, slot, view.word),
+        cell=chosen_cell(result, view, slot),
         unlike=unlike,
         links=view.links(matrix),
         place=(own.layer, own.head),
@@ -107,10 +115,11 @@ def _where(result: Result, view: AlignmentView) -> str:
 
 def _ranked(result: Result, view: AlignmentView, cell: tuple[int, int]) -> dict[str, object] | None:
     """The heads that give most to a link, and the mean over all; None where there is but one, or all are mixed."""
-    own, attention = view.of(result), view.attention(result)
+    attention = result.trace.cross
     if attention.n_layers * attention.n_heads == 1 or result.quantity == "mixing":
         return None
-    weights = link_weights(attention, own.view, cell[:1], cell[1:])
+    position = view.alignment(result).rows[cell[0]] + view.first_row(result)
+    weights = view.given_weights(result, position)[..., cell[1]]
     listed = [{"layer": at[0], "head": at[1], "weight": float(weights[at])} for at in strongest_places(weights)]
     return {"cell": cell, "mean": float(weights.mean()), "first": listed}
 
