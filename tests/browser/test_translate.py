@@ -171,9 +171,7 @@ def test_a_transformers_rows_are_read_both_ways_and_a_supervised_head_marked(pag
     assert drawn_weights(page)[1] == pytest.approx(draft.trace.cross.weights(0, 0)[1].tolist(), abs=1e-6)
 
 
-def test_a_word_a_link_and_a_chosen_head_are_steps_of_the_history(
-    page: Page, app_url: str, folder: Path, tmp_path: Path
-) -> None:
+def test_a_word_a_link_and_a_chosen_head_are_steps_of_the_history(page: Page, app_url: str, tmp_path: Path) -> None:
     made = tiny_translator(tmp_path, "transformer", supervised_head=(0, 1))
     open_page(page, app_url, "translate", models=str(made), text=TEXT, target=TARGET)
 
