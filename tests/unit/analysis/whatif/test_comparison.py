@@ -95,3 +95,23 @@ def test_what_cannot_be_compared_is_one_sentence():
         compare(trace(make_map(BEFORE)), trace(make_map(BEFORE, heads=5)))
     with pytest.raises(TraceError, match="no token in common"):
         compare(trace(make_map(typed("a b"))), trace(make_map(typed("c d e"))))
+
+
+def test_the_links_that_changed_most_come_first_and_those_that_did_not_are_none():
+    one = given_map([[0.9, 0.1, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], typed("it animal street"))
+    other = given_map([[0.1, 0.2, 0.7], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], typed("it animal road"))
+    moved = compare(trace(one), trace(other))
+    told = [(change.query.text, change.key.text, round(change.was, 2), round(change.now, 2)) for change in moved.changes(0, 0)]
+    assert told == [("it", "it", 0.9, 0.1), ("it", "road", 0.0, 0.7), ("it", "animal", 0.1, 0.2)]
+    assert [change.key.text for change in moved.changes(0, 0, most=1)] == ["it"]
+    assert compare(trace(one), trace(one)).changes(0, 0) == ()
+
+
+def test_a_head_has_its_place_among_all():
+    tokens, before = typed("a b"), np.array([[0.5, 0.5], [0.5, 0.5]])
+    heads = [np.array([[share, 1 - share], [0.5, 0.5]]) for share in (0.6, 0.9, 0.7)] + [0 * before]
+    one, other = (AttentionMap("encoder", tokens, tokens, DenseWeights((np.stack(each),))) for each in ([before] * 4, heads))
+    moved = compare(trace(one), trace(other))
+    said = [plain(moved.describe_place((0, head))) for head in range(3)]
+    assert ["number 3 of all 4" in said[0], "the most of all 4" in said[1], "number 2 of all 4" in said[2]] == [True] * 3
+    assert plain(moved.describe_place()) == said[1]
