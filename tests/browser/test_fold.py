@@ -21,6 +21,9 @@ PARTS = {
     "compute": (".st-key-tokens, [class*=st-key-prompt]", "", ".sentence, .story p"),
     "train": ('[data-testid="stButtonGroup"]', "", ".story p"),
 }
+# Where a picture begins, on any page.
+PICTURE = ".words .token, [data-pick], .matrix"
+LOWEST_ON_A_PHONE = 400
 TYPED = "[class*=st-key-prompt] textarea"
 LEAST_OF_HERO = 0.7
 # Of a page that draws all it is told in frames of their own: of one that is fast, browsers call 0.1 good.
@@ -114,6 +117,8 @@ def test_nothing_overflows_a_phone_and_no_button_covers_a_sentence(page: Page, a
     open_page(page, app_url, path)
     main = page.get_by_test_id("stMain")
     assert main.evaluate("(main) => main.scrollWidth") <= PHONE["width"]
+    tops = "all => all.filter((each) => each.checkVisibility()).map((each) => each.getBoundingClientRect().top)"
+    assert min(page.locator(PICTURE).evaluate_all(tops)) <= LOWEST_ON_A_PHONE
     header = page.get_by_test_id("stHeader")
     alpha = header.evaluate("(header) => getComputedStyle(header).backgroundColor")
     assert not alpha.startswith("rgba") or alpha.endswith(", 1)"), "what is scrolled would be seen through the header"

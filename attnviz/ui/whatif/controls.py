@@ -68,7 +68,7 @@ def change_picker() -> tuple[str, DeltaGenerator]:
         if any(state.get("text") == each.text for each in examples("whatif")):
             forget("text")
 
-    row = st.container(horizontal=True, vertical_alignment="center")
+    row = st.container(horizontal=True, vertical_alignment="center", key="what-changes")
     change = segments(
         row.container(width="content"), "What changes", "change", format_func=_CHANGES.__getitem__, on_change=restart,
         label_visibility="collapsed",
