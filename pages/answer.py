@@ -32,9 +32,8 @@ def show_answers(results: Mapping[int, Result], editors: Mapping[int, Editor], v
     """Every model's answer and, in the frame of the picture, what was edited in it and its picture."""
     shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
     with hero() as beside:
-        for each in shown.values():
-            show_text_notices(each)
-            notices.show_windows_notice(each)
+        windows = [sentence for each in shown.values() for sentence in notices.windows_notice(each)]
+        show_text_notices(*shown.values(), more=windows)
         places = [beside] if len(shown) == 1 else st.columns(len(shown), gap="large")
         for place, (slot, each) in zip(places, shown.items(), strict=True):
             notices.show_answer(slot, each, view, place)

@@ -69,10 +69,8 @@ elif typed:
     downloads = []
     if shown:
         large = controls.large_slot(shown)
-        notices.show_language_notices(prompt, shown.values())
-        notices.show_spelling_notices(shown.values())
-        for each in shown.values():
-            show_text_notices(each)
+        more = *notices.language_notices(prompt, shown.values()), *notices.spelling_notices(shown.values())
+        show_text_notices(*shown.values(), more=more)
         picture, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
         label = f"Advanced · {escaped(shown[large].card.name)}"
         folded = st.expander(label, expanded=opens_advanced(large, shown[large]), icon=":material/tune:")

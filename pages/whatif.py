@@ -76,8 +76,7 @@ def compare_sides(change: str, beside: DeltaGenerator) -> None:
     other = side(sides.models[1], second, sides.edits) if one else None
     if one and other:
         changes.show_edits(sides.edits, one.trace)
-        show_text_notices(one)
-        show_text_notices(other)
+        show_text_notices(one, other)
         attention = map_picker(one.trace)
         machine(one)
         try:

@@ -25,9 +25,8 @@ def draw_grid(picture: Picture) -> Sheet:
     items: list[Item] = []
     for index, each in enumerate(heads):
         layer, head = divmod(index, attention.n_heads)
-        items.append(
-            Pixels(*_place(layer, head, side), side, side, _pooled(colours(replace(each, full_scale=picture.full_scale))))
-        )
+        end = replace(each, full_scale=picture.full_scale).highest
+        items.append(Pixels(*_place(layer, head, side), side, side, _pooled(colours(each, end))))
     for head in range(0, attention.n_heads, step):
         items.append(Label(_place(0, head, side)[0] + side / 2, MARGIN / 2, str(head), "middle"))
     for layer in range(0, attention.n_layers, step):

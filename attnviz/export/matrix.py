@@ -85,15 +85,15 @@ def axis_labels(room: Room, rows: Sequence[str], columns: Sequence[str]) -> Iter
         yield Label(room.left + (column + 0.5) * room.cell, room.top - PADDING, columns[column], angle=90.0)
 
 
-def colours(picture: Picture) -> UInt8[np.ndarray, "query key 3"]:
-    """Colour every cell, 0 to 255: light, since paper is."""
+def colours(picture: Picture, end: float) -> UInt8[np.ndarray, "query key 3"]:
+    """Colour every cell, 0 to 255, the strongest from the weight `end` on: light, since paper is."""
     matrix = picture.matrix
-    shades = LIGHT.lookup[np.rint(np.clip(matrix.weights / picture.highest, 0, 1) * 255).astype(int)]
+    shades = LIGHT.lookup[np.rint(np.clip(matrix.weights / end, 0, 1) * 255).astype(int)]
     return np.where(matrix.visible[..., None], shades, np.array(rgb(LIGHT.masked), dtype=np.uint8))
 
 
 def _cells(picture: Picture, room: Room) -> Iterator[Item]:
-    matrix, shades, side = picture.matrix, colours(picture), room.cell - room.gap
+    matrix, shades, side = picture.matrix, colours(picture, picture.end), room.cell - room.gap
     for query, key in np.ndindex(matrix.weights.shape):
         red, green, blue = shades[query, key]
         data = (("query", str(query)), ("key", str(key)))
@@ -106,7 +106,7 @@ def _cells(picture: Picture, room: Room) -> Iterator[Item]:
 def _image(picture: Picture, room: Room) -> Iterator[Item]:
     """Draw the cells as the pixels of one image."""
     rows, columns = picture.matrix.weights.shape
-    yield Pixels(room.left, room.top, columns * room.cell, rows * room.cell, colours(picture))
+    yield Pixels(room.left, room.top, columns * room.cell, rows * room.cell, colours(picture, picture.end))
 
 
 def _bar(picture: Picture, left: float, top: float) -> Iterator[Item]:
@@ -117,7 +117,10 @@ def _bar(picture: Picture, left: float, top: float) -> Iterator[Item]:
         yield Rectangle(left + index * step, top, wide, BAR_HEIGHT, LIGHT.colour(index / (BAR_STEPS - 1)))
     middle, below = top + BAR_HEIGHT / 2, top + BAR_HEIGHT + 6
     yield Label(left, below, "0")
-    yield Label(left + BAR_LENGTH, below, f"{picture.highest:.2f}".rstrip("0").rstrip("."), "end")
+    if (end := picture.end) < picture.highest:
+        yield Label(left + 2 * PADDING + FONT, below, f"{end:.2g} or more: at most 1 % of the weights")
+    else:
+        yield Label(left + BAR_LENGTH, below, f"{end:.2f}".rstrip("0").rstrip("."), "end")
     yield Label(left + BAR_LENGTH + PADDING, middle, "edited weight" if picture.trace.edits else "weight")
     if not picture.matrix.visible.all():
         masked = left + BAR_LENGTH + (72 if picture.trace.edits else 42)

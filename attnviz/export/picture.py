@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from attnviz.analysis.colour_limit import colour_limit
 from attnviz.analysis.view import HeadMatrix, View, default_layer, default_map, head_matrix
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionTrace, Kind
@@ -17,6 +18,7 @@ class Picture:
     head        None: the mean over the heads of the layer
     view        which tokens the matrix shows, and how
     full_scale  colours run from 0 to 1; False: to the largest weight shown
+    limit       the weight from which on a part of a long text has the strongest colour, as the whole has; None: see `end`
     """
 
     trace: AttentionTrace
@@ -26,6 +28,7 @@ class Picture:
     matrix: HeadMatrix
     view: View = field(default_factory=View)
     full_scale: bool = True
+    limit: float | None = None
 
     @property
     def name(self) -> str:
@@ -39,8 +42,14 @@ class Picture:
 
     @property
     def highest(self) -> float:
-        """The weight of the strongest colour."""
+        """What colours could run to: 1, or the largest weight."""
         return 1.0 if self.full_scale else max(float(self.matrix.weights.max()), 1e-9)
+
+    @property
+    def end(self) -> float:
+        """The weight of the strongest colour; in a long text larger ones have it as well (`colour_limit`)."""
+        limit = colour_limit(self.matrix) if self.limit is None else self.limit
+        return self.highest if limit is None else min(self.highest, limit)
 
 
 # Tokens of a long text that are seen at once.
@@ -72,7 +81,7 @@ def part_of(shown: Picture, part: range) -> Picture:
     matrix = shown.matrix
     starts = (min(part.start, max(count - PART, 0)) for count in matrix.weights.shape)
     rows, columns = (range(start, min(part.stop, count)) for start, count in zip(starts, matrix.weights.shape, strict=True))
-    return replace(shown, matrix=matrix.part(rows, columns))
+    return replace(shown, matrix=matrix.part(rows, columns), limit=shown.limit or colour_limit(matrix))
 
 
 def picture(

@@ -68,10 +68,10 @@ def draw_marked(
 def draw_shaded_text(picture: Picture, query: int) -> Sheet:
     """Draw the text of a head's keys, shaded by their weights from one query."""
     matrix = picture.matrix
-    own = matrix.own[query]
+    own, end = matrix.own[query], picture.end
     row = zip(matrix.keys, matrix.weights[query].tolist(), matrix.visible[query].tolist(), strict=True)
     words = [
-        Word(printed_text(token), min(weight / picture.highest, 1.0) if visible else None, key == own)
+        Word(printed_text(token), min(weight / end, 1.0) if visible else None, key == own)
         for key, (token, weight, visible) in enumerate(row)
     ]
     return draw_words(words, f"What {printed_text(matrix.queries[query])} looks at in {picture.name} of {picture.model}")

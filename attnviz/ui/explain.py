@@ -1,6 +1,6 @@
 """Under the picture: how its number comes about, how much to trust this, and the ways to downloads and to other pages."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import streamlit as st
 
@@ -105,28 +105,34 @@ def explain_trust() -> None:
         st.markdown(_BELIEVE)
 
 
-def show_text_notices(result: Result) -> None:
-    """What happened to the text before the model read it."""
+def show_text_notices(*results: Result, more: Sequence[str] = ()) -> None:
+    """What happened to the text before the models read it, and what `more` a page says of it, as one notice."""
+    sentences = dict.fromkeys((*more, *(sentence for each in results for sentence in _text_notices(each))))
+    if sentences:
+        is_cut = any(each.trace.cut is not None or each.trace.cut_pair is not None for each in results)
+        icon = ":material/content_cut:" if is_cut else ":material/info:"
+        (st.warning if is_cut else st.info)("  \n".join(sentences), icon=icon)
+
+
+def _text_notices(result: Result) -> Iterator[str]:
     trace, card = result.trace, result.card
     for which, text, cut in (("text", trace.prompt.text, trace.cut), ("second sentence", trace.prompt.pair, trace.cut_pair)):
         if text is not None and cut is not None:
-            st.warning(
+            yield (
                 f"{escaped(card.name)} reads {card.max_tokens:,} tokens at most: the {which} was cut after character {cut:,} "
-                f"of {len(text):,}.",
-                icon=":material/content_cut:",
+                f"of {len(text):,}."
             )
     if trace.prompt.pair and "pair" not in card.reads:
-        st.info(f"{escaped(card.name)} reads one text at a time: the second sentence was not used.", icon=":material/info:")
+        yield f"{escaped(card.name)} reads one text at a time: the second sentence was not used."
     for attention in trace.maps:
         if others := attention.without_attention:
             numbers = ", ".join(map(str, others[:8])) + (" and others" if len(others) > 8 else "")
-            st.info(
+            yield (
                 f"{escaped(card.name)} mixes words without attention in {len(others)} of its {attention.n_layers} layers "
-                f"({numbers}): the picture is empty there.",
-                icon=":material/info:",
+                f"({numbers}): the picture is empty there."
             )
     if unknown := escaped(_unknown(trace)):
-        st.info(f"{escaped(card.name)} does not know {unknown}: it reads a placeholder instead.", icon=":material/info:")
+        yield f"{escaped(card.name)} does not know {unknown}: it reads a placeholder instead."
 
 
 def _unknown(trace: AttentionTrace) -> str:

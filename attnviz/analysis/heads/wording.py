@@ -109,8 +109,8 @@ def describe_label(atlas: Atlas, layer: int, head: int) -> str:
     facts, rate = atlas.claims[best], atlas.rates[best, layer, head]
     source, target = claim_sides(parse(facts.text))
     return (
-        f"Over {atlas.sentences:,} sentences {whose} looks from {source} to {target} in {whole_percent(rate)} of cases; the "
-        f"best simple rule in {whole_percent(facts.strongest_rival)}."
+        f"Over {atlas.sentences:,} sentences {whose} looks from {source} to {target} in {whole_percent(rate)} of cases; "
+        f"simple rules, such as “the word before”, in {whole_percent(facts.strongest_rival)} at most."
     )
 
 

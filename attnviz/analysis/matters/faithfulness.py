@@ -111,17 +111,17 @@ def verdict(figures: Mapping[str, Faithfulness], chosen: str, best: str, chance:
     """Compare in one sentence the chosen method with chance, and with the best fast one.
 
     >>> figures = {"attention": Faithfulness(0.54, 0.4), "gradient": Faithfulness(0.59, 0.3)}
-    >>> verdict(figures, "attention", "gradient", Faithfulness(0.32, 0.6))
-    'attention picks important words better than chance (0.54 against 0.32), and worse than gradient (0.59).'
-    >>> verdict(figures, "attention", "gradient", Faithfulness(-0.06, 0.6)).split(",")[0]
-    'attention picks important words better than chance (0.54 against −0.06)'
+    >>> for sentence in verdict(figures, "attention", "gradient", Faithfulness(0.32, 0.6)).split(". "):
+    ...     print(sentence)
+    attention picks important words better than chance: the output drops by 0.54 without them, by 0.32 without random ones
+    Best is gradient, 0.59.
+    >>> verdict(figures, "gradient", "gradient", Faithfulness(-0.06, 0.6)).split(", ")[1]
+    'by −0.06 without random ones. No other method tested does better.'
     """
     own, other = figures[chosen].comprehensiveness, figures[best].comprehensiveness
-    against = f"({signed(own)} against {signed(chance.comprehensiveness)})"
-    opening = f"{chosen} picks important words {_compared(own, chance.comprehensiveness)} chance {against}"
-    if chosen == best:
-        return f"{opening}, and no other method tested does better."
-    return f"{opening}, and {_compared(own, other)} {best} ({signed(other)})."
+    drops = f"the output drops by {signed(own)} without them, by {signed(chance.comprehensiveness)} without random ones"
+    opening = f"{chosen} picks important words {_compared(own, chance.comprehensiveness)} chance: {drops}."
+    return f"{opening} No other method tested does better." if chosen == best else f"{opening} Best is {best}, {signed(other)}."
 
 
 def _compared(one: float, other: float) -> str:

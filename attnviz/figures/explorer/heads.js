@@ -7,6 +7,8 @@ export const MASKED = 65535;
 export const THUMB_MASKED = 255;
 // Codes of this many cells stay unpacked: 64 MB. What was looked at longest ago goes first.
 const CELLS_KEPT = 32e6;
+// As of `colour_limit.py`.
+const [LONG, SHARE, TIMES_EVEN] = [128, 0.99, 5];
 // Packed, heads that came one by one stay up to so many bytes.
 const BYTES_KEPT = 48e6;
 
@@ -143,11 +145,27 @@ export class HeadStore {
   }
 }
 
+/** The weight that so large a share of those that are not masked is at most. @param {Head} head @param {number} share */
+function percentile({ codes, highest, one }, share) {
+  const counts = new Uint32Array(highest + 1);
+  let seen = 0;
+  for (const code of codes) {
+    if (code === MASKED) continue;
+    counts[code] += 1;
+    seen += 1;
+  }
+  let [code, below] = [0, counts[0]];
+  while (below < Math.ceil(share * seen)) below += counts[++code];
+  return code / one;
+}
+
 // The weights of a head as codes, one a cell.
 export class Head {
   // The code furthest from 0, and whether there are masked cells.
   highest = 0;
   anyMasked = false;
+  /** @type {number | null} */
+  #percentile = null;
 
   /** @param {number} layer @param {number | null} head @param {{ queries: any[], keys: any[], signed?: boolean }} overview
    * @param {number} decimals @param {Uint8Array} bytes the low bytes of all codes, then the high ones */
@@ -228,8 +246,17 @@ export class Head {
     return place;
   }
 
-  /** What the largest weight is a share of: 1, or itself. @param {boolean} fullScale */
+  /** The weight of the strongest colour: 1, or the largest; of a long text it may be less, and all larger ones have it.
+   * @param {boolean} fullScale */
   scaleEnd(fullScale) {
-    return fullScale ? 1 : Math.max(this.highest / this.one, 1e-9);
+    const end = fullScale ? 1 : Math.max(this.highest / this.one, 1e-9);
+    return Math.min(end, this.limit);
+  }
+
+  // A few large weights would leave a long text white (colour_limit.py): 99 % of its weights are at most that, or even ones a fifth.
+  get limit() {
+    if (this.signed || Math.max(this.nQueries, this.nKeys) < LONG) return 1;
+    this.#percentile ??= percentile(this, SHARE);
+    return Math.max(this.#percentile, TIMES_EVEN / this.nKeys);
   }
 }

@@ -89,8 +89,7 @@ export class MatrixPicture extends View {
     this.place.classList.toggle("waiting", !head);
     if (head) {
       this.drawCells(context, head, size);
-      const end = state.fullScale ? "1" : (head.highest / head.one).toPrecision(2);
-      this.legend.draw(palette, end, head);
+      this.legend.draw(palette, endOf(head, state.fullScale), head);
     } else {
       // While a head is on its way: its small picture, enlarged.
       const thumb = this.thumbnails.picture(state.layer, state.head);
@@ -192,5 +191,12 @@ export class MatrixPicture extends View {
  * @param {import("../drawing/palette.js").Palette} palette @param {Head} head @param {boolean} fullScale */
 function pixelsOf(palette, head, fullScale) {
   if (head.signed) return palette.signedPixels(2 * head.one, fullScale ? 1 : head.one / Math.max(head.highest, 1));
-  return palette.pixels(head.highest, fullScale ? head.highest / head.one : 1);
+  return palette.pixels(head.highest, head.highest / head.one / head.scaleEnd(fullScale));
+}
+
+/** What the legend says of the strongest colour. @param {Head} head @param {boolean} fullScale */
+function endOf(head, fullScale) {
+  const end = head.scaleEnd(fullScale);
+  if (end < (fullScale ? 1 : head.highest / head.one)) return `${end.toPrecision(2)} or more: at most 1 % of the weights`;
+  return end === 1 ? "1" : end.toPrecision(2);
 }

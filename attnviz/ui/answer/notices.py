@@ -1,7 +1,7 @@
 """What Answer says: the answer and how sure the model is, sentences made of its numbers, and how all of it is computed."""
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -85,16 +85,15 @@ def _sentences(result: Result, shown: QuestionAttention, word: int | None) -> tu
     return looks, likely if word is None else describe_word(shown, word, number)
 
 
-def show_windows_notice(result: Result) -> None:
+def windows_notice(result: Result) -> Iterator[str]:
     """Of a passage that was read in parts, which part the attention is of."""
     found = result.answers.result
     if len(found.windows) > 1:
         window = found.windows[found.best]
-        st.info(
+        yield (
             f"{escaped(result.card.name)} read this passage in {len(found.windows)} overlapping windows. The attention is "
             f"that of the one with the likeliest answer, tokens {window.start + 1:,} to {window.stop:,} of "
-            f"{len(result.answers.tokens):,}.",
-            icon=":material/info:",
+            f"{len(result.answers.tokens):,}."
         )
 
 

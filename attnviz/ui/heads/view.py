@@ -59,7 +59,7 @@ def verdict_sentences(atlas: Atlas, chosen: tuple[int, int]) -> tuple[Sentence, 
     source, target = claim_sides(parse(facts.text))
     return (
         Part(f"{source[0].upper()}{source[1:]} looks at {target}", strong=True),
-        Part(f" {rate} of the time in {name}; the best simple rule {rival}."),
+        Part(f" {rate} of the time in {name}. Simple rules, such as “the word before”, get {rival} at most."),
     ), (Part(found),)
 
 
@@ -80,7 +80,7 @@ def show_evidence(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
             set_claim(f"{name}: {value}")
 
     _markup("evidence", claims_table(atlas, layer, head, theme=theme()), pick)
-    st.caption("The orange line is the best simple rule. Click one to test it again, with its sentences.")
+    st.caption("The orange line is what the best simple rule gets. Click one to test it again, with its sentences.")
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.markdown(f"**How far {name} looks**, in tokens")

@@ -1,6 +1,6 @@
 """What is said of a translation: what its text does to a model, how an alignment is computed, and how much to trust it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import streamlit as st
 
@@ -15,7 +15,6 @@ from attnviz.ui.translate.alignment_view import AlignmentView
 
 # The recipes leave out longer pairs (recipes.translate.recipe.Corpus).
 TRAINED_TOKENS = 40
-_NOTICE = ":material/info:"
 _HOW = """
 Before it writes token *i*, the decoder compares its state with every source token *j*. The softmax of these scores is the
 alignment: a row that sums to 1. The weighted mean of the source is what the decoder reads next
@@ -47,23 +46,20 @@ _SUPERVISED = (
 )
 
 
-def show_language_notices(prompt: Prompt, results: Iterable[Result]) -> None:
+def language_notices(prompt: Prompt, results: Iterable[Result]) -> Iterator[str]:
     """Says when a text is not of the kind that translators of ours learned from; it is translated all the same."""
     own = [each for each in results if each.card.languages[:1] == ("en",)]
     if not own:
         return
     names = escaped(joined([each.card.name for each in own]))
     if not seems_english(prompt.text):
-        st.info(f"This does not look like English, the only language that {names} can read: expect guesses.", icon=_NOTICE)
+        yield f"This does not look like English, the only language that {names} can read: expect guesses."
     longest = max(len(each.trace.cross.keys) for each in own)
     if longest > TRAINED_TOKENS:
-        st.info(
-            f"This text has {longest} tokens, and {names} learned from {TRAINED_TOKENS} at most: expect its end to suffer.",
-            icon=_NOTICE,
-        )
+        yield f"This text has {longest} tokens, and {names} learned from {TRAINED_TOKENS} at most: expect its end to suffer."
 
 
-def show_spelling_notices(results: Iterable[Result]) -> None:
+def spelling_notices(results: Iterable[Result]) -> Iterator[str]:
     """Says which words a model does not know, and had to read letter by letter; models that spell the same say it together."""
     readers: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for each in results:
@@ -71,10 +67,9 @@ def show_spelling_notices(results: Iterable[Result]) -> None:
             readers.setdefault(words, []).append(each.card.name)
     for words, models in readers.items():
         names = [f"“{''.join(pieces)}” ({'·'.join(pieces)})" for pieces in words[:3]] + ["others"] * (len(words) > 3)
-        st.info(
+        yield (
             f"{escaped(joined(models))} spelled out {escaped(joined(names))}, which {'their' if len(models) > 1 else 'its'} "
-            "vocabulary does not have: expect guesses there.",
-            icon=":material/abc:",
+            "vocabulary does not have: expect guesses there."
         )
 
 

@@ -16,7 +16,7 @@ from PIL import Image
 
 from attnviz.analysis.view import View
 from attnviz.core.errors import AttnvizError, TraceError
-from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.export import FORMATS, Picture, export, picture, pictures
 from attnviz.export import matrix as on_paper
 from attnviz.export.picture import is_whole, other_head, part_of, parts
@@ -125,7 +125,7 @@ def test_very_many_cells_become_one_image_and_labels_stay_text() -> None:
     assert not cells_of(root)
     (image,) = root.iter(f"{SVG}image")
     with Image.open(io.BytesIO(base64.b64decode(image.attrib["href"].split(",")[1]))) as pixels:
-        np.testing.assert_array_equal(np.asarray(pixels), on_paper.colours(shown))
+        np.testing.assert_array_equal(np.asarray(pixels), on_paper.colours(shown, shown.end))
     assert "t0" in [text.text for text in root.iter(f"{SVG}text")]
 
 
@@ -137,7 +137,7 @@ def test_the_png_has_the_colours_of_the_cells_and_its_labels(across: Picture) ->
     scale = pixels.shape[1] / sheet.width
     cells = [item for item in sheet.items if isinstance(item, Rectangle) and item.data]
     assert len(cells) == across.matrix.weights.size
-    for cell, colour in zip(cells, on_paper.colours(across).reshape(-1, 3), strict=True):
+    for cell, colour in zip(cells, on_paper.colours(across, across.end).reshape(-1, 3), strict=True):
         x, y = cell.x + 0.45 * cell.width, cell.y + 0.45 * cell.height
         np.testing.assert_allclose(pixels[int(y * scale), int(x * scale)], colour, atol=1)
     # Ink stands where the labels are: none of them is lost.
@@ -152,6 +152,29 @@ def test_colours_follow_the_scale_that_is_shown(across: Picture) -> None:
     shades = [cell.attrib["fill"] for cell in cells_of(svg_of(own))]
     assert LIGHT.colour(1.0) in shades
     assert f"{highest:.2f}".rstrip("0") in [label.text for label in on_paper.draw_matrix(own).labels]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_one_large_weight_does_not_leave_a_long_text_white(causal: bool) -> None:
+    attention = make_map(numbered(151), layers=1, heads=1, causal=causal)
+    weights = attention.weights(0, 0) * 0.2
+    weights[:, 0] += 0.8
+    attention = replace(attention, store=DenseWeights((weights[None].astype(np.float32),)))
+    shown = picture(traced(attention), layer=0, head=0)
+    seen = np.sort(weights[attention.visible(0)])
+    limit = max(seen[np.ceil(0.99 * len(seen)).astype(int) - 1], 5 / 151)
+    for full_scale in (True, False):
+        scaled = replace(shown, full_scale=full_scale)
+        assert scaled.end == pytest.approx(min(limit, scaled.highest), abs=1e-6)
+    part = part_of(shown, parts(shown)[1])
+    assert part.end == shown.end
+    labels = [label.text for label in on_paper.draw_matrix(part).labels]
+    assert (f"{shown.end:.2g} or more: at most 1 % of the weights" in labels) == (shown.end < 1)
+    # The exact number stays with each cell.
+    cell = next(each for each in cells_of(svg_of(part)) if "data-weight" in each.attrib)
+    row, column = int(cell.attrib["data-query"]), int(cell.attrib["data-key"])
+    assert float(cell.attrib["data-weight"]) == pytest.approx(float(part.matrix.weights[row, column]), rel=1e-5)
+    assert picture(traced(make_map(numbered(127), layers=1, heads=1))).end == 1
 
 
 def test_the_csv_has_a_row_for_every_cell() -> None:

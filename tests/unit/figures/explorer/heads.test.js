@@ -27,6 +27,22 @@ test("a code is a weight in its decimals, and a masked cell is 0", () => {
   assert.deepEqual([HEAD.highest, HEAD.anyMasked, HEAD.scaleEnd(true), HEAD.scaleEnd(false)], [9000, true, 1, 0.9]);
 });
 
+test("the colours of a long text end where 99 of 100 weights do, and those of a short one where they did", () => {
+  const side = 131;
+  const codes = Array.from({ length: side * side }, (_, at) => (at % side > Math.floor(at / side) ? MASKED : (at * 7919) % 997));
+  codes[0] = 9900;
+  const long = new Head(0, 0, map(side, side), 4, bytes(codes));
+  const seen = codes.filter((code) => code !== MASKED).sort((one, other) => one - other);
+  const limit = seen[Math.ceil(0.99 * seen.length) - 1] / 10_000;
+  assert.ok(limit > 5 / side && limit < 0.1);
+  assert.deepEqual([long.scaleEnd(true), long.scaleEnd(false), long.highest], [limit, limit, 9900]);
+  // Noise stays faint.
+  const faint = new Head(0, 0, map(side, side), 4, bytes(codes.map((code) => (code === MASKED ? code : code % 10))));
+  assert.deepEqual([faint.scaleEnd(true), faint.scaleEnd(false)], [5 / side, 0.0009]);
+  const short = new Head(0, 0, map(127, 127), 4, bytes(codes.slice(0, 127 * 127)));
+  assert.deepEqual([short.scaleEnd(true), short.scaleEnd(false)], [1, 0.99]);
+});
+
 test("the strongest links come first", () => {
   assert.deepEqual(HEAD.strongest(3), [[1, 1, 0.9], [0, 1, 0.75], [0, 0, 0.25]]);
   const many = new Head(0, 0, map(1, 1000), 4, bytes(Array.from({ length: 1000 }, (_, at) => (at * 617) % 1000)));

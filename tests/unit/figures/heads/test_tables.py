@@ -66,7 +66,7 @@ def test_a_cell_has_its_heads_best_claim_its_rate_and_how_far_it_is_ahead(atlas)
     assert "object → its verb" in best
     # 0.75 is 0.375 above the best offset, which is its best simple rule; 0.6 is full strength.
     assert "--strength:0.62" in best
-    assert 'title="L1·H2: object → its verb 75\xa0%; best simple rule 38\xa0%"' in best
+    assert 'title="L1·H2: object → its verb 75\xa0%; simple rules 38\xa0% at most"' in best
     assert "→ special tokens" in cells["0.1"]
     assert "95\xa0%" in cells["0.1"]
     assert [NONE in cells[place] for place in ("0.0", "0.1", "1.1", "1.2")] == [True, False, True, False]
