@@ -23,7 +23,7 @@ START_LIMIT, FRESH_LIMIT, FIRST_LIMIT, MEGABYTES = 3.5, 1.5, 2.0, 250
 # When a page's frame first shows something, in seconds since 1970: looked for in every frame that the browser draws, on the
 # browser's own clock, for what is drawn next may keep it busy. What a component draws is in its shadow.
 PICTURED = """new Promise((pictured) => {
-  const drawn = ":is(canvas, svg, table, [data-pick], .js-plotly-plot, .compute *, .explorer[data-head*=':'])";
+  const drawn = ":is(canvas, svg, table, [data-pick], .compute *, .explorer[data-head*=':'])";
   const roots = (place) => [place, ...[...place.querySelectorAll("*")].map(({ shadowRoot }) => shadowRoot).filter(Boolean)];
   const look = () => {
     const places = [...document.querySelectorAll(".st-key-hero")].flatMap(roots);

@@ -6,20 +6,19 @@ import streamlit as st
 
 from attnviz.models import catalog
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.measures import deletion, matters, matters_slowly, without
+from attnviz.ui.background.measures import deletion, matters_slowly, without
 from attnviz.ui.explain import show_toolbar
 from attnviz.ui.layout import header, hero
 from attnviz.ui.matters.controls import (
-    FAST,
-    SLOW,
     chosen_method,
     chosen_target,
     default_target_button,
+    first_report,
+    method_groups,
     method_of_seen_head,
     removed_words,
     target_picker,
     text_boxes,
-    waits_for_slow,
 )
 from attnviz.ui.matters.view import (
     download_buttons,
@@ -39,31 +38,34 @@ header("What matters", "Which words does the answer depend on? 14 methods compar
 model = one_model(KNOWN, ABOUT)
 prompt = text_boxes(model)
 target, seen = chosen_target(model), method_of_seen_head()
-fast = (seen, *FAST) if seen else FAST
-report = matters(model, prompt, target, fast) if prompt else None
+groups = method_groups(prompt.text, seen) if prompt else []
+report, left = first_report(model, prompt, target, groups) if prompt else (None, [])
 if prompt and report:
     target_picker(report)
-    slow = matters_slowly(model, prompt, target, SLOW) if waits_for_slow() else None
-    report = report.joined(slow) if slow else report
-    removed, rows, method = removed_words(report), (*fast[:-1], *SLOW, fast[-1]), chosen_method(report)
+    removed, method = removed_words(report), chosen_method(report)
     with hero() as heading:
-        show_verdict(report, method, heading)
+        said = heading.empty()
+        show_verdict(said, report, method, left)
         show_text(report, method, removed)
         show_without(report, removed, without(model, prompt, target, removed) if removed else None)
         table = st.empty()
-        show_methods(table, report, rows, method, waits=slow is None)
-    left, right = st.columns(2, gap="large")
+        show_methods(table, report, method, left)
+    below, right = st.columns(2, gap="large")
     with right:
         explain_numbers()
-    with left:
+    with below:
         if curve := deletion(model, prompt, target, report.ranked(method)):
             show_curve(curve, method)
     files = partial(download_buttons, model, prompt, target, report, method, curve)
     show_toolbar(opens="Opens these words, shaded as they are here", own=files)
-    # The page is whole before the slow methods run: its address, its toolbar, and all that can be clicked.
+    # The page is whole before further methods run: its address, its toolbar, and all that can be clicked.
     finish()
-    if slow is None and (slow := matters_slowly(model, prompt, target, SLOW)):
-        show_methods(table, report.joined(slow), rows, method, waits=False)
+    while left:
+        group, *left = left
+        if more := matters_slowly(model, prompt, target, group):
+            report = report.joined(more)
+            show_verdict(said, report, method, left)
+            show_methods(table, report, method, left)
 elif prompt:
     default_target_button()
 finish()

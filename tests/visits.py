@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,6 +50,12 @@ def press(app: AppTest, label: str) -> AppTest:
 def html(app: AppTest) -> str:
     """Join the page's own markup."""
     return "\n".join(each.proto.body for each in app.get("html"))
+
+
+def pictures(app: AppTest) -> list[str]:
+    """The pictures that figures have made as HTML, in their order."""
+    sent = [json.loads(each.proto.json) for each in app.get("bidi_component") if each.proto.json]
+    return [each[0] for each in sent if isinstance(each, list) and each and isinstance(each[0], str)]
 
 
 def said(app: AppTest) -> str:

@@ -1,4 +1,4 @@
-"""One head as a heatmap: queries down, keys across, the weight as colour and on hover."""
+"""One head as a Plotly figure, for Python and notebooks: queries down, keys across, the weight as colour and on hover."""
 
 import html
 import math
@@ -10,21 +10,19 @@ import plotly.graph_objects as go
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.analysis.wording import cut
 from attnviz.core.trace import AttentionMap, Token
-from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks
-from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, TICKS, Theme
+from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme
 from attnviz.figures.tokens import label
 
-# A click selects a cell through an invisible marker on it; above this many cells markers, and names kept with every cell,
-# would slow the browser down.
-CLICKABLE_CELLS = 6_400
+# Names kept with more cells than these would slow the browser down.
+NAMED_CELLS = 6_400
 # With labels of 14 px a tick every 20 px can be read.
 TICK_PIXELS = 20
 MAX_CELL_PIXELS = 40
 MIN_PICTURE_PIXELS = 120
 # A longer word is cut in its label: it would leave no room for the picture. Hovering tells all of it.
 MAX_LABEL_LENGTH = 24
-# Room for the colour bar under the picture.
-BAR_PIXELS = 56
+# Room for the colour bar under the picture, and its length.
+BAR_PIXELS, BAR_LENGTH = 56, 220
 
 
 @dataclass(frozen=True)
@@ -32,20 +30,14 @@ class Look:
     """How a heatmap is drawn.
 
     full_scale  colours run from 0 to 1; False: from 0 to the largest weight shown
-    selected    (query, key) positions in the matrix, drawn as a crossing row and column
     height      of the whole figure, in pixels; short texts take less
-    bar         length of the colour bar, in pixels
     number      what one of its numbers is, in a word
-    edited      what of the head is edited: it looks switched off
     """
 
     theme: Theme = LIGHT
     full_scale: bool = True
-    selected: tuple[int, int] | None = None
     height: int = 720
-    bar: int = 220
     number: str = "weight"
-    edited: HeadMarks = NO_MARKS
 
 
 def heatmap(
@@ -74,7 +66,7 @@ def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
     highest = 1.0 if look.full_scale else float(max(matrix.weights.max(), 1e-9))
     n_queries, n_keys = matrix.weights.shape
     gap = 1 if max(n_queries, n_keys) <= 64 else 0
-    clickable = weights.size <= CLICKABLE_CELLS
+    is_named = weights.size <= NAMED_CELLS
     masked = go.Heatmap(
         z=np.where(matrix.visible, np.nan, 0.0),
         colorscale=[(0, look.theme.masked), (1, look.theme.masked)],
@@ -93,15 +85,12 @@ def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
         xgap=gap,
         ygap=gap,
         hoverongaps=False,
-        hovertemplate=f"{_NAMES if clickable else _AXES}<br>{look.number} <b>%{{z:.4f}}</b><extra></extra>",
-        customdata=_hover_names(matrix) if clickable else None,
+        hovertemplate=f"{_NAMES if is_named else _AXES}<br>{look.number} <b>%{{z:.4f}}</b><extra></extra>",
+        customdata=_hover_names(matrix) if is_named else None,
         colorbar=_colour_bar(look),
     )
-    traces: list[go.Heatmap | go.Scatter] = [cells] if matrix.visible.all() else [masked, cells]
-    if clickable:
-        traces.append(_click_targets(matrix, look.number))
     # All at once: a figure that is changed afterwards takes three times as long.
-    return go.Figure(traces, {**_layout(matrix, look), "shapes": [*_edits(matrix, look), *_marks(matrix, look)]})
+    return go.Figure([cells] if matrix.visible.all() else [masked, cells], _layout(matrix, look))
 
 
 # What hovering tells, from the names kept with each cell, or from the axes' labels, which weigh nothing.
@@ -121,25 +110,6 @@ def _full_name(token: Token) -> str:
     return f"<b>{label(token)}</b>{piece}"
 
 
-def _click_targets(matrix: HeadMatrix, number: str) -> go.Scatter:
-    queries, keys = np.indices(matrix.weights.shape).reshape(2, -1)
-    weight_texts = [
-        f"{number} <b>{weight:.4f}</b>" if seen else "masked"
-        for weight, seen in zip(matrix.weights.flat, matrix.visible.flat, strict=True)
-    ]
-    return go.Scatter(
-        x=keys,
-        y=queries,
-        mode="markers",
-        marker={"symbol": "square", "size": 18, "opacity": 0, "color": "rgba(0,0,0,0)"},
-        selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}},
-        customdata=np.column_stack([_hover_names(matrix).reshape(-1, 2), weight_texts]),
-        hovertemplate=f"{_NAMES}<br>%{{customdata[2]}}<extra></extra>",
-        showlegend=False,
-    )
-
-
 def _colour_bar(look: Look) -> dict:
     theme = look.theme
     return {
@@ -150,7 +120,7 @@ def _colour_bar(look: Look) -> dict:
         "orientation": "h",
         "thickness": 8,
         "outlinewidth": 0,
-        "len": look.bar,
+        "len": BAR_LENGTH,
         "lenmode": "pixels",
         "x": 0,
         "xanchor": "left",
@@ -168,7 +138,6 @@ def _layout(matrix: HeadMatrix, look: Look) -> dict:
     inner = max(min(n_queries * MAX_CELL_PIXELS, look.height - top - BAR_PIXELS), MIN_PICTURE_PIXELS)
     # Cells are square, so that the longer side sets their size; a figure is taken to be as wide as it may be high.
     step = math.ceil(TICK_PIXELS / min(inner / n_queries, look.height / n_keys))
-    row, column = look.selected or (None, None)
     # Square cells: the picture shrinks to fit, towards the top left.
     axis = {
         "showgrid": False,
@@ -176,7 +145,6 @@ def _layout(matrix: HeadMatrix, look: Look) -> dict:
         "tickfont": {"size": LABEL_SIZE, "color": theme.text},
         "ticks": "",
         "constrain": "domain",
-        **TICKS,
     }
     columns = {"range": [-0.5, n_keys - 0.5], "constraintoward": "left", "side": "top", "tickangle": -45}
     rows = {"range": [n_queries - 0.5, -0.5], "constraintoward": "top", "scaleanchor": "x", "scaleratio": 1, "automargin": True}
@@ -188,50 +156,15 @@ def _layout(matrix: HeadMatrix, look: Look) -> dict:
         "font": {"family": FONT, "size": LABEL_SIZE, "color": theme.text},
         "hoverlabel": {"font": {"family": FONT, "size": 15}, "align": "left"},
         "dragmode": "zoom" if max(n_queries, n_keys) > 40 else False,
-        "xaxis": {**axis, **columns, **_ticks(matrix.keys, column, step, theme)},
-        "yaxis": {**axis, **rows, **_ticks(matrix.queries, row, step, theme)},
+        "xaxis": {**axis, **columns, **_ticks(matrix.keys, step)},
+        "yaxis": {**axis, **rows, **_ticks(matrix.queries, step)},
     }
 
 
-def _ticks(tokens: tuple[Token, ...], selected: int | None, step: int, theme: Theme) -> dict:
-    """Label every `step`-th token, and always the selected one, in place of those that it would run into."""
-    shown = [index for index in range(0, len(tokens), step) if selected is None or abs(index - selected) >= step]
-    if selected is not None:
-        shown = sorted([*shown, selected])
+def _ticks(tokens: tuple[Token, ...], step: int) -> dict:
+    """Label every `step`-th token."""
+    shown = list(range(0, len(tokens), step))
     names = [label(replace(tokens[index], text=cut(tokens[index].text, MAX_LABEL_LENGTH))) for index in shown]
-    texts = [
-        f'<b><span style="color:{theme.accent}">{name}</span></b>' if index == selected else name
-        for index, name in zip(shown, names, strict=True)
-    ]
-    ticks = {"tickmode": "array", "tickvals": shown, "ticktext": texts}
+    ticks = {"tickmode": "array", "tickvals": shown, "ticktext": names}
     # What hovering calls the positions that have no tick.
     return ticks | {"hoverformat": "d", "labelalias": {str(index): _full_name(token) for index, token in enumerate(tokens)}}
-
-
-def _edits(matrix: HeadMatrix, look: Look) -> list[dict]:
-    """Fade what is switched off, strike out links that are cut, and ring weights that were typed."""
-    edited, (n_queries, n_keys) = look.edited, matrix.weights.shape
-    columns = [*edited.columns, *(range(n_keys) if edited.off else ())]
-    faded = [(key, -0.5, n_queries - 0.5) for key in columns]
-    faded += [(key, query - 0.5, query + 0.5) for query, key, what in edited.cells if what == "cut"]
-    fade = {"type": "rect", "fillcolor": look.theme.masked, "opacity": 0.6, "line": {"width": 0}}
-    shapes = [{**fade, "x0": key - 0.5, "x1": key + 0.5, "y0": top, "y1": bottom} for key, top, bottom in faded]
-    for query, key, what in edited.cells:
-        line = {"color": look.theme.text, "width": 1.5}
-        # Rows go down: a stroke from the lower left to the upper right.
-        corners = {"x0": key - 0.45, "x1": key + 0.45, "y0": query + 0.45, "y1": query - 0.45}
-        kind = {"type": "line", "line": line} if what == "cut" else {"type": "rect", "line": {**line, "dash": "dot"}}
-        shapes.append({**kind, **corners})
-    return shapes
-
-
-def _marks(matrix: HeadMatrix, look: Look) -> list[dict]:
-    """Outline the selected row and column."""
-    if look.selected is None:
-        return []
-    (query, key), (n_queries, n_keys) = look.selected, matrix.weights.shape
-    outline = {"type": "rect", "line": {"color": look.theme.accent, "width": 2}, "layer": "above"}
-    return [
-        {**outline, "x0": -0.5, "x1": n_keys - 0.5, "y0": query - 0.5, "y1": query + 0.5},
-        {**outline, "x0": key - 0.5, "x1": key + 0.5, "y0": -0.5, "y1": n_queries - 0.5},
-    ]

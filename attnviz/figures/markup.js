@@ -22,11 +22,15 @@ function listen(place) {
   /** @param {Event} event */
   const reach = (event) => read(place, closest(event, ".cells rect") ?? cursor(/** @type {HTMLElement} */ (event.target)));
   for (const name of ["pointerover", "focusin"]) place.addEventListener(name, reach);
+  // Where a cell is chosen, that is read again as soon as no other is.
+  for (const name of ["pointerleave", "focusout"]) place.addEventListener(name, () => read(place, place.querySelector(".cells .selected")));
   place.onkeydown = (event) => {
     const [step, target] = [STEPS[event.key], /** @type {HTMLElement} */ (event.target)];
-    if (!step || !target.matches(".cells, .board button")) return;
+    const isMatrix = target.matches(".cells"), isPick = isMatrix && (event.key === "Enter" || event.key === " ");
+    if (!isPick && (!step || !target.matches(".cells, .board button"))) return;
     event.preventDefault();
-    if (target.matches(".cells")) read(place, cursor(target, ...step));
+    if (isPick) cursor(target)?.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+    else if (isMatrix) read(place, cursor(target, ...step));
     else neighbour(target, ...step).focus();
   };
 }
@@ -82,10 +86,11 @@ function read(place, cell) {
 function show(place, body) {
   const { activeElement } = /** @type {ShadowRoot} */ (place.getRootNode());
   const picked = /** @type {HTMLElement | null} */ (place.contains(activeElement) ? activeElement?.closest("[data-pick]") : null);
-  const focused = picked?.dataset.pick;
+  const focused = picked?.dataset.pick, isInMatrix = place.contains(activeElement) && activeElement?.matches(".cells");
   place.shown = body;
   place.innerHTML = body;
   if (focused !== undefined) all(place, `[data-pick="${CSS.escape(focused)}"]`)[0]?.focus({ preventScroll: true });
+  if (isInMatrix) all(place, ".cells")[0]?.focus({ preventScroll: true });
   const [first] = all(place, "[data-first]");
   // Of a long passage the part with the answer, not its beginning.
   if (first?.offsetParent) first.offsetParent.scrollTop = Math.max(0, first.offsetTop - first.offsetParent.clientHeight / 2);

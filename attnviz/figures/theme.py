@@ -16,8 +16,6 @@ HEAD_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
 FOR, AGAINST = HEAD_COLOURS[5], HEAD_COLOURS[0]
 FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", system-ui, sans-serif'
 LABEL_SIZE = 14
-# Plotly would measure each label of an axis, to hide what leaves the plot: .9 s on a page that is being laid out.
-TICKS = {"ticklabeloverflow": "allow"}
 
 
 @dataclass(frozen=True)

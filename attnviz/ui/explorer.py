@@ -17,7 +17,8 @@ from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.ui.address import words
-from attnviz.ui.address.state import forget_cell, publish, url_value, value
+from attnviz.ui.address.cells import select_cell, selected_cell
+from attnviz.ui.address.state import forget_cell, publish, url_value
 from attnviz.ui.address.widgets import fold, one_shown, segments, sent
 from attnviz.ui.address.words import WordQuestion
 from attnviz.ui.background.jobs import at_a_place
@@ -55,7 +56,6 @@ class ShownHead:
 # What the explorer says of how it is looked at is never longer.
 LOOK_CHARACTERS = 600
 VIEWS = ("grid", "matrix", "arcs", "text")
-PLOTLY = {"displaylogo": False, "modeBarButtonsToRemove": ["pan2d", "select2d", "lasso2d", "autoScale2d"]}
 
 
 def open_head(layer: int, head: int | None) -> None:
@@ -263,28 +263,3 @@ def show_bertviz(attention: AttentionMap, head: HeadView) -> None:
         st.info(escaped(error), icon=":material/grid_view:")
         return
     _FRAME(key="bertviz-frame", data=[page])
-
-
-def select_cell(query: int, key: int, slot: int | str = "") -> None:
-    """Makes a cell, by its positions in the map, the chosen one; for a callback.
-
-    Streamlit keeps the callback of every figure that a visit has seen: it should hold these numbers, and not the matrix.
-    """
-    st.session_state.update({f"query{slot}": query, f"key{slot}": key})
-
-
-def selected_cell(matrix: HeadMatrix, slot: str = "") -> tuple[int, int] | None:
-    """The chosen (row, column) of this matrix, clicked or from the address, kept in the address; None if it shows no such.
-
-    `slot` tells several pictures of a page apart.
-    """
-    names = f"query{slot}", f"key{slot}"
-    query, key = (value(name) for name in names)
-    if query is None or key is None:
-        return None
-    # One that this view hides stays chosen: what the address said before it does not come back.
-    for name, place in zip(names, (query, key), strict=True):
-        publish(name, place, None)
-    if query not in matrix.rows or key not in matrix.columns:
-        return None
-    return matrix.rows.index(query), matrix.columns.index(key)

@@ -1,7 +1,5 @@
 """The Answer page's script without a browser: what it finds, in which model, and what it says when there is nothing to find."""
 
-import base64
-import json
 import math
 import re
 from dataclasses import replace
@@ -21,7 +19,7 @@ from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.span_finder import SpanFinder
 from tests import visits
 from tests.answerers import tiny_answerer, tiny_hub_answerer
-from tests.visits import html
+from tests.visits import html, pictures
 
 PAGE = "answer"
 QUESTION, PASSAGE = "What was too tired?", "The cat sat on the mat. The animal ran to the street because it was too tired."
@@ -53,6 +51,10 @@ def answered(folder: str, passage: str = PASSAGE) -> Answers:
 
 def answers(app: AppTest) -> list[str]:
     return re.findall(r'<p class="answer"><bdi>(.*?)</bdi>', html(app), re.DOTALL)
+
+
+def matrices(app: AppTest) -> list[str]:
+    return [picture for picture in pictures(app) if "compared one" in picture]
 
 
 def test_the_answers_of_two_models_stand_side_by_side(app: AppTest, models: dict[str, str]) -> None:
@@ -108,26 +110,25 @@ def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[
 
 def test_the_table_of_spans_has_the_spans_own_probabilities(app: AppTest, models: dict[str, str]) -> None:
     open_page(app, models["joint"], picture="spans")
-    figures = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
-    table = next(figure for figure in figures if any(each.get("name") == "ranks" for each in figure["data"]))
-    drawn = next(each["z"] for each in table["data"] if each["type"] == "heatmap" and each.get("zmin") == 0)
-    cells = np.frombuffer(base64.b64decode(drawn["bdata"]), dtype=drawn["dtype"])
+    (table,) = matrices(app)
+    assert re.findall(r'class="rank"[^>]*>(\d+)<', table)[0] == "1"
+    drawn = [float(value) for value in re.findall(r": ([\d.]+)</title>", table)]
     spans = answered(models["joint"]).result.spans
     assert len({span.end - span.start for span in spans}) > 1
     for span in spans:
-        assert np.isclose(cells, span.probability, rtol=1e-4, atol=0).any()
+        assert np.isclose(drawn, span.probability, atol=5.1e-5).any()
 
 
 def test_one_picture_at_a_time_is_shown_and_it_is_in_the_address(app: AppTest, models: dict[str, str]) -> None:
     open_page(app, models["joint"], models["dual"])
     tabs = app.segmented_control(key="picture")
-    assert (tabs.value, "picture" in app.query_params, len(app.get("plotly_chart"))) == ("passage", False, 0)
+    assert (tabs.value, "picture" in app.query_params, len(matrices(app))) == ("passage", False, 0)
     for name in ("matrix", "spans"):
         app.segmented_control(key="picture").set_value(name).run()
         assert not app.exception
         assert app.query_params["picture"] == name
         # One of each model.
-        assert len(app.get("plotly_chart")) == 2
+        assert len(matrices(app)) == 2
 
 
 def test_a_model_of_the_hub_has_blocks_of_its_encoder(app: AppTest, models: dict[str, str]) -> None:
@@ -212,11 +213,10 @@ def test_numbers_can_be_what_a_head_moves(app: AppTest, side: Side) -> None:
     open_page(app, "answer-en", **given, weighing="norms")
     want = run(attnviz.load("answer-en"), "answer", Prompt(PASSAGE, question=QUESTION), quantity="norms").trace
     shown = question_attention(want, side, layer=0, head=1, view=View())
-    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
-    matrix = shown.around(*_place(want.output))
-    data = next(each for each in figure["data"] if each["type"] == "heatmap" and "colorbar" in each)
-    np.testing.assert_allclose(_numbers(data["z"]), matrix.weights, atol=1e-5)
-    assert data["colorbar"]["title"]["text"] == "norm share"
+    (picture,) = matrices(app)
+    drawn = [float(value) for value in re.findall(r": ([\d.]+)</title>", picture)]
+    np.testing.assert_allclose(drawn, shown.around(*_place(want.output)).weights.ravel(), atol=5.1e-5)
+    assert "<figcaption>norm share 0" in picture
     assert any("This layer changes a token by" in each.value for each in app.markdown)
     app.selectbox(key="weighing").set_value("mixing").run()
     assert not app.exception
@@ -229,21 +229,14 @@ def test_numbers_can_be_what_a_head_moves(app: AppTest, side: Side) -> None:
 def test_cut_links_and_hidden_words_look_switched_off(app: AppTest) -> None:
     given = {"layer": "0", "head": "1", "all_heads": "false", "side": "passage", "picture": "matrix", "whole_words": "false"}
     open_page(app, "answer-en", **given, edits1="ek2,e0.1c9.3", question=QUESTION)
-    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    (picture,) = matrices(app)
     trace = attnviz.load("answer-en").trace(Prompt(PASSAGE, question=QUESTION), edits="ek2,e0.1c9.3")
     matrix = question_attention(trace, "passage", layer=0, head=1, view=View()).around(*_place(trace.output))
     hidden = matrix.columns.index(2)
-    faded = [each for each in figure["layout"]["shapes"] if each.get("opacity") == 0.6]
-    assert (faded[0]["x0"], faded[0]["x1"]) == (hidden - 0.5, hidden + 0.5)
-    strokes = [each for each in figure["layout"]["shapes"] if each["type"] == "line"]
-    assert len(strokes) == (9 in matrix.rows)
+    (left,) = re.findall(rf'<rect x="([\d.]+)"[^>]* data-pick="0\.{hidden}"', picture)
+    assert re.findall(r'class="faded" d="M([\d.]+)', picture)[0] == left
+    assert picture.count('class="cut"') == (9 in matrix.rows)
 
 
 def _place(answer: str) -> tuple[int, int]:
     return PASSAGE.index(answer), PASSAGE.index(answer) + len(answer)
-
-
-def _numbers(packed: dict[str, str]) -> np.ndarray:
-    """An array as Plotly writes it."""
-    shape = tuple(map(int, packed["shape"].split(",")))
-    return np.frombuffer(base64.b64decode(packed["bdata"]), dtype=packed["dtype"]).reshape(shape)

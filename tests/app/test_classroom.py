@@ -34,7 +34,7 @@ def test_a_link_opens_its_picture(link: str, monkeypatch: pytest.MonkeyPatch) ->
     given = {name: values if len(values) > 1 else values[0] for name, values in actual.items()}
     visit = Visit(monkeypatch, parts.path.strip("/"), given)
     assert not visit.app.error
-    assert any(node.type in ("bidi_component", "plotly_chart") for node in visit.nodes)
+    assert any(node.type == "bidi_component" for node in visit.nodes)
     # What a page cannot show, it does not say again; nor what it would show without being asked.
     held = {name: unpack(value) if isinstance(value, str) else value for name, value in visit.address.items()}
     assert held.items() >= given.items()

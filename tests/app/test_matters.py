@@ -1,13 +1,17 @@
 """The Matters page's script without a browser: shaded rows, words that are taken, and one sentence for what cannot be asked."""
 
+import re
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
 import attnviz
 from attnviz.analysis.matters.faithfulness import MaskedOutput
+from attnviz.attribution import token_removal
 from attnviz.core.trace import Prompt
+from attnviz.models.base import AttentionModel, Progress
 from attnviz.ui.matters import controls
-from tests.visits import open_page, press, said
+from tests.visits import open_page, pictures, press, said
 
 BRIDGE = (
     "The old bridge over the Elm was opened in 1887 by the mayor. Engineers found cracks in two of its pillars last spring, "
@@ -42,6 +46,37 @@ def test_where_no_method_can_follow_a_model_the_page_says_so(monkeypatch: pytest
     app = open_page("matters", model="minilm", text="A cat sat. " * 30, pair="A dog.")
     assert not app.exception
     assert "No method that was tested can follow this model" in drawn(app)
+
+
+def test_of_a_long_text_two_methods_come_first_and_all_are_shown_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controls, "FAST", ("attention", "last-layer", "received", "random"))
+    monkeypatch.setattr(controls, "LONG_CHARACTERS", len(BRIDGE) - 1)
+    run: list[tuple[str, ...]] = []
+    report = token_removal.attribution_report
+
+    def noted(model: AttentionModel, prompt: Prompt, target: str, names: tuple[str, ...], progress: Progress) -> object:
+        run.append(names)
+        return report(model, prompt, target, names, progress)
+
+    monkeypatch.setattr(token_removal, "attribution_report", noted)
+    address = {"text": BRIDGE, "pair": "Who closed the bridge on Monday?"}
+    app = open_page("matters", **address)
+    assert run == [("attention", "random"), ("last-layer", "received"), ("leave-one-out",)]
+    table = rows(app)
+    assert table == ["way:attention", "way:last-layer", "way:received", "way:leave-one-out"]
+    assert not re.search("methods are running|is running…", drawn(app))
+    # What has been run is shown at once, the same to whoever opens the address, and by any other method.
+    again = open_page("matters", **address, way="received")
+    assert rows(again) == table
+    assert "Attention received picks important words" in drawn(again)
+    assert again.query_params["way"] in ("received", ["received"])
+    assert len(run) == 3
+
+
+def rows(app: AppTest) -> list[str]:
+    """What a click on each row of the table of methods picks."""
+    (table,) = [picture for picture in pictures(app) if 'class="ways"' in picture]
+    return re.findall(r'data-pick="(way:[^"]*)"', table)
 
 
 def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back():

@@ -10,7 +10,7 @@ import attnviz
 from attnviz.analysis.summarize.selection import Amount, choose, read_passage
 from attnviz.analysis.summarize.selectors import selectors
 from tests.tiny import FAMILY
-from tests.visits import open_page
+from tests.visits import open_page, pictures
 
 PAGE = "summarize"
 TEXT = "Cats sleep all day. Dogs bark at the moon, and nobody knows why. The end."
@@ -33,6 +33,28 @@ def answer(app: AppTest) -> str:
 def kept_words(app: AppTest) -> str:
     (actual,) = (caption.value for caption in app.caption if caption.value.startswith("**The kept words"))
     return actual.split("**")[2].strip()
+
+
+def heads(app: AppTest) -> dict[tuple[int, int], float]:
+    """What each head gives to the kept words, in percent."""
+    (picture,) = (picture for picture in pictures(app) if "to kept words" in picture)
+    return {
+        (int(layer), int(head)): float(share) for layer, head, share in re.findall(r'title="L(\d+)·H(\d+): ([\d.]+)', picture)
+    }
+
+
+def test_every_head_shows_what_it_gives_to_kept_words(app: AppTest) -> None:
+    open_page(app, model="minilm", text=TEXT, words_kept="3", way="last")
+    trace = attnviz.load("minilm").trace(TEXT)
+    kept = {word.strip(".,") for word in kept_words(app).split()}
+    typed = [at for at, token in enumerate(trace.encoder.keys) if not token.special]
+    words = [at for at in typed if trace.encoder.keys[at].text not in ".,"]
+    on = [at for at in words if trace.encoder.keys[at].text in kept]
+    assert len(on) == len(kept) == 3
+    for (layer, head), percent in heads(app).items():
+        weights = trace.encoder.weights(layer, head)[typed]
+        assert percent == pytest.approx(100 * weights[:, on].sum() / weights[:, words].sum(), abs=0.06)
+    assert len(heads(app)) == 72
 
 
 def test_what_is_kept_is_what_the_model_chooses(app: AppTest) -> None:
@@ -129,10 +151,10 @@ def test_an_address_that_makes_no_sense_still_opens(app: AppTest) -> None:
 def test_heads_may_show_what_they_move_and_what_is_kept_is_chosen_by_weights_all_the_same(app: AppTest, numbers: str) -> None:
     open_page(app, way="last", layer="2", head="3", all_heads="false")
     by_weights = answer(app), kept_words(app)
-    shares = app.get("plotly_chart")[0].proto.spec
+    shares = heads(app)
     app.session_state.weighing = numbers
     app.run()
     assert not app.exception
     assert (answer(app), kept_words(app)) == by_weights
-    assert app.get("plotly_chart")[0].proto.spec != shares
+    assert heads(app) != shares
     assert any("This layer changes a token by" in each.value for each in app.markdown)

@@ -34,7 +34,7 @@ LABELS = """() => {
 PICTURES = """() => {
   const boxes = [];
   const look = (root) => {
-    for (const each of root.querySelectorAll("canvas[tabindex], svg, .compute, .js-plotly-plot, table, .stHtml, p")) {
+    for (const each of root.querySelectorAll("canvas[tabindex], svg, .compute, table, .stHtml, p")) {
       const box = each.getBoundingClientRect();
       if (each.checkVisibility() && box.width > 60) boxes.push(box);
     }

@@ -36,11 +36,7 @@ def test_marks_and_bars_are_the_traces_own(page: Page, app_url: str) -> None:
 def test_a_head_that_is_clicked_chooses_and_the_link_opens_it_again(context: BrowserContext, app_url: str) -> None:
     page = context.new_page()
     open_page(page, app_url, "summarize", model="minilm", text=TEXT)
-    heads = page.locator(".js-plotly-plot .nsewdrag").first
-    heads.scroll_into_view_if_needed()
-    box = heads.bounding_box()
-    assert box
-    page.mouse.click(box["x"] + box["width"] * 3.5 / 12, box["y"] + box["height"] * 1.5 / 6)
+    page.locator('.costs [data-pick="1.3"]').click()
     expect(page.locator(".ways tr.chosen")).to_contain_text("L1·H3")
     settle(page)
     trace = attnviz.load("minilm").trace(TEXT)

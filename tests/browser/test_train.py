@@ -55,4 +55,10 @@ def test_a_model_learns_to_reverse_is_played_back_and_tried(page: Page, app_url:
     page.keyboard.press("End")
     expect(page.locator(".answer")).to_have_text("olleh", timeout=LEARNED)
     expect(own).to_have_value("hello")
-    page.locator(".js-plotly-plot .hm").first.wait_for(timeout=LEARNED)
+    # A cell is chosen by the keyboard, and says what stands in it.
+    page.locator(".compared .cells").focus()
+    for key in ("ArrowDown", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_url("**query1=**", timeout=LEARNED)
+    said = page.locator(".compared rect.selected title").text_content() or ""
+    expect(page.locator(".reading")).to_have_text(said.replace(":", " · weight"))

@@ -1,7 +1,7 @@
 // What a walk can act on, and what stands on the screen: in the page, in the shadow roots of its components, in its frames.
 (() => {
   const ACTIONS = {
-    heads: "canvas:is(.heads, .ranking)", cells: "canvas.cells", arcs: "canvas.arcs", plot: ".js-plotly-plot .nsewdrag",
+    heads: "canvas:is(.heads, .ranking)", cells: "canvas.cells", arcs: "canvas.arcs",
     token: ".explorer .token[data-index]", tab: ".explorer [role=tab]",
     pick: ".markup [data-pick], .alignment :is([data-pick], [data-slot] button, .small button, .choices button:enabled)",
     chip: ".explorer .chips button", gives: ".explorer .choice button", zoom: ".explorer .zoom button",
@@ -21,8 +21,7 @@
   const WORDS = ".story, .answer, [data-testid=stAlert]";
   // Icons are no figures, nor what Streamlit lays over a page.
   // Canvases are compared by their pixels; the rest belongs to the pointer, to the keyboard, or to who has guessed.
-  const PASSING = "canvas, [hidden], .live, .note, .hoverlayer, .links, .hint, .question";
-  const DRAWN = ".js-plotly-plot svg";
+  const PASSING = "canvas, [hidden], .live, .note, .links, .hint, .question";
 
   /** @param {ParentNode} root @param {boolean} frames @returns {Generator<Element>} */
   function* every(root, frames) {
@@ -84,13 +83,12 @@
   function plain(html) {
     return html
       .replace(/explorer-[a-z0-9]{6,}/g, "explorer")
-      .replace(/\b(trace|x?cb|clip|legend|topdefs-|defs-|g)[0-9a-f]{6}/g, "$1")
       .replace(/\s(?:tabindex|data-focus-visible-added)="[^"]*"/g, "")
       .replace(/\s(?:style|class)=""/g, "")
       .replace(/\sclass="([^"]*)"/g, (_, classes) => ` class="${classes.split(" ").sort().join(" ")}"`);
   }
 
-  /** What Plotly draws anew says the same in another order. @param {Element} element */
+  /** What is drawn anew may say the same in another order. @param {Element} element */
   function order(element) {
     const attributes = [...element.attributes].sort((one, other) => (one.name < other.name ? -1 : 1));
     for (const { name } of attributes) element.removeAttribute(name);
@@ -128,8 +126,7 @@
         if (!isSeen(element) || element.closest("[data-testid=stDataFrame]")) continue;
         add(`canvas ${element.className} ${element.width}×${element.height}`, element.toDataURL());
       } else if (element.matches("svg")) {
-        const isFigure = element.matches(DRAWN) || element.ownerDocument !== document;
-        if (isFigure && isSeen(element) && !element.ownerSVGElement) add(`svg ${element.getAttribute("class") ?? ""}`, shapeOf(element));
+        if (element.ownerDocument !== document && isSeen(element) && !element.ownerSVGElement) add(`svg ${element.getAttribute("class") ?? ""}`, shapeOf(element));
       } else if (element.matches(FIGURES)) {
         if (isSeen(element)) add(`figure ${element.className.split(" ")[0]}`, shapeOf(element));
       } else if (element.matches(WORDS)) {

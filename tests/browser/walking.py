@@ -36,7 +36,7 @@ TEXTS = (
 EDITS = ("e3.1z", "e0.0z,e3.1c2.1", "ek1", "", "cut it")
 # Of what can be done on a page, how often each kind of step is taken.
 WEIGHTS = {
-    "type": 12, "example": 6, "heads": 3, "cells": 3, "arcs": 2, "plot": 3, "token": 6, "pick": 3, "tab": 3, "chip": 2,
+    "type": 12, "example": 6, "heads": 3, "cells": 3, "arcs": 2, "token": 6, "pick": 3, "tab": 3, "chip": 2,
     "gives": 1, "zoom": 1, "sort": 2, "links": 2, "way": 3, "number": 3, "guess": 3, "segment": 3, "toggle": 6, "step": 3,
     "slider": 2, "select": 3, "models": 1, "button": 1, "fold": 1, "target": 1, "page": 2, "link": 1,
     "first": 2, "several": 1, "edit": 4, "back": 1, "forward": 1, "theme": 1, "window": 1,
@@ -275,7 +275,7 @@ def _models(page: Page, step: Step, box: dict[str, float], at: int) -> None:
 
 
 _DO: dict[str, Callable[[Page, Step, dict[str, float], int], None]] = {
-    **dict.fromkeys(("heads", "cells", "arcs", "plot"), _click), "sort": _set, "links": _set, "slider": _slide,
+    **dict.fromkeys(("heads", "cells", "arcs"), _click), "sort": _set, "links": _set, "slider": _slide,
     "type": _type, "target": _enter, "select": _select, "models": _models,
     **dict.fromkeys(("token", "pick", "tab", "chip", "gives", "zoom", "way", "number", "guess", "example", "segment", "toggle",
                      "step", "button", "fold", "first", "several", "page", "link", "edit"), _middle),

@@ -107,8 +107,8 @@ def kendall_tau(first: Float[np.ndarray, " word"], second: Float[np.ndarray, " w
     return float(sums[0] / np.sqrt(sums[1] * sums[2])) if sums[1] and sums[2] else 0.0
 
 
-def verdict(figures: Mapping[str, Faithfulness], chosen: str, best: str, chance: Faithfulness) -> str:
-    """Compare in one sentence the chosen method with chance, and with the best fast one.
+def verdict(figures: Mapping[str, Faithfulness], chosen: str, best: str | None, chance: Faithfulness) -> str:
+    """Compare in one sentence the chosen method with chance, and with the best fast one, if that is known.
 
     >>> figures = {"attention": Faithfulness(0.54, 0.4), "gradient": Faithfulness(0.59, 0.3)}
     >>> for sentence in verdict(figures, "attention", "gradient", Faithfulness(0.32, 0.6)).split(". "):
@@ -118,10 +118,14 @@ def verdict(figures: Mapping[str, Faithfulness], chosen: str, best: str, chance:
     >>> verdict(figures, "gradient", "gradient", Faithfulness(-0.06, 0.6)).split(", ")[1]
     'by −0.06 without random ones. No other method tested does better.'
     """
-    own, other = figures[chosen].comprehensiveness, figures[best].comprehensiveness
+    own = figures[chosen].comprehensiveness
     drops = f"the output drops by {signed(own)} without them, by {signed(chance.comprehensiveness)} without random ones"
     opening = f"{chosen} picks important words {_compared(own, chance.comprehensiveness)} chance: {drops}."
-    return f"{opening} No other method tested does better." if chosen == best else f"{opening} Best is {best}, {signed(other)}."
+    if best is None:
+        return opening
+    if chosen == best:
+        return f"{opening} No other method tested does better."
+    return f"{opening} Best is {best}, {signed(figures[best].comprehensiveness)}."
 
 
 def _compared(one: float, other: float) -> str:

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import plotly.graph_objects as go
 from jaxtyping import Float
 
 from attnviz.analysis.answer.question_attention import Joint
 from attnviz.analysis.view import HeadMatrix
 from attnviz.analysis.wording import head_words, percent, whole_percent
 from attnviz.core.trace import Token
-from attnviz.figures.heatmap import Look, draw_matrix
-from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme, css_variables, ink_on
+from attnviz.figures.matrix import STYLE as MATRIX
+from attnviz.figures.matrix import Marks, one_matrix
+from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on
 from attnviz.figures.tokens import label, space_between
 from attnviz.text.spans import Span
 
 _WORDS = Path(__file__).parents[1] / "explorer" / "words.css"
-STYLE = "\n".join(path.read_text(encoding="utf-8") for path in (Path(__file__).with_name("spans.css"), _WORDS))
+STYLE = MATRIX + "\n".join(path.read_text(encoding="utf-8") for path in (Path(__file__).with_name("spans.css"), _WORDS))
 BAR_PIXELS = 22
 # Of a longer passage only so many tokens are drawn: a browser lays out no book in an instant.
 MOST_DRAWN = 2_400
@@ -155,7 +155,7 @@ def first_heads(
     return f'<div class="first" style="{css_variables(theme)}">{caption}<ol class="first-heads">{rows}</ol></div>'
 
 
-def joint_heatmap(joint: Joint, *, theme: Theme = LIGHT) -> go.Figure:
+def joint_matrix(joint: Joint, *, theme: Theme = LIGHT) -> str:
     """Draw how likely each span is: starts down, ends across, the best numbered in their cells; what is no span is masked."""
     size = joint.probabilities.shape
     matrix = HeadMatrix(
@@ -167,27 +167,5 @@ def joint_heatmap(joint: Joint, *, theme: Theme = LIGHT) -> go.Figure:
         columns=tuple(range(size[1])),
         own=(None,) * size[0],
     )
-    figure = draw_matrix(matrix, Look(theme, full_scale=False, selected=joint.marks[0] if joint.marks else None, height=460))
-    figure.update_traces(colorbar_title_text="probability", selector={"type": "heatmap", "zmin": 0})
-    title = {"font": {"size": LABEL_SIZE, "color": theme.faint}}
-    figure.update_xaxes(title={"text": "… and ends with", **title})
-    figure.update_yaxes(title={"text": "starts with …", **title})
-    return figure.add_trace(_ranks(joint, theme))
-
-
-def _ranks(joint: Joint, theme: Theme) -> go.Scatter:
-    highest = float(joint.probabilities.max()) or 1.0
-    return go.Scatter(
-        x=[column for _, column in joint.marks],
-        y=[row for row, _ in joint.marks],
-        mode="text",
-        text=[str(rank) for rank in range(1, len(joint.marks) + 1)],
-        textfont={
-            "family": FONT,
-            "size": LABEL_SIZE,
-            "color": [theme.ink(float(joint.probabilities[mark]) / highest) for mark in joint.marks],
-        },
-        hoverinfo="skip",
-        showlegend=False,
-        name="ranks",
-    )
+    marks = Marks(selected=joint.marks[0] if joint.marks else None, ranks=joint.marks)
+    return one_matrix(matrix, marks, number="probability", full_scale=False, theme=theme)

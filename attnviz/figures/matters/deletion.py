@@ -1,37 +1,31 @@
 """The curve of p(output) while words are masked."""
 
-import plotly.graph_objects as go
-
 from attnviz.analysis.matters.faithfulness import Removals
-from attnviz.figures.theme import AGAINST, FONT, FOR, LABEL_SIZE, LIGHT, TICKS, Theme
+from attnviz.figures.curve import Axes, Series, lines_figure
+from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme
+
+_UP = tuple((1 - share, f"{share:g}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))
 
 
-def deletion_figure(removals: Removals, *, theme: Theme = LIGHT) -> go.Figure:
-    """Draw p(output) as the most important words go first, and as the least important ones do.
+def deletion_figure(removals: Removals, order: str, *, theme: Theme = LIGHT) -> str:
+    """Draw p(output) as the most important words go first, and as the least important ones do, in the `order` of a method.
 
     The further the two lines are apart, the better the order.
 
-    >>> figure = deletion_figure(Removals((0, 1, 2), (0.9, 0.2, 0.1), (0.9, 0.8, 0.1)))
-    >>> [trace.name for trace in figure.data]
-    ['most important first', 'least important first']
+    >>> drawn = deletion_figure(Removals((0, 1, 2), (0.9, 0.2, 0.1), (0.9, 0.8, 0.1)), "rollout")
+    >>> drawn.count("<polyline"), "1 words masked: 0.20" in drawn
+    (2, True)
     """
-    lines = (("most important first", removals.most_first, FOR), ("least important first", removals.least_first, AGAINST))
-    figure = go.Figure([
-        go.Scatter(
-            x=removals.gone, y=values, name=name, mode="lines+markers", line={"color": colour, "width": 3},
-            hovertemplate="%{x} words masked: %{y:.2f}<extra></extra>",
+    most = max(removals.gone[-1], 1)
+    across = tuple((count / most, str(count)) for count in removals.gone)
+    lines = [
+        Series(
+            name, colour, tuple((x, 1 - value) for (x, _), value in zip(across, values, strict=True)),
+            tuple(f"{count} words masked: {value:.2f}" for count, value in zip(removals.gone, values, strict=True)),
         )
-        for name, values, colour in lines
-    ])  # fmt: skip
-    axis = {"gridcolor": theme.border, "zeroline": False, "title_font_size": LABEL_SIZE, **TICKS}
-    figure.update_layout(
-        height=300,
-        margin={"l": 56, "r": 8, "t": 52, "b": 48},
-        font={"family": FONT, "size": LABEL_SIZE, "color": theme.text},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        xaxis={"title": "words masked", **axis},
-        yaxis={"title": "p(output)", "range": [0, 1], **axis},
-    )
-    return figure
+        for name, values, colour in (
+            ("most important first", removals.most_first, FOR), ("least important first", removals.least_first, AGAINST)
+        )
+    ]  # fmt: skip
+    label = f"p of the output falls from {removals.most_first[0]:.2f} as words are removed in the order of {order}."
+    return lines_figure(lines, Axes(across, _UP, "words masked · up: p(output)", label), theme=theme)

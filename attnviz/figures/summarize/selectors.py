@@ -5,15 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import plotly.graph_objects as go
 from jaxtyping import Bool, Float
 
 from attnviz.analysis.summarize.rouge import Rouge
 from attnviz.analysis.wording import head_name
-from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, TICKS, Theme, css_variables
+from attnviz.figures.head_grid import HeadCell, head_grid
+from attnviz.figures.theme import LIGHT, Theme, css_variables
 
 _MEASURES = ("ROUGE-1", "ROUGE-2", "ROUGE-L")
-CELL_PIXELS = 44
 
 
 @dataclass(frozen=True)
@@ -72,67 +71,19 @@ def _row(row: Row, values: Float[np.ndarray, " measure"], best: Bool[np.ndarray,
 
 def heads_agreement(
     shares: Float[np.ndarray, "layer head"], *, selected: tuple[int, int | None] | None = None, theme: Theme = LIGHT
-) -> go.Figure:
-    """Draw the share (0 to 1) of each head's attention to words that lands on kept words; layers down. Cells can be clicked."""
-    n_heads = shares.shape[1]
-    cells = go.Heatmap(
-        z=shares,
-        zmin=0,
-        zmax=1,
-        colorscale=theme.plotly_scale,
-        xgap=2,
-        ygap=2,
-        text=[[f"{100 * share:.0f}" for share in row] for row in shares],
-        texttemplate="%{text}",
-        textfont={"size": LABEL_SIZE},
-        showscale=False,
-        hoverinfo="skip",
-    )
-    figure = go.Figure([cells, _targets(shares)])
-    if selected is not None:
-        layer, head = selected
-        left, right = (-0.5, n_heads - 0.5) if head is None else (head - 0.5, head + 0.5)
-        figure.add_shape(
-            type="rect", x0=left, x1=right, y0=layer - 0.5, y1=layer + 0.5, line={"color": theme.accent, "width": 3}
-        )
-    _lay_out(figure, shares.shape, theme)
-    return figure
+) -> str:
+    """Draw the share (0 to 1) of each head's attention to words that lands on kept words, as a grid of buttons.
 
+    `data-pick` is "layer.head"; `selected` has no head where it is the mean of a layer.
 
-def _targets(shares: Float[np.ndarray, "layer head"]) -> go.Scatter:
-    """Draw invisible marks that take the clicks, and show on hover what a cell rounds."""
-    layers, heads = np.indices(shares.shape).reshape(2, -1)
-    return go.Scatter(
-        x=heads,
-        y=layers,
-        mode="markers",
-        marker={"symbol": "square", "size": 30, "opacity": 0},
-        selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}},
-        customdata=[head_name(int(layer), int(head)) for layer, head in zip(layers, heads, strict=True)],
-        text=[f"{100 * share:.1f}\xa0%" for share in shares.flat],
-        hovertemplate="%{customdata}: %{text} to kept words<extra></extra>",
-    )
+    >>> heads_agreement(np.array([[0.254, 1.0]]), selected=(0, 1)).count('aria-pressed="true"')
+    1
+    """
 
+    def cell(layer: int, head: int) -> HeadCell:
+        share = float(shares[layer, head])
+        title = f"{head_name(layer, head)}: {100 * share:.1f}\xa0% to kept words"
+        chosen = selected in ((layer, head), (layer, None))
+        return HeadCell(f"{layer}.{head}", f"{100 * share:.0f}", theme.colour(share), title, chosen)
 
-def _lay_out(figure: go.Figure, shape: tuple[int, int], theme: Theme) -> None:
-    n_layers, n_heads = shape
-    axis = {
-        "showgrid": False,
-        "zeroline": False,
-        "fixedrange": True,
-        "tickfont": {"size": LABEL_SIZE, "color": theme.text},
-        **TICKS,
-    }
-    figure.update_layout(
-        height=n_layers * CELL_PIXELS + 60,
-        margin={"l": 36, "r": 8, "t": 30, "b": 8},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font={"family": FONT, "size": LABEL_SIZE, "color": theme.text},
-        dragmode=False,
-        xaxis={**axis, "side": "top", "tickmode": "array", "tickvals": list(range(n_heads)),
-               "ticktext": [f"H{head}" for head in range(n_heads)], "range": [-0.5, n_heads - 0.5]},
-        yaxis={**axis, "tickmode": "array", "tickvals": list(range(n_layers)),
-               "ticktext": [f"L{layer}" for layer in range(n_layers)], "range": [n_layers - 0.5, -0.5], "ticks": ""},
-    )  # fmt: skip
+    return f'<div class="percents" style="{css_variables(theme)}">{head_grid(shares.shape, cell)}</div>'

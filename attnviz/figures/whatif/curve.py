@@ -1,15 +1,14 @@
 """The cost of switching off more and more heads: the least costly first, the most costly first, and random ones."""
 
-import html
 import math
 from collections.abc import Iterable
 
 from attnviz.analysis.whatif.cost_words import describe_curve
 from attnviz.analysis.wording import plain, signed
 from attnviz.core.shares import RemovalCurve
-from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables
+from attnviz.figures.curve import Axes, Points, Series, lines_figure
+from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme
 
-Points = tuple[tuple[float, float], ...]
 TICKS = 4
 
 
@@ -44,22 +43,19 @@ def heights(curve: RemovalCurve) -> tuple[tuple[float, str], ...]:
 
 def removal_figure(curve: RemovalCurve, unit: str, *, theme: Theme = LIGHT) -> str:
     """Draw the curve as HTML around an SVG. Numbers of heads stand evenly: each is about the same share more than the last."""
-    band = f'<polygon points="{_written(random_band(curve))}" fill="{theme.faint}"/>'
-    lines = "".join(
-        f'<polyline points="{_written(points)}" stroke="{colour}"/>' for _, colour, points in removal_lines(curve, theme)
-    )
-    rules = "".join(f'<line class="rule" x1="0" x2="100" y1="{100 * y:.2f}" y2="{100 * y:.2f}"/>' for y, _ in heights(curve))
-    up = "".join(f'<span class="up" style="top:{100 * y:.2f}%">{text}</span>' for y, text in heights(curve))
-    across = "".join(
-        f'<span class="across{" odd" if place % 2 else ""}" style="left:{100 * x:.2f}%">{count}</span>'
-        for place, (x, count) in enumerate(zip(_across(curve), curve.counts, strict=True))
-    )
-    keys = "".join(f'<span><i style="background:{colour}"></i>{name}</span>' for name, colour, _ in removal_lines(curve, theme))
-    label = html.escape(plain(describe_curve(curve)))
-    drawn = f'<svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label="{label}">{rules}{band}{lines}</svg>'
-    title = f'<span class="title">heads off · up: {unit} · band: {len(curve.random)} random draws</span>'
-    body = f'<div class="removal">{drawn}{up}{across}{title}</div>'
-    return f'<div style="{css_variables(theme)}"><p class="keys">{keys}</p>{body}</div>'
+    values = (curve.most, curve.random.mean(axis=0), curve.least)
+    lines = [
+        Series(name, colour, points, tuple(_title(*each) for each in zip(curve.counts, costs, strict=True)))
+        for (name, colour, points), costs in zip(removal_lines(curve, theme), values, strict=True)
+    ]
+    across = tuple((x, str(count)) for x, count in zip(_across(curve), curve.counts, strict=True))
+    title = f"heads off · up: {unit} · band: {len(curve.random)} random draws"
+    axes = Axes(across, heights(curve), title, plain(describe_curve(curve)))
+    return lines_figure(lines, axes, band=random_band(curve), theme=theme)
+
+
+def _title(count: int, cost: float) -> str:
+    return f"{count} heads off: {signed(float(cost), '.2f')}"
 
 
 def _range(curve: RemovalCurve) -> tuple[float, float]:
@@ -75,7 +71,3 @@ def _across(curve: RemovalCurve) -> tuple[float, ...]:
 def _down(curve: RemovalCurve, costs: Iterable[float]) -> tuple[float, ...]:
     low, high = _range(curve)
     return tuple(1 - (float(cost) - low) / (high - low) for cost in costs)
-
-
-def _written(points: Points) -> str:
-    return " ".join(f"{100 * x:.2f},{100 * y:.2f}" for x, y in points)

@@ -20,11 +20,6 @@ def sent(key: str, name: str) -> Any:
     return getattr(st.session_state.get(key), name, None)
 
 
-def clicked(key: str) -> list[dict[str, Any]]:
-    """Give the points of a Plotly figure that were clicked."""
-    return getattr(sent(key, "selection"), "points", [])
-
-
 def toggle(place: DeltaGenerator, label: str, name: str, **more: Any) -> bool:
     """A switch."""
     kind = declared(name, Flag)

@@ -1,7 +1,5 @@
 """The pictures of Answer: question and passage marked, where they meet as a matrix, start × end, and what edits change."""
 
-import re
-
 import numpy as np
 import streamlit as st
 
@@ -17,16 +15,16 @@ from attnviz.figures.answer.spans import (
     STYLE,
     Bars,
     first_heads,
-    joint_heatmap,
+    joint_matrix,
     marked_answer,
     question_and_passage,
     question_buttons,
 )
 from attnviz.figures.edit.before_after import changed_text, number, ranked
-from attnviz.figures.heatmap import Look, draw_matrix
+from attnviz.figures.matrix import Marks, one_matrix
 from attnviz.models.result import Result
+from attnviz.ui.address.cells import cell_picker, picked_cell, selected_cell
 from attnviz.ui.address.state import forget
-from attnviz.ui.address.widgets import clicked
 from attnviz.ui.answer.controls import AnswerView, chosen_word
 from attnviz.ui.download import Download, source_of
 from attnviz.ui.edit.current_map import CurrentMap, current_result
@@ -34,7 +32,7 @@ from attnviz.ui.edit.output import show_changes
 from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
 from attnviz.ui.edit.state import Editor
 from attnviz.ui.explain import explain_button
-from attnviz.ui.explorer import PLOTLY, ShownHead, all_heads, places_of, select_cell, selected_cell
+from attnviz.ui.explorer import ShownHead, all_heads, places_of
 from attnviz.ui.head_picker import change_head, choose_head
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
@@ -107,8 +105,8 @@ def _show_first_heads(result: Result, shown: QuestionAttention, word: int | None
     drawn = first_heads(heads, (names[1], names[0]) if shown.from_question else names, (view.layer, view.head), theme())
 
     def pick(picked: str) -> None:
-        if match := re.fullmatch(r"(\d{1,4})\.(\d{1,4})", picked):
-            change_head(int(match[1]), int(match[2]))
+        if head := picked_cell(picked):
+            change_head(*head)
 
     with st.container(key=f"desk-heads{slot}"):
         _markup(f"heads{slot}", drawn, pick)
@@ -126,9 +124,7 @@ def _show_spans(result: Result, slot: int) -> None:
         limit=decoding.limit,
         length_penalty=decoding.length_penalty,
     )
-    best = answers.text(answers.result.spans[0])
-    alt = f"How likely each span is, by its first and its last token; the likeliest is “{best}”"
-    st.plotly_chart(joint_heatmap(table, theme=theme()), theme=None, key=f"joint{slot}", config=PLOTLY, alt=alt)
+    _markup(f"joint{slot}", joint_matrix(table, theme=theme()))
 
 
 def _show_matrix(result: Result, shown: QuestionAttention, slot: int, view: AnswerView) -> tuple[HeadMatrix, tuple[int, int]]:
@@ -140,18 +136,10 @@ def _show_matrix(result: Result, shown: QuestionAttention, slot: int, view: Answ
     ]
     row = 0 if shown.from_question or not inside else inside[0]
     cell = selected_cell(matrix, str(slot)) or (row, int(matrix.weights[row].argmax()))
-
-    rows, columns = matrix.rows, matrix.columns
-
-    def select() -> None:
-        if points := clicked(f"meeting{slot}"):
-            select_cell(rows[int(points[0]["y"])], columns[int(points[0]["x"])], slot)
-
     places = places_of(view.attention(result.trace), view.view).within(matrix)
-    marks = places.head_marks(result.trace.edits, view.layer, view.head)
-    figure = draw_matrix(matrix, Look(theme(), view.full_scale, cell, 560, 160, NUMBERS[result.quantity], marks))
-    alt = f"Attention between question and passage: {matrix.queries[cell[0]].text} → {matrix.keys[cell[1]].text}"
-    st.plotly_chart(figure, theme=None, key=f"meeting{slot}", on_select=select, selection_mode="points", config=PLOTLY, alt=alt)
+    marks = Marks(cell, places.head_marks(result.trace.edits, view.layer, view.head))
+    drawn = one_matrix(matrix, marks, number=NUMBERS[result.quantity], full_scale=view.full_scale, theme=theme())
+    _markup(f"meeting{slot}", drawn, cell_picker(matrix, slot))
     return matrix, cell
 
 

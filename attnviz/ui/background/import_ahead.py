@@ -11,7 +11,6 @@ _MODULES = (
     "attnviz.models.head_inputs",
     "attnviz.models.hub.minilm",
     "transformers.models.bert.modeling_bert",
-    "plotly.graph_objects",
 )
 # Whoever imports some of it without all: two threads that import the same in another order would wait for each other.
 TURN = threading.Lock()

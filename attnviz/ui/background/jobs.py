@@ -154,6 +154,11 @@ class Job(Generic[Made]):
                     place.empty()
                     return result
 
+    @property
+    def is_done(self) -> bool:
+        """Whether nobody needs to wait for it any more."""
+        return self._future is not None and self._future.done()
+
     def leave(self) -> None:
         """Says that who waited before asks for something else now: without others who wait, it ends at once."""
         self._left_at = -math.inf

@@ -37,6 +37,10 @@ class LruCache(Generic[Value]):
             self._make_room()
             return self._values[key]
 
+    def peek(self, key: Hashable) -> Value | None:
+        """The value that is kept, as if nobody had asked; None: there is none."""
+        return self._values.get(key)
+
     def weigh(self, key: Hashable, nbytes: int) -> None:
         """Says what a value takes, as soon as it is known; until then it weighs nothing."""
         with self._lock:

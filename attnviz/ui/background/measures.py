@@ -12,7 +12,7 @@ from attnviz.core.edits import HeadValue
 from attnviz.core.shares import HeadCosts, RemovalCurve, Shares
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, Progress
-from attnviz.ui.background.results import computed
+from attnviz.ui.background.results import computed, is_known
 
 
 def _matters(
@@ -26,6 +26,11 @@ def _matters(
 
 # The methods of Matters that take few passes of the model, and those that take many.
 matters, matters_slowly = computed(_matters, passes=15), computed(_matters, passes=45)
+
+
+def matters_known(model: str, prompt: Prompt, target: str, methods: tuple[str, ...]) -> bool:
+    """Whether these methods have been run over this text already."""
+    return is_known(_matters, model, prompt, target, methods)
 
 
 @partial(computed, passes=15)

@@ -105,6 +105,12 @@ def compute_once(
         return None
 
 
+def is_known(work: Callable[..., Any], name: str, *asked: Any) -> bool:
+    """Whether what `computed(work)` gives is there already, so that nobody waits for it."""
+    job = traces_kept().peek((work, name, *asked))
+    return (job is not None and job.is_done) or first_results.find(work.__name__, name, asked) is not None
+
+
 def run(name: str, task: Task, prompt: Prompt, *, edits: Edits = NO_EDITS, options: DecodingOptions = GREEDY) -> Result | None:
     """What the model of that name makes of a prompt, with the edits; None after the page has said why there is nothing.
 

@@ -11,11 +11,14 @@ from attnviz.core.trace import Prompt
 from attnviz.models.catalog import CATALOG, HUB
 from attnviz.ui.address.state import forget, publish, remember, remembered, url_value, value
 from attnviz.ui.address.widgets import dropdown, one_shown
+from attnviz.ui.background.measures import matters, matters_known, matters_slowly
 from attnviz.ui.examples import examples
 from attnviz.ui.text_boxes import TextBox, checked_prompt, long_notice, run_texts, text_box, unrun_notice
 
 FAST = tuple(method.name for method in METHODS.values() if method.speed == "fast")
 SLOW = tuple(method.name for method in METHODS.values() if method.speed != "fast")
+# Of a longer text every pass of a model takes long.
+LONG_CHARACTERS = 1_500
 # What the second box is for, by what the model does.
 _SECOND = {"answer": "Question", "encode": "Second text", "translate": "Translation to explain; empty: the model's own"}
 
@@ -115,9 +118,36 @@ def chosen_method(report: AttributionReport) -> str:
     return one_shown("way", ready, first)
 
 
-def waits_for_slow() -> bool:
-    """Whether the chosen method is a slow one: then the page waits for it."""
-    return value("way") in SLOW
+def method_groups(text: str, seen: str) -> list[tuple[str, ...]]:
+    """The methods in the order in which they are run: of a long text two of them alone come first, the slow ones last.
+
+    `seen` is the head from which somebody came.
+    """
+    fast = (seen, *FAST) if seen else FAST
+    first = tuple(name for name in fast if name in (seen, "attention", "random")) if len(text) > LONG_CHARACTERS else fast
+    return [group for group in (first, tuple(name for name in fast if name not in first), SLOW) if group]
+
+
+def first_report(
+    model: str, prompt: Prompt, target: str, groups: list[tuple[str, ...]]
+) -> tuple[AttributionReport | None, list[tuple[str, ...]]]:
+    """What the page shows before it waits for more methods, and the groups of those; None after the page has said why not.
+
+    A group that has been run is shown at once, and one is waited for if the chosen method is in it.
+    """
+    first, *others = groups
+    if (report := matters(model, prompt, target, first)) is None:
+        return None, []
+    way, left = value("way"), []
+    # Where attention cannot be the first choice, the others say which is.
+    is_enough = "attention" in report.shares
+    for group in others:
+        is_due = way in group or (group is not SLOW and not is_enough) or matters_known(model, prompt, target, group)
+        if not is_due:
+            left.append(group)
+        elif more := matters_slowly(model, prompt, target, group):
+            report = report.joined(more)
+    return report, left
 
 
 def remove_words(places: Sequence[int]) -> None:

@@ -2,17 +2,19 @@
 
 import html
 import re
+from collections.abc import Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.matters.faithfulness import AttributionReport, MaskedOutput, Removals, verdict
 from attnviz.analysis.wording import Part, Sentence, quoted, whole_percent
-from attnviz.attribution.methods import method_named, titles_of
+from attnviz.attribution.methods import METHODS, method_named, titles_of
 from attnviz.core.trace import Prompt
 from attnviz.export.matters import report as exported
 from attnviz.export.python import prompt_expression
 from attnviz.figures import html as shared
+from attnviz.figures.curve import STYLE as CURVE_STYLE
 from attnviz.figures.matters.deletion import deletion_figure
 from attnviz.figures.matters.methods import STYLE as WAYS_STYLE
 from attnviz.figures.matters.methods import methods_table
@@ -21,9 +23,10 @@ from attnviz.figures.matters.shaded_text import shaded_text
 from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.layout import escaped, story, theme
 from attnviz.ui.markup import Markup
-from attnviz.ui.matters.controls import SLOW, remove_words
+from attnviz.ui.matters.controls import remove_words
 
 _SHADED = Markup("shaded", TEXT_STYLE)
+_CURVE = Markup("deletion", shared.STYLE + CURVE_STYLE)
 _WAYS = Markup("ways", shared.STYLE + WAYS_STYLE)
 _HOW = """
 - **Drop without its top words**: how far the probability of the output falls without the most important 1, 5, 10, 20
@@ -37,21 +40,32 @@ _HOW = """
 """
 
 
-def show_verdict(report: AttributionReport, method: str, place: DeltaGenerator) -> None:
-    """The part of the output that is explained, its probability, and how faithful the chosen method is."""
-    if report.part:
-        place.info(f"This passage is read in overlapping windows. What is explained is {report.part}.", icon=":material/info:")
+def show_verdict(place: DeltaGenerator, report: AttributionReport, method: str, left: Sequence[tuple[str, ...]]) -> None:
+    """The part of the output that is explained, its probability, and how faithful the chosen method is; `left` are to come."""
+    with place.container(gap=None):
+        if report.part:
+            st.info(f"This passage is read in overlapping windows. What is explained is {report.part}.", icon=":material/info:")
+        probability = f"<small>probability {whole_percent(report.probability)}</small>"
+        st.html(f'<p class="answer" dir="auto">{_capital(report.target)} {probability}</p>')
+        sentence = _verdict(report, method, is_whole=not any(_is_fast(name) for group in left for name in group))
+        story(_top_words(report, method), (Part(f"{sentence} Click another method below."),))
+
+
+def _verdict(report: AttributionReport, method: str, *, is_whole: bool) -> str:
+    """How a method does beside chance, and beside the best of the fast ones once all of them have run."""
     figures = report.figures
-    others = [name for name in figures if name != "random"]
-    best = max(others, key=lambda name: figures[name].comprehensiveness, default="random")
-    probability = f"<small>probability {whole_percent(report.probability)}</small>"
-    place.html(f'<p class="answer" dir="auto">{_capital(report.target)} {probability}</p>')
+    fast = [name for name in figures if name != "random" and _is_fast(name)] if is_whole else []
+    best = max(fast, key=lambda name: figures[name].comprehensiveness, default=method)
     looked_at = method if method in figures else best
     named = {name: _quoted(_lower(method_named(name).title)) for name in figures}
     named[looked_at] = _quoted(method_named(looked_at).title)
     renamed = {named[name]: figure for name, figure in figures.items()}
-    sentence = verdict(renamed, named[looked_at], named[best], figures["random"])
-    story(_top_words(report, method), (Part(f"{sentence} Click another method below."),), place=place)
+    told = verdict(renamed, named[looked_at], named[best] if is_whole else None, figures["random"])
+    return told if is_whole else f"{told} Other methods are running."
+
+
+def _is_fast(name: str) -> bool:
+    return method_named(name).speed == "fast"
 
 
 def _top_words(report: AttributionReport, method: str) -> Sentence:
@@ -82,18 +96,21 @@ def show_text(report: AttributionReport, method: str, removed: tuple[int, ...]) 
     )
 
 
-def show_methods(place: DeltaGenerator, report: AttributionReport, names: tuple[str, ...], method: str, *, waits: bool) -> None:
-    """All methods under each other; a click chooses one. While the slow ones run they have their rows already."""
+def show_methods(place: DeltaGenerator, report: AttributionReport, method: str, left: Sequence[tuple[str, ...]]) -> None:
+    """All methods under each other; a click chooses one. Those that are `left` to run have their rows already."""
 
     def pick(picked: str) -> None:
         if picked.startswith("way:"):
             st.session_state.way = picked[4:]
 
-    waiting = SLOW if waits else ()
+    waiting = {name for group in left for name in group}
+    every = {*report.figures, *report.refused, *waiting}
+    # First the head from which somebody came.
+    names = [*(every - METHODS.keys()), *(name for name in METHODS if name in every)]
     # One stands in the place of the other: a name stands once in a run.
-    name = "ways-fast" if waits else "ways-all"
     with place.container():
-        _WAYS(name, methods_table(report, titles_of(names), chosen=method, waiting=waiting, theme=theme()), on_pick=pick)
+        drawn = methods_table(report, titles_of(names), chosen=method, waiting=waiting, theme=theme())
+        _WAYS(f"ways-{len(left)}", drawn, on_pick=pick)
 
 
 def show_without(report: AttributionReport, removed: tuple[int, ...], then: MaskedOutput | None) -> None:
@@ -117,10 +134,7 @@ def show_curve(curve: Removals, method: str) -> None:
     title = _lower(method_named(method).title)
     st.subheader("Probability of the output as words are removed", anchor=False)
     st.caption(f"Removed in the order of {escaped(title)}; the further apart the two lines are, the better the order.")
-    st.plotly_chart(
-        deletion_figure(curve, theme=theme()), key="curve", theme=None, config={"displayModeBar": False},
-        alt=f"p of the output falls from {curve.most_first[0]:.2f} as words are removed in the order of {title}.",
-    )  # fmt: skip
+    _CURVE("curve", deletion_figure(curve, title, theme=theme()))
 
 
 def explain_numbers() -> None:

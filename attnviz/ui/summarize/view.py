@@ -26,24 +26,26 @@ from attnviz.export import shaded_text
 from attnviz.export.sheet import Sheet
 from attnviz.figures import html as shared
 from attnviz.figures.edit.before_after import changed_text
+from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.summarize.passage import STYLE, marked_passage, summary_buttons
 from attnviz.figures.summarize.selectors import Row, heads_agreement, selectors_table
 from attnviz.models.result import Result
+from attnviz.ui.address.cells import picked_cell
 from attnviz.ui.address.state import publish, value
-from attnviz.ui.address.widgets import clicked
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.download import Download, head_download
 from attnviz.ui.edit.current_map import CurrentMap
 from attnviz.ui.edit.output import show_changes
 from attnviz.ui.edit.panel import show_edit_panel
 from attnviz.ui.explain import explain_button
-from attnviz.ui.explorer import PLOTLY, all_heads
+from attnviz.ui.explorer import all_heads
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.summarize.controls import SELECTORS, SummaryView, choose_head, forget_word
 from attnviz.ui.summarize.notices import measured_rouge, rouge_note, show_kept
 
 _markup = Markup("passage", shared.STYLE + STYLE)
+_HEADS = Markup("heads-kept", shared.STYLE + GRID)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,13 +178,11 @@ def show_every_head(current: CurrentMap, shown: Summary, view: SummaryView) -> N
     attention, view = current.current, view.of(current.current)
     shares = shares_of_heads(attention, shown.passage, shown.selection.units)
 
-    def select() -> None:
-        if points := clicked("heads"):
-            choose_head(int(points[0]["y"]), int(points[0]["x"]))
+    def pick(picked: str) -> None:
+        if head := picked_cell(picked):
+            choose_head(*head)
 
-    figure = heads_agreement(shares, selected=(view.layer, view.head), theme=theme())
-    alt = "The share of each head's attention to words that lands on kept words"
-    st.plotly_chart(figure, theme=None, key="heads", on_select=select, selection_mode="points", config=PLOTLY, alt=alt)
+    _HEADS("heads", heads_agreement(shares, selected=(view.layer, view.head), theme=theme()), pick)
     all_heads(current.drawn, current.drawn_as(view), choose_head, editing=current.editing)
     # A model that writes has searched for its summary; Compute reads a text, and would look at another.
     if view.head is not None and attention.kind == "encoder":

@@ -9,13 +9,14 @@ import streamlit as st
 from attnviz.analysis.matters.planted_truth import PlantedScores, describe_ranking
 from attnviz.analysis.translate.alignment import clearest_link, describe_origin, read_as
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
-from attnviz.analysis.wording import Sentence, plain
+from attnviz.analysis.wording import Sentence
 from attnviz.attribution.methods import USUAL, titles_of
 from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.export import Picture
 from attnviz.figures import html
-from attnviz.figures.heatmap import Look, draw_matrix
+from attnviz.figures.matrix import STYLE as MATRIX
+from attnviz.figures.matrix import Marks, one_matrix
 from attnviz.figures.train.planted import STYLE, planted_table
 from attnviz.models.base import Progress
 from attnviz.models.result import Result
@@ -25,26 +26,27 @@ from attnviz.text.toys import Toy
 from attnviz.training.live import LiveRun
 from attnviz.training.presets import ToyRecipe
 from attnviz.training.toy import Frame, from_file, to_file
+from attnviz.ui.address.cells import cell_picker, selected_cell
 from attnviz.ui.address.state import forget_drafts
-from attnviz.ui.address.widgets import clicked, toggle, visit_button
+from attnviz.ui.address.widgets import toggle, visit_button
 from attnviz.ui.background.jobs import at_a_place, shared
 from attnviz.ui.background.results import traces_kept
 from attnviz.ui.background.uploads import check_file
 from attnviz.ui.checkpoints import name_of, settings
 from attnviz.ui.download import Download, source_of
-from attnviz.ui.explorer import PLOTLY, select_cell, selected_cell
 from attnviz.ui.layout import answer, escaped, story, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.text_boxes import TextBox, run_texts, unrun_notice
 from attnviz.ui.train.controls import score_kind, show_recipe
 from attnviz.ui.train.live import open_run
 
-MATRIX_PIXELS, PLANTED_PIXELS = 560, 440
+PLANTED_PIXELS = 440
 # A token that no task knows is read as padding that can be seen.
 PADDING = "∅"
 # Held-out sequences that are explained, and checkpoints at most.
 SEQUENCES, CHECKPOINTS = 4, 6
 _PLANTED = Markup("planted", html.STYLE + STYLE)
+_MATRIX = Markup("trial", html.STYLE + MATRIX)
 _HOW_PLANTED = (
     f"Each method says where every written token of {SEQUENCES} held-out sequences comes from. The number is the part of the "
     "positive shares beside the right places: 0 finds all of it, 1 nothing. The model reads the true tokens before it."
@@ -124,17 +126,8 @@ def _show_alignment(matrix: HeadMatrix) -> Sentence:
     link = clearest_link(matrix)
     clearest = (link.query, link.key) if link else (0, int(matrix.weights[0].argmax()))
     cell = selected_cell(matrix, "1") or clearest
-
-    def select() -> None:
-        if points := clicked("matrix1"):
-            select_cell(matrix.rows[int(points[0]["y"])], matrix.columns[int(points[0]["x"])], 1)
-
-    sentence = describe_origin(matrix, *cell)
-    figure = draw_matrix(matrix, Look(theme(), True, cell, MATRIX_PIXELS, 220))
-    st.plotly_chart(
-        figure, theme=None, key="matrix1", on_select=select, selection_mode="points", config=PLOTLY, alt=plain(sentence)
-    )
-    return sentence
+    _MATRIX("matrix1", one_matrix(matrix, Marks(cell), theme=theme()), cell_picker(matrix, 1))
+    return describe_origin(matrix, *cell)
 
 
 def _input_box(task: Toy) -> str:

@@ -7,6 +7,7 @@ from attnviz.analysis.wording import head_words, plain
 from attnviz.core.edits import Edits, HeadSet
 from attnviz.core.shares import Head, HeadCosts, RemovalCurve
 from attnviz.export.whatif import cost_sheet
+from attnviz.figures.curve import STYLE as CURVE
 from attnviz.figures.html import STYLE as MARKUP
 from attnviz.figures.whatif.costs import STYLE, cost_grid
 from attnviz.figures.whatif.curve import removal_figure
@@ -19,7 +20,7 @@ from attnviz.ui.markup import Markup
 from attnviz.ui.whatif.controls import Ablation
 
 _GRID = Markup("costs", MARKUP + STYLE)
-_CURVE = Markup("removal", MARKUP + STYLE)
+_CURVE = Markup("removal", MARKUP + CURVE)
 _ORDERS = {"layer": "By layer", "cost": "By cost"}
 READING = """
 - A head is switched off where the model computes it, in every step; everything after it computes with what is left. Its cost

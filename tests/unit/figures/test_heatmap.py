@@ -9,9 +9,8 @@ import plotly.graph_objects as go
 import pytest
 
 from attnviz.analysis.view import View, head_matrix
-from attnviz.core.trace import AttentionMap, DenseWeights, Token
-from attnviz.figures.explorer.marks import HeadMarks
-from attnviz.figures.heatmap import CLICKABLE_CELLS, MAX_LABEL_LENGTH, Look, draw_matrix, heatmap
+from attnviz.core.trace import Token
+from attnviz.figures.heatmap import MAX_LABEL_LENGTH, Look, heatmap
 from attnviz.figures.theme import DARK, LIGHT
 from attnviz.figures.tokens import label
 from tests.factories import HOSTILE, given_map, make_map, numbered, sentence, special, typed
@@ -28,10 +27,6 @@ def cells(figure: go.Figure) -> Any:
 
 def masked(figure: go.Figure) -> list[Any]:
     return [trace for trace in figure.data if trace.type == "heatmap" and trace.showscale is False]
-
-
-def targets(figure: go.Figure) -> list[Any]:
-    return [trace for trace in figure.data if trace.type == "scatter"]
 
 
 @pytest.mark.parametrize(("n_queries", "n_keys"), [(7, 7), (5, 11), (13, 3)])
@@ -120,17 +115,6 @@ def test_the_scale_of_an_empty_picture_is_not_empty():
     assert trace.zmax > trace.zmin
 
 
-def test_the_selected_row_and_column_are_outlined():
-    figure = heatmap(make_map(numbered(5), numbered(7)), layer=0, head=0, look=Look(selected=(3, 6)))
-    boxes = [(shape.x0, shape.x1, shape.y0, shape.y1) for shape in figure.layout.shapes]
-    assert boxes == [(-0.5, 6.5, 2.5, 3.5), (5.5, 6.5, -0.5, 4.5)]
-    for axis, index in ((figure.layout.yaxis, 3), (figure.layout.xaxis, 6)):
-        marked = [position for position, text in zip(axis.tickvals, axis.ticktext, strict=True) if LIGHT.accent in text]
-        assert marked == [index]
-        assert f">t{index}<" in axis.ticktext[index]
-    assert not heatmap(make_map(numbered(5)), layer=0, head=0).layout.shapes
-
-
 @pytest.mark.parametrize(("n_queries", "n_keys"), [(3, 11), (11, 3), (3, 3), (2, 17)])
 def test_a_small_picture_has_every_label(n_queries, n_keys):
     figure = heatmap(make_map(numbered(n_queries), numbered(n_keys)), layer=0, head=0)
@@ -138,44 +122,15 @@ def test_a_small_picture_has_every_label(n_queries, n_keys):
     assert len(figure.layout.yaxis.tickvals) == n_queries
 
 
-@pytest.mark.parametrize(("n_queries", "n_keys", "selected"), [(211, 211, (101, 57)), (11, 211, (5, 103)), (211, 11, (103, 5))])
-def test_many_labels_are_thinned_and_the_selected_one_stays(n_queries, n_keys, selected):
-    figure = heatmap(make_map(numbered(n_queries), numbered(n_keys)), layer=0, head=0, look=Look(selected=selected))
+@pytest.mark.parametrize(("n_queries", "n_keys"), [(211, 211), (11, 211), (211, 11)])
+def test_many_labels_are_thinned(n_queries, n_keys):
+    figure = heatmap(make_map(numbered(n_queries), numbered(n_keys)), layer=0, head=0)
     pixels = 720 / 211  # of a cell: all are square, and the longer side sets their size
-    for axis, index in ((figure.layout.yaxis, selected[0]), (figure.layout.xaxis, selected[1])):
-        assert index in axis.tickvals
+    for axis in (figure.layout.yaxis, figure.layout.xaxis):
         gaps = np.diff(axis.tickvals) * pixels
         assert (gaps > 19).all()
         assert (gaps < 60).all()
         assert all(f"t{position}" in text for position, text in zip(axis.tickvals, axis.ticktext, strict=True))
-
-
-def test_a_click_lands_on_its_cell():
-    attention = make_map(numbered(5), numbered(7))
-    weights = attention.weights(0, 1)
-    (trace,) = targets(heatmap(attention, layer=0, head=1))
-    cell = 0
-    for query in range(5):
-        for key in range(7):
-            assert (trace.y[cell], trace.x[cell]) == (query, key)
-            assert list(trace.customdata[cell][:2]) == [f"<b>t{query}</b>", f"<b>t{key}</b>"]
-            assert trace.customdata[cell][2] == f"weight <b>{weights[query, key]:.4f}</b>"
-            cell += 1
-    assert cell == len(trace.x)
-    assert trace.marker.opacity == trace.selected.marker.opacity == trace.unselected.marker.opacity == 0
-
-
-def test_hovering_a_masked_cell_says_so():
-    (trace,) = targets(heatmap(make_map(numbered(3), causal=True), layer=0, head=0))
-    assert [word == "masked" for word in trace.customdata[:, 2]] == (~np.tri(3, dtype=bool)).ravel().tolist()
-
-
-@pytest.mark.parametrize(("side", "clickable"), [(80, True), (81, False)])
-def test_large_pictures_have_no_markers(side, clickable):
-    assert (side**2 <= CLICKABLE_CELLS) is clickable
-    figure = heatmap(make_map(numbered(side), layers=1, heads=1), layer=0, head=0)
-    assert bool(targets(figure)) is clickable
-    assert (cells(figure).customdata is not None) is clickable
 
 
 def test_hovering_names_tokens_with_their_pieces():
@@ -201,15 +156,3 @@ def test_the_height_follows_the_text_up_to_a_limit(n_queries, height):
     assert least <= figure.layout.height <= max(height, least)
     if n_queries == 7:
         assert figure.layout.height == 7 * 40 + figure.layout.margin.t + figure.layout.margin.b
-
-
-def test_what_is_edited_looks_switched_off():
-    tokens = tuple(Token(word, 0, 1) for word in "abc")
-    attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.full((1, 3, 3), 1 / 3),)))
-    matrix = head_matrix(attention, layer=0, head=0)
-    edited = HeadMarks(cells=((2, 1, "cut"), (0, 2, "set")), columns=(0,))
-    faded, cut, stroke, ring = draw_matrix(matrix, Look(edited=edited)).layout.shapes
-    assert [(each.x0, each.x1, each.y0, each.y1) for each in (faded, cut)] == [(-0.5, 0.5, -0.5, 2.5), (0.5, 1.5, 1.5, 2.5)]
-    assert (stroke.type, round(stroke.x0), round(stroke.y0), ring.line.dash) == ("line", 1, 2, "dot")
-    assert len(draw_matrix(matrix, Look(edited=HeadMarks(off=True))).layout.shapes) == 3
-    assert not draw_matrix(matrix, Look()).layout.shapes

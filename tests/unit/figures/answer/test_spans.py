@@ -2,13 +2,12 @@
 
 import re
 from html.parser import HTMLParser
-from typing import Any
 
 import numpy as np
 import pytest
 
 from attnviz.analysis.answer.question_attention import joint
-from attnviz.figures.answer.spans import BAR_PIXELS, MOST_DRAWN, Bars, joint_heatmap, marked_answer, question_buttons
+from attnviz.figures.answer.spans import BAR_PIXELS, MOST_DRAWN, Bars, joint_matrix, marked_answer, question_buttons
 from attnviz.figures.theme import DARK, LIGHT
 from attnviz.text.spans import Span
 from tests.factories import special, typed
@@ -86,10 +85,11 @@ def test_the_table_has_starts_down_and_ends_across():
     tokens = typed("a b c d e")
     start, end = np.array([0.0, 3, 1, 0, 0]), np.array([0.0, 0, 1, 4, 0])
     table = joint(tokens, start, end, [Span(1, 3, 0.5), Span(0, 0, 0.01)], limit=2)
-    figure: Any = joint_heatmap(table)
-    cells = next(each for each in figure.data if each.type == "heatmap" and each.showscale is not False)
-    assert np.isnan(cells.z[3, 0])
-    assert cells.z[1, 3] == pytest.approx(0.5)
-    assert cells.colorbar.title.text == "probability"
-    ranks = next(each for each in figure.data if each.name == "ranks")
-    assert list(zip(ranks.text, ranks.y, ranks.x, strict=True)) == [("1", 1, 3), ("2", 0, 0)]
+    drawn = joint_matrix(table)
+    titles = re.findall(r"<title>(\w) → (\w): ([^<]*)</title>", drawn)
+    cells = {(start, end): value for start, end, value in titles}
+    assert (cells["d", "a"], cells["b", "d"]) == ("masked", "0.5000")
+    # What the best is picks nothing, and the best are numbered in their cells.
+    assert "data-pick" not in drawn
+    assert "b → d · probability 0.5000" in drawn
+    assert re.findall(r'class="rank"[^>]*>(\d)<', drawn) == ["1", "2"]

@@ -42,14 +42,15 @@ def test_the_best_of_every_column_stands_out():
 
 def test_every_head_has_its_share_and_a_place_to_click():
     shares = np.linspace(0, 1, 15).reshape(3, 5)
-    figure = heads_agreement(shares, selected=(2, 1), theme=DARK)
-    cells, targets = figure.data
-    np.testing.assert_array_equal(cells.z, shares)
-    assert cells.text[0][1] == "7"
-    place = list(zip(targets.y, targets.x, strict=True)).index((2, 1))
-    assert targets.customdata[place] == "L2·H1"
-    assert targets.text[place] == f"{100 * shares[2, 1]:.1f}\xa0%"
-    (shape,) = figure.layout.shapes
-    assert (shape.x0, shape.x1, shape.y0, shape.y1) == (0.5, 1.5, 1.5, 2.5)
-    (whole,) = heads_agreement(shares, selected=(0, None)).layout.shapes
-    assert (whole.x0, whole.x1) == (-0.5, 4.5)
+    drawn = heads_agreement(shares, selected=(2, 1), theme=DARK)
+    cells = re.findall(r'data-pick="(\d)\.(\d)" aria-pressed="(\w+)" title="([^"]*)".*?background:(#\w+).*?<span>(\d+)<', drawn)
+    assert [(int(layer), int(head)) for layer, head, *_ in cells] == [*np.ndindex(3, 5)]
+    for layer, head, pressed, title, colour, figure in cells:
+        share = shares[int(layer), int(head)]
+        assert title == f"L{layer}·H{head}: {100 * share:.1f}\xa0% to kept words"
+        assert (figure, colour) == (f"{100 * share:.0f}", DARK.colour(share))
+        assert pressed == str((layer, head) == ("2", "1")).lower()
+    # Of the mean of a layer, all of its heads.
+    assert re.findall(r'data-pick="([^"]*)" aria-pressed="true"', heads_agreement(shares, selected=(0, None))) == [
+        f"0.{head}" for head in range(5)
+    ]

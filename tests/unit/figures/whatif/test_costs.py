@@ -46,7 +46,12 @@ def test_the_curve_is_drawn_between_its_lowest_and_its_highest_cost():
     assert random_band(CURVE)[1] == (0.5, pytest.approx(1 - 1.8 / 4.3))
     assert len(random_band(CURVE)) == 6
     assert [text for _, text in heights(CURVE)] == ["0", "1", "2", "3", "4"]
-    assert removal_figure(CURVE, "nats").count("<polyline") == 3
+    drawn = removal_figure(CURVE, "nats")
+    assert drawn.count("<polyline") == 3
+    titles = re.findall(r'title="([^"]*)"', drawn)
+    assert titles[: len(CURVE.counts)] == [
+        f"{n} heads off: {cost:.2f}" for n, cost in zip(CURVE.counts, CURVE.most, strict=True)
+    ]
 
 
 def test_a_curve_of_one_head_that_costs_nothing_is_drawn():

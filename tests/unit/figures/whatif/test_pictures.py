@@ -11,8 +11,8 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Promp
 from attnviz.export import png, svg
 from attnviz.export.whatif import matrices
 from attnviz.figures.theme import DARK, LIGHT
-from attnviz.figures.whatif.matrices import DrawnMatrix, changes_table, divergence_grid, matrix_svg, three_matrices
-from tests.factories import numbered, sentence, typed
+from attnviz.figures.whatif.matrices import changes_table, divergence_grid, three_matrices
+from tests.factories import sentence, typed
 
 BEFORE, AFTER = sentence("it <was> tired now"), sentence("it <was> wide now")
 
@@ -71,15 +71,6 @@ def test_the_changes_are_the_largest_of_the_difference(traces):
     assert [abs(each.now - each.was) for each in changes] == pytest.approx(moved[:6], abs=1e-6)
     assert changes_table(changes, ("A", "<b>")).count("<tr>") == 7
     assert compare(traces[0], traces[0]).changes(0, 1) == ()
-
-
-def test_of_many_tokens_the_matrix_is_one_image():
-    weights = np.random.default_rng(3).random((53, 59)).astype(np.float32)
-    rows, columns = ([token.text for token in numbered(count)] for count in (53, 59))
-    drawn = matrix_svg(DrawnMatrix("many", weights, rows, columns, LIGHT.colour))
-    assert "<rect" not in drawn
-    assert drawn.count("<image") == 1
-    assert 10 < drawn.count("<text") < 53 + 59
 
 
 def test_on_paper_both_sides_and_the_difference_stand_with_their_names(traces):
