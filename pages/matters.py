@@ -14,6 +14,7 @@ from attnviz.ui.matters.controls import (
     chosen_target,
     default_target_button,
     first_report,
+    is_long,
     method_groups,
     method_of_seen_head,
     removed_words,
@@ -44,8 +45,7 @@ if prompt and report:
     target_picker(report)
     removed, method = removed_words(report), chosen_method(report)
     with hero() as heading:
-        said = heading.empty()
-        show_verdict(said, report, method, left)
+        show_verdict(report, method, heading, compares=not is_long(prompt.text))
         show_text(report, method, removed)
         show_without(report, removed, without(model, prompt, target, removed) if removed else None)
         table = st.empty()
@@ -64,7 +64,6 @@ if prompt and report:
         group, *left = left
         if more := matters_slowly(model, prompt, target, group):
             report = report.joined(more)
-            show_verdict(said, report, method, left)
             show_methods(table, report, method, left)
 elif prompt:
     default_target_button()

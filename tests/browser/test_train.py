@@ -55,10 +55,18 @@ def test_a_model_learns_to_reverse_is_played_back_and_tried(page: Page, app_url:
     page.keyboard.press("End")
     expect(page.locator(".answer")).to_have_text("olleh", timeout=LEARNED)
     expect(own).to_have_value("hello")
-    # A cell is chosen by the keyboard, and says what stands in it.
-    page.locator(".compared .cells").focus()
-    for key in ("ArrowDown", "ArrowRight", "Enter"):
-        page.keyboard.press(key)
-    page.wait_for_url("**query1=**", timeout=LEARNED)
-    said = page.locator(".compared rect.selected title").text_content() or ""
-    expect(page.locator(".reading")).to_have_text(said.replace(":", " · weight"))
+    # A cell is chosen by the keyboard, which stays where it is, and says what stands in it.
+    matrix, reading = page.locator(".compared .cells"), page.locator(".reading")
+    chosen = page.locator(".compared rect.selected title")
+    before = chosen.text_content()
+    matrix.focus()
+    page.keyboard.press("ArrowDown")
+    reached = (reading.text_content() or "").replace(" · weight", ":")
+    assert reached != before
+    page.keyboard.press("Enter")
+    expect(chosen).to_have_text(reached, timeout=LEARNED)
+    page.keyboard.press("ArrowUp")
+    expect(reading).to_have_text((before or "").replace(":", " · weight"))
+    # Who leaves it reads the chosen one again.
+    page.keyboard.press("Tab")
+    expect(reading).to_have_text(reached.replace(":", " · weight"))

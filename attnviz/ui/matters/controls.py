@@ -118,13 +118,18 @@ def chosen_method(report: AttributionReport) -> str:
     return one_shown("way", ready, first)
 
 
+def is_long(text: str) -> bool:
+    """Whether so much is computed for a text that two methods are shown before the others are run."""
+    return len(text) > LONG_CHARACTERS
+
+
 def method_groups(text: str, seen: str) -> list[tuple[str, ...]]:
     """The methods in the order in which they are run: of a long text two of them alone come first, the slow ones last.
 
     `seen` is the head from which somebody came.
     """
     fast = (seen, *FAST) if seen else FAST
-    first = tuple(name for name in fast if name in (seen, "attention", "random")) if len(text) > LONG_CHARACTERS else fast
+    first = tuple(name for name in fast if name in (seen, "attention", "random")) if is_long(text) else fast
     return [group for group in (first, tuple(name for name in fast if name not in first), SLOW) if group]
 
 

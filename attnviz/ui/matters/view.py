@@ -40,32 +40,24 @@ _HOW = """
 """
 
 
-def show_verdict(place: DeltaGenerator, report: AttributionReport, method: str, left: Sequence[tuple[str, ...]]) -> None:
-    """The part of the output that is explained, its probability, and how faithful the chosen method is; `left` are to come."""
-    with place.container(gap=None):
-        if report.part:
-            st.info(f"This passage is read in overlapping windows. What is explained is {report.part}.", icon=":material/info:")
-        probability = f"<small>probability {whole_percent(report.probability)}</small>"
-        st.html(f'<p class="answer" dir="auto">{_capital(report.target)} {probability}</p>')
-        sentence = _verdict(report, method, is_whole=not any(_is_fast(name) for group in left for name in group))
-        story(_top_words(report, method), (Part(f"{sentence} Click another method below."),))
+def show_verdict(report: AttributionReport, method: str, place: DeltaGenerator, *, compares: bool) -> None:
+    """The part of the output that is explained, its probability, and how faithful the chosen method is.
 
-
-def _verdict(report: AttributionReport, method: str, *, is_whole: bool) -> str:
-    """How a method does beside chance, and beside the best of the fast ones once all of them have run."""
+    `compares`: beside chance also the best of the fast methods, all of which have been run.
+    """
+    if report.part:
+        place.info(f"This passage is read in overlapping windows. What is explained is {report.part}.", icon=":material/info:")
     figures = report.figures
-    fast = [name for name in figures if name != "random" and _is_fast(name)] if is_whole else []
-    best = max(fast, key=lambda name: figures[name].comprehensiveness, default=method)
+    fast = [name for name in figures if name != "random" and method_named(name).speed == "fast"]
+    best = max(fast, key=lambda name: figures[name].comprehensiveness, default="random")
+    probability = f"<small>probability {whole_percent(report.probability)}</small>"
+    place.html(f'<p class="answer" dir="auto">{_capital(report.target)} {probability}</p>')
     looked_at = method if method in figures else best
     named = {name: _quoted(_lower(method_named(name).title)) for name in figures}
     named[looked_at] = _quoted(method_named(looked_at).title)
     renamed = {named[name]: figure for name, figure in figures.items()}
-    told = verdict(renamed, named[looked_at], named[best] if is_whole else None, figures["random"])
-    return told if is_whole else f"{told} Other methods are running."
-
-
-def _is_fast(name: str) -> bool:
-    return method_named(name).speed == "fast"
+    sentence = verdict(renamed, named[looked_at], named[best] if compares else None, figures["random"])
+    story(_top_words(report, method), (Part(f"{sentence} Click another method below."),), place=place)
 
 
 def _top_words(report: AttributionReport, method: str) -> Sentence:
