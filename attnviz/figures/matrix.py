@@ -139,17 +139,17 @@ def matrix_svg(matrix: DrawnMatrix) -> str:
 
 def _labels(matrix: DrawnMatrix, room: _Room) -> Iterator[str]:
     row, column = matrix.marks.selected or (None, None)
-    for at in _shown(len(matrix.rows), row, room.cell):
+    for at in _labelled(len(matrix.rows), row, room.cell):
         kind = "row chosen" if at == row else "row"
         y = room.top + (at + 0.5) * room.cell + 5
         yield f'<text x="{room.left - 5:.1f}" y="{y:.1f}" class="{kind}">{html.escape(matrix.rows[at])}</text>'
-    for at in _shown(len(matrix.columns), column, room.cell):
+    for at in _labelled(len(matrix.columns), column, room.cell):
         x, y = room.left + (at + 0.5) * room.cell + 5, room.top - 5
         turned = f'transform="rotate(-90 {x:.1f} {y:.1f})"{" class=chosen" if at == column else ""}'
         yield f'<text x="{x:.1f}" y="{y:.1f}" {turned}>{html.escape(matrix.columns[at])}</text>'
 
 
-def _shown(count: int, selected: int | None, cell: float) -> list[int]:
+def _labelled(count: int, selected: int | None, cell: float) -> list[int]:
     """List the places whose labels are written: so far apart that none touches another."""
     step = max(1, math.ceil(1.15 * FONT / cell))
     places = [at for at in range(0, count, step) if selected is None or abs(at - selected) >= step]
