@@ -43,13 +43,15 @@ _HOW = """
 def show_verdict(report: AttributionReport, method: str, place: DeltaGenerator, *, compares: bool) -> None:
     """The part of the output that is explained, its probability, and how faithful the chosen method is.
 
-    `compares`: beside chance also the best of the fast methods, all of which have been run.
+    `compares`: with the best other method too, not with chance alone.
     """
     if report.part:
         place.info(f"This passage is read in overlapping windows. What is explained is {report.part}.", icon=":material/info:")
     figures = report.figures
-    fast = [name for name in figures if name != "random" and method_named(name).speed == "fast"]
-    best = max(fast, key=lambda name: figures[name].comprehensiveness, default="random")
+    # The slow ones come later, unless one of them is looked at: the sentence must not change when they do.
+    is_slow = method_named(method).speed != "fast"
+    others = [name for name in figures if name != "random" and (is_slow or method_named(name).speed == "fast")]
+    best = max(others, key=lambda name: figures[name].comprehensiveness, default="random")
     probability = f"<small>probability {whole_percent(report.probability)}</small>"
     place.html(f'<p class="answer" dir="auto">{_capital(report.target)} {probability}</p>')
     looked_at = method if method in figures else best
