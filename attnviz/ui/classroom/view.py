@@ -73,6 +73,8 @@ def show_class(code: str, teacher: StartedClass | None) -> None:
     with st.container(key="class-asking"):
         if teacher and (asked := st.session_state.pop("class_question", None)):
             _ask(teacher, asked)
+    # Kept beside the wall, which is drawn anew every second: a visitor has to have the time to read it.
+    st.session_state.wall_refused = st.session_state.pop("class_refused", "")
     keep_taught()
     _KEYS(key="class-keys", data=[])
     _wall(code, teacher)
@@ -80,9 +82,9 @@ def show_class(code: str, teacher: StartedClass | None) -> None:
 
 @st.fragment(run_every=LOOK)
 def _wall(code: str, teacher: StartedClass | None) -> None:
-    if "going" in st.session_state or "class_question" in st.session_state:
+    if any(name in st.session_state for name in ("going", "class_question", "class_refused")):
         st.rerun()
-    if refused := st.session_state.pop("class_refused", ""):
+    if refused := st.session_state.wall_refused:
         st.error(escaped(refused), icon=":material/groups:")
     try:
         overview = class_store().overview(code, teacher.secret if teacher else None)
@@ -129,10 +131,11 @@ def _show_controls(overview: ClassOverview, teacher: StartedClass) -> None:
 
 def _do(label: str, action: str, teacher: StartedClass, *, icon: str, primary: bool = False) -> None:
     def act() -> None:
+        st.session_state.wall_refused = ""
         try:
             getattr(class_store(), action)(teacher.code, teacher.secret)
         except AttnvizError as error:
-            st.session_state.class_refused = str(error)
+            st.session_state.wall_refused = str(error)
 
     st.button(label, key=f"class-{action}", icon=icon, type="primary" if primary else "secondary", on_click=act)
 
