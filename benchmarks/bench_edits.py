@@ -46,14 +46,14 @@ def traced(model: AttentionModel) -> TracedModel:
     return model
 
 
-def random_gpt2(layers: int) -> TracedModel:
+def random_gpt2(layers: int, words: int) -> TracedModel:
     """A model of the size of GPT-2 small, with random weights: what it takes does not depend on them."""
     torch.manual_seed(7)
-    words = {f"w{number}": number for number in range(50_257)}
-    inner = Tokenizer(models.WordLevel(words, unk_token="w0"))
+    vocabulary = {f"w{number}": number for number in range(words)}
+    inner = Tokenizer(models.WordLevel(vocabulary, unk_token="w0"))
     inner.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer = hf.PreTrainedTokenizerFast(tokenizer_object=inner, unk_token="w0", model_max_length=1024)
-    return traced(attnviz.wrap(hf.GPT2LMHeadModel(hf.GPT2Config(n_layer=layers)), tokenizer))
+    return traced(attnviz.wrap(hf.GPT2LMHeadModel(hf.GPT2Config(n_layer=layers, vocab_size=words)), tokenizer))
 
 
 def every_head(what: str, model: AttentionModel, text: str, limit: float, runs: int) -> Row:
@@ -77,7 +77,7 @@ def one_layer(model: TracedModel, text: str, edits: str, runs: int) -> Row:
         return time.process_time() - begun
 
     # One after the other, so that whatever else runs slows both.
-    pairs = [(forward(NO_EDITS), forward(Edits.parse(edits))) for _ in range(WARM_UP + runs)][WARM_UP:]
+    pairs = [(forward(NO_EDITS), forward(Edits.parse(edits))) for _ in range(runs + min(runs, WARM_UP))][-runs:]
     ratio = statistics.median(after for _, after in pairs) / statistics.median(before for before, _ in pairs)
     return at_most(f"{model.card.name}: a pass with {edits}, against a plain one", ratio, EDITED, "×")
 
@@ -85,14 +85,14 @@ def one_layer(model: TracedModel, text: str, edits: str, runs: int) -> Row:
 def rows(given: Namespace) -> Iterator[Row]:
     """Every head off in turn, and one edited layer, of small models and of one as large as GPT-2 small."""
     torch.set_num_threads(CORES)
-    minilm, large = traced(attnviz.load("minilm")), random_gpt2(given.layers)
+    minilm, large = traced(attnviz.load("minilm")), random_gpt2(given.layers, given.words)
     if not given.smoke:
         yield every_head("16 tokens", minilm, SIXTEEN, MINILM, min(5, given.runs))
-    yield every_head("ten words", attnviz.load("transformer-en-fr"), TEN_WORDS, TRANSLATOR, min(5, given.runs))
+        yield every_head("ten words", attnviz.load("transformer-en-fr"), TEN_WORDS, TRANSLATOR, min(5, given.runs))
     yield from (one_layer(minilm, SIXTEEN, edits, given.runs) for edits in ("e3.1z", "e3.1m", "e3.1c4.7"))
     yield one_layer(large, " ".join(["w5"] * given.tokens), "d1.1z", given.runs)
     yield every_head(f"{given.tokens} tokens", large, " ".join(["w5 w7"] * (given.tokens // 2)), LARGE, 1)
 
 
 if __name__ == "__main__":
-    run(rows, minutes=10, sizes={"runs": (15, 1), "layers": (12, 2), "tokens": (128, 8)})
+    run(rows, minutes=10, sizes={"runs": (15, 1), "layers": (12, 2), "tokens": (128, 8), "words": (50_257, 99)})

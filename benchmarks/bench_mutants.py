@@ -237,5 +237,6 @@ def rows(given: Namespace) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    sizes = {"mutants": (500, 2), "seconds": (30.0, 1.0), "seed": (1, 1), "tests": (TESTS, "tests/unit/core")}
+    smoke = "tests/unit/core/test_from_weights.py"
+    sizes = {"mutants": (500, 1), "seconds": (30.0, 1.0), "seed": (1, 4), "tests": (TESTS, smoke)}
     run(rows, minutes=240, sizes={"folders": (FOLDERS, ["core"]), **sizes})

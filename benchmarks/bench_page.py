@@ -148,10 +148,10 @@ def first_picture(browser: Browser, app: App, path: str, start: float | None = N
     return seconds
 
 
-def first_rows(browser: Browser, app: App, start: float, paths: Sequence[str]) -> Iterator[Row]:
+def first_rows(browser: Browser, app: App, start: float, paths: Sequence[str], runs: int) -> Iterator[Row]:
     """Home on a new server and in a new browser, what that takes, and the first example of every other page."""
     yield at_most("server start to first picture", first_picture(browser, app, "", start), START_LIMIT)
-    seconds = [first_picture(browser, app, "") for _ in range(3)]
+    seconds = [first_picture(browser, app, "") for _ in range(min(3, runs))]
     yield at_most("Home in a new browser", statistics.median(seconds), FRESH_LIMIT)
     yield at_most("memory after Home", app.megabytes(), MEGABYTES, "MB")
     for path in paths:
@@ -163,7 +163,7 @@ def rows(given: Namespace) -> Iterator[Row]:
     with browsing() as browser, page_of(browser) as page:
         start = time.time()
         with serving(given.server) as app:
-            yield from first_rows(browser, app, start, given.first)
+            yield from first_rows(browser, app, start, given.first, given.runs)
             for name, waiting in [*waits().items()][: given.pages]:
                 seconds = waiting.measure(page, app, given.runs)
                 yield at_most(name, statistics.median(seconds), waiting.limit, note=f", at most {max(seconds):.2f} s")

@@ -55,5 +55,5 @@ def rows(given: Namespace) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    sizes = {"visits": (20, 2), "typed": (100, 1), "walks": (300, 1), "first": (FIRST, FIRST), "actions": (8, 1)}
+    sizes = {"visits": (20, 1), "typed": (100, 0), "walks": (300, 1), "first": (FIRST, FIRST), "actions": (8, 1)}
     run(rows, minutes=110, sizes=sizes)
