@@ -6,7 +6,7 @@ that decodes a lot. Here beartype checks them once; jaxtyping says whether a sha
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, partial, wraps
 from types import FunctionType
 from typing import Any
 
@@ -25,12 +25,14 @@ def _checked(function: Any, *, typechecker: Any) -> Any:
         return _of_jaxtyping(function, typechecker=typechecker)
     if not function.__annotations__:
         return function
-    checks = _checking(function)
+    # Made at the first call: most functions that a test process imports are never called in it.
+    checking = cache(partial(_checking, function))
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         if jaxtyping.config.jaxtyping_disable:
             return function(*args, **options)
+        checks = checking()
         push_shape_memo({})
         try:
             return checks(*args, **options)
@@ -42,12 +44,12 @@ def _checked(function: Any, *, typechecker: Any) -> Any:
 
 def _checking(function: FunctionType) -> Callable:
     """Make the function that checks; a name that only a type checker imports is not checked."""
-    written, names = function.__annotations__, function.__globals__
-    function.__annotations__ = {name: _decorator._destring_annotation(hint, names) for name, hint in written.items()}
-    try:
-        return _check(function)
-    finally:
-        function.__annotations__ = written
+    names, hints = function.__globals__, function.__annotations__
+    copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+    for name in ("__kwdefaults__", "__module__", "__qualname__"):
+        setattr(copy, name, getattr(function, name))
+    copy.__annotations__ = {name: _decorator._destring_annotation(hint, names) for name, hint in hints.items()}
+    return _check(copy)
 
 
 def _decorate(*, typechecker: Any) -> Callable:

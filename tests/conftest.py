@@ -15,15 +15,21 @@ import pytest
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 # What a module imports under jaxtyping's hook is looked for under another name, and compiled anew: large libraries come first.
-for library in ("beartype", "matplotlib.figure", "pandas", "scipy.stats", "streamlit", "transformers.modeling_utils"):
-    importlib.import_module(library)
+LIBRARIES = ("beartype", "matplotlib.figure", "pandas", "scipy.stats", "streamlit", "transformers.modeling_utils")
 
 # A busy machine is no failure.
 hypothesis.settings.register_profile("attnviz", deadline=None)
 hypothesis.settings.load_profile("attnviz")
 
-# Before anything of them is imported: every annotated shape is checked whenever a function is called.
-importlib.import_module("tests.checking").install()
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check every annotated shape whenever a function of ours is called, before anything of ours is imported."""
+    # The process that only hands out tests to workers needs none of it, and its workers wait for it.
+    if config.getoption("numprocesses", 0) and not hasattr(config, "workerinput"):
+        return
+    for library in LIBRARIES:
+        importlib.import_module(library)
+    importlib.import_module("tests.checking").install()
 
 
 @pytest.fixture(autouse=True)
