@@ -82,7 +82,7 @@ def sensible(task: str, kind: ToyKind, n_layers: int = 1, n_heads: int = 1) -> T
 PRESETS = (
     Preset(
         "toy-reverse", "Reverse",
-        "To write backwards the model has to look from right to left: watch the diagonal appear, and the letters come right "
+        "To write backwards the model has to look from right to left: watch the diagonal appear, and the letters become right "
         "with it.",
         sensible("reverse", "additive"),
     ),

@@ -61,9 +61,10 @@ def describe_sentences(passage: Passage, selection: Selection, shares: Float[np.
     named = "Sentence " + str(numbers[0]) if len(numbers) == 1 else "Sentences " + " and ".join(map(str, numbers))
     least = float(shares[selection.sentences].min())
     others = shares[passage.read & ~selection.sentences]
-    kept_sentences = f"{named} of {int(passage.read.sum())} {'is' if len(numbers) == 1 else 'are'} kept ({whole_percent(least)}"
-    rest = f"; the next best has {whole_percent(float(others.max()))}" if others.size else ""
-    return (Part(f"{kept_sentences}{rest})."),)
+    gets = "is kept: it gets" if len(numbers) == 1 else "are kept: each gets at least"
+    kept_sentences = f"{named} of {int(passage.read.sum())} {gets} {whole_percent(least)} of the attention"
+    rest = f", the next best {whole_percent(float(others.max()))}" if others.size else ""
+    return (Part(f"{kept_sentences}{rest}."),)
 
 
 def describe_copies(words: tuple[SummaryWord, ...]) -> Sentence:

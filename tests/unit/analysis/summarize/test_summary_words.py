@@ -58,6 +58,10 @@ def test_what_is_told_of_a_choice(actual):
     kept = choose(actual, units, sentences, Amount(2))
     said = plain(describe_choice(actual, kept, units))
     assert all(part in said for part in ("2 kept words are 50\xa0%", "75\xa0% of the attention", "“Dogs” receives most"))
-    assert "Sentence 2 of 2 is kept (56\xa0%; the next best has 44\xa0%)" in plain(describe_sentences(actual, kept, sentences))
+    assert plain(describe_sentences(actual, kept, sentences)) == (
+        "Sentence 2 of 2 is kept: it gets 56\xa0% of the attention, the next best 44\xa0%."
+    )
     both = choose(actual, units, sentences, Amount(2, sentences=2))
-    assert "Sentences 1 and 2 of 2 are kept (44\xa0%)" in plain(describe_sentences(actual, both, sentences))
+    assert "Sentences 1 and 2 of 2 are kept: each gets at least 44\xa0% of the attention." in plain(
+        describe_sentences(actual, both, sentences)
+    )
