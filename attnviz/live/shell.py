@@ -59,6 +59,8 @@ SITE_PAGES = (
         {"text": "Sentence"},
     ),
 )
+# Of these the main picture is the text, and all heads are folded below it, as in the app.
+FOLDED = ("answer", "summarize")
 # Pages that need the app's server, and why.
 APP_PAGES = {
     "whatif": ("What if", "It edits a model's attention, or runs two models, which the graphs of this site cannot do."),
@@ -78,6 +80,7 @@ def write_page(page: SitePage, *, root: str, current: str, config: Mapping[str, 
     )
     # The words say it first; what the head says of itself comes after the picture.
     is_below = page.name == "encode"
+    inside, after = ('<div id="picture"></div>\n', "") if page.name not in FOLDED else ("", _FOLD)
     body = f"""<form id="typed">
 {boxes}
 <button type="submit">Run</button>
@@ -88,17 +91,17 @@ def write_page(page: SitePage, *, root: str, current: str, config: Mapping[str, 
 <section id="hero" aria-label="Picture">
 <div id="toolbar"></div>
 <p id="answer" dir="auto"></p>
-{"" if is_below else _STORY}<div id="passage"></div>
-<div id="picture"></div>
-{_STORY if is_below else ""}<p id="hidden"></p>
+{"" if is_below else _STORY}<div id="passage" class="markup"></div>
+{inside}{_STORY if is_below else ""}<p id="hidden"></p>
 </section>
 <p id="hint"></p>
-<footer>{_FOOTER}</footer>
+{after}<footer>{_FOOTER}</footer>
 <script type="application/json" id="config">{_data(config)}</script>"""
     links = "\n".join(_preload(root, file) for file in preload)
     return _fill(page.title, page.promise, root, current, body, links)
 
 
+_FOLD = '<details id="all"><summary>All heads, any of them at full size</summary><div id="picture"></div></details>\n'
 _STORY = '<div id="story" aria-live="polite"></div>\n'
 
 

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.core.errors import AttnvizError
+from attnviz.figures.answer.spans import STYLE as ANSWER_STYLE
 from attnviz.figures.compute.steps import OPERANDS, RESULT
 from attnviz.figures.compute.steps import STYLE as STEPS_STYLE
 from attnviz.figures.explorer.document import template
 from attnviz.figures.explorer.script import STYLE as EXPLORER_STYLE
 from attnviz.figures.explorer.script import themes
+from attnviz.figures.html import STYLE as MARKUP_STYLE
 from attnviz.figures.javascript import bundle
 from attnviz.figures.translate.alignments import STYLE as ALIGNMENTS_STYLE
 from attnviz.lessons.check import ComputedSource
@@ -27,6 +29,7 @@ from attnviz.live.packages import copy_packages
 from attnviz.live.pictures import SitePicture, examples_of, picture_pages, pictures
 from attnviz.live.shell import (
     APP_PAGES,
+    FOLDED,
     SITE_PAGES,
     WEB,
     colours,
@@ -99,7 +102,7 @@ def _write_site(folder: Path, models: Sequence[str], files: Sequence[Path], repo
     copy_packages(folder / "vendor")
     for name, text in scripts().items():
         _write(folder / f"{name}.js", text)
-    _write(folder / "site.css", colours() + (WEB / "site.css").read_text(encoding="utf-8"))
+    _write(folder / "site.css", colours() + MARKUP_STYLE + ANSWER_STYLE + (WEB / "site.css").read_text(encoding="utf-8"))
     _write(folder / "steps.css", STEPS_STYLE)
     _write(folder / "document.html", template())
     shutil.copytree(WEB / "models", folder / "runner", ignore=shutil.ignore_patterns("*.ts"))
@@ -162,12 +165,10 @@ def _write_pages(folder: Path, shown: Sequence[SitePicture], models: Mapping[str
             **OPTIONS.get(page.name, {}),
             "runtimeBytes": (folder / "vendor" / "onnxruntime-web" / "ort.wasm.gz").stat().st_size,
         }
-        preload = [*files, SCRIPT_OF.get(page.name, "explorer.js")]
+        seen = files[:1] if page.name in FOLDED else [*files, SCRIPT_OF.get(page.name, "explorer.js")]
         for place in (page.name, "") if page.name == "encode" else (page.name,):
             root = "../" if place else ""
-            _write(
-                folder / place / "index.html", write_page(page, root=root, current=page.name, config=config, preload=preload)
-            )
+            _write(folder / place / "index.html", write_page(page, root=root, current=page.name, config=config, preload=seen))
             needed.append(f"{place}/" if place else "./")
         needed += files
     for name in APP_PAGES:

@@ -12,6 +12,8 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from attnviz.lessons.hand_in import read_hand_in
+from attnviz.live import pictures
+from attnviz.live.pictures import examples_of
 from attnviz.live.site import build
 from attnviz.paths import assets_folder
 from tests.browser.harness import watched
@@ -52,7 +54,7 @@ export async function load(base, manifest, { ort, Tokenizer }, onProgress) {
 def stand_in(name: str, folder: Path) -> dict[str, str]:
     (folder / name).mkdir(parents=True)
     (folder / name / "model.json").write_text("{}", encoding="utf-8")
-    return {"name": name, "task": "encode"}
+    return {"name": name, "task": "encode" if name == "minilm" else "answer"}
 
 
 # Counts what the page asks of its worker.
@@ -70,11 +72,13 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a site with one model."""
+    """The address of a site with two models."""
     folder = tmp_path_factory.mktemp("site") / "made"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("attnviz.live.site.export", stand_in)
-        build(folder, ("minilm",), (LESSON,), report=lambda _: None)
+        # One example of Answer is enough.
+        patch.setattr(pictures, "examples_of", lambda section: examples_of(section)[: 1 if section == "answer" else None])
+        build(folder, ("minilm", "answer-en"), (LESSON,), report=lambda _: None)
     (folder / "runner" / "model.js").write_text(RUNNER, encoding="utf-8")
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -133,12 +137,31 @@ def test_words_that_are_clicked_are_in_the_address(browser: Browser, site: str):
         expect(headline).to_contain_text("tired looks at street")
 
 
+def test_words_of_a_question_are_clicked(browser: Browser, site: str):
+    with watched(browser) as context:
+        page = opened(context.new_page(), f"{site}/answer/")
+        looks, note = page.locator(STORY), page.locator("#passage .note").first
+        expect(looks).to_have_text("“three million” looks mostly at “How” (53\xa0%), then at “much” (18\xa0%).")
+        page.locator(".asked .word", has_text="cost").click()
+        expect(note).to_contain_text("Bars show attention with “cost”")
+        page.locator("#passage .first-heads button").nth(1).click()
+        page.get_by_text("All heads, any of them at full size").click()
+        expect(page.locator("#picture .explorer .headline")).to_contain_text("looks")
+        shown = looks.inner_text(), note.inner_text(), page.locator("#passage .first-heads").inner_text()
+        page.wait_for_url("**/?*asked1=6*")
+        opened(page, page.url)
+        expect(page.locator("#picture .explorer .headline")).to_contain_text("looks")
+        assert (looks.inner_text(), note.inner_text(), page.locator("#passage .first-heads").inner_text()) == shown
+        page.locator(".asked .chosen").click()
+        expect(note).to_contain_text("Click a word.")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_what_axe_finds(browser: Browser, site: str, scheme: Literal["light", "dark"]):
     phone: ViewportSize = {"width": 390, "height": 844}
     with watched(browser, color_scheme=scheme, viewport=phone, bypass_csp=True) as context:
         page = context.new_page()
-        for path in ("encode/", "compute/?source=model"):
+        for path in ("encode/", "answer/", "compute/?source=model"):
             opened(page, f"{site}/{path}").get_by_role("button", name="Options").click()
             assert serious(page, scheme) == []
 

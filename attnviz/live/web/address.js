@@ -13,6 +13,7 @@ import { packText, unpackText } from "./text_url.js";
 const MOST = 99_999;
 const VIEWS = /** @type {const} */ (["grid", "matrix", "arcs", "text"]);
 const SCALES = /** @type {const} */ (["0 to 1", "Fit to this head"]);
+const OPEN = /** @type {const} */ (["open"]);
 const KINDS = /** @type {const} */ (["encoder", "decoder", "cross"]);
 /** @type {Record<string, Type>} */
 const HEAD = { layer: "number", head: "number", scale: SCALES, present: "flag" };
@@ -25,14 +26,15 @@ export const PARAMETERS = {
   encode: { model: "text", text: "text", pair: "text", attention: KINDS, mean: "flag", words: "flag", hide_special: "flag", ...HEAD, ...EXPLORER, queries: "text", keys: "text" },
   translate: { models: "names", text: "text", target: "text", into: ["French", "German"], decoding: ["Greedy", "Beam"], width: "number", hero: "number",
     ...HEAD, ...each({ query: "number", key: "number" }, 1, 2, 3, 4) },
-  answer: { models: "names", question: "text", passage: "text", side: ["cross", "passage", "question"], all_heads: "switch", ...HEAD, ...each(EXPLORER, 1) },
+  answer: { models: "names", question: "text", passage: "text", side: ["cross", "passage", "question"], all_heads: "switch", whole_words: "switch",
+    hide_special: "flag", ...HEAD, ...each({ asked: "number", all: OPEN, ...EXPLORER }, 1) },
   summarize: { model: "text", text: "text", unit: ["Count", "Share"], words_kept: "number", share_kept: "number", sentences_kept: "number",
-    all_heads: "switch", ...HEAD, ...EXPLORER },
+    all_heads: "switch", all: OPEN, ...HEAD, ...EXPLORER },
   compute: { source: ["worked", "model"], worked: "text", model: "text", text: "text", layer: "number", head: "number", query: "number", key: "number",
     words: "flag", at: "text", present: "flag" },
 };
 // What only the app can do.
-const APP_ONLY = ["edits", "edits1", "weighing", "other", "begins1", "reading", "hard", "way", "punctuation", "reference",
+const APP_ONLY = ["edits", "edits1", "weighing", "picture", "other", "begins1", "reading", "hard", "way", "punctuation", "reference",
   "tokens", "numbers", "mask", "own", "padded", "divide", "seed", "predict"];
 
 /** @param {string} page @param {string} search @returns {Promise<Values>} */

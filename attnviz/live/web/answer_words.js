@@ -1,47 +1,46 @@
-// What an answer says, and the head that says most about it, as attnviz/analysis/answer/question_attention.py finds and says it.
+// What the page Answer draws and says of an answer, in the head that says most about it or in another one: what
+// attnviz/live/answer.py writes for the pictures that come with the site.
 
 import { isWord } from "../../figures/explorer/question.js";
-import { Lens } from "./head_view.js";
-import { MOSTLY, percent } from "./wording.js";
-import { decimals } from "./written.js";
+import { cutTo, describeQuestionWords, describeWord, headShares, nameOf, QuestionAttention, word } from "./question_attention.js";
+import { decimals, percent, visibleText } from "./written.js";
 
 /**
- * @import { AttentionMap, Token } from "./head_view.js"
- * @import { Part, Sentence } from "./wording.js"
+ * @import { AttentionMap, Token, View } from "./head_view.js"
+ * @import { Side, TextPlace } from "./question_attention.js"
+ * @import { Sentence } from "./wording.js"
  * @typedef {{ start: number, end: number, probability: number, text: string }} Span
  * @typedef {{ spans: Span[], tokens: Token[], start: ArrayLike<number>, end: ArrayLike<number>, nothing: number, declined: boolean,
  *   limit: number | null, confidence: number | null }} Found  limit: above which p(no answer) declines; null: where it exceeds
  *   the best answer's; confidence: how many answers this sure are right; null: it declines
- * @typedef {{ side: "cross" | "passage", share: number, layer: number, head: number }} StrongestHead
+ * @typedef {{ share: number, layer: number, head: number }} StrongestHead
+ * @typedef {{ text: string, place: TextPlace, units: TextPlace[] }} FoundAnswer  units: the tokens of the passage
+ * @typedef {{ side: Side | null, layer: number | null, head: number | null, isMean: boolean | null, word: number | null, view: View }} AnswerQuestion
+ *   what a person chose; null: nothing; word: of the question
+ * @typedef {{ side: Side, kind: string, layer: number, head: number | null, count: number, question: [text: string, special: number][], shares: number[],
+ *   word: number | null, bars: number[] | null, name: string, heads: [layer: number, head: number, weight: number][], story: Sentence[] }} AnswerHead
+ *   count: of the map's heads; bars: the chosen word's with each token of the passage; name: of the word by which heads are ranked
  */
 
-// Of an answer in a sentence.
-const MOST_CHARACTERS = 60;
-// As in the explorer's headline (wording.js).
-const [LEAST_SAID, SECOND] = [0.1, 0.05];
 const DECLINES = "The passage does not say.";
+const MOST_HEADS = 5;
 
-/** @param {string} text @returns {Part} */
-const nameOf = (text) => [text, 2];
-/** @param {string} text @returns {Part} */
-const word = (text) => [text, 0];
-
-/** All that the page Answer draws besides heads. @param {Found} found @param {AttentionMap[]} maps @param {string} model */
+/** All that the page Answer draws besides the explorer. @param {Found} found @param {AttentionMap[]} maps @param {string} model */
 export function describeFound(found, maps, model) {
   const { spans, tokens, declined, nothing, confidence } = found;
-  const place = /** @type {[number, number]} */ ([tokens[spans[0].start].start, tokens[spans[0].end].end]);
-  const strongest = strongestHead(maps, place);
-  const kind = strongest.side === "cross" ? "cross" : "encoder";
-  const map = /** @type {AttentionMap} */ (maps.find((each) => each.kind === kind));
   const facts = [model, declined ? `${percent(nothing)} for no answer` : `${percent(spans[0].probability)} sure`];
   if (confidence !== null) facts.push(`answers this sure are right ${decimals(100 * confidence, 0)} times in 100`);
+  const units = tokens.map(({ start, end }) => /** @type {TextPlace} */ ([start, end]));
+  const answer = { text: spans[0].text, place: /** @type {TextPlace} */ ([tokens[spans[0].start].start, tokens[spans[0].end].end]), units };
+  const seen = describeHeadOf(maps, answer, { side: null, layer: null, head: null, isMean: null, word: null, view: { words: true } });
   return {
-    shown: kind,
-    first: { [kind]: [strongest.layer, strongest.head] },
-    story: [describeQuestionWords(map, strongest, spans[0].text, place), describeAnswer(found)],
+    shown: seen.kind,
+    first: { [seen.kind]: [seen.layer, seen.head] },
+    story: [...seen.story, describeAnswer(found)],
+    seen,
     answer: { text: spans[0].text, declined: declined ? DECLINES : "", facts },
     passage: {
-      units: tokens.map(({ start, end }) => [start, end]),
+      units,
       bars: [
         { name: "the answer starts here", values: Array.from(found.start) },
         { name: "the answer ends here", values: Array.from(found.end) },
@@ -52,32 +51,80 @@ export function describeFound(found, maps, model) {
   };
 }
 
-/** The head in which the answer looks most firmly at one word of the question.
- * @param {AttentionMap[]} maps @param {[start: number, end: number]} place @returns {StrongestHead} */
-export function strongestHead(maps, [start, end]) {
-  /** @type {StrongestHead[]} */
-  const best = [];
-  for (const map of maps) {
-    const answer = map.queries.flatMap((token, index) => (isInside(token, start, end) ? [index] : []));
-    const words = map.keys.flatMap((token, index) => ((token.segment ?? 0) === 0 && isWord(token) ? [index] : []));
-    const side = map.kind === "cross" ? "cross" : "passage";
-    let firmest = { side: /** @type {"cross" | "passage"} */ (side), share: -1, layer: 0, head: 0 };
-    for (let layer = 0; layer < map.layers; layer++) {
-      for (let head = 0; head < map.heads; head++) {
-        const weights = map.weights(layer, head);
-        const shares = words.map((key) => answer.reduce((sum, query) => sum + weights[query * map.keys.length + key], 0) / answer.length);
-        const share = Math.max(0, ...shares);
-        if (share > firmest.share) firmest = { ...firmest, share, layer, head };
-      }
-    }
-    best.push(firmest);
-  }
-  // Where both are as firm, the cross-attention stands first.
-  return best.sort((one, other) => other.share - one.share || (one.side === "cross" ? -1 : 1))[0];
+/** What is drawn and said of one head. Unasked it is the head that gives most to the chosen word; without one, the firmest of the side.
+ * @param {AttentionMap[]} maps @param {FoundAnswer} answer @param {AnswerQuestion} asked @returns {AnswerHead} */
+export function describeHeadOf(maps, { text, place, units }, { side, layer, head, isMean, word: chosen, view }) {
+  const strongest = strongestHeads(maps, place);
+  const there = /** @type {Side[]} */ (["cross", "passage", "question"].slice(maps.some(({ kind }) => kind === "cross") ? 0 : 1));
+  const own = side && there.includes(side) ? side : firmestSide(strongest, there);
+  const kind = own === "cross" ? "cross" : "encoder";
+  const map = /** @type {AttentionMap} */ (maps.find((each) => each.kind === kind));
+  const { question } = new QuestionAttention(map, own, 0, 0, view);
+  const asked = chosen !== null && chosen < question.length ? chosen : null;
+  const sharesOf = (/** @type {number} */ column) => headShares(map, own, view, place, column);
+  const at = (/** @type {number} */ index) => ({ layer: Math.floor(index / map.heads), head: index % map.heads });
+  const unasked = asked !== null ? at(ranked(sharesOf(asked))[0]) : (strongest[own] ?? { layer: map.layers - 1, head: null });
+  const [shownLayer, shownHead] = [Math.min(layer ?? unasked.layer, map.layers - 1), Math.min(head ?? unasked.head ?? 0, map.heads - 1)];
+  const isMeanShown = map.heads === 1 || (isMean ?? unasked.head === null);
+  const shown = new QuestionAttention(map, own, shownLayer, isMeanShown ? null : shownHead, view);
+  const shares = shown.ofText(place);
+  const words = [...question.keys()].filter((column) => isWord(question[column]));
+  const most = asked ?? words.reduce((best, column) => (shares[column] > shares[best] ? column : best), words[0]);
+  const weights = map.layers * map.heads > 1 && most !== undefined ? sharesOf(most) : [];
+  const heads = ranked(weights).slice(0, MOST_HEADS).map((index) => /** @type {[number, number, number]} */ ([at(index).layer, at(index).head, weights[index]]));
+  const looks = describeQuestionWords(shown, text, place, asked);
+  return {
+    side: own, kind, layer: shownLayer, head: isMeanShown ? null : shownHead, count: map.layers * map.heads,
+    question: question.map((token) => [visibleText(token.text), token.special ? 1 : 0]), shares, word: asked,
+    bars: asked === null ? null : shown.ofWord(asked, units), name: most === undefined ? "" : question[most].text, heads,
+    story: asked === null ? [looks] : [looks, describeWord(shown, asked)],
+  };
 }
 
-/** @param {Token} token @param {number} start @param {number} end */
-const isInside = (token, start, end) => token.segment === 1 && !token.special && token.start < end && start < token.end;
+/** The places of weights, the largest first. @param {ArrayLike<number>} weights */
+const ranked = (weights) => [...Array(weights.length).keys()].sort((one, other) => weights[other] - weights[one] || one - other);
+
+/** The side from which the answer looks most firmly; where both are as firm, the cross-attention.
+ * @param {Partial<Record<Side, StrongestHead>>} strongest @param {Side[]} sides */
+function firmestSide(strongest, sides) {
+  const share = (/** @type {Side} */ side) => strongest[side]?.share ?? 0;
+  return sides.filter((side) => side !== "question").reduce((best, side) => (share(side) > share(best) ? side : best));
+}
+
+/** For each side the head in which the answer and one word of the question look most firmly at each other.
+ * @param {AttentionMap[]} maps @param {TextPlace} place @returns {Partial<Record<Side, StrongestHead>>} */
+export function strongestHeads(maps, place) {
+  /** @type {Partial<Record<Side, StrongestHead>>} */
+  const best = {};
+  for (const map of maps) {
+    const answer = map.queries.flatMap((token, index) => (isInside(token, place) ? [index] : []));
+    const words = wordsOfQuestion(map.keys);
+    if (!answer.length || !words.length) continue;
+    const size = map.keys.length;
+    best[map.kind === "cross" ? "cross" : "passage"] = firmest(map, (weights) => words.map((key) => answer.reduce((sum, query) => sum + weights[query * size + key], 0) / answer.length));
+    if (map.kind === "cross") continue;
+    best.question = firmest(map, (weights) => wordsOfQuestion(map.queries).map((query) => answer.reduce((sum, key) => sum + weights[query * size + key], 0)));
+  }
+  return best;
+}
+
+/** @param {AttentionMap} map @param {(weights: Float32Array) => number[]} sharesOf @returns {StrongestHead} */
+function firmest(map, sharesOf) {
+  let best = { share: -1, layer: 0, head: 0 };
+  for (let layer = 0; layer < map.layers; layer++) {
+    for (let head = 0; head < map.heads; head++) {
+      const share = Math.max(...sharesOf(map.weights(layer, head)));
+      if (share > best.share) best = { share, layer, head };
+    }
+  }
+  return best;
+}
+
+/** @param {Token[]} tokens */
+const wordsOfQuestion = (tokens) => tokens.flatMap((token, index) => ((token.segment ?? 0) === 0 && isWord(token) ? [index] : []));
+
+/** @param {Token} token @param {TextPlace} place */
+const isInside = (token, [start, end]) => token.segment === 1 && !token.special && token.start < end && start < token.end;
 
 /** The best answer and the next; or, where the model declines, how likely no answer is.
  * @param {Found} found @returns {Sentence} */
@@ -91,29 +138,4 @@ export function describeAnswer({ spans, declined, nothing, limit }) {
   }
   if (!next) return [word("Best answer "), ...named, word("; there is no other.")];
   return [word("Best answer "), ...named, word("; next best "), nameOf(cutTo(next.text)), word(` (${percent(next.probability)}).`)];
-}
-
-/** Which words of the question the answer looks at. @param {AttentionMap} map @param {StrongestHead} strongest
- * @param {string} text the answer @param {[start: number, end: number]} place @returns {Sentence} */
-export function describeQuestionWords(map, { side, layer, head }, text, [start, end]) {
-  const { weights, queries, keys } = new Lens(map, { words: true, between: side === "cross" ? "all" : "second-first" }).matrix(layer, head);
-  const rows = queries.flatMap((token, row) => (!token.special && token.start < end && start < token.end ? [row] : []));
-  const shares = keys.map((_, key) => (rows.length ? rows.reduce((sum, row) => sum + weights[row * keys.length + key], 0) / rows.length : 0));
-  const places = shares.map((_, key) => key).filter((key) => isWord(keys[key]) && shares[key] > 0);
-  places.sort((one, other) => shares[other] - shares[one] || one - other);
-  const subject = nameOf(cutTo(text));
-  if (!places.length) return [word("In this head nothing passes between "), subject, word(" and the words of the question.")];
-  const named = places.slice(0, 2).map((key) => [nameOf(keys[key].text), word(` (${percent(shares[key])})`)]);
-  const most = shares[places[0]];
-  const rest = keys.reduce((sum, token, key) => sum + (token.special ? shares[key] : 0), 0);
-  if (rest >= MOSTLY && rest > most) return [subject, word(` looks at no word of the question: ${percent(rest)} goes to its special tokens.`)];
-  if (most < LEAST_SAID) return [subject, word(" looks at no word of the question in particular: at most "), ...named[0], word(".")];
-  const then = shares[places[1]] >= SECOND ? [word(", then at "), ...named[1]] : [];
-  return [subject, word(` looks ${most >= MOSTLY ? "mostly" : "most"} at `), ...named[0], ...then, word(".")];
-}
-
-/** @param {string} text */
-function cutTo(text) {
-  const letters = Array.from(text);
-  return letters.length <= MOST_CHARACTERS ? text : `${letters.slice(0, MOST_CHARACTERS - 1).join("")}…`;
 }

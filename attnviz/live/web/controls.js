@@ -5,6 +5,7 @@ import { placeOnCompute } from "./compute/compute_place.js";
 import { optionsOf } from "./run_model.js";
 
 /**
+ * @import { AnswerHead } from "./answer_words.js"
  * @import { Desk } from "./desk.js"
  * @import { ModelPicture } from "./picture.js"
  */
@@ -19,17 +20,28 @@ export function drawControls(desk, picture) {
   const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset?.name;
   const [layers, heads] = map.shape;
   const parts = [
-    picture.maps.length > 1 && choice("Attention", picture.maps.map(({ kind }) => kind), shown.kind, (kind) => desk.change(asKind(page, kind))),
+    page === "answer" && picture.seen && sides(desk, picture, picture.seen.side),
+    page !== "answer" && picture.maps.length > 1 && choice("Attention", picture.maps.map(({ kind }) => kind), shown.kind, (kind) => desk.change(asKind(kind))),
     stepper("Layer", layers, shown.layer, (layer) => desk.change({ layer, ...asHead(page, shown.head), ...noCell(page) })),
     stepper("Head", heads, shown.head ?? 0, (head) => desk.change({ layer: shown.layer, ...asHead(page, head), ...noCell(page) })),
     toggle("Mean over heads", shown.head === null, (on) => desk.change({ layer: shown.layer, ...asHead(page, on ? null : 0), ...noCell(page) })),
     page === "encode" && toggle("Merge subwords to words", Boolean(values.words), (words) => desk.change({ words, ...noCell(page) })),
-    page === "encode" && toggle("Hide special tokens", Boolean(values.hide_special), (on) => desk.change({ hide_special: on, ...noCell(page) })),
+    page === "answer" && toggle("Merge subwords to words", values.whole_words ?? true, (on) => desk.change({ whole_words: on ? null : false, ...noCell(page) })),
+    page !== "summarize" && toggle("Hide special tokens", Boolean(values.hide_special), (on) => desk.change({ hide_special: on, ...noCell(page) })),
     ...(page === "summarize" ? amounts(desk) : []),
     scale(desk),
   ];
   controls.replaceChildren(...parts.filter((part) => part instanceof Node));
   if (focused) /** @type {HTMLElement | null} */ (controls.querySelector(`[data-name="${focused}"]`))?.focus();
+}
+
+const SIDES = { cross: "Across: passage → question", passage: "Encoder: passage → question", question: "Encoder: question → passage" };
+
+/** From which side question and passage are looked at. @param {Desk} desk @param {ModelPicture} picture @param {keyof typeof SIDES} side */
+function sides(desk, picture, side) {
+  const names = Object.values(SIDES).slice(picture.maps.some(({ kind }) => kind === "cross") ? 0 : 1);
+  const change = (/** @type {string} */ chosen) => desk.change({ side: Object.entries(SIDES).find(([, name]) => name === chosen)?.[0], ...noCell("answer") });
+  return choice("Attention", names, SIDES[side], change);
 }
 
 const SOURCES = { worked: "An example", model: "A model" };
@@ -81,16 +93,22 @@ function translators(desk, picture) {
 
 /** Which head of which map the address names, else the picture's own. @param {string} page @param {ModelPicture} picture @param {Record<string, any>} values */
 export function shownOn(page, picture, values) {
-  const side = values.side === "cross" ? "cross" : values.side ? "encoder" : null;
-  const wanted = values.attention ?? side ?? picture.said.shown;
+  const { linked, seen } = picture;
+  if (page === "answer" && seen) return shownInAnswer(seen, values);
+  const wanted = values.attention ?? picture.said.shown;
   const map = picture.maps.find(({ kind }) => kind === wanted) ?? picture.maps[0];
-  const slot = page === "answer" ? "1" : "";
+  const slot = "";
   const view = { words: Boolean(values.words), hideSpecial: Boolean(values.hide_special) };
-  const { linked } = picture;
   if (linked && !isPinned(values)) return { kind: map.kind, layer: linked.layer, head: linked.head, view, slot };
   const [layer, head] = map.first;
   const isMean = page === "encode" ? Boolean(values.mean) : (values.all_heads ?? (values.head === undefined && head === null));
   return { kind: map.kind, layer: values.layer ?? layer, head: isMean ? null : (values.head ?? head ?? 0), view, slot };
+}
+
+/** The block of a map that the side is of. @param {AnswerHead} seen @param {Record<string, any>} values */
+function shownInAnswer({ side, kind, layer, head }, { whole_words: words = true, hide_special: hideSpecial = false }) {
+  const between = { cross: "all", passage: "second-first", question: "first-second" }[side];
+  return { kind, layer, head, view: { words, hideSpecial, between }, slot: "1" };
 }
 
 /** Whether a person chose the head; else it follows from the words. @param {Record<string, any>} values */
@@ -98,8 +116,8 @@ export const isPinned = ({ layer, head, mean }) => (layer ?? null) !== null || (
 
 /** How a head, or with null the mean of a layer's, stands in the address of a page. @param {string} page @param {number | null} head */
 export const asHead = (page, head) => (page === "encode" ? { head: head ?? 0, mean: head === null } : { head: head ?? 0, all_heads: head === null });
-/** @param {string} page @param {string} kind */
-const asKind = (page, kind) => ({ ...(page === "answer" ? { side: kind === "cross" ? "cross" : "passage" } : { attention: kind }), layer: null, head: null, all_heads: null, query: null, key: null, ...noCell(page) });
+/** @param {string} kind */
+const asKind = (kind) => ({ attention: kind, layer: null, head: null, query: null, key: null });
 /** @param {string} page */
 const noCell = (page) => (page === "encode" ? {} : page === "answer" ? { query1: null, key1: null } : { query: null, key: null });
 

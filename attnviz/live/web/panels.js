@@ -1,8 +1,10 @@
 // What each page draws of a picture.
 
 import { AlignmentPanel } from "./alignment_panel.js";
+import { answerPanel } from "./answer_panel.js";
 import { stepsPanel } from "./compute/steps_panel.js";
 import { asHead, isPinned, shownOn } from "./controls.js";
+import { ExplorerFold } from "./explorer_fold.js";
 import { ExplorerPanel } from "./explorer_panel.js";
 import { drawPassage } from "./passage_panel.js";
 import { make } from "../../figures/drawing/elements.js";
@@ -21,6 +23,8 @@ const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 export function panelOf(desk) {
   const { page } = desk.config;
   if (page === "compute") return stepsPanel(desk, part("picture"), (text) => (part("hidden").textContent = text));
+  if (page === "answer") return answerPanel(desk, drawAnswer);
+  if (page === "summarize") return selectionPanel(desk);
   return page === "translate" ? alignmentPanel(desk) : headPanel(desk);
 }
 
@@ -35,12 +39,11 @@ function headPanel(desk) {
   return {
     async show(picture, values) {
       const mine = ++turn;
-      if (page === "encode") await ask(picture, values);
+      await ask(picture, values);
       if (mine !== turn) return;
       const shown = shownOn(page, picture, values);
-      drawAnswer(picture);
       const place = { ...shown, query: values[`query${shown.slot}`] ?? null, key: values[`key${shown.slot}`] ?? null, ...cellOf(picture) };
-      const [isThere, { sentences, hidden }] = await Promise.all([explorer.show(picture, shown, values), storyOf(page, picture, place)]);
+      const [isThere, { sentences, hidden }] = await Promise.all([explorer.show(picture, shown, values), picture.story(place)]);
       if (mine !== turn) return;
       part("picture").hidden = !isThere;
       tell(part("story"), sentences);
@@ -62,20 +65,24 @@ async function ask(picture, values) {
 /** @param {ModelPicture} picture */
 const cellOf = ({ linked }) => linked && { query: linked.query, key: linked.key };
 
-/** @param {string} page @param {ModelPicture} picture @param {any} place */
-function storyOf(page, picture, place) {
-  if (page === "encode") return picture.story(place);
-  return Promise.resolve({ sentences: picture.said.story, hidden: "" });
+/** @param {Desk} desk @returns {Panel} */
+function selectionPanel(desk) {
+  const fold = new ExplorerFold(desk, "");
+  return {
+    async show(picture, values) {
+      drawAnswer(picture);
+      drawPassage(part("passage"), picture.said.prompt.text, picture.said.passage);
+      tell(part("story"), picture.said.story);
+      await fold.show(picture, shownOn("summarize", picture, values), values);
+    },
+  };
 }
 
-/** The answer, or the kept sentences, in large type; and the text with its bars. @param {ModelPicture} picture */
-function drawAnswer({ said }) {
-  const { answer, passage } = said;
-  if (!answer) return;
+/** The answer, or the kept sentences, in large type. @param {ModelPicture} picture */
+function drawAnswer({ said: { answer } }) {
   const facts = make("small", {}, answer.facts.join(" · "));
   const words = answer.declined ? [make("em", {}, answer.declined), ` Likeliest: ${answer.text} `] : [make("bdi", {}, answer.text), " "];
   part("answer").replaceChildren(...words, facts);
-  if (passage) drawPassage(part("passage"), said.prompt.text, passage);
 }
 
 /** @param {Desk} desk @returns {Panel} */

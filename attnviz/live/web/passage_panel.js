@@ -10,13 +10,17 @@ import { make } from "../../figures/drawing/elements.js";
 
 const BAR = 22;
 
-/** @param {Element} place @param {string} text @param {Passage} passage */
-export function drawPassage(place, text, passage) {
+/** @param {Element} place @param {string} text @param {Passage} passage @param {Node[]} above what stands before the bars' names */
+export function drawPassage(place, text, passage, ...above) {
   const { bars } = passage;
-  const highest = Math.max(...bars.flatMap(({ values }) => values), 0) || 1;
+  const highest = bars.reduce((most, { values }) => values.reduce((one, other) => Math.max(one, other), most), 0) || 1;
   const names = bars.map(({ name }, index) => make("span", {}, make("i", { class: `bar${index}` }), name));
   const legend = make("p", { class: "legend" }, ...names, make("span", {}, `highest bar: ${Number(highest.toPrecision(2))}`));
-  place.replaceChildren(legend, make("p", { class: "passage", dir: "auto" }, ...pieces(Array.from(text), passage, highest)));
+  const drawn = make("div", { class: "answered long", dir: "auto" }, ...pieces(Array.from(text), passage, highest));
+  place.replaceChildren(...above, legend, drawn);
+  // Of a long passage the part with the answer, not its beginning.
+  const first = /** @type {HTMLElement | null} */ (drawn.querySelector(".span [data-rank='1']")?.parentElement);
+  if (first) drawn.scrollTop = Math.max(0, first.offsetTop - drawn.clientHeight / 2);
 }
 
 /** @param {string[]} letters @param {Passage} passage @param {number} highest */
@@ -49,7 +53,7 @@ function drawUnit(text, index, { units, bars, kept = [], sentences = [] }, highe
 /** @param {number} rank @param {number} probability @param {boolean} declined */
 function openSpan(rank, probability, declined) {
   const share = probability < 0.005 ? "<1\u00A0%" : `${Math.round(100 * probability)}\u00A0%`;
-  return make("span", { class: rank === 0 && !declined ? "span best" : "span" }, make("b", { class: "rank" }, `${rank + 1} · ${share}`));
+  return make("span", { class: rank === 0 && !declined ? "span best" : "span" }, make("span", { class: "rank", "data-rank": rank + 1 }, `${rank + 1} · ${share}`));
 }
 
 /** @param {number[]} shares */

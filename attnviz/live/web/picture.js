@@ -3,6 +3,7 @@
 import { readPackage } from "../../figures/drawing/package.js";
 
 /**
+ * @import { AnswerHead, AnswerQuestion } from "./answer_words.js"
  * @import { Background } from "./background.js"
  * @import { View } from "./head_view.js"
  * @import { WordLink, WordQuestion } from "./word_links.js"
@@ -11,7 +12,7 @@ import { readPackage } from "../../figures/drawing/package.js";
  * @typedef {[layer: number, head: number | null]} HeadPlace
  * @typedef {{ kind: string, shape: [layers: number, heads: number], file: string, layers?: string[], first: HeadPlace }} MapOfSite
  * @typedef {{ name: string, models: string[], label: string, notice: string, prompt: Record<string, string>, output: string, shown: string,
- *   story: Sentence[], maps: MapOfSite[], answer?: any, passage?: any,
+ *   story: Sentence[], maps: MapOfSite[], answer?: any, passage?: any, seen?: AnswerHead,
  *   alignments?: any, link?: any, tokens?: any, computation?: any, at?: any, checked?: any }} Said
  * @typedef {{ kind: string, layer: number, head: number | null, view: View }} HeadShown
  * @typedef {HeadShown & { query: number | null, key: number | null }} Place
@@ -25,6 +26,8 @@ export class ModelPicture {
     this.maps = said.maps;
     /** @type {WordLink | null} The link between words that is looked at, where the page asks for one. */
     this.linked = null;
+    /** @type {AnswerHead | null} The head in which question and passage are looked at. */
+    this.seen = null;
     /** @type {(() => Promise<void>) | null} Fetches what other texts may need of the model. */
     this.keep = null;
     this.left = 0;
@@ -50,6 +53,12 @@ export class ModelPicture {
   /** The link between words that is looked at. @param {string} kind @param {View} view @param {WordQuestion} question @returns {Promise<WordLink | null>} */
   link(kind, view, question) {
     return this.ask("link", { kind, view, question });
+  }
+
+  /** Question and passage in one head. @param {AnswerQuestion} asked @returns {Promise<AnswerHead>} */
+  answerHead(asked) {
+    const { answer, passage: { units, spans: [[first, last]] } } = this.said;
+    return this.ask("answer", { answer: { text: answer.text, place: [units[first][0], units[last][1]], units }, asked });
   }
 
   /** What words give in every head. @param {string} kind @param {View} view @param {number[]} words @returns {Promise<Uint8Array<ArrayBuffer>>} */
@@ -112,6 +121,13 @@ export class SitePicture extends ModelPicture {
     return isSaid && isFirst(place.view) ? { sentences: this.said.story, hidden: "" } : super.story(place);
   }
 
+  /** @param {AnswerQuestion} asked */
+  async answerHead(asked) {
+    const { side, layer, head, isMean, word, view: { words, hideSpecial } } = asked;
+    const isUnasked = [side, layer, head, isMean, word].every((each) => each === null) && words && !hideSpecial;
+    return isUnasked && this.said.seen ? this.said.seen : super.answerHead(asked);
+  }
+
   async alignments() {
     return readPackage(await this.#fetch(`${this.said.name}.align`));
   }
@@ -130,4 +146,4 @@ export class SitePicture extends ModelPicture {
 }
 
 /** @param {View} view */
-const isFirst = ({ words, hideSpecial }) => !words && !hideSpecial;
+const isFirst = ({ words, hideSpecial, between = "all" }) => !words && !hideSpecial && between === "all";

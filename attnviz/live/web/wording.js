@@ -1,7 +1,7 @@
 // A picture's numbers in words, as attnviz/analysis/wording.py says them: a test compares both.
 
 import { strongestLink, summarize } from "./head_metrics.js";
-import { decimals } from "./written.js";
+import { decimals, percent } from "./written.js";
 
 /**
  * @import { HeadMatrix } from "./head_view.js"
@@ -58,10 +58,4 @@ export function describeHead(matrix) {
 /** How much attention goes to hidden tokens; empty where it is nothing. @param {HeadMatrix} matrix */
 export function describeHidden({ hidden }) {
   return hidden < 0.0005 ? "" : `Hidden tokens hold ${percent(hidden)} of the attention; rows sum to the rest.`;
-}
-
-/** A share in whole percent, but never as none or all of it where that is not so. @param {number} share */
-export function percent(share) {
-  if (share >= 0.995 && share < 0.9995) return "over 99\u00A0%";
-  return share > 0 && share < 0.005 ? "under 1\u00A0%" : `${decimals(100 * share, 0)}\u00A0%`;
 }

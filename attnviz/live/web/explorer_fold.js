@@ -1,0 +1,44 @@
+// All heads on a page whose main picture is another one: folded, and not drawn, until somebody opens it.
+
+import { asHead } from "./controls.js";
+import { ExplorerPanel } from "./explorer_panel.js";
+
+/**
+ * @import { Values } from "./address.js"
+ * @import { Desk } from "./desk.js"
+ * @import { Shown } from "./explorer_panel.js"
+ * @import { ModelPicture } from "./picture.js"
+ */
+
+export class ExplorerFold {
+  /** @type {ExplorerPanel | null} */
+  #explorer = null;
+
+  /** @param {Desk} desk @param {string} slot how names in the address end */
+  constructor(desk, slot) {
+    this.desk = desk;
+    this.name = `all${slot}`;
+    this.details = /** @type {HTMLDetailsElement} */ (document.getElementById("all"));
+    this.place = /** @type {HTMLElement} */ (document.getElementById("picture"));
+    this.details.addEventListener("toggle", () => {
+      if (this.details.open !== this.#isOpen) void desk.change({ [this.name]: this.details.open ? "open" : null });
+    });
+  }
+
+  get #isOpen() {
+    return this.desk.values[this.name] === "open";
+  }
+
+  /** @param {ModelPicture} picture @param {Shown} shown @param {Values} values */
+  async show(picture, shown, values) {
+    this.details.open = this.#isOpen;
+    if (!this.#isOpen) return;
+    this.#explorer ??= new ExplorerPanel(this.place, new URL("explorer.js", this.desk.root), (changed) => this.#change(changed));
+    this.place.hidden = !(await this.#explorer.show(picture, shown, values));
+  }
+
+  /** @param {Values} changed */
+  #change({ chosenHead, ...values }) {
+    void this.desk.change({ ...values, ...(chosenHead === undefined ? {} : asHead(this.desk.config.page, chosenHead)) });
+  }
+}

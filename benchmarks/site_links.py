@@ -1,0 +1,145 @@
+"""Links of the app, opened on the app and on a site: the same sentences, and the same numbers drawn."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+from playwright.sync_api import Browser, Page
+from playwright.sync_api import Error as PageError
+
+from attnviz.live.graphs.manifest import BOUND
+from benchmarks.harness import Row, none
+from tests.browser.harness import watched
+from tests.browser.pages import settle
+
+KEYS = "The keys to the old wooden cabinet in the hall are missing."
+DOG = "A dog that barked at the cats ran home."
+ELM = "The old bridge over the Elm was opened in 1887 by the mayor. Repairs will cost three million."
+PASSAGE = {"question": "When was the bridge opened?", "passage": ELM}
+TOWN = "The council met on Monday. It closed the old bridge, which engineers had found to be unsafe. Repairs begin in May."
+ALL = ["bahdanau-en-fr", "dot-lstm-en-fr", "bilstm-en-fr"]
+Query = dict[str, Any]
+# A page, and what its address says: texts, heads, words, links, edits, layers, beams.
+LINKS: tuple[tuple[str, Query], ...] = (
+    ("translate", {}),
+    ("encode", {}),
+    ("encode", {"layer": 2, "head": 5}),
+    ("encode", {"layer": 4, "mean": "true"}),
+    ("encode", {"query": 13, "key": 8}),
+    ("encode", {"query": 13}),
+    ("encode", {"query": 10, "queries": "13", "key": 2}),
+    ("encode", {"hide_special": "true", "layer": 1, "head": 0}),
+    ("encode", {"words": "true", "query": 3}),
+    ("encode", {"text": KEYS, "layer": 3, "head": 1, "query": 11, "key": 2}),
+    ("encode", {"text": DOG}),
+    ("encode", {"text": DOG, "words": "true", "layer": 5, "head": 11}),
+    ("encode", {"text": DOG, "pair": "It was loud.", "layer": 2, "head": 9}),
+    ("encode", {"text": DOG, "layer": 99, "head": 99}),
+    ("encode", {"text": "Zaphod’s naïve café — 東京 <b>x</b>"}),
+    ("encode", {"edits": "e3.1z", "layer": 3, "head": 1}),
+    ("encode", {"text": DOG, "view": "matrix", "scale": "Fit to this head", "layer": 0, "head": 3}),
+    ("encode", {"text": DOG, "view": "text", "look": "zoom_x", "query": 2}),
+    ("translate", {"into": "German"}),
+    ("translate", {"models": ALL}),
+    ("translate", {"text": DOG}),
+    ("translate", {"text": DOG, "models": "transformer-en-fr"}),
+    ("translate", {"text": DOG, "models": "transformer-en-fr", "layer": 2, "head": 3}),
+    ("translate", {"text": DOG, "models": "transformer-en-fr", "decoding": "Beam"}),
+    ("translate", {"text": DOG, "models": "bahdanau-en-fr", "decoding": "Beam", "width": 3}),
+    ("translate", {"text": DOG, "models": ALL, "hero": 2, "query2": 1, "key2": 2}),
+    ("translate", {"text": DOG, "into": "German", "models": "transformer-en-de"}),
+    ("translate", {"text": DOG, "target": "Un chien court.", "models": "dot-lstm-en-fr"}),
+    ("answer", {}),
+    ("answer", {"asked1": 3}),
+    ("answer", {"side": "cross"}),
+    ("answer", {"side": "question", "layer": 1, "head": 2}),
+    ("answer", PASSAGE),
+    ("answer", {**PASSAGE, "asked1": 1, "all1": "open"}),
+    ("answer", {**PASSAGE, "whole_words": "false", "hide_special": "true", "layer": 3, "head": 4}),
+    ("answer", {"question": "Who walks on the moon?", "passage": ELM}),
+    ("summarize", {}),
+    ("summarize", {"text": TOWN, "sentences_kept": 2, "words_kept": 6}),
+    ("summarize", {"text": TOWN, "unit": "Share", "share_kept": 40}),
+    ("compute", {}),
+    ("compute", {"source": "model"}),
+    ("compute", {"source": "model", "layer": 2, "head": 3, "query": 4, "key": 1}),
+)
+# What is said on a page, as a text each; and the numbers of its pictures: of heads, of alignments, of words.
+READ = """() => {
+  const below = (root) => [...root.querySelectorAll("*")].flatMap((each) => [each, ...inside(each)]);
+  const inside = ({ shadowRoot }) => (shadowRoot ? below(shadowRoot) : []);
+  const every = below(document);
+  const isSeen = (each) => each.checkVisibility();
+  const plain = (each) => each.innerText.replace(/\\s+/g, " ").trim();
+  const seen = (selector) => every.filter((each) => each.matches(selector) && isSeen(each)).map(plain).filter(Boolean);
+  const drawn = (name, holds) => every.find((each) => each[name] && holds(each[name].state) && each.isSeen(each))?.[name].state;
+  const head = drawn("explorer", ({ current }) => current)?.current;
+  const { models = [] } = drawn("alignment", () => true) ?? {};
+  const weights = head ? Array.from(head.codes, (code) => (code === 65535 ? 0 : code / head.one)) : [];
+  return {
+    sentences: seen(".explorer .headline, .story p, #story p"),
+    where: seen(".explorer .where"),
+    output: seen(".answer, #answer"),
+    heads: seen(".first-heads li, .ranked li"),
+    question: seen(".asked .word"),
+    kept: seen(".unit.kept bdi"),
+    translations: models.map(({ said }) => `${said.name}: ${said.head}: ${said.parts.map(([text]) => text).join("")}`),
+    steps: seen(".compute"),
+    head: head ? [head.layer, head.head] : [],
+    numbers: [weights, ...models.map((each) => [...each.weights])],
+  };
+}"""
+# Of these the site says less than the app, which has sentences on its models and its history besides.
+EXACT = ("where", "heads", "question", "kept", "translations", "head")
+
+
+def compared(browser: Browser, site: str, app: str, folder: Path, n: int) -> Iterator[Row]:
+    """Open each link on both, of the pages that the site has with a picture for it."""
+    links = [(page, query) for page, query in LINKS if (folder / page / "index.html").is_file()][:n]
+    differences = [each for link in links if (each := difference(browser, site, app, *link))]
+    yield none(f"of {len(links)} links those that say or draw something else than in the app", differences)
+
+
+def difference(browser: Browser, site: str, app: str, page: str, query: Query) -> str:
+    """Say how a link differs on the site; empty where it does not."""
+    address = f"{page}?{urlencode(query, doseq=True)}"
+    try:
+        with watched(browser) as context:
+            wanted = on_the_app(context.new_page(), f"{app}/{address}")
+            actual = on_the_site(context.new_page(), f"{site}/{page}/?{urlencode(query, doseq=True)}", wanted)
+    except (PageError, AssertionError) as error:
+        return f"{address}: {str(error)[:300]}"
+    return "; ".join(f"{address}: {each}" for each in differences(wanted, actual))
+
+
+def on_the_app(page: Page, url: str) -> dict[str, Any]:
+    """Read what stands on a page of the app that has come to rest."""
+    page.goto(url)
+    settle(page)
+    return page.evaluate(READ)
+
+
+def on_the_site(page: Page, url: str, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Read what stands on a page of the site; a picture may still be on its way."""
+    page.goto(url)
+    page.wait_for_selector("#hero[data-drawn], #notice:not([hidden])")
+    for _ in range(40):
+        page.wait_for_timeout(100)
+        if not differences(wanted, actual := page.evaluate(READ)):
+            return actual
+    return page.evaluate(READ)
+
+
+def differences(wanted: dict[str, Any], actual: dict[str, Any]) -> list[str]:
+    """List what differs in what is said, and in numbers that are drawn."""
+    found = [f"{name}: {actual[name]} for {wanted[name]}" for name in EXACT if actual[name] != wanted[name]]
+    missing = [each for each in wanted["sentences"] if each not in actual["sentences"]]
+    found += [f"sentence {each!r} is not among {actual['sentences']}" for each in missing]
+    if [len(each) for each in wanted["numbers"]] != [len(each) for each in actual["numbers"]]:
+        return [*found, "pictures of other sizes"]
+    for one, other in zip(wanted["numbers"], actual["numbers"], strict=True):
+        if len(one) and (far := float(np.nanmax(np.abs(np.array(one, float) - np.array(other, float))))) > BOUND:
+            found.append(f"a number that is {far:.4f} away")
+    return found
