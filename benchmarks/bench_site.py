@@ -37,6 +37,8 @@ PAGE_OF = {"minilm": "encode", "dot-lstm-en-fr": "translate", "transformer-en-fr
 # In ms: of a warm model, by how many tokens or words a text has.
 WARM = {"minilm": ((16, 60), (128, 400), (512, 4000)), "transformer-en-fr": ((10, 250),)}
 OPENS, BLOCKED, MEGABYTES = 1000, 50, 450
+# Lessons have their own tests.
+LESSON = "---\ntitle: Short\nminutes: 1\nmodels: minilm\n---\n\n## Look\n\nThere is nothing to answer.\n"
 WORDS = "house dog tree river bridge town bread street garden window letter summer winter island mountain school".split()  # noqa: SIM905
 # When the picture was drawn, since the page was asked for; and how long the page could not answer a click.
 WATCHED = """
@@ -257,7 +259,9 @@ def rows(given: Namespace) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(given.site or place) / ("" if given.site else "site")
         if not given.site:
-            build(folder, given.models, report=lambda _: None)
+            lesson = Path(place) / "short.md"
+            lesson.write_text(LESSON, encoding="utf-8")
+            build(folder, given.models, [lesson], report=lambda _: None)
         with served(folder) as url, browsing() as browser:
             yield from first_pictures(browser, url, folder, given)
             yield from runs(browser, url, folder, given)

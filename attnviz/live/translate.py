@@ -6,7 +6,7 @@ from typing import Any
 from attnviz.analysis.translate.alignment import clearest_link, describe_alignment, origin_of, read_as, truer
 from attnviz.analysis.translate.differences import differences
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import head_of_model, head_place
 from attnviz.figures.translate.alignments import Aligned, alignments
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT
 from attnviz.live.story import Described
@@ -26,7 +26,9 @@ def describe_translations(results: Sequence[Result], example: Mapping[str, Any])
     settings = {"seq": 0, "hero": 1, "open": False, "least": LEAST_WEIGHT, "theme": "auto", "fullScale": True}
     _, package = alignments(aligned, **settings)
     story = (describe_alignment(matrices[0]),)
-    return Described({"cross": first_head(results[0].card)}, story, files={"align": package})
+    cards = [each.card for each in results]
+    shape = max(card.n_layers for card in cards), max(card.n_heads for card in cards)
+    return Described({"cross": first_head(cards[0])}, story, {"shape": shape}, {"align": package})
 
 
 def first_head(card: ModelCard) -> tuple[int, int | None]:
@@ -51,7 +53,8 @@ def _aligned(
     slot: int, result: Result, matrix: HeadMatrix, cell: tuple[int, int], unlike: tuple[tuple[int, int], ...]
 ) -> Aligned:
     card, (layer, head) = result.card, first_head(result.card)
-    name = "" if card.n_layers == card.n_heads == 1 else head_name(layer, head)
+    shape, trained = (card.n_layers, card.n_heads), (layer, head) == card.supervised_head
+    name = head_of_model(layer, head, shape, trained=trained)
     return Aligned(
         slot=slot,
         name=card.name,
@@ -62,4 +65,5 @@ def _aligned(
         cell=cell,
         unlike=unlike,
         place=(layer, head),
+        where=head_place(layer, head, card.n_layers * card.n_heads, trained=trained),
     )

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.translate.alignment import Reading
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import head_name, head_of_model
 from attnviz.core.trace import AttentionMap
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
@@ -74,11 +74,8 @@ def head_title_of(card: ModelCard, layer: int, head: int | None) -> str:
     >>> head_title_of(card, 1, 0), head_title_of(card, 1, 2), head_title_of(card, 0, None)
     ('L1·H0, trained to align', 'L1·H2', 'L0, mean of 4 heads')
     """
-    if card.n_layers == card.n_heads == 1:
-        return ""
-    if head is None:
-        return f"{head_name(layer, None)}, mean of {card.n_heads} heads"
-    return f"{head_name(layer, head)}{', trained to align' if (layer, head) == card.supervised_head else ''}"
+    shape, trained = (card.n_layers, card.n_heads), (layer, head) == card.supervised_head
+    return head_of_model(layer, head, shape, trained=trained)
 
 
 def pick_head(picked: str) -> None:

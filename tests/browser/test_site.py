@@ -172,6 +172,10 @@ def test_no_address_and_no_text_breaks_it(browser: Browser, site: str):
         for address in ADDRESSES:
             page.goto(f"{site}/encode/?{address}")
             page.wait_for_selector(f"{HERO}, {NOTICE}:not([hidden])")
+        # What is beyond the last layer is the last one.
+        expect(opened(page, f"{site}/encode/?layer=99&head=99").locator(".explorer .where")).to_contain_text(
+            "head 11 of layer 5"
+        )
 
 
 def test_a_text_is_run_here_and_without_a_network(browser: Browser, site: str):

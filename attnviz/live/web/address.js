@@ -25,7 +25,7 @@ const each = (types, ...slots) => Object.fromEntries(slots.flatMap((slot) => Obj
 export const PARAMETERS = {
   encode: { model: "text", text: "text", pair: "text", attention: KINDS, mean: "flag", words: "flag", hide_special: "flag", ...HEAD, ...EXPLORER, queries: "text", keys: "text" },
   translate: { models: "names", text: "text", target: "text", into: ["French", "German"], decoding: ["Greedy", "Beam"], width: "number", hero: "number",
-    ...HEAD, ...each({ query: "number", key: "number" }, 1, 2, 3, 4) },
+    all_heads: "switch", whole_words: "switch", hide_special: "flag", ...HEAD, ...each({ query: "number", key: "number" }, 1, 2, 3, 4) },
   answer: { models: "names", question: "text", passage: "text", side: ["cross", "passage", "question"], all_heads: "switch", whole_words: "switch",
     hide_special: "flag", ...HEAD, ...each({ asked: "number", all: OPEN, ...EXPLORER }, 1) },
   summarize: { model: "text", text: "text", unit: ["Count", "Share"], words_kept: "number", share_kept: "number", sentences_kept: "number",

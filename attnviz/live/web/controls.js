@@ -13,7 +13,7 @@ import { optionsOf } from "./run_model.js";
 /** @param {Desk} desk @param {ModelPicture} picture */
 export function drawControls(desk, picture) {
   const { parts: { controls }, config: { page }, values } = desk;
-  if (page === "translate") return controls.replaceChildren(...translators(desk, picture), scale(desk));
+  if (page === "translate") return controls.replaceChildren(...translators(desk, picture), ...headOfTranslators(desk, picture), scale(desk));
   if (page === "compute") return controls.replaceChildren(...weights(desk, picture));
   const shown = shownOn(page, picture, values);
   const map = picture.maps.find(({ kind }) => kind === shown.kind) ?? picture.maps[0];
@@ -91,6 +91,24 @@ function translators(desk, picture) {
   return [languages, decoding, ...boxes].filter((part) => part instanceof Node);
 }
 
+/** Which head of the translators is drawn, where one of them has several, and how. @param {Desk} desk @param {ModelPicture} picture */
+function headOfTranslators(desk, { said: { shape = [1, 1] }, aligned }) {
+  const [layers, heads] = shape;
+  const change = (/** @type {object} */ changed) => desk.change({ ...changed, ...Object.fromEntries([1, 2, 3, 4].flatMap((slot) => [[`query${slot}`, null], [`key${slot}`, null]])) });
+  const { values } = desk;
+  const words = toggle("Merge subwords to words", values.whole_words ?? true, (on) => change({ whole_words: on ? null : false }));
+  const special = toggle("Hide special tokens", Boolean(values.hide_special), (on) => change({ hide_special: on }));
+  const own = aligned?.models.find((/** @type {any} */ { head }) => head);
+  if (layers * heads === 1 || !own) return [words, special];
+  const [layer, head] = own.place;
+  return [
+    stepper("Layer", layers, layer, (chosen) => change({ layer: chosen, head, all_heads: head === null })),
+    stepper("Head", heads, head ?? 0, (chosen) => change({ layer, head: chosen, all_heads: false })),
+    toggle("Mean over heads", head === null, (on) => change({ layer, head: head ?? 0, all_heads: on })),
+    words, special,
+  ];
+}
+
 /** Which head of which map the address names, else the picture's own. @param {string} page @param {ModelPicture} picture @param {Record<string, any>} values */
 export function shownOn(page, picture, values) {
   const { linked, seen } = picture;
@@ -102,7 +120,8 @@ export function shownOn(page, picture, values) {
   if (linked && !isPinned(values)) return { kind: map.kind, layer: linked.layer, head: linked.head, view, slot };
   const [layer, head] = map.first;
   const isMean = page === "encode" ? Boolean(values.mean) : (values.all_heads ?? (values.head === undefined && head === null));
-  return { kind: map.kind, layer: values.layer ?? layer, head: isMean ? null : (values.head ?? head ?? 0), view, slot };
+  const [layers, heads] = map.shape;
+  return { kind: map.kind, layer: Math.min(values.layer ?? layer, layers - 1), head: isMean ? null : Math.min(values.head ?? head ?? 0, heads - 1), view, slot };
 }
 
 /** The block of a map that the side is of. @param {AnswerHead} seen @param {Record<string, any>} values */

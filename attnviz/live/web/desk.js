@@ -7,7 +7,7 @@ import { computeAddress, computeExamples, isPlaceOf } from "./compute/compute_pl
 import { drawControls } from "./controls.js";
 import { sentenceOf } from "./messages.js";
 import { SitePicture } from "./picture.js";
-import { optionsOf, runModel } from "./run_model.js";
+import { namesOf, optionsOf, runModel } from "./run_model.js";
 
 /**
  * @import { Values } from "./address.js"
@@ -137,6 +137,8 @@ export class Desk {
     if (missing) return this.say(sentenceOf(`no ${missing}`));
     for (const name of ["model", "models", "into", "unit", "words_kept", "share_kept", "sentences_kept"]) if (this.values[name]) values[name] = this.values[name];
     if (this.config.page === "compute") values.source = "model";
+    // What somebody types here is fetched for: one translator, until they choose more.
+    if (this.config.page === "translate") values.models ??= namesOf(this, values).slice(0, 1);
     void this.go(values);
   }
 

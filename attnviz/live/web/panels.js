@@ -93,5 +93,10 @@ function alignmentPanel(desk) {
     (changed) => void desk.change(changed, { redraw: false }),
     (story) => tell(part("story"), story),
   );
-  return { show: async (picture, values) => panel.show(await picture.alignments(), values) };
+  return {
+    async show(picture, values) {
+      picture.aligned = await picture.alignments();
+      await panel.show(picture.aligned, values);
+    },
+  };
 }

@@ -13,7 +13,7 @@ import { readPackage } from "../../figures/drawing/package.js";
  * @typedef {{ kind: string, shape: [layers: number, heads: number], file: string, layers?: string[], first: HeadPlace }} MapOfSite
  * @typedef {{ name: string, models: string[], label: string, notice: string, prompt: Record<string, string>, output: string, shown: string,
  *   story: Sentence[], maps: MapOfSite[], answer?: any, passage?: any, seen?: AnswerHead,
- *   alignments?: any, link?: any, tokens?: any, computation?: any, at?: any, checked?: any }} Said
+ *   alignments?: any, shape?: [layers: number, heads: number], link?: any, tokens?: any, computation?: any, at?: any, checked?: any }} Said
  * @typedef {{ kind: string, layer: number, head: number | null, view: View }} HeadShown
  * @typedef {HeadShown & { query: number | null, key: number | null }} Place
  */
@@ -26,6 +26,8 @@ export class ModelPicture {
     this.maps = said.maps;
     /** @type {WordLink | null} The link between words that is looked at, where the page asks for one. */
     this.linked = null;
+    /** @type {any} The alignments that are drawn. */
+    this.aligned = null;
     /** @type {AnswerHead | null} The head in which question and passage are looked at. */
     this.seen = null;
     /** @type {(() => Promise<void>) | null} Fetches what other texts may need of the model. */

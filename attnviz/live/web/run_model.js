@@ -35,21 +35,29 @@ export async function runModel(desk, key, prompt, values) {
   return picture;
 }
 
-/** How a model is run, besides what it reads. @param {Desk["config"]} config @param {Values} values */
-export function optionsOf({ amount }, { decoding, width = 5, unit, words_kept, share_kept = 20, sentences_kept }) {
-  if (!amount) return { beam: decoding === "Beam" ? within(2, width, 10) : 1 };
+/** How a model is run, and which head of a translation is drawn, besides what it reads. @param {Desk["config"]} config @param {Values} values */
+export function optionsOf({ page, amount }, values) {
+  const { decoding, width = 5, unit, words_kept, share_kept = 20, sentences_kept } = values;
+  if (page === "translate") return { beam: decoding === "Beam" ? within(2, width, 10) : 1, ...headOfTranslation(values) };
+  if (!amount) return {};
   const share = unit === "Share";
   const words = within(1, share ? share_kept : (words_kept ?? amount.words), 100);
   return { words, sentences: within(1, sentences_kept ?? amount.sentences, 6), share };
 }
 
+/** @param {Values} values */
+function headOfTranslation({ layer = null, head = null, all_heads: isMean = null, whole_words: words, hide_special: hideSpecial }) {
+  return { layer, head, isMean, words: words ?? true, hideSpecial: hideSpecial ?? false };
+}
+
 /** @param {number} least @param {number} value @param {number} most */
 const within = (least, value, most) => Math.min(Math.max(value, least), most);
 
-/** The models that the address names, else the first that this site has. @param {Desk} desk @param {Values} values @returns {string[]} */
-export function namesOf({ config: { models } }, values) {
+/** The models that the address names, else those that the app asks: of Translate all of a language, elsewhere the first. @param {Desk} desk @param {Values} values @returns {string[]} */
+export function namesOf({ config: { models, page } }, values) {
   if (values.models?.length || values.model) return values.models ?? [values.model];
-  return models.filter((name) => name.endsWith("-en-de") === (values.into === "German")).slice(0, 1);
+  const own = models.filter((name) => name.endsWith("-en-de") === (values.into === "German"));
+  return page === "translate" ? own : own.slice(0, 1);
 }
 
 /** What the page says of traces, as of a picture that came with the site. @param {any[]} traces @param {string[]} names
@@ -69,9 +77,13 @@ function saidOf(traces, names, prompt, unasked) {
     output,
     shown: shown ?? all.find(({ kind }) => kind in first)?.kind ?? all[0].kind,
     maps: all.map(({ kind, shape }) => ({ kind, shape, file: "", first: first[kind] ?? [shape[0] - 1, 0] })),
+    shape: translation && largest(traces.map((each) => each.translation.shape)),
     alignments: translation && alignmentsOf(traces.map((each) => each.translation)),
   };
 }
+
+/** The most layers, and the most heads. @param {[layers: number, heads: number][]} shapes @returns {[number, number]} */
+const largest = (shapes) => [Math.max(...shapes.map(([layers]) => layers)), Math.max(...shapes.map(([, heads]) => heads))];
 
 /** @param {{ described: any, weights: Uint8Array, cell: [number, number] }[]} translations */
 function alignmentsOf(translations) {

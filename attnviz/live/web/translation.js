@@ -15,20 +15,23 @@ import { nameOfHead, visibleText } from "./written.js";
 // Letters from which on a word is more likely a noun, a verb or an adjective than a small word.
 const LONGER = 4;
 
-/** @param {string} output @param {Draft} draft @param {AttentionMap} cross @param {Card} card @param {boolean} isGiven whether the target was */
-export function describeTranslation(output, draft, cross, card, isGiven) {
-  const [layer, head] = card.supervised_head ?? [cross.layers - 1, null];
-  const matrix = new Lens(readAs(cross, draft, card, layer, head), { words: true }).matrix(layer, head);
-  const isOne = cross.layers === 1 && cross.heads === 1;
+/** @param {string} output @param {Draft} draft @param {AttentionMap} cross @param {Card} card
+ * @param {{ target?: string, layer?: number | null, head?: number | null, isMean?: boolean | null, words?: boolean, hideSpecial?: boolean }} request
+ *   what was typed and chosen; null: nothing */
+export function describeTranslation(output, draft, cross, card, request) {
+  const { target, words = true, hideSpecial = false } = request;
+  const [layer, head] = placeOf(cross, card, request);
+  const isTrained = String([layer, head]) === String(card.supervised_head);
+  const matrix = new Lens(readAs(cross, draft, card, layer, head), { words, hideSpecial }).matrix(layer, head);
   const described = {
     name: card.name,
-    head: [isOne ? "" : nameOfHead(layer, head), isGiven ? "target given" : ""].filter(Boolean).join(" · "),
+    head: [headOf(cross, layer, head, isTrained), target ? "target given" : ""].filter(Boolean).join(" · "),
     number: "weight",
     off: false,
     edited: [],
     hidden: [],
     place: [layer, head],
-    where: "",
+    where: whereOf(cross, layer, head, isTrained),
     parts: sentenceParts(Array.from(output), matrix.queries),
     queries: matrix.queries.map(alignedToken),
     keys: matrix.keys.map(alignedToken),
@@ -38,7 +41,28 @@ export function describeTranslation(output, draft, cross, card, isGiven) {
     links: null,
     choices: matrix.rows.map(() => []),
   };
-  return { described, weights: new Uint8Array(matrix.weights.slice().buffer), cell: clearestCell(matrix) };
+  return { described, weights: new Uint8Array(matrix.weights.slice().buffer), cell: clearestCell(matrix), shape: [cross.layers, cross.heads] };
+}
+
+/** The head that was chosen; unasked the supervised one, else the mean of the last layer.
+ * @param {AttentionMap} cross @param {Card} card @param {{ layer?: number | null, head?: number | null, isMean?: boolean | null }} asked
+ * @returns {[layer: number, head: number | null]} */
+function placeOf({ layers, heads }, { supervised_head: trained }, { layer = null, head = null, isMean = null }) {
+  const own = Math.min(layer ?? trained?.[0] ?? layers - 1, layers - 1);
+  return heads === 1 || (isMean ?? !trained) ? [own, null] : [own, Math.min(head ?? trained?.[1] ?? 0, heads - 1)];
+}
+
+/** As attnviz/analysis/wording.py names it. @param {AttentionMap} cross @param {number} layer @param {number | null} head @param {boolean} isTrained */
+function headOf({ layers, heads }, layer, head, isTrained) {
+  if (layers * heads === 1) return "";
+  return head === null ? `${nameOfHead(layer, head)}, mean of ${heads} heads` : `${nameOfHead(layer, head)}${isTrained ? ", trained to align" : ""}`;
+}
+
+/** @param {AttentionMap} cross @param {number} layer @param {number | null} head @param {boolean} isTrained */
+function whereOf({ layers, heads }, layer, head, isTrained) {
+  if (layers * heads === 1) return "the model's only head";
+  if (head === null) return `the mean of layer ${layer}`;
+  return `head ${head} of layer ${layer}${isTrained ? ", the one trained to align" : ""}, of ${layers * heads}`;
 }
 
 /** Each row named after the token that is read there, or after the one that is written: whichever was measured to be truer.

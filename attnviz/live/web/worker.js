@@ -125,7 +125,7 @@ function describe({ card }, request, output, extra, maps) {
   const cross = maps.find(({ kind }) => kind === "cross");
   if (extra?.spans) return describeFound(extra, maps, card.name);
   if (extra?.keptSentences) return describeSelection(request.text, extra, card);
-  if (extra?.steps && cross) return { translation: describeTranslation(output, extra, cross, card, Boolean(request.target)) };
+  if (extra?.steps && cross) return { translation: describeTranslation(output, extra, cross, card, request) };
   return { tokens: maps[0].keys.map(({ text }) => text) };
 }
 

