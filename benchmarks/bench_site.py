@@ -11,6 +11,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count, islice
 from pathlib import Path
@@ -77,16 +78,18 @@ BROKEN = """() => {
 
 
 class Files(SimpleHTTPRequestHandler):
-    """Gives out a folder, and counts what was asked for."""
+    """Gives out a folder, and notes what was fetched."""
 
-    asked: ClassVar[list[str]] = []
+    fetched: ClassVar[list[str]] = []
 
     def log_message(self, format: str, *args: object) -> None:
         """Says nothing of what was asked."""
 
-    def send_head(self) -> Any:
-        Files.asked.append(urlsplit(self.path).path)
-        return super().send_head()
+    def send_response(self, code: int, message: str | None = None) -> None:
+        # Where a browser has a file already, it is told that it did not change.
+        if code == HTTPStatus.OK:
+            Files.fetched.append(urlsplit(self.path).path)
+        super().send_response(code, message)
 
 
 @contextmanager
@@ -142,11 +145,11 @@ def first_pictures(browser: Browser, url: str, folder: Path, given: Namespace) -
     for name in (page.name for page in SITE_PAGES if (folder / page.name / "index.html").is_file()):
         times = []
         for _ in range(given.runs):
-            Files.asked.clear()
+            Files.fetched.clear()
             with visit(browser, problems) as page:
                 times.append(opened(page, f"{url}/{name}/"))
                 page.wait_for_load_state("networkidle")
-        yield at_most(f"{name}: bytes of the first picture", compressed(folder, Files.asked) / 1e3, FIRST / 1e3, "kB")
+        yield at_most(f"{name}: bytes of the first picture", compressed(folder, Files.fetched) / 1e3, FIRST / 1e3, "kB")
         yield at_most(f"{name}: first picture, best of {given.runs}", min(times), OPENS, "ms")
     yield none("first visits: errors, and requests elsewhere", problems)
 
@@ -160,11 +163,11 @@ def runs(browser: Browser, url: str, folder: Path, given: Namespace) -> Iterator
         with visit(browser, problems) as page:
             opened(page, f"{url}/{PAGE_OF[model]}/?models={model}&model={model}")
             page.wait_for_load_state("networkidle")
-            before = set(Files.asked)
-            Files.asked.clear()
+            before = set(Files.fetched)
+            Files.fetched.clear()
             typed(page, "I saw the two old dogs near the house today.")
             page.wait_for_load_state("networkidle")
-            fetched = [name for name in Files.asked if name not in before]
+            fetched = [name for name in Files.fetched if name not in before]
             yield at_most(f"{model}: bytes of a first text", compressed(folder, fetched) / 1e6, limit / 1e6, "MB")
             yield from warm(page, model, given.runs)
             used = max(status(each.pid, "VmHWM") for each in psutil.Process().children(recursive=True) if is_tab(each))
@@ -193,7 +196,7 @@ def warm(page: Page, model: str, n: int) -> Iterator[Row]:
 def kept(browser: Browser, url: str, folder: Path) -> Iterator[Row]:
     """What is fetched twice by a visit that the browser keeps."""
     name = next(page.name for page in SITE_PAGES if (folder / page.name / "index.html").is_file())
-    Files.asked.clear()
+    Files.fetched.clear()
     problems: list[str] = []
     with visit(browser, problems, service_workers="allow") as page:
         opened(page, f"{url}/{name}/")
@@ -202,7 +205,7 @@ def kept(browser: Browser, url: str, folder: Path) -> Iterator[Row]:
         typed(page, "I saw the two old dogs near the house today.")
         page.wait_for_load_state("networkidle")
     # A page is asked for by its address, and looked for again when the browser starts the script that keeps it.
-    twice = [each for each in set(Files.asked) if Files.asked.count(each) > 1 and not each.endswith("service_worker.js")]
+    twice = [each for each in set(Files.fetched) if Files.fetched.count(each) > 1 and not each.endswith("service_worker.js")]
     yield none("files fetched twice", twice)
     yield none("a visit that is kept: errors, and requests elsewhere", problems)
 

@@ -24,6 +24,7 @@ Query = dict[str, Any]
 APP_ONLY = "only the app can do"
 # A page, and what its address says: texts, heads, words, links, edits, layers, beams.
 LINKS: tuple[tuple[str, Query], ...] = (
+    ("translate", {"text": DOG, "models": "dot-lstm-en-fr"}),
     ("translate", {}),
     ("encode", {}),
     ("encode", {"layer": 2, "head": 5}),
