@@ -56,10 +56,11 @@ def describe_answers(results: Sequence[Result], example: Mapping[str, Any]) -> D
 
 @dataclass(frozen=True)
 class AnswerPlace:
-    """An answer, and the characters of the passage where it stands."""
+    """An answer, the characters of the passage where it stands, and the tokens of the passage."""
 
     text: str
     place: tuple[int, int]
+    tokens: Sequence[Token] = ()
 
 
 def describe_head_of(
@@ -71,12 +72,10 @@ def describe_head_of(
     head: int | None,
     word: int | None = None,
     view: View = VIEW,
-    units: Sequence[Token] = (),
 ) -> dict[str, Any]:
     """Describe one head as the page draws it: what it gives to each word of the question, and the heads that give most to one.
 
-    word   of the question that was chosen; None: none was
-    units  the tokens of the passage, where one was
+    word  of the question that was chosen; None: none was
     """
     shown = question_attention(trace, side, layer=layer, head=head, view=view)
     attention = trace.cross if side == SIDES[0] else trace.encoder
@@ -94,7 +93,7 @@ def describe_head_of(
         "question": [[visible_text(token.text), int(token.special)] for token in shown.question],
         "shares": [round(float(share), 4) for share in shares],
         "word": word,
-        "bars": None if word is None else [round(float(weight), 4) for weight in shown.of_word(word, units)],
+        "bars": None if word is None else [round(float(weight), 4) for weight in shown.of_word(word, answer.tokens)],
         "name": "" if most is None else shown.question[most].text,
         "heads": [[*place, round(float(weights[place]), 4)] for place in strongest_places(weights)],
         "story": [sentence_parts(each) for each in (story if word is None else [*story, describe_word(shown, word)])],

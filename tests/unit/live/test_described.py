@@ -141,10 +141,10 @@ def test_a_browser_describes_what_the_app_does():
     made = made_in_node()
     for actual, (maps, spans, declined, limit) in zip(made["found"], ANSWERS, strict=True):
         assert_answer(actual, AttentionTrace("m", Prompt("t", question="q"), maps), spans, declined=declined, limit=limit)
-    trace, answer = AttentionTrace("m", Prompt("t", question="q"), MAPS), AnswerPlace(ANSWER, PLACE)
+    trace, answer = AttentionTrace("m", Prompt("t", question="q"), MAPS), AnswerPlace(ANSWER, PLACE, PASSAGE)
     unasked = strongest_places(head_shares(trace, "cross", View(), PLACE, 1))[0]
     for actual, (side, layer, head, word, view) in zip(made["seen"], [*HEADS, ("cross", *unasked, 1, View())], strict=True):
-        wanted = describe_head_of(trace, answer, side, layer=layer, head=head, word=word, view=view, units=PASSAGE)
+        wanted = describe_head_of(trace, answer, side, layer=layer, head=head, word=word, view=view)
         assert_head(actual, wanted)
     expected = [*((card, *each) for card, each in zip(CARDS, DRAWN, strict=True)), *((CARDS[1], *each[1:]) for each in ASKED)]
     for actual, (card, place, view) in zip(made["written"], expected, strict=True):
