@@ -203,7 +203,7 @@ def _first_files(picture: SitePicture) -> list[str]:
 def _example(said: Mapping[str, Any]) -> dict[str, Any]:
     into = "German" if "-en-de" in "".join(said["models"]) else "French"
     return {
-        **{name: said[name] for name in ("source", "place", "opens") if name in said},
+        **{name: said[name] for name in ("source", "place", "opens", "shapes") if name in said},
         "label": said["label"],
         "models": said["models"],
         "prompt": said["prompt"],

@@ -3,15 +3,21 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attnviz.analysis.translate.alignment import clearest_link, describe_alignment, origin_of, read_as, truer
+import numpy as np
+
+from attnviz.analysis.head_ranking import link_weights, strongest_places
+from attnviz.analysis.translate.alignment import Reading, clearest_link, describe_alignment, origin_of, read_as, truer
 from attnviz.analysis.translate.differences import differences
-from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.analysis.view import HeadMatrix, Lens, View, head_matrix
 from attnviz.analysis.wording import head_of_model, head_place
+from attnviz.core.trace import AttentionMap
 from attnviz.figures.translate.alignments import Aligned, alignments
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT
 from attnviz.live.story import Described
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
+
+VIEW = View(words=True)
 
 
 def describe_translations(results: Sequence[Result], example: Mapping[str, Any]) -> Described:
@@ -24,11 +30,17 @@ def describe_translations(results: Sequence[Result], example: Mapping[str, Any])
         for slot, (result, matrix, cell, marked) in enumerate(zip(results, matrices, cells, unlike, strict=True), 1)
     ]
     settings = {"seq": 0, "hero": 1, "open": False, "least": LEAST_WEIGHT, "theme": "auto", "fullScale": True}
-    _, package = alignments(aligned, **settings)
+    first_rows = [first_row(each, *first_head(each.card)) for each in results]
+    positions = [matrix.rows[cell[0]] + first for matrix, cell, first in zip(matrices, cells, first_rows, strict=True)]
+    ranked = [rank_for_cell(*each) for each in zip(results, positions, cells, strict=True)]
+    _, package = alignments(aligned, **settings, ranked=_by_slot(ranked), firstRows=_by_slot(first_rows))
     story = (describe_alignment(matrices[0]),)
-    cards = [each.card for each in results]
-    shape = max(card.n_layers for card in cards), max(card.n_heads for card in cards)
-    return Described({"cross": first_head(cards[0])}, story, {"shape": shape}, {"align": package})
+    shapes = [(each.card.n_layers, each.card.n_heads) for each in results]
+    return Described({"cross": first_head(results[0].card)}, story, {"shapes": shapes}, {"align": package})
+
+
+def _by_slot(values: Sequence[Any]) -> dict[int, Any]:
+    return {slot: value for slot, value in enumerate(values, 1) if value is not None}
 
 
 def first_head(card: ModelCard) -> tuple[int, int | None]:
@@ -38,10 +50,37 @@ def first_head(card: ModelCard) -> tuple[int, int | None]:
 
 def alignment(result: Result) -> HeadMatrix:
     """Make the matrix that is drawn unasked: whole words, in the reading of its rows that was measured to be truer."""
-    (layer, head), attention = first_head(result.card), result.trace.cross
-    if result.draft.reads_its_rows:
-        attention = read_as(attention, result.draft.written, truer(result.card.metrics, layer, head))
-    return head_matrix(attention, layer=layer, head=head, view=View(words=True))
+    (layer, head), reading = first_head(result.card), truer(result.card.metrics, *first_head(result.card))
+    return head_matrix(_read(result, reading), layer=layer, head=head, view=VIEW)
+
+
+def _read(result: Result, reading: Reading) -> AttentionMap:
+    """Name the rows after what is read there or written, where a model has both."""
+    draft, cross = result.draft, result.trace.cross
+    return read_as(cross, draft.written, reading) if draft.reads_its_rows else cross
+
+
+def first_row(result: Result, layer: int, head: int | None) -> int:
+    """Number the first row of a head as an address does: a word keeps its own in both readings, the start mark has 0."""
+    return int(result.draft.reads_its_rows and truer(result.card.metrics, layer, head) == "naive")
+
+
+def rank_for_cell(result: Result, position: int, cell: tuple[int, int]) -> dict[str, object] | None:
+    """Rank the heads by what they give to a cell, each with its rows read as it is drawn; None where there is but one.
+
+    position  of the row, as an address numbers it
+    """
+    cross = result.trace.cross
+    if cross.n_layers * cross.n_heads == 1:
+        return None
+    weights = np.zeros((cross.n_layers, cross.n_heads))
+    for layer, head in np.ndindex(weights.shape):
+        attention = _read(result, truer(result.card.metrics, layer, head))
+        wanted = position - first_row(result, layer, head)
+        rows = [row for row, part in enumerate(Lens(attention, VIEW).row_parts) if wanted in part]
+        weights[layer, head] = link_weights(attention, VIEW, rows, cell[1:])[layer, head] if rows else 0
+    listed = [{"layer": at[0], "head": at[1], "weight": float(weights[at])} for at in strongest_places(weights)]
+    return {"cell": cell, "mean": float(weights.mean()), "first": listed}
 
 
 def _cell(matrix: HeadMatrix, word: str) -> tuple[int, int]:

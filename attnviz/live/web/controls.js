@@ -92,9 +92,9 @@ function translators(desk, picture) {
 }
 
 /** Which head of the translators is drawn, where one of them has several, and how. @param {Desk} desk @param {ModelPicture} picture */
-function headOfTranslators(desk, { said: { shape = [1, 1] }, aligned }) {
-  const [layers, heads] = shape;
-  const change = (/** @type {object} */ changed) => desk.change({ ...changed, ...Object.fromEntries([1, 2, 3, 4].flatMap((slot) => [[`query${slot}`, null], [`key${slot}`, null]])) });
+function headOfTranslators(desk, { said: { shapes = [] }, aligned }) {
+  const [layers, heads] = [0, 1].map((size) => Math.max(1, ...shapes.map((shape) => shape[size])));
+  const change = (/** @type {object} */ changed) => desk.change(changed);
   const { values } = desk;
   const words = toggle("Merge subwords to words", values.whole_words ?? true, (on) => change({ whole_words: on ? null : false }));
   const special = toggle("Hide special tokens", Boolean(values.hide_special), (on) => change({ hide_special: on }));

@@ -2,6 +2,7 @@
 
 import { make } from "../../figures/drawing/elements.js";
 import { askedOfTheApp, readAddress, writeAddress } from "./address.js";
+import { isUnaskedAlignment } from "./alignments.js";
 import { Background, LeftError, SaidError } from "./background.js";
 import { computeAddress, computeExamples, isPlaceOf } from "./compute/compute_place.js";
 import { drawControls } from "./controls.js";
@@ -12,7 +13,7 @@ import { namesOf, optionsOf, runModel } from "./run_model.js";
 /**
  * @import { Values } from "./address.js"
  * @import { ModelPicture, Said } from "./picture.js"
- * @typedef {{ label: string, models: string[], prompt: Record<string, string>, file: string, into: string, source?: string,
+ * @typedef {{ label: string, models: string[], prompt: Record<string, string>, file: string, into: string, shapes?: [layers: number, heads: number][], source?: string,
  *   place?: Values, opens?: Values }} Example  of Compute: where its numbers are from, and which weight it has; of Encode: the link it opens
  * @typedef {{ page: string, fields: string[], examples: Example[], first: Record<string, [layer: number, head: number | null]>,
  *   models: string[], runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null,
@@ -176,7 +177,7 @@ export class Desk {
     return this.#among(values).find((example) => {
       const isSameModel = !asked?.length || String(asked) === String(example.models);
       const isSameText = [...fields].every((name) => (example.prompt[name] ?? "") === (prompt[name] ?? ""));
-      return isSameModel && isSameText && isUsual && (!prompt.target || prompt.target === example.prompt.target) && (!values.into || values.into === example.into) && isPlaceOf(example, values);
+      return isSameModel && isSameText && isUsual && (!prompt.target || prompt.target === example.prompt.target) && (!values.into || values.into === example.into) && isPlaceOf(example, values) && (!example.shapes || isUnaskedAlignment(values, example.shapes));
     }) ?? null;
   }
 

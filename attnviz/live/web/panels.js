@@ -39,7 +39,7 @@ function headPanel(desk) {
   return {
     async show(picture, values) {
       const mine = ++turn;
-      await ask(picture, values);
+      await askForLink(picture, values);
       if (mine !== turn) return;
       const shown = shownOn(page, picture, values);
       const place = { ...shown, query: values[`query${shown.slot}`] ?? null, key: values[`key${shown.slot}`] ?? null, ...cellOf(picture) };
@@ -53,7 +53,7 @@ function headPanel(desk) {
 }
 
 /** Finds the link between words that the address names, or leaves open. @param {ModelPicture} picture @param {Values} values */
-async function ask(picture, values) {
+async function askForLink(picture, values) {
   picture.linked = null;
   const { kind, view, layer, head } = shownOn("encode", picture, values);
   const place = isPinned(values) ? { layer, head } : null;
@@ -90,12 +90,12 @@ function alignmentPanel(desk) {
   const panel = new AlignmentPanel(
     part("picture"),
     new URL("alignments.js", desk.root),
-    (changed) => void desk.change(changed, { redraw: false }),
+    (changed) => void desk.change(changed),
     (story) => tell(part("story"), story),
   );
   return {
     async show(picture, values) {
-      picture.aligned = await picture.alignments();
+      picture.aligned = await picture.alignments(values);
       await panel.show(picture.aligned, values);
     },
   };

@@ -1,9 +1,11 @@
 // What a page shows: a picture that came with the site, or what a model made of a text here. Both give the same things.
 
 import { readPackage } from "../../figures/drawing/package.js";
+import { alignmentsOf } from "./alignments.js";
 
 /**
  * @import { AnswerHead, AnswerQuestion } from "./answer_words.js"
+ * @import { Values } from "./address.js"
  * @import { Background } from "./background.js"
  * @import { View } from "./head_view.js"
  * @import { WordLink, WordQuestion } from "./word_links.js"
@@ -13,7 +15,7 @@ import { readPackage } from "../../figures/drawing/package.js";
  * @typedef {{ kind: string, shape: [layers: number, heads: number], file: string, layers?: string[], first: HeadPlace }} MapOfSite
  * @typedef {{ name: string, models: string[], label: string, notice: string, prompt: Record<string, string>, output: string, shown: string,
  *   story: Sentence[], maps: MapOfSite[], answer?: any, passage?: any, seen?: AnswerHead,
- *   alignments?: any, shape?: [layers: number, heads: number], link?: any, tokens?: any, computation?: any, at?: any, checked?: any }} Said
+ *   shapes?: [layers: number, heads: number][], link?: any, tokens?: any, computation?: any, at?: any, checked?: any }} Said
  * @typedef {{ kind: string, layer: number, head: number | null, view: View }} HeadShown
  * @typedef {HeadShown & { query: number | null, key: number | null }} Place
  */
@@ -68,9 +70,9 @@ export class ModelPicture {
     return this.ask("table", { kind, view, words });
   }
 
-  /** What the alignments draw. @returns {Promise<any>} */
-  async alignments() {
-    return this.said.alignments;
+  /** What the alignments draw. @param {Values} values @returns {Promise<any>} */
+  alignments(values) {
+    return alignmentsOf(this, values);
   }
 
   /** @param {HeadShown} place */
@@ -82,6 +84,8 @@ export class ModelPicture {
 // A picture that came with the site: what is seen first is in its files, and the worker reads them for anything else.
 export class SitePicture extends ModelPicture {
   #isOpen = false;
+  /** @type {Promise<any> | null} */
+  #aligned = null;
 
   /** @param {Said} said @param {URL} base @param {Background} background */
   constructor(said, base, background) {
@@ -131,7 +135,9 @@ export class SitePicture extends ModelPicture {
   }
 
   async alignments() {
-    return readPackage(await this.#fetch(`${this.said.name}.align`));
+    this.#aligned ??= this.#fetch(`${this.said.name}.align`).then(readPackage);
+    const message = await this.#aligned;
+    return { ...message, cells: { ...message.cells }, models: message.models.map((/** @type {object} */ each) => ({ ...each })) };
   }
 
   /** @param {string} kind */

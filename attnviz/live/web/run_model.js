@@ -9,9 +9,6 @@ import { ModelPicture } from "./picture.js";
  * @import { Said } from "./picture.js"
  */
 
-// Weights below this one are drawn as no link (attnviz/figures/translate/sentence_pair.py).
-const LEAST_WEIGHT = 0.03;
-
 /** @param {Desk} desk @param {string} key @param {Record<string, string>} prompt @param {Values} values */
 export async function runModel(desk, key, prompt, values) {
   const { config: { models, runtimeBytes, first }, background } = desk;
@@ -35,19 +32,14 @@ export async function runModel(desk, key, prompt, values) {
   return picture;
 }
 
-/** How a model is run, and which head of a translation is drawn, besides what it reads. @param {Desk["config"]} config @param {Values} values */
+/** How a model is run, besides what it reads. @param {Desk["config"]} config @param {Values} values */
 export function optionsOf({ page, amount }, values) {
   const { decoding, width = 5, unit, words_kept, share_kept = 20, sentences_kept } = values;
-  if (page === "translate") return { beam: decoding === "Beam" ? within(2, width, 10) : 1, ...headOfTranslation(values) };
+  if (page === "translate") return { beam: decoding === "Beam" ? within(2, width, 10) : 1 };
   if (!amount) return {};
   const share = unit === "Share";
   const words = within(1, share ? share_kept : (words_kept ?? amount.words), 100);
   return { words, sentences: within(1, sentences_kept ?? amount.sentences, 6), share };
-}
-
-/** @param {Values} values */
-function headOfTranslation({ layer = null, head = null, all_heads: isMean = null, whole_words: words, hide_special: hideSpecial }) {
-  return { layer, head, isMean, words: words ?? true, hideSpecial: hideSpecial ?? false };
 }
 
 /** @param {number} least @param {number} value @param {number} most */
@@ -63,7 +55,7 @@ export function namesOf({ config: { models, page } }, values) {
 /** What the page says of traces, as of a picture that came with the site. @param {any[]} traces @param {string[]} names
  * @param {Record<string, string>} prompt @param {Record<string, [layer: number, head: number | null]>} unasked @returns {Said} */
 function saidOf(traces, names, prompt, unasked) {
-  const [{ output, maps, cut, translation, first = unasked, shown, ...told }] = traces;
+  const [{ output, maps, cut, first = unasked, shown, ...told }] = traces;
   /** @type {{ kind: string, shape: [number, number] }[]} */
   const all = maps;
   return {
@@ -77,23 +69,7 @@ function saidOf(traces, names, prompt, unasked) {
     output,
     shown: shown ?? all.find(({ kind }) => kind in first)?.kind ?? all[0].kind,
     maps: all.map(({ kind, shape }) => ({ kind, shape, file: "", first: first[kind] ?? [shape[0] - 1, 0] })),
-    shape: translation && largest(traces.map((each) => each.translation.shape)),
-    alignments: translation && alignmentsOf(traces.map((each) => each.translation)),
-  };
-}
-
-/** The most layers, and the most heads. @param {[layers: number, heads: number][]} shapes @returns {[number, number]} */
-const largest = (shapes) => [Math.max(...shapes.map(([layers]) => layers)), Math.max(...shapes.map(([, heads]) => heads))];
-
-/** @param {{ described: any, weights: Uint8Array, cell: [number, number] }[]} translations */
-function alignmentsOf(translations) {
-  return {
-    name: Math.random().toString(36).slice(2),
-    models: translations.map(({ described }, index) => ({ slot: index + 1, ...described })),
-    chunks: new Map(translations.map(({ weights }, index) => [String(index + 1), weights])),
-    cells: Object.fromEntries(translations.map(({ cell }, index) => [index + 1, cell])),
-    open: false,
-    least: LEAST_WEIGHT,
+    shapes: traces.map(({ shape }) => shape),
   };
 }
 

@@ -1,8 +1,9 @@
 // A translation with its alignment, described as attnviz/figures/translate/alignments.py describes it.
 
 import { isWord } from "../../figures/explorer/question.js";
+import { askedCell } from "./alignment_cell.js";
+import { AlignmentHeads } from "./alignment_heads.js";
 import { largestOf } from "./head_metrics.js";
-import { Lens } from "./head_view.js";
 import { directionOf } from "./map_package.js";
 import { nameOfHead, visibleText } from "./written.js";
 
@@ -10,22 +11,25 @@ import { nameOfHead, visibleText } from "./written.js";
  * @import { AttentionMap, HeadMatrix, Token } from "./head_view.js"
  * @typedef {{ name: string, n_layers: number, n_heads: number, supervised_head: [number, number] | null, metrics: Record<string, number> }} Card
  * @typedef {{ steps: { token: Token }[] }} Draft
+ * @typedef {{ layer?: number | null, head?: number | null, isMean?: boolean | null, followed?: [layer: number, head: number] | null, words?: boolean,
+ *   hideSpecial?: boolean, query?: number | null, key?: number | null, isGiven?: boolean }} TranslationQuestion  what was chosen; null: nothing;
+ *   query and key: the cell, by the numbers of the address; isGiven: whether the target was typed
  */
 
 // Letters from which on a word is more likely a noun, a verb or an adjective than a small word.
 const LONGER = 4;
 
-/** @param {string} output @param {Draft} draft @param {AttentionMap} cross @param {Card} card
- * @param {{ target?: string, layer?: number | null, head?: number | null, isMean?: boolean | null, words?: boolean, hideSpecial?: boolean }} request
- *   what was typed and chosen; null: nothing */
-export function describeTranslation(output, draft, cross, card, request) {
-  const { target, words = true, hideSpecial = false } = request;
-  const [layer, head] = placeOf(cross, card, request);
+/** @param {string} output @param {Draft} draft @param {AttentionMap} cross @param {Card} card @param {TranslationQuestion} asked */
+export function describeTranslation(output, draft, cross, card, asked) {
+  const { isGiven = false, words = true, hideSpecial = false, query = null, key = null } = asked;
+  const [layer, head] = placeOf(cross, card, asked);
   const isTrained = String([layer, head]) === String(card.supervised_head);
-  const matrix = new Lens(readAs(cross, draft, card, layer, head), { words, hideSpecial }).matrix(layer, head);
+  const heads = new AlignmentHeads(cross, draft, card, { words, hideSpecial });
+  const firstRow = Number(heads.isNaive(layer, head));
+  const matrix = heads.lens(Boolean(firstRow)).matrix(layer, head);
   const described = {
     name: card.name,
-    head: [headOf(cross, layer, head, isTrained), target ? "target given" : ""].filter(Boolean).join(" · "),
+    head: [headOf(cross, layer, head, isTrained), isGiven ? "target given" : ""].filter(Boolean).join(" · "),
     number: "weight",
     off: false,
     edited: [],
@@ -41,15 +45,17 @@ export function describeTranslation(output, draft, cross, card, request) {
     links: null,
     choices: matrix.rows.map(() => []),
   };
-  return { described, weights: new Uint8Array(matrix.weights.slice().buffer), cell: clearestCell(matrix), shape: [cross.layers, cross.heads] };
+  const cell = askedCell(matrix, firstRow, { query, key }) ?? clearestCell(matrix);
+  const ranked = heads.ranked(matrix.rows[cell[0]] + firstRow, cell);
+  return { described, weights: new Uint8Array(matrix.weights.slice().buffer), cell, ranked, firstRow };
 }
 
-/** The head that was chosen; unasked the supervised one, else the mean of the last layer.
- * @param {AttentionMap} cross @param {Card} card @param {{ layer?: number | null, head?: number | null, isMean?: boolean | null }} asked
- * @returns {[layer: number, head: number | null]} */
-function placeOf({ layers, heads }, { supervised_head: trained }, { layer = null, head = null, isMean = null }) {
-  const own = Math.min(layer ?? trained?.[0] ?? layers - 1, layers - 1);
-  return heads === 1 || (isMean ?? !trained) ? [own, null] : [own, Math.min(head ?? trained?.[1] ?? 0, heads - 1)];
+/** The head that was chosen; unasked the one that follows what is asked, else the supervised one, else the mean of the last layer.
+ * @param {AttentionMap} cross @param {Card} card @param {TranslationQuestion} asked @returns {[layer: number, head: number | null]} */
+function placeOf({ layers, heads }, { supervised_head: trained }, { layer = null, head = null, isMean = null, followed = null }) {
+  const unasked = followed ?? trained;
+  const own = Math.min(layer ?? unasked?.[0] ?? layers - 1, layers - 1);
+  return heads === 1 || (isMean ?? !unasked) ? [own, null] : [own, Math.min(head ?? unasked?.[1] ?? 0, heads - 1)];
 }
 
 /** As attnviz/analysis/wording.py names it. @param {AttentionMap} cross @param {number} layer @param {number | null} head @param {boolean} isTrained */
@@ -63,14 +69,6 @@ function whereOf({ layers, heads }, layer, head, isTrained) {
   if (layers * heads === 1) return "the model's only head";
   if (head === null) return `the mean of layer ${layer}`;
   return `head ${head} of layer ${layer}${isTrained ? ", the one trained to align" : ""}, of ${layers * heads}`;
-}
-
-/** Each row named after the token that is read there, or after the one that is written: whichever was measured to be truer.
- * @param {AttentionMap} cross @param {Draft} draft @param {Card} card @param {number} layer @param {number | null} head @returns {AttentionMap} */
-function readAs(cross, { steps }, { metrics }, layer, head) {
-  const name = `${nameOfHead(layer, head)}${head === null ? " mean" : ""}`;
-  const [naive, shifted] = ["naive", "shifted"].map((reading) => metrics[`AER in domain ${name} ${reading}`]);
-  return naive < shifted ? { ...cross, queries: steps.map(({ token }) => token) } : cross;
 }
 
 /** The link to show first: the strongest between two longer words that are spelt differently; else the strongest.

@@ -2,6 +2,7 @@
 
 import { describeFound, describeHeadOf } from "./answer_words.js";
 import { unfoldWeight } from "./compute/weight_steps.js";
+import { AlignmentHeads } from "./alignment_heads.js";
 import { focusCell, largestOf } from "./head_metrics.js";
 import { Lens } from "./head_view.js";
 import { headChunks, overviewOf } from "./map_package.js";
@@ -24,6 +25,9 @@ import { nameOfHead } from "./written.js";
  * @import { WordQuestion } from "./word_links.js"
  * @import { HeadInputs } from "./compute/link_steps.js"
  * @import { WeightPlace } from "./compute/weight_steps.js"
+ * @typedef {{ output: string, extra: any, cross: AttentionMap, card: any }} KeptDraft
+ * @import { AskedCell } from "./alignment_cell.js"
+ * @import { TranslationQuestion } from "./translation.js"
  * @typedef {{ card: any, trace(request: object): Promise<Trace>, inspect(request: object, layer: number, head: number): Promise<HeadInputs>,
  *   left(): number, complete(): Promise<void> }} Model
  */
@@ -36,6 +40,10 @@ let runtime = null;
 const TRACES_KEPT = 3;
 /** @type {Map<string, Promise<AttentionMap[]>>} */
 const traces = new Map();
+// Four translators of four texts.
+const DRAFTS_KEPT = 16;
+/** @type {Map<string, KeptDraft>} */
+const drafts = new Map();
 /** @type {Map<string, Promise<Model>>} */
 const models = new Map();
 
@@ -58,8 +66,10 @@ const WORK = {
     const { maps, extra, output, cut, cutPair } = await model.trace(request);
     const own = maps.map(mapOfTrace);
     keep(key, Promise.resolve(own));
+    const cross = own.find(({ kind }) => kind === "cross");
+    if (extra?.steps && cross) keepDraft(`${name} ${key}`, { output, extra, cross, card: model.card });
     return { output, left: model.left(), cut: cut ?? cutPair, maps: maps.map(({ kind, layers, heads }) => ({ kind, shape: [layers, heads] })),
-      ...describe(model, request, output, extra, own) };
+      ...describe(model, request, extra, own) };
   },
 
   /** Fetches what later texts may need of a model, so that it works without a network. @param {{ name: string }} asked */
@@ -99,6 +109,18 @@ const WORK = {
     return new Uint8Array(new WordLinks(await mapOf(key, kind), view).table(words).buffer);
   },
 
+  /** The head that gives most to what was asked of a translation. @param {{ key: string, name: string, asked: TranslationQuestion & AskedCell }} given */
+  follow({ key, name, asked }) {
+    const { cross, extra, card } = draftOf(key, name);
+    return new AlignmentHeads(cross, extra, card, asked).followed(asked);
+  },
+
+  /** A translation and one of its heads. @param {{ key: string, name: string, asked: TranslationQuestion }} given */
+  translation({ key, name, asked }) {
+    const { output, extra, cross, card } = draftOf(key, name);
+    return describeTranslation(output, extra, cross, card, asked);
+  },
+
   /** Question and passage in one head. @param {{ key: string, answer: FoundAnswer, asked: AnswerQuestion }} given */
   async answer({ key, answer, asked }) {
     return describeHeadOf(await traceOf(key), answer, asked);
@@ -120,12 +142,12 @@ const WORK = {
   },
 };
 
-/** What a task gives besides its maps. @param {Model} model @param {any} request @param {string} output @param {any} extra @param {AttentionMap[]} maps */
-function describe({ card }, request, output, extra, maps) {
+/** What a task gives besides its maps. @param {Model} model @param {any} request @param {any} extra @param {AttentionMap[]} maps */
+function describe({ card }, request, extra, maps) {
   const cross = maps.find(({ kind }) => kind === "cross");
   if (extra?.spans) return describeFound(extra, maps, card.name);
   if (extra?.keptSentences) return describeSelection(request.text, extra, card);
-  if (extra?.steps && cross) return { translation: describeTranslation(output, extra, cross, card, request) };
+  if (extra?.steps && cross) return { shape: [cross.layers, cross.heads] };
   return { tokens: maps[0].keys.map(({ text }) => text) };
 }
 
@@ -162,6 +184,19 @@ function keep(key, maps) {
   traces.set(key, maps);
   maps.catch(() => traces.delete(key));
   for (const other of traces.keys()) if (traces.size > TRACES_KEPT) traces.delete(other);
+}
+
+/** @param {string} key @param {KeptDraft} draft */
+function keepDraft(key, draft) {
+  drafts.set(key, draft);
+  for (const other of drafts.keys()) if (drafts.size > DRAFTS_KEPT) drafts.delete(other);
+}
+
+/** @param {string} key @param {string} name of the model @returns {KeptDraft} */
+function draftOf(key, name) {
+  const draft = drafts.get(`${name} ${key}`);
+  if (!draft) throw new Error("gone");
+  return draft;
 }
 
 /** @param {string} key */

@@ -3,6 +3,7 @@
 import { Buffer } from "node:buffer";
 import process from "node:process";
 import { text } from "node:stream/consumers";
+import { AlignmentHeads } from "../../../attnviz/live/web/alignment_heads.js";
 import { describeFound, describeHeadOf } from "../../../attnviz/live/web/answer_words.js";
 import { mapOfTrace } from "../../../attnviz/live/web/map_source.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
@@ -19,8 +20,10 @@ const { answers, heads, translations, selections } = JSON.parse(await text(proce
 const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(opened), "m"));
 const seen = heads.map(({ maps, answer, asked }) => describeHeadOf(maps.map(opened), answer, asked));
 const written = translations.map(({ output, draft, cross, card, asked }) => {
-  const { described, weights, cell } = describeTranslation(output, draft, opened(cross), card, asked);
-  return { described, cell, weights: Buffer.from(weights).toString("base64") };
+  const { described, weights, ...chosen } = describeTranslation(output, draft, opened(cross), card, asked);
+  const heads = new AlignmentHeads(opened(cross), draft, card, { words: true, ...asked });
+  const followed = heads.followed({ query: null, key: null, ...asked });
+  return { described, ...chosen, followed, weights: Buffer.from(weights).toString("base64") };
 });
 const kept = selections.map(({ text: passage, map, sentences, amount, card }) => {
   const units = unitsOf(passage, map.queries, sentences);

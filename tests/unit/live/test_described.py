@@ -22,7 +22,7 @@ from attnviz.analysis.answer.question_attention import (
 )
 from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.translate.alignment import clearest_link, read_as, truer
-from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.view import Lens, View, head_matrix
 from attnviz.analysis.wording import head_of_model, head_place
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.figures.explorer.packages import unpack_chunks
@@ -36,6 +36,7 @@ from attnviz.text.sentences import Sentences
 from attnviz.text.spans import Span
 from tests.factories import make_map, pair, sentence, special, typed
 
+Place = tuple[int, int | None]
 RUNNER = Path(__file__).with_name("described.js")
 TEXTS = pair("who ate it", "the old cat 's kitt|en ate it , they say")
 PASSAGE = tuple(token for token in TEXTS if token.segment == 1 and not token.special)
@@ -70,9 +71,12 @@ CARDS: list[dict[str, Any]] = [
 ]
 # Of a head that is asked for: layer and head (None: the mean), and the view.
 DRAWN = [((1, None), View(words=True)), ((1, 2), View(words=True)), ((0, 1), View(words=True))]
-ASKED: list[tuple[dict[str, Any], tuple[int, int | None], View]] = [
+ASKED: list[tuple[dict[str, Any], Place, View]] = [
     ({"layer": 0, "head": 2, "isMean": False, "words": False}, (0, 2), View()),
     ({"layer": 9, "isMean": True, "hideSpecial": True}, (1, None), View(words=True, hide_special=True)),
+    # The word "chat", and the head that a click on it leads to.
+    ({"query": 2, "followed": [0, 1]}, (0, 1), View(words=True)),
+    ({"query": 2, "key": 0, "layer": 1, "head": 2}, (1, 2), View(words=True)),
 ]
 OUTPUT = "le chaton mange"
 
@@ -146,9 +150,10 @@ def test_a_browser_describes_what_the_app_does():
     for actual, (side, layer, head, word, view) in zip(made["seen"], [*HEADS, ("cross", *unasked, 1, View())], strict=True):
         wanted = describe_head_of(trace, answer, side, layer=layer, head=head, word=word, view=view)
         assert_head(actual, wanted)
-    expected = [*((card, *each) for card, each in zip(CARDS, DRAWN, strict=True)), *((CARDS[1], *each[1:]) for each in ASKED)]
-    for actual, (card, place, view) in zip(made["written"], expected, strict=True):
-        assert_translation(actual, card, place, view)
+    expected = [*((card, *each, {}) for card, each in zip(CARDS, DRAWN, strict=True))]
+    expected += [(CARDS[1], *each[1:], each[0]) for each in ASKED]
+    for actual, each in zip(made["written"], expected, strict=True):
+        assert_translation(actual, *each)
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
         assert_selection(actual, text)
 
@@ -179,13 +184,37 @@ def assert_head(actual: dict[str, Any], wanted: dict[str, Any]) -> None:
     assert actual == wanted
 
 
-def assert_translation(actual: dict[str, Any], card: dict[str, Any], place: tuple[int, int | None], view: View) -> None:
+def weights_given(metrics: dict[str, float], position: int, view: View) -> np.ndarray:
+    """What the word at a position of the address gives in every head, its rows read as that head is drawn."""
+    weights = np.zeros((CROSS.n_layers, CROSS.n_heads, len(Lens(CROSS, view).column_parts)))
+    for layer, head in np.ndindex(weights.shape[:2]):
+        reading = truer(metrics, layer, head)
+        attention = read_as(CROSS, WRITTEN, reading)
+        rows = [row for row, part in enumerate(Lens(attention, view).row_parts) if position - (reading == "naive") in part]
+        if rows:
+            weights[layer, head] = head_matrix(attention, layer=layer, head=head, view=view).weights[rows[0]]
+    return weights
+
+
+def assert_translation(actual: dict[str, Any], card: dict[str, Any], place: Place, view: View, asked: dict[str, Any]) -> None:
     layer, head = place
     attention = read_as(CROSS, WRITTEN, truer(card["metrics"], layer, head))
     matrix = head_matrix(attention, layer=layer, head=head, view=view)
     link = clearest_link(matrix)
     assert link is not None
-    assert actual["cell"] == [link.query, link.key]
+    first = int(truer(card["metrics"], layer, head) == "naive")
+    if asked.get("query") is None:
+        assert actual["cell"] == [link.query, link.key]
+    else:
+        row = next(row for row, at in enumerate(matrix.rows) if at == asked["query"] - first)
+        words = [column for column, key in enumerate(matrix.keys) if not key.special]
+        column = asked.get("key", max(words, key=lambda column: matrix.weights[row, column]))
+        assert actual["cell"] == [row, matrix.columns.index(column) if "key" in asked else column]
+    assert actual["firstRow"] == first
+    weights = weights_given(card["metrics"], matrix.rows[actual["cell"][0]] + first, view)
+    assert actual["ranked"]["mean"] == pytest.approx(weights[..., actual["cell"][1]].mean(), abs=1e-6)
+    ranked = [(each["layer"], each["head"]) for each in actual["ranked"]["first"]]
+    assert ranked == strongest_places(weights[..., actual["cell"][1]])
     trained = [layer, head] == card["supervised_head"]
     aligned = Aligned(
         slot=1, name="t", head=head_of_model(layer, head, (2, 3), trained=trained), translation=OUTPUT,
@@ -196,6 +225,11 @@ def assert_translation(actual: dict[str, Any], card: dict[str, Any], place: tupl
     expected = header["models"][0]
     assert actual["described"] == {name: value for name, value in expected.items() if name != "slot"}
     np.testing.assert_array_equal(np.frombuffer(base64.b64decode(actual["weights"]), "<f4"), np.frombuffer(chunks["1"], "<f4"))
+    if "query" not in asked:
+        assert actual["followed"] is None
+        return
+    keys = [asked["key"]] if "key" in asked else [column for column, key in enumerate(matrix.keys) if not key.special]
+    assert tuple(actual["followed"]) == strongest_places(weights[..., keys].max(axis=-1))[0]
 
 
 def assert_selection(actual: dict[str, Any], written: str) -> None:
