@@ -160,14 +160,12 @@ def runs(browser: Browser, url: str, folder: Path, given: Namespace) -> Iterator
         if not (folder / "models" / model).is_dir():
             continue
         problems: list[str] = []
+        Files.fetched.clear()
         with visit(browser, problems) as page:
             opened(page, f"{url}/{PAGE_OF[model]}/?models={model}&model={model}")
-            page.wait_for_load_state("networkidle")
-            before = set(Files.fetched)
-            Files.fetched.clear()
             typed(page, "I saw the two old dogs near the house today.")
             page.wait_for_load_state("networkidle")
-            fetched = [name for name in Files.fetched if name not in before]
+            fetched = [name for name in Files.fetched if name.startswith(("/models/", "/runner/", "/vendor/"))]
             yield at_most(f"{model}: bytes of a first text", compressed(folder, fetched) / 1e6, limit / 1e6, "MB")
             yield from warm(page, model, given.runs)
             used = max(status(each.pid, "VmHWM") for each in psutil.Process().children(recursive=True) if is_tab(each))

@@ -33,7 +33,8 @@ export class AlignmentPanel {
     const fullScale = values.scale !== "Fit to this head";
     alignments.host.pick = (/** @type {any} */ change) => this.#pick(change, message);
     alignments.update({ ...message, hero, fullScale, theme: "auto", seq: alignments.state.seq });
-    this.#tell(alignments);
+    const { [hero]: likely = null } = message.likely ?? {};
+    this.onStory([describeAlignment(alignments.state.model), ...(likely ? [likely] : [])]);
   }
 
   /** @param {{ hero: number, query?: number, key?: number, isLink?: boolean, layer?: number, head?: number | null, unpin?: boolean }} change @param {any} message */
@@ -44,11 +45,6 @@ export class AlignmentPanel {
     if (layer !== undefined) Object.assign(values, { layer, head: head ?? null, all_heads: head === null || null });
     if (unpin) Object.assign(values, { layer: null, head: null, all_heads: null });
     this.onChange(values);
-  }
-
-  /** @param {any} alignments */
-  #tell(alignments) {
-    this.onStory([describeAlignment(alignments.state.model)]);
   }
 }
 

