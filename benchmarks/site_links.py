@@ -11,7 +11,7 @@ from playwright.sync_api import Error as PageError
 
 from attnviz.live.graphs.manifest import BOUND
 from benchmarks.harness import Row, none
-from tests.browser.harness import watched
+from tests.browser.harness import WINDOW, Watch
 from tests.browser.pages import settle
 
 KEYS = "The keys to the old wooden cabinet in the hall are missing."
@@ -112,14 +112,15 @@ def difference(browser: Browser, site: str, app: str, page: str, query: Query) -
     """Say how a link differs on the site; empty where it does not."""
     address = f"{page}?{urlencode(query, doseq=True)}"
     try:
-        with watched(browser) as context:
+        with browser.new_context(viewport=WINDOW, service_workers="block") as context:
+            watch = Watch(context)
             wanted = on_the_app(context.new_page(), f"{app}/{address}")
             actual = on_the_site(context.new_page(), f"{site}/{page}/?{urlencode(query, doseq=True)}", wanted)
     except (PageError, AssertionError) as error:
         return f"{address}: {str(error)[:300]}"
     if "edits" in query:
         return "" if APP_ONLY in actual["notice"] else f"{address}: it does not say what only the app can do"
-    return "; ".join(f"{address}: {each}" for each in differences(wanted, actual))
+    return "; ".join(f"{address}: {each}" for each in [*watch.problems, *differences(wanted, actual)])
 
 
 def on_the_app(page: Page, url: str) -> dict[str, Any]:
