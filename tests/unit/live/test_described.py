@@ -70,7 +70,7 @@ CARDS: list[dict[str, Any]] = [
     {"name": "t", "supervised_head": [0, 1], "metrics": {}},
 ]
 # Of a head that is asked for: layer and head (None: the mean), and the view.
-DRAWN = [((1, None), View(words=True)), ((1, 2), View(words=True)), ((0, 1), View(words=True))]
+DRAWN: list[tuple[Place, View]] = [((1, None), View(words=True)), ((1, 2), View(words=True)), ((0, 1), View(words=True))]
 ASKED: list[tuple[dict[str, Any], Place, View]] = [
     ({"layer": 0, "head": 2, "isMean": False, "words": False}, (0, 2), View()),
     ({"layer": 9, "isMean": True, "hideSpecial": True}, (1, None), View(words=True, hide_special=True)),
@@ -154,10 +154,10 @@ def test_a_browser_describes_what_the_app_does():
     for actual, (side, layer, head, word, view) in zip(made["seen"], [*HEADS, ("cross", *unasked, 1, View())], strict=True):
         wanted = describe_head_of(trace, answer, side, layer=layer, head=head, word=word, view=view)
         assert_head(actual, wanted)
-    expected = [*((card, *each, {}) for card, each in zip(CARDS, DRAWN, strict=True))]
-    expected += [(CARDS[1], *each[1:], each[0]) for each in ASKED]
-    for actual, each in zip(made["written"], expected, strict=True):
-        assert_translation(actual, *each)
+    expected = [(card, place, view, {}) for card, (place, view) in zip(CARDS, DRAWN, strict=True)]
+    expected += [(CARDS[1], place, view, asked) for asked, place, view in ASKED]
+    for actual, (card, place, view, asked) in zip(made["written"], expected, strict=True):
+        assert_translation(actual, card, place, view, asked)
     assert made["likely"] == [sentence_parts(describe_likelihood(*each)) for each in LIKELY]
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
         assert_selection(actual, text)
