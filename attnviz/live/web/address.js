@@ -34,8 +34,9 @@ export const PARAMETERS = {
     words: "flag", at: "text", present: "flag" },
 };
 // What only the app can do.
-const APP_ONLY = ["edits", "edits1", "weighing", "picture", "other", "begins1", "reading", "hard", "way", "punctuation", "reference",
+const APP_ONLY = ["edits", "renormalize", "between", "penalty", "weighing", "picture", "other", "reading", "hard", "way", "punctuation", "reference",
   "tokens", "numbers", "mask", "own", "padded", "divide", "seed", "predict"];
+const OF_ONE_MODEL = /^(edits|begins|candidate)[1-4]$/;
 
 /** @param {string} page @param {string} search @returns {Promise<Values>} */
 export async function readAddress(page, search) {
@@ -51,7 +52,7 @@ export async function readAddress(page, search) {
 }
 
 /** What the address asks for that only the app can do. @param {string} search */
-export const askedOfTheApp = (search) => APP_ONLY.filter((name) => new URLSearchParams(search).get(name));
+export const askedOfTheApp = (search) => [...new URLSearchParams(search)].filter(([name, value]) => value && (APP_ONLY.includes(name) || OF_ONE_MODEL.test(name)));
 
 /** @param {string} page @param {Values} values */
 export async function writeAddress(page, values) {
