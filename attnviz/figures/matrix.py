@@ -127,7 +127,7 @@ def matrix_svg(matrix: DrawnMatrix) -> str:
     (True, True)
     """
     rows, columns = matrix.rows, matrix.columns
-    left, top = (8 + 7.5 * max(map(len, names)) for names in (rows, columns))
+    left, top = (12 + 7.5 * max(map(len, names)) for names in (rows, columns))
     room = _Room(left, top, min(PIXELS / max(len(rows), len(columns)), (HIGHEST - top) / len(rows)))
     reached = matrix.weights.size <= MOST_CELLS
     parts = [*(_cells(matrix, room) if reached else [_image(matrix, room)]), *_marks(matrix, room), *_labels(matrix, room)]
