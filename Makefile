@@ -59,8 +59,7 @@ lint: $(VENV)/.installed-test ## ruff and, for the JavaScript, oxlint
 	$(BIN)/oxlint --quiet attnviz tests
 
 types: $(VENV)/.installed-test node_modules/.installed ## pyright and, for the JavaScript, tsc
-	$(BIN)/pyright
-	node_modules/.bin/tsc --project .
+	node_modules/.bin/tsc --project . & $(BIN)/pyright && wait $$!
 
 clean: ## remove .venv and every cache
 	rm -rf $(VENV) node_modules build dist .ruff_cache .pytest_cache .hypothesis
