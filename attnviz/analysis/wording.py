@@ -1,5 +1,6 @@
 """A picture's numbers in words: the chosen link, and what its head does as a whole."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import SupportsFloat
@@ -198,10 +199,10 @@ def percent(share: float) -> str:
 
 
 def whole_percent(share: SupportsFloat) -> str:
-    r"""Write a share in whole percent, whose sign is not parted from it.
+    r"""Write a share in whole percent, whose sign is not parted from it; a half goes up, as in a browser (percent.js).
 
-    >>> whole_percent(0.571), whole_percent(-0.02), whole_percent(-0.001)
-    ('57\xa0%', '−2\xa0%', '0\xa0%')
+    >>> whole_percent(0.571), whole_percent(0.125), whole_percent(-0.02), whole_percent(-0.001)
+    ('57\xa0%', '13\xa0%', '−2\xa0%', '0\xa0%')
     """
-    rounded = round(100 * float(share))
+    rounded = math.floor(100 * float(share) + 0.5)
     return f"{'−' if rounded < 0 else ''}{abs(rounded)}\xa0%"

@@ -1,8 +1,9 @@
 // The first heads of the ranking by what is asked, each with a bar as long as its weight.
 
 import { make } from "../drawing/elements.js";
+import { percent } from "../drawing/percent.js";
 import { View } from "./view.js";
-import { headWords, names, percent } from "./wording.js";
+import { headWords, names } from "./wording.js";
 
 /** @import { Parts } from "./view.js" */
 

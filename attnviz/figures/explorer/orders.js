@@ -1,5 +1,7 @@
 // The measures that heads are sorted by.
 
+import { wholePercent } from "../drawing/percent.js";
+
 /**
  * @import { HeadNote } from "./heads.js"
  * @typedef {{ label: string, caption: string, most?: number, value(note: HeadNote): number, length(note: HeadNote): number,
@@ -23,7 +25,7 @@ export const ORDERS = {
     most: 1,
     value: (note) => -(note.diagonal ?? 0),
     length: (note) => note.diagonal ?? 0,
-    tell: (note) => `${Math.round(100 * (note.diagonal ?? 0))}\u00A0%`,
+    tell: (note) => wholePercent(note.diagonal ?? 0),
   },
   distance: {
     label: "furthest first",

@@ -2,6 +2,7 @@
 
 import { pixelRatio } from "../drawing/canvas.js";
 import { word } from "../drawing/elements.js";
+import { wholePercent } from "../drawing/percent.js";
 import { headTitle, number } from "./head_names.js";
 import { THUMB_MASKED } from "./heads.js";
 import { smallArcs } from "./small_arcs.js";
@@ -104,7 +105,7 @@ export class Thumbnails {
       const [query, key, weight] = link;
       lines.push([word(overview.queries[query][0]), " → ", word(overview.keys[key][0]), `  ${number(weight, 3)}`]);
     }
-    if (distance !== null) lines.push(`mean distance ${distance.toFixed(1)} tokens, ${Math.round(100 * Number(diagonal))} % to neighbours`);
+    if (distance !== null) lines.push(`mean distance ${distance.toFixed(1)} tokens, ${wholePercent(Number(diagonal))} to neighbours`);
     return lines;
   }
 }

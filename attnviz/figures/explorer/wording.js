@@ -1,6 +1,7 @@
 // The headline: where some words look, in a sentence about words.
 
 import { make, word } from "../drawing/elements.js";
+import { percent } from "../drawing/percent.js";
 import { isWord } from "./question.js";
 
 /**
@@ -15,12 +16,6 @@ const LEAST_SAID = 0.1;
 const SECOND = 0.05;
 // How a number of each quantity is spoken of.
 const VERBS = { weight: ["looks", "look", "at"], "norm share": ["takes", "take", "from"], "mixing share": ["takes", "take", "from"] };
-
-/** A share in whole percent, but never none or all of it where that is not so. @param {number} share */
-export function percent(share) {
-  if (share >= 0.995 && share < 0.9995) return "over 99\u00A0%";
-  return share > 0 && share < 0.005 ? "under 1\u00A0%" : `${Math.round(100 * share)}\u00A0%`;
-}
 
 /** @param {number} layer @param {number | null} head */
 export const headWords = (layer, head) => (head === null ? `mean over the heads of layer ${layer}` : `head ${head} of layer ${layer}`);

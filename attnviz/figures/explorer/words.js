@@ -1,10 +1,11 @@
 // The text as words that can be clicked: what some of them give to the others is shading, and a sentence below.
 
 import { around, make } from "../drawing/elements.js";
+import { percent } from "../drawing/percent.js";
 import { headName } from "./head_names.js";
 import { wordShares } from "./link_table.js";
 import { stepAlong, View } from "./view.js";
-import { headline, headWords, percent } from "./wording.js";
+import { headline, headWords } from "./wording.js";
 
 /**
  * @import { Head } from "./heads.js"

@@ -1,12 +1,12 @@
 // Question and passage on the page Answer: words of the question that can be clicked, bars under the passage, and the first heads.
 
 import { make, word } from "../../figures/drawing/elements.js";
+import { percent } from "../../figures/drawing/percent.js";
 import { DARK, paletteNow } from "./colours.js";
 import { shownOn } from "./controls.js";
 import { ExplorerFold } from "./explorer_fold.js";
 import { drawPassage } from "./passage_panel.js";
 import { tell } from "./story.js";
-import { percent } from "./written.js";
 
 /**
  * @import { Values } from "./address.js"

@@ -1,9 +1,10 @@
 // What the page Answer draws and says of an answer, in the head that says most about it or in another one: what
 // attnviz/live/answer.py writes for the pictures that come with the site.
 
+import { percent } from "../../figures/drawing/percent.js";
 import { isWord } from "../../figures/explorer/question.js";
 import { cutTo, describeQuestionWords, describeWord, headShares, nameOf, QuestionAttention, word } from "./question_attention.js";
-import { decimals, percent, visibleText } from "./written.js";
+import { decimals, visibleText } from "./written.js";
 
 /**
  * @import { AttentionMap, Token, View } from "./head_view.js"

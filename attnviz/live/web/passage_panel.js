@@ -1,6 +1,7 @@
 // A text with bars under its words: where an answer starts and ends, or what each word receives; and what is marked in it.
 
 import { make } from "../../figures/drawing/elements.js";
+import { wholePercent } from "../../figures/drawing/percent.js";
 
 /**
  * @typedef {{ units: [start: number, end: number][], bars: { name: string, values: number[] }[],
@@ -52,7 +53,7 @@ function drawUnit(text, index, { units, bars, kept = [], sentences = [] }, highe
 
 /** @param {number} rank @param {number} probability @param {boolean} declined */
 function openSpan(rank, probability, declined) {
-  const share = probability < 0.005 ? "<1\u00A0%" : `${Math.round(100 * probability)}\u00A0%`;
+  const share = probability < 0.005 ? "<1\u00A0%" : wholePercent(probability);
   return make("span", { class: rank === 0 && !declined ? "span best" : "span" }, make("span", { class: "rank", "data-rank": rank + 1 }, `${rank + 1} · ${share}`));
 }
 

@@ -1,6 +1,6 @@
 // What is kept of a text, described as attnviz/live/summarize.py describes it: a test compares both.
 
-import { decimals } from "./written.js";
+import { wholePercent } from "../../figures/drawing/percent.js";
 
 /**
  * @import { Part, Sentence } from "./wording.js"
@@ -14,7 +14,6 @@ const keptWord = (text) => [text, 2];
 /** @param {string} text @returns {Part} */
 const plain = (text) => [text, 0];
 /** @param {number} share */
-const wholePercent = (share) => `${decimals(100 * share, 0)}\u00A0%`;
 /** @param {boolean[]} marks */
 const places = (marks) => [...marks.keys()].filter((place) => marks[place]);
 /** @param {number[]} scores @param {number[]} at */
@@ -56,6 +55,7 @@ function describeSentences({ units, sentenceScores, keptSentences }) {
   const others = read.filter((place) => !keptSentences[place]).map((place) => sentenceScores[place]);
   const names = `Sentence${chosen.length > 1 ? "s" : ""} ${chosen.map((place) => place + 1).join(" and ")}`;
   const least = wholePercent(Math.min(...chosen.map((place) => sentenceScores[place])));
-  const lead = `${names} of ${read.length} ${chosen.length > 1 ? "are" : "is"} kept (${least}`;
-  return [plain(others.length ? `${lead}; the next best has ${wholePercent(Math.max(...others))}).` : `${lead}).`)];
+  const gets = chosen.length > 1 ? "are kept: each gets at least" : "is kept: it gets";
+  const rest = others.length ? `, the next best ${wholePercent(Math.max(...others))}` : "";
+  return [plain(`${names} of ${read.length} ${gets} ${least} of the attention${rest}.`)];
 }

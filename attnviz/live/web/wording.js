@@ -1,7 +1,8 @@
 // A picture's numbers in words, as attnviz/analysis/wording.py says them: a test compares both.
 
+import { percent } from "../../figures/drawing/percent.js";
 import { strongestLink, summarize } from "./head_metrics.js";
-import { decimals, percent } from "./written.js";
+import { decimals } from "./written.js";
 
 /**
  * @import { HeadMatrix } from "./head_view.js"

@@ -18,9 +18,3 @@ export function decimals(value, digits) {
   const isHalf = scaled - low === 0.5 && Number.isInteger(value * 2 ** (digits + 1));
   return isHalf && low % 2 === 0 ? (low / 10 ** digits).toFixed(digits) : value.toFixed(digits);
 }
-
-/** A share in whole percent, but never as none or all of it where that is not so. @param {number} share */
-export function percent(share) {
-  if (share >= 0.995 && share < 0.9995) return "over 99\u00A0%";
-  return share > 0 && share < 0.005 ? "under 1\u00A0%" : `${decimals(100 * share, 0)}\u00A0%`;
-}

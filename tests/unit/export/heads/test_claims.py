@@ -9,6 +9,7 @@ import pytest
 
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.verdict import ClaimResult, Rival
+from attnviz.analysis.wording import whole_percent
 from attnviz.core.errors import ClaimError
 from attnviz.export import draw_sheet
 from attnviz.export.heads.claims import atlas_csv, claims_csv, draw_atlas, draw_verdict
@@ -48,7 +49,7 @@ def test_a_drawing_of_all_heads_has_the_figure_of_each():
     texts = [label.text for label in draw_atlas(atlas, claim).labels]
     assert texts.count("object") == atlas.rates[claim].size
     assert sorted(text for text in texts if text.endswith("%")) == sorted(
-        f"{100 * rate:.0f}\xa0%" for rate in atlas.rates[claim].flat
+        whole_percent(rate) for rate in atlas.rates[claim].flat
     )
     assert "nothing found" in [label.text for label in draw_atlas(atlas).labels]
 

@@ -87,7 +87,7 @@ def test_a_claim_that_is_looked_for_stands_in_every_cell(atlas):
 def test_the_claims_of_a_head_stand_with_their_rivals_its_best_first(atlas):
     drawn = claims_table(atlas, 1, 2)
     assert rows(drawn) == [
-        ["object → its verb", "", "75\xa0%", "74\xa0% to 77\xa0%", "12\xa0%", "−1: 38\xa0%", "25\xa0%", "1,234", "holds"],
+        ["object → its verb", "", "75\xa0%", "74\xa0% to 77\xa0%", "13\xa0%", "−1: 38\xa0%", "25\xa0%", "1,234", "holds"],
         ["“&lt;b&gt;” → previous word", "", "35\xa0%", "34\xa0% to 37\xa0%", "1\xa0%", "–", "2\xa0%", "99", "holds"],
         ["→ special tokens", "", "11\xa0%", "10\xa0% to 13\xa0%", "6\xa0%", "–", "", "2,000", "no"],
     ]
@@ -101,7 +101,7 @@ def test_a_tested_claim_stands_above_its_rivals():
     tested = ClaimResult(parse("obj -> head"), 1, 2, 0.6, 0.5, 0.75, 0.6, 99, 50, rivals, 0.001, holds=True)
     drawn = rivals_table(tested)
     assert [(name, rate) for name, _, rate in rows(drawn)] == [
-        ("The claim", "60\xa0%"), ("Chance", "12\xa0%"), ("Always 1 word back", "25\xa0%"),
+        ("The claim", "60\xa0%"), ("Chance", "13\xa0%"), ("Always 1 word back", "25\xa0%"),
         ("The best head untrained", "30\xa0%"), ("This head, words shuffled", "20\xa0%"),
     ]  # fmt: skip
     assert measures(drawn)[:2] == [{"rate": "60.0", "low": "50.0", "width": "25.0"}, {"rate": "12.5"}]
