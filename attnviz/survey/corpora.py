@@ -1,10 +1,5 @@
-"""The sentences that travel with attnviz, and those of one's own.
+"""The sentences that travel with attnviz, and those of one's own."""
 
-The annotated sample is made with `python -m attnviz.survey.corpora DEV.conllu.gz`, from the development file of UD English EWT.
-"""
-
-import gzip
-import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -18,8 +13,6 @@ from attnviz.text.winogender import plain_sentence, read_winogender
 
 TREEBANK, WINOGENDER = "ewt", "winogender"
 SHIPPED = {TREEBANK: "ewt-dev-1500.conllu.gz", WINOGENDER: "winogender.tsv.gz"}
-# Shorter sentences have nothing to tell, longer ones are few and slow.
-SHORTEST, LONGEST, MOST = 4, 40, 1500
 
 
 @cache
@@ -70,29 +63,3 @@ def plain(lines: Iterable[str], name: str = "this text") -> tuple[ParsedSentence
 
 def _read_text(path: Path) -> str:
     return "".join(text_lines(path))
-
-
-def _sample(text: str) -> str:
-    """Keep the first sentences of a treebank that are neither short nor long, and of their words what is read here."""
-    kept: list[str] = []
-    for block in text.strip().split("\n\n"):
-        lines = block.splitlines()
-        words = [
-            line for line in lines if line[:1].isdigit() and "-" not in line.split("\t")[0] and "." not in line.split("\t")[0]
-        ]
-        if SHORTEST <= len(words) <= LONGEST and len(kept) < MOST:
-            comments = [line for line in lines if line.startswith(("# sent_id", "# text ="))]
-            kept.append("\n".join([*comments, *map(_thin, (line for line in lines if not line.startswith("#")))]))
-    return "\n\n".join(kept) + "\n\n"
-
-
-def _thin(line: str) -> str:
-    """Leave lemma, language's own tag, features and enhanced relations out of a line."""
-    columns = line.split("\t")
-    spaces = "SpaceAfter=No" if "SpaceAfter=No" in columns[9] else "_"
-    return "\t".join([columns[0], columns[1], "_", columns[3], "_", "_", columns[6], columns[7], "_", spaces])
-
-
-if __name__ == "__main__":
-    made = gzip.compress(_sample(_read_text(Path(sys.argv[1]))).encode(), 9, mtime=0)
-    (assets_folder() / "corpora" / SHIPPED[TREEBANK]).write_bytes(made)
