@@ -112,10 +112,8 @@ def carried(attention: Attention) -> Float[Tensor, "head key out"]:
         raise ModelError(
             "This model's attention has no output matrix of its own, so norms cannot be computed: choose another method."
         )
-    n_heads, value = attention.weights.shape[1], attention.value[0]
-    # Some heads may share their values.
-    value = value.repeat_interleave(n_heads // value.shape[0], dim=0)
-    return torch.einsum("hkd,ohd->hko", value, attention.output.unflatten(1, (n_heads, -1)))
+    value = attention.value[0]
+    return torch.einsum("hkd,ohd->hko", value, attention.output.unflatten(1, (len(value), -1)))
 
 
 def _parts(attention: Attention) -> Iterator[tuple[slice, Float[Tensor, "query key out"]]]:

@@ -70,11 +70,6 @@ class HeadCosts:
         """Look up what a head costs."""
         return float(self.costs[head[0]][head[1:]])
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes that it takes, roughly."""
-        return sum(costs.nbytes for costs in self.costs.values()) + 1024
-
 
 @dataclass(frozen=True, eq=False)
 class RemovalCurve:
@@ -88,8 +83,3 @@ class RemovalCurve:
     least: Float[np.ndarray, " count"]
     most: Float[np.ndarray, " count"]
     random: Float[np.ndarray, "draw count"]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that it takes, roughly."""
-        return self.random.nbytes + 1024

@@ -23,10 +23,6 @@ class EncoderReading:
     likeliest: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
     similarity: float | None
 
-    @property
-    def nbytes(self) -> int:
-        return self.states.nbytes
-
 
 NOTHING_READ = EncoderReading((), np.zeros((0, 0), np.float32), (), None)
 

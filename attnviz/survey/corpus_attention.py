@@ -171,11 +171,6 @@ class FirstWords:
     means: Float[np.ndarray, "layer head query key"]
     sentences: int
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes that are held."""
-        return self.means.nbytes
-
 
 def first_words(model: AttentionModel, progress: Progress = silent) -> FirstWords:
     """Average over the treebank's sentences that are long enough, and no longer than they need be.

@@ -3,13 +3,15 @@
 import gc
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from attnviz.analysis.view import HeadMatrix
+from attnviz.core.shares import HeadCosts
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.explorer import Overview
 from attnviz.ui.background import results as models
-from attnviz.ui.background.lru_cache import LruCache
+from attnviz.ui.background.lru_cache import LruCache, held_bytes
 from tests.visits import Visit
 
 # What each page is opened with, and the box that texts are typed in.
@@ -25,6 +27,11 @@ def test_what_was_asked_for_last_is_kept_within_a_number() -> None:
     assert [shelf.get(word, word.upper) for word in "abcad"] == ["A", "B", "C", "A", "D"]
     assert [shelf.get(word, str) for word in "acd"] == ["A", "C", "D"]
     assert shelf.get("b", lambda: "new") == "new"
+
+
+def test_a_value_weighs_what_its_arrays_do() -> None:
+    costs, draws = {"encoder": np.zeros((3, 5)), "cross": np.zeros((2, 7))}, np.zeros(11, np.float32)
+    assert held_bytes((HeadCosts("nats", 0.0, costs), [draws], "abc", None)) == 8 * (15 + 14) + 4 * 11
 
 
 def test_it_is_kept_within_a_weight_but_the_last_one_stays() -> None:

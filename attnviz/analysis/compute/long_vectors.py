@@ -17,7 +17,7 @@ MOST_DIMS, MOST_KEYS = 6, 6
 DOTS = "…"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Excerpt:
     """Some positions of a long axis, in their order; the others are counted."""
 
@@ -58,7 +58,7 @@ class Excerpt:
         return Vector(matrix.name, values, cells)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class QueryKey:
     """Which weight is explained: positions of the query and the key, and what the tokens of the map are called."""
 

@@ -25,11 +25,6 @@ class PairShares:
     score: float
 
     @property
-    def nbytes(self) -> int:
-        """Bytes that it takes, roughly."""
-        return self.values.nbytes + 64 * len(self.tokens)
-
-    @property
     def givers(self) -> tuple[str, ...]:
         """Name each row and column."""
         return (*(token.text for token in self.tokens), BIASES)

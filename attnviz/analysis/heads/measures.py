@@ -24,18 +24,18 @@ FURTHEST = 16
 class TokenPlaces:
     """The tokens of a trace's rows and columns, and what several measures need of them.
 
-    shift  how many columns stand before the one that is the first row's token; None: rows and columns are different texts
+    own  the first columns are the rows' tokens; False: rows and columns are different texts
     """
 
     queries: tuple[Token, ...]
     keys: tuple[Token, ...]
-    shift: int | None = 0
+    own: bool = True
 
     @classmethod
     def of(cls, attention: AttentionMap) -> "TokenPlaces":
         """Find the places of a map."""
         own = attention.kind != "cross" and attention.keys[: len(attention.queries)] == attention.queries
-        return cls(attention.queries, attention.keys, 0 if own else None)
+        return cls(attention.queries, attention.keys, own)
 
     @cached_property
     def rows(self) -> Int[np.ndarray, " row"]:
@@ -53,27 +53,26 @@ class TokenPlaces:
     @cached_property
     def earlier_same(self) -> Bool[np.ndarray, "row key"]:
         """Mark for each row the columns before it that hold the same token, whatever its case."""
-        if self.shift is None:
+        if not self.own:
             return np.zeros((len(self.rows), len(self.keys)), dtype=bool)
         numbers = {text: number for number, text in enumerate(dict.fromkeys(token.text.casefold() for token in self.keys))}
         forms = np.array([numbers[token.text.casefold()] for token in self.keys])
-        own = self.rows + self.shift
-        before = np.arange(len(forms))[None, :] < own[:, None]
-        return before & (forms[own][:, None] == forms[None, :]) & ~self.special
+        before = np.arange(len(forms))[None, :] < self.rows[:, None]
+        return before & (forms[self.rows][:, None] == forms[None, :]) & ~self.special
 
     @cached_property
     def after_same(self) -> Bool[np.ndarray, "row key"]:
         """Mark for each row the columns that follow an earlier same token, itself not among them."""
         following = np.zeros_like(self.earlier_same)
         following[:, 1:] = self.earlier_same[:, :-1]
-        if self.shift is not None:
-            following[np.arange(len(self.rows)), self.rows + self.shift] = False
+        if self.own:
+            following[np.arange(len(self.rows)), self.rows] = False
         return following & ~self.special
 
     @cached_property
     def distances(self) -> Int[np.ndarray, "row key"]:
         """How many tokens each column is after each row's own."""
-        return np.arange(len(self.keys))[None, :] - self.rows[:, None] - (self.shift or 0)
+        return np.arange(len(self.keys))[None, :] - self.rows[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +85,8 @@ class RowValues:
 
 def offset(weights: Weights, places: TokenPlaces, k: int) -> RowValues:
     """What a token gives to the one k further on: a_{i, i+k} (Clark et al. 2019, section 3.1, for k = -1, 1)."""
-    columns = places.rows + (places.shift or 0) + k
-    inside = (columns >= 0) & (columns < len(places.keys)) & (places.shift is not None)
+    columns = places.rows + k
+    inside = (columns >= 0) & (columns < len(places.keys)) & places.own
     inside[inside] &= ~places.special[columns[inside]]
     return RowValues(weights[:, places.rows, np.where(inside, columns, 0)], inside)
 
@@ -154,7 +153,7 @@ def distance(weights: Weights, places: TokenPlaces) -> RowValues:
     """How far a row looks, in tokens: Σ_j a_{ij} |i - j| (Vig and Belinkov 2019, section 4.3)."""
     far = np.abs(places.distances).astype(weights.dtype)
     values = np.einsum("hqk,qk->hq", weights[:, places.rows], far)
-    return RowValues(values, np.full(len(places.rows), places.shift is not None))
+    return RowValues(values, np.full(len(places.rows), places.own))
 
 
 def block(weights: Weights, places: TokenPlaces) -> RowValues:

@@ -17,7 +17,7 @@ PARTS = (0.01, 0.05, 0.10, 0.20, 0.50)
 MEASURES = ("comprehensiveness", "sufficiency", "more than chance")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Faithfulness:
     """How faithful one method is on one text.
 
@@ -173,11 +173,6 @@ class AttributionReport:
     @property
     def _removable(self) -> list[int]:
         return [place for place in range(len(self.words)) if place not in self.own]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that it takes, roughly."""
-        return sum(shares.nbytes for shares in self.shares.values()) + 4096
 
 
 @dataclass(frozen=True)

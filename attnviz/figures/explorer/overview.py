@@ -22,7 +22,7 @@ MESSAGE_BYTES = 8 * 2**20
 BYTES_PER_CELL = 2
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Overview:
     """All heads of a map under one view, as a package; the slow part of a picture, made once.
 

@@ -96,7 +96,7 @@ class PassageSearch:
         return read
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class QuestionAndPassage:
     """A question and a passage as a model would read both: the passage's tokens stand at `first` up to `stop`."""
 

@@ -25,7 +25,7 @@ _PART = "the window with the likeliest answer, tokens {:,} to {:,} of {:,}"
 _ALL_SPANS = "Here all spans are weighed at once, which is not linear: choose another method."
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class LocatedSpan:
     """A span, and the window of the passage that shows most around it; or that there is no answer there.
 

@@ -16,7 +16,7 @@ from attnviz.nn.edit import edited_pass
 from attnviz.nn.edit.edited_pass import Intervention, Patterns, intervening
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class EditPoints:
     """Where a model's attention can be edited.
 

@@ -16,7 +16,7 @@ from attnviz.survey.shipped import available, shipped_atlas
 from attnviz.text.conllu import ParsedSentence
 from attnviz.ui.background import first_results
 from attnviz.ui.background.jobs import PICTURE_PIXELS, Job, at_a_place, shared
-from attnviz.ui.background.lru_cache import LruCache
+from attnviz.ui.background.lru_cache import LruCache, held_bytes
 from attnviz.ui.background.results import load_model
 from attnviz.ui.layout import escaped
 
@@ -131,7 +131,7 @@ def _computed(
 
         def work(progress: Progress) -> Any:
             result = compute(loaded, progress)
-            cache.weigh(key, getattr(result, "nbytes", 0))
+            cache.weigh(key, held_bytes(result))
             return result
 
         return shared(cache, key, work, place, expected=expected, pixels=pixels)

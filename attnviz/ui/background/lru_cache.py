@@ -1,11 +1,23 @@
 """Where results are kept for whoever asks next: those that were asked for last, within a number and a weight."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import fields, is_dataclass
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
+
+
+def held_bytes(value: Any) -> int:
+    """Bytes of the arrays that a value holds, or what it says itself."""
+    if hasattr(value, "nbytes"):
+        return value.nbytes
+    if is_dataclass(value):
+        return sum(held_bytes(getattr(value, each.name)) for each in fields(value))
+    if isinstance(value, Mapping):
+        return sum(map(held_bytes, value.values()))
+    return sum(map(held_bytes, value)) if isinstance(value, tuple | list) else 0
 
 
 class LruCache(Generic[Value]):

@@ -23,7 +23,7 @@ from attnviz.models.result import Result
 from attnviz.models.translate.draft import GREEDY, DecodingOptions
 from attnviz.ui.background import first_results, import_ahead
 from attnviz.ui.background.jobs import Job, shared
-from attnviz.ui.background.lru_cache import LruCache
+from attnviz.ui.background.lru_cache import LruCache, held_bytes
 from attnviz.ui.background.slots import downloading, workers
 from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import check_offered, folders_allowed, is_listed, pickles_allowed
@@ -89,7 +89,7 @@ def compute_once(
         def once(progress: Progress) -> Any:
             made = work(model, progress, *asked, **given)
             # Weighed here, for whoever asked may have gone.
-            kept.weigh(key, getattr(made, "nbytes", 0))
+            kept.weigh(key, held_bytes(made))
             return made
 
         made = shared(kept, key, once, place, expected=passes * len(asked[0].text) / CHARACTERS_A_SECOND)

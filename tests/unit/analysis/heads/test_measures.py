@@ -93,6 +93,6 @@ def test_a_planted_head_is_found(name, steps):
 
 
 def test_between_two_texts_nobody_has_a_place_of_its_own(weights):
-    places = TokenPlaces(TOKENS, TOKENS, None)
+    places = TokenPlaces(TOKENS, TOKENS, own=False)
     for name in ("self", "previous", "next", "same", "after same", "distance"):
         assert not MEASURES[name](weights, places).measured.any(), name
