@@ -13,7 +13,7 @@ from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.view import View
 from attnviz.analysis.word_links import WordLinks
 from attnviz.models.hub.minilm import packaged
-from tests.factories import make_map, sentence
+from tests.factories import given_map, make_map, sentence
 
 # Each with the pronoun that is asked about, and words before it that it may stand for.
 PRONOUNS = {
@@ -107,3 +107,41 @@ def test_a_word_and_a_head_that_were_chosen_stay() -> None:
     matrix = links.lens.matrix(attention.weights(2, 4), attention.visible(2)).weights[3]
     others = [key for key in range(len(links.keys)) if key != 3 and not links.keys[key].special]
     assert chosen.key == max(others, key=lambda key: matrix[key])
+
+
+@pytest.mark.parametrize(
+    ("text", "links", "first"),
+    [
+        # Who looks hardest, of words of four letters or more; short ones where none of these looks hard enough.
+        ("a cat sees dogs", {2: (0, 0.5), 3: (1, 0.25), 1: (3, 0.75)}, "sees"),
+        ("a cat sees dogs", {2: (0, 0.125), 3: (1, 0.0625), 1: (3, 0.75)}, "cat"),
+        ("a cat sees dogs", {3: (0, 0.25)}, "dogs"),
+        # A pronoun comes first, if it looks back, and hard enough.
+        ("the cat said it sleeps", {3: (1, 0.25), 4: (1, 0.75)}, "it"),
+        ("the cat said it sleeps", {3: (1, 0.125), 4: (1, 0.75)}, "sleeps"),
+        ("it sleeps there today", {0: (2, 0.75), 2: (0, 0.5)}, "there"),
+    ],
+)
+def test_the_word_to_look_at_first(text: str, links: dict[int, tuple[int, float]], first: str) -> None:
+    n = len(text.split())
+    weights = np.zeros((n + 2, n + 2))
+    weights[:, 0] = 1
+    for query, (key, weight) in links.items():
+        weights[query + 1, [0, key + 1]] = 1 - weight, weight
+    attention = given_map(weights, sentence(text))
+    shown = WordLinks(attention, View())
+    link = shown.first()
+    assert shown.queries[link.query].text == first
+    assert (shown.query_at(link.query), shown.key_at(link.key), shown.query_at(None), shown.key_at(99)) == (
+        link.query, link.key, None, None,
+    )  # fmt: skip
+
+
+def test_the_strongest_head_gives_some_words_most_of_all_of_some_others() -> None:
+    attention = make_map(sentence("the cat saw un|believ|able dogs near the barn"), layers=3, heads=5)
+    links = WordLinks(attention, View())
+    queries, keys, best = [2, 4], [1, 5, 6], (-1.0, (0, 0))
+    for layer, head in np.ndindex(3, 5):
+        matrix = links.lens.matrix(attention.weights(layer, head), attention.visible(layer)).weights
+        best = max(best, (float(matrix[np.ix_(queries, keys)].sum()), (layer, head)))
+    assert links.strongest_head(queries, keys) == best[1]

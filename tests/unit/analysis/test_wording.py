@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.view import View, head_matrix
-from attnviz.analysis.wording import Part, describe_head, describe_hidden, describe_link, head_name, plain
+from attnviz.analysis.wording import Part, describe_head, describe_hidden, describe_link, head_name, percent, plain
 from tests.factories import given_map, make_map, numbered, pair, sentence, typed
 
 TOKENS = sentence("The animal slept , it")
@@ -144,3 +144,11 @@ def test_a_view_of_a_pair_tells_what_it_leaves_out():
     weights = np.full((5, 5), 0.2)
     matrix = matrix_of(weights, tokens, between="first-second")
     assert describe_hidden(matrix, renormalized=False).startswith("Hidden tokens hold 60\xa0% of the attention")
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(0.0, "0"), (0.0049, "under 1"), (0.005, "1"), (0.9949, "99"), (0.995, "over 99"), (0.99949, "over 99"), (0.9995, "100")],
+)
+def test_a_share_that_is_not_all_or_nothing_is_not_written_so(share, said):
+    assert percent(share) == f"{said}\xa0%"

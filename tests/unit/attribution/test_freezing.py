@@ -160,3 +160,30 @@ def test_what_is_frozen_is_linear_in_what_it_reads(function):
 def test_an_lstm_is_not_linear_even_so():
     with pytest.raises(ModelError, match="gates of an LSTM"):
         frozen_gradient(bind_target(loaded("bahdanau-en-fr"), Prompt("I am tired.")))
+
+
+@pytest.mark.parametrize(
+    ("function", "by_first", "by_second"),
+    [
+        (lambda a, b: F.silu(a) * b, None, F.silu),
+        (lambda a, b: b * F.silu(a), None, F.silu),
+        (lambda a, b: torch.sigmoid(a) * b, None, torch.sigmoid),
+        (lambda a, b: a * b, "half", lambda a: a / 2),
+    ],
+)
+def test_what_gates_a_product_is_fixed_and_what_does_not_has_half(function, by_first, by_second):
+    a, b = torch.randn(5, 7, requires_grad=True), torch.randn(5, 7, requires_grad=True)
+    with Frozen():
+        made = function(a, b)
+    first, second = torch.autograd.grad(made.sum(), (a, b), allow_unused=True)
+    torch.testing.assert_close(second, by_second(a.detach()))
+    assert first is None if by_first is None else torch.allclose(first, b.detach() / 2)
+
+
+@pytest.mark.parametrize("function", [F.gelu, F.relu, torch.tanh])
+def test_where_an_activation_reads_nothing_it_passes_nothing_on(function):
+    x = torch.tensor([0.0, 2.0], requires_grad=True)
+    with Frozen():
+        made = function(x)
+    (gradient,) = torch.autograd.grad(made.sum(), x)
+    assert gradient.tolist() == pytest.approx([0.0, float(function(torch.tensor(2.0))) / 2])

@@ -11,6 +11,7 @@ import attnviz
 from attnviz.attribution.score_pairs import Cell, why
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
+from attnviz.models.capabilities import capabilities
 from attnviz.models.head_inputs import inspect_result, run_inspectable
 from tests import tiny
 
@@ -71,3 +72,30 @@ def test_below_the_first_attention_a_query_is_its_own_tokens():
 def test_what_cannot_be_taken_apart_is_said_in_one_sentence(name, prompt, cell, says):
     with pytest.raises(ModelError, match=says):
         why(loaded(name), prompt, cell)
+
+
+def test_below_the_first_attention_a_pair_is_the_product_of_two_embeddings_behind_a_fixed_norm():
+    model, (query, key) = loaded("minilm"), (3, 2)
+    embeddings, attention = model.model.embeddings, model.model.encoder.layer[0].attention.self
+    ids = capabilities(model).bind_trace(CAT).ids
+    with torch.no_grad():
+        word = embeddings.word_embeddings(ids).double()
+        positions, types = (each.weight.double() for each in (embeddings.position_embeddings, embeddings.token_type_embeddings))
+        whole = word + positions[: len(ids)] + types[0]
+        norm, own = embeddings.LayerNorm, slice(2 * 32, 3 * 32)
+        spread = (whole.var(dim=1, correction=0, keepdim=True) + norm.eps).sqrt()
+        given = norm.weight * (word - word.mean(dim=1, keepdim=True)) / spread
+        read = norm(whole.float()).double()
+        sides = []
+        for layer, place in ((attention.query, query), (attention.key, key)):
+            part = layer.weight[own].double() @ given[place]
+            sides.append((part, layer.weight[own].double() @ read[place] + layer.bias[own] - part))
+    want = [[float(one @ other) * 32**-0.5 for other in sides[1]] for one in sides[0]]
+    got = why(model, CAT, Cell("encoder", 0, 2, query, key)).values
+    np.testing.assert_allclose(got[np.ix_([query, -1], [key, -1])], want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("layer", "head"), [(-1, 0), (0, -1), (0, 12)])
+def test_a_head_that_is_not_there_is_not_known(layer, head):
+    with pytest.raises(ModelError, match="not known"):
+        why(loaded("minilm"), CAT, Cell("encoder", layer, head, 0, 0))

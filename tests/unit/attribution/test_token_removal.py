@@ -1,17 +1,29 @@
 """Faithfulness by hand: a model whose output is a product over its tokens, so that every text without some is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from scipy.stats import kendalltau
 
+import attnviz
 from attnviz.analysis.matters.faithfulness import PARTS, kendall_tau
 from attnviz.attribution import token_removal
 from attnviz.attribution.methods import METHODS
-from attnviz.attribution.token_removal import MethodShares, deletion_curve, faithfulness, shares_by_method
+from attnviz.attribution.token_removal import (
+    MethodShares,
+    deletion_curve,
+    faithfulness,
+    outcomes,
+    removable_words,
+    shares_by_method,
+    without_words,
+    words,
+)
 from attnviz.core.errors import ModelError
 from attnviz.core.shares import Shares
-from attnviz.core.trace import Token
+from attnviz.core.trace import Prompt, Token
 from attnviz.models.targets import BoundTarget, Outcome
 
 GONE = 99
@@ -86,3 +98,32 @@ def test_words_are_taken_whole_and_what_is_fixed_stays():
     assert token_removal.words(tokens, frozenset({1, 3})) == ((2,),)
     with pytest.raises(ModelError, match="no word besides the output's own"):
         faithfulness(bound_of(fixed=frozenset(range(5))), shares_of([0.0] * 5))
+
+
+def test_a_text_without_some_words_is_run_as_it_is_left(monkeypatch):
+    tokens = (*TOKENS[:2], replace(TOKENS[2], word=1), *TOKENS[3:])
+    bound = replace(bound_of(tokens), output_text=lambda ids: "".join("abcde_"[min(at, 5)] for at in ids[0].tolist()))
+    monkeypatch.setattr(token_removal, "bind_target", lambda *_: bound)
+    model, prompt, cases = attnviz.load("minilm"), Prompt("a b c d e"), (((), (), "abcde"), ((1,), (1, 2), "a__de"))
+    for removed, gone, text in (*cases, ((0, 2), (0, 3), "_bc_e"), ((3, 4, 99), (), "abcde")):
+        masked = without_words(model, prompt, "it", removed)
+        assert (masked.probability, masked.text) == (pytest.approx(p(*gone)), text)
+    monkeypatch.setattr(token_removal, "bind_target", lambda *_: bound_of())
+    assert without_words(model, prompt, "it", (0,)).text is None
+
+
+@pytest.mark.parametrize("batch", [1, 7, 2048])
+def test_texts_go_through_the_model_a_few_at_a_time_and_say_how_far_they_are(batch, monkeypatch):
+    monkeypatch.setattr(token_removal, "BATCH_TOKENS", batch)
+    removed = np.random.default_rng(1).random((11, 5)) < 0.5
+    told, bound = [], bound_of()
+    scores, logs = outcomes(replace(bound, progress=told.append), removed)
+    np.testing.assert_allclose(scores, [-float(COST[row].sum()) for row in removed])
+    np.testing.assert_array_equal(scores, logs)
+    assert told == ([0.0] if batch == 2048 else [at / 11 for at in range(11)])
+
+
+def test_of_one_text_all_words_may_be_its_own():
+    with pytest.raises(ModelError, match="type a longer text"):
+        removable_words(bound_of(fixed=frozenset(range(5))))
+    assert words(tuple(replace(token, word=None) for token in TOKENS)) == ((0,), (1,), (2,), (3,), (4,))

@@ -76,3 +76,42 @@ def test_a_model_says_what_it_has():
         edits.check_heads({"encoder": (4, 2)}, "tiny")
     with pytest.raises(EditError, match="no key 2 in the cross attention over this text: it has 2"):
         edits.check_tokens({"encoder": (5, 5), "cross": (3, 2)})
+
+
+def test_as_many_edits_as_may_be_are_taken():
+    assert len(Edits(tuple(WordHidden("encoder", key) for key in range(MOST))).each) == MOST
+    text = "a" * (LONGEST - len("e1.1p"))
+    assert len(Edits((HeadPatched("encoder", 1, 1, text),)).text) == LONGEST
+    with pytest.raises(EditError, match="longer than an address"):
+        Edits((HeadPatched("encoder", 1, 1, text + "a"),))
+    assert Edits((WeightSet("encoder", 0, 0, 1, 2, 0.75), WeightSet("encoder", 0, 0, 1, 3, 0.25))).text.count(",") == 1
+
+
+def test_a_prefix_stands_before_the_texts_that_heads_are_patched_from():
+    edits = Edits((HeadPatched("encoder", 3, 1, "a b"), LinkCut("encoder", 0, 0, 1, 2)))
+    assert edits.after("summarize: ") == Edits((HeadPatched("encoder", 3, 1, "summarize: a b"), LinkCut("encoder", 0, 0, 1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        (HeadSet("encoder", 1, 2), "no L1·H2"),
+        (HeadSet("encoder", 2, 0), "no L2·H0"),
+        (WordHidden("encoder", 0, 2), "no L2:"),
+    ],
+)
+def test_what_a_model_has_not_is_named(edit, says):
+    with pytest.raises(EditError, match=says):
+        Edits((edit,)).check_heads({"encoder": (2, 2)}, "tiny")
+    Edits((HeadSet("encoder", 1, 1), WordHidden("encoder", 0, 1), WordHidden("encoder", 0))).check_heads(
+        {"encoder": (2, 2)}, "t"
+    )
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"), [(LinkCut("encoder", 0, 0, 4, 2), "no query 4"), (WordHidden("encoder", 3), "no key 3")]
+)
+def test_a_token_that_is_not_there_is_named(edit, says):
+    with pytest.raises(EditError, match=says):
+        Edits((edit,)).check_tokens({"encoder": (4, 3)})
+    Edits((LinkCut("encoder", 0, 0, 3, 2), WordHidden("encoder", 2))).check_tokens({"encoder": (4, 3)})

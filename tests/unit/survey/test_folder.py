@@ -162,3 +162,18 @@ def test_a_shard_that_is_none_is_one_sentence(shard, tmp_path, capsys):
     assert main(command) == 1
     assert "write K/N" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_the_table_has_what_the_rows_of_all_texts_have_in_common():
+    table = rows(SURVEY)
+    weights = [make_map(numbered(size)).weights(1, 2).diagonal() for size in (5, 7)]
+    row = [*zip(table["measure"], table["layer"], table["head"], strict=True)].index(("self", 1, 2))
+    values, means = np.concatenate(weights), [each.mean() for each in weights]
+    assert table["mean"][row] == pytest.approx(values.mean())
+    assert table["standard_deviation"][row] == pytest.approx(values.std())
+    assert (table["rows"][row], table["texts"][row]) == (12, 2)
+    residuals = [size * (mean - values.mean()) for size, mean in zip((5, 7), means, strict=True)]
+    assert table["standard_error"][row] == pytest.approx(np.linalg.norm(residuals) / 12)
+    assert table["low"][row] < table["mean"][row] < table["high"][row]
+    assert len({(row["layer"], row["head"]) for row in headvis(SURVEY)}) == 6
+    assert headvis(SURVEY)[5]["self_score"] == pytest.approx(values.mean())

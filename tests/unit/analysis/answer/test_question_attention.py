@@ -152,3 +152,17 @@ def test_heads_are_ranked_by_what_an_answer_and_a_word_pass_on(trace: AttentionT
         shown = question_attention(trace, side, layer=layer, head=head, view=View(words=True))
         assert shares[layer, head] == pytest.approx(float(shown.of_text(8, 11)[1]), abs=1e-6)
     assert shares.shape == (attention.n_layers, attention.n_heads)
+
+
+@pytest.mark.parametrize("most", [1, 2, 4, 5, 9, 20])
+def test_the_part_around_an_answer_has_its_middle_in_the_middle(trace, most):
+    shown = question_attention(trace, "passage", layer=0, head=1, view=View())
+    n = len(shown.passage)
+    for at, token in enumerate(shown.passage):
+        if token.special:
+            continue
+        kept = shown.around(token.start, token.end, most=most).queries
+        first = next(place for place in range(n) if shown.passage[place] is kept[0])
+        assert len(kept) == min(most, n)
+        assert first == min(max(at - most // 2, 0), max(n - most, 0))
+    assert shown.around(999, 1000, most=2).queries == shown.passage[:2]

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.edit.wording import describe_edits, toggled
-from attnviz.core.edits import Edits
+from attnviz.analysis.edit.wording import describe_edits, describe_refusal, toggled
+from attnviz.core.edits import Edits, HeadPatched
+from attnviz.core.errors import EditedRowError, EditError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt
 from tests.factories import typed
 
@@ -57,3 +58,16 @@ def test_where_there_are_several_maps_each_edit_says_in_which() -> None:
 def test_an_edit_takes_the_place_of_one_that_it_contradicts(edits: str, more: str, want: str) -> None:
     left = toggled(Edits.parse(edits).each, Edits.parse(more).each)
     assert sorted(Edits(left).each, key=str) == sorted(Edits.parse(want).each, key=str)
+
+
+def test_what_a_row_cannot_do_is_said_with_its_words() -> None:
+    trace, sentence = traced(ONE_HEAD, "encoder"), "{query} cannot look at {key}."
+    assert describe_refusal(EditedRowError("encoder", sentence, 2, 1), trace) == "“tired” cannot look at “was”."
+    assert describe_refusal(EditedRowError("encoder", sentence, 3, 0), trace) == "3 cannot look at “it”."
+    assert describe_refusal(EditedRowError("cross", sentence, 2, 1), trace) == "query 2 cannot look at key 1."
+    assert describe_refusal(EditError("No."), trace) == "No."
+
+
+def test_a_text_that_a_head_is_patched_from_is_named() -> None:
+    edits = Edits((HeadPatched("encoder", 1, 2, "a" * 50),))
+    assert [*describe_edits(edits, traced(THREE_HEADS, "encoder")).values()] == [f"L1·H2 patched from “{'a' * 40}”"]

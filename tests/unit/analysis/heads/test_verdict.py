@@ -5,13 +5,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from attnviz.analysis.bootstrap import bootstrap
 from attnviz.analysis.heads.atlas import AtlasExample, ClaimFacts
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.counts import OFFSETS, count, examples_of
 from attnviz.analysis.heads.matching import REGEX_SECONDS
-from attnviz.analysis.heads.verdict import SEED, Evidence, compare_with_rivals, holm, judge_claims, one_sided_p, supported
+from attnviz.analysis.heads.verdict import (
+    SEED,
+    Evidence,
+    choose,
+    compare_with_rivals,
+    holm,
+    judge_claims,
+    one_sided_p,
+    supported,
+)
 from attnviz.analysis.heads.word_attention import WordAttention, strongest
 from attnviz.analysis.heads.wording import describe_verdict
 from attnviz.core.errors import ClaimError
@@ -206,3 +216,53 @@ def test_a_regular_expression_that_never_ends_is_stopped():
     looked = strongest(WordAttention(np.full((1, 1, 2, 2), 0.5, dtype=np.float32), 2))
     with pytest.raises(ClaimError, match=f"longer than {REGEX_SECONDS:g} seconds"):
         count(parse("/(a|aa)+$/ -> next"), [each], [looked])
+
+
+def test_a_head_that_is_not_there_is_told_with_those_there_are():
+    counts = count(parse("obj -> head"), *corpus(4, size=20))
+    with pytest.raises(ClaimError, match=r"has 2 layers, 0 to 1, and no layer 2"):
+        choose(parse("L2·H0: obj -> head"), counts)
+    with pytest.raises(ClaimError, match=r"has 3 heads, 0 to 2, and no head 3"):
+        choose(parse("L1·H3: obj -> head"), counts)
+    assert choose(parse("L1·H2: obj -> head"), counts) == (1, 2)
+    assert choose(parse("L1·mean: obj -> head"), counts) == (1, HEADS)
+
+
+def test_numbers_of_a_head_are_those_of_the_odd_sentences():
+    sentences, looked = corpus(1)
+    claim = parse("L1·H0: obj -> head")
+    counts, mixed = count(claim, sentences, looked), count(claim, sentences, corpus(1, planted=False)[1])
+    evidence = Evidence(counts, None, mixed)
+    (tested,) = judge_claims([claim], [evidence])
+    hits, queries = counts.hits[1::2, 1, 0], counts.queries[1::2]
+    assert tested.rate == pytest.approx(hits.sum() / queries.sum())
+    assert tested.overall == pytest.approx(counts.hits[:, 1, 0].sum() / counts.queries.sum())
+    assert (tested.queries, tested.sentences) == (queries.sum(), (queries > 0).sum())
+    assert tested.rival("chance") == pytest.approx(counts.chance[1::2].sum() / queries.sum())
+    assert tested.rival("shuffled") == pytest.approx(mixed.hits[1::2, 1, 0].sum() / mixed.queries[1::2].sum())
+    ranked = [rival.rate for rival in tested.rivals if rival.counts]
+    best = [rate * queries for rate in ranked if rate == max(ranked)]
+    assert len(best) == 1
+    assert 0.5 < tested.p <= 1
+    (mean,) = judge_claims([parse("L1·mean: obj -> head")], [evidence])
+    assert mean.head is None
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_of_one_sentence_nothing_is_more_likely_than_chance(n):
+    queries = np.array([2.0, 0, 0])[: 3 * n]
+    assert one_sided_p(np.ones((len(queries), 4)), queries).tolist() == [1, 1, 1, 1]
+
+
+def test_p_is_that_of_the_normal_distribution_and_the_ratios_error():
+    dice = np.random.default_rng(2)
+    queries, differences = dice.integers(0, 4, 30).astype(float), dice.normal(0.1, 1, (30, 2))
+    differences[queries == 0] = 0
+    n = (queries > 0).sum()
+    for head in range(2):
+        ratio = differences[:, head].sum() / queries.sum()
+        residuals = [(d - ratio * q) ** 2 for d, q in zip(differences[:, head], queries, strict=True)]
+        error = np.sqrt(sum(residuals) * n / (n - 1)) / queries.sum()
+        assert one_sided_p(differences, queries)[head] == pytest.approx(stats.norm.sf(ratio / error))
+    assert one_sided_p(np.ones((3, 1)), np.ones(3)).item() == 0
+    assert one_sided_p(-np.ones((3, 1)), np.ones(3)).item() == 1

@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.heads.atlas import Atlas, ClaimFacts
-from attnviz.analysis.heads.verdict import Rival
-from attnviz.analysis.heads.wording import describe_label, describe_rival, short_claim
+from attnviz.analysis.heads.claim import parse
+from attnviz.analysis.heads.verdict import MARGIN, ClaimResult, Rival
+from attnviz.analysis.heads.wording import (
+    claim_sides,
+    describe_label,
+    describe_rival,
+    describe_verdict,
+    short_claim,
+    unit_name,
+)
+from attnviz.text.conllu import ParsedSentence, ParsedWord
 
 FACTS = (
     ClaimFacts("any -> previous", 90, 0.05, -1, 1.0, True, 0.12),
@@ -65,4 +74,57 @@ def test_a_rival_is_named_by_what_it_does(name: str, said: str) -> None:
     ],
 )  # fmt: skip
 def test_a_claim_in_few_words(claim: str, said: str) -> None:
+    assert short_claim(claim) == said
+
+
+def result(**changes) -> ClaimResult:
+    rivals = (Rival("chance", 0.1), Rival("offset -1", 0.5, counts=False), Rival("untrained", 0.25))
+    known = {"claim": parse("obj -> head"), "layer": 1, "head": 2, "rate": 0.75, "low": 0.5, "high": 0.875, "overall": 0.7}
+    known |= {"queries": 1200, "sentences": 70, "rivals": rivals, "p": 0.0123, "holds": True}
+    return ClaimResult(**known | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({}, ["It holds: L1·H2", "75\xa0% of 1,200 cases", "50\xa0% to 88\xa0%", "; 70 held-out"]),
+        ({}, ["is 50 points above the best head untrained.", "comparison: chance 10\xa0%; the best head untrained 25\xa0%."]),
+        ({"rivals": (Rival("offset -1", 0.5), Rival("chance", 0.25))}, ["25 points above always 1"]),
+        ({"holds": False, "rate": 0.24 + MARGIN}, ["It does not hold", f"is not {100 * MARGIN:.0f} points above the best"]),
+        ({"holds": False}, ["may be luck (p = 0.012 before"]),
+        ({"queries": 29}, ["Too few words to tell", "only 29 words are an object with its verb to look at, and 30 are needed"]),
+    ],
+)  # fmt: skip
+def test_a_verdict_has_its_numbers(changes, says):
+    said = describe_verdict(result(**changes))
+    for part in says:
+        assert part in said, said
+
+
+@pytest.mark.parametrize(
+    ("claim", "sides"),
+    [
+        ("obj -> head", ("an object", "its verb")),
+        ("amod -> head", ("an adjective on a noun", "its noun")),
+        ("obj | iobj -> head", (None, "the word it belongs to")),
+        ("obj -> head | self", (None, None)),
+    ],
+)
+def test_what_a_word_belongs_to_has_a_name_where_only_one_relation_is_meant(claim, sides):
+    said = claim_sides(parse(claim))
+    for got, want in zip(said, sides, strict=True):
+        assert want is None or got == want
+    assert ("verb" in said[1]) == (claim == "obj -> head")
+
+
+@pytest.mark.parametrize(("unit", "name"), [(-1, "nothing"), (0, "Cats"), (1, "sleep"), (2, "a special token")])
+def test_a_unit_has_a_name(unit, name):
+    words = (ParsedWord("Cats", 0, 4), ParsedWord("sleep", 5, 10))
+    assert unit_name(ParsedSentence("Cats sleep", words), unit) == name
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"), [("any -> +1", "→ next word"), ("any -> -3", "→ 3 words back"), ("any -> +2", "→ 2 words on")]
+)
+def test_an_offset_in_few_words(claim, said):
     assert short_claim(claim) == said

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.summarize.selection import Amount, choose, read_passage
+from attnviz.analysis.summarize.selection import Amount, Selection, choose, read_passage
 from attnviz.analysis.summarize.summary_words import (
+    SummaryWord,
     describe_choice,
     describe_copies,
     describe_sentences,
@@ -65,3 +66,24 @@ def test_what_is_told_of_a_choice(actual):
     assert "Sentences 1 and 2 of 2 are kept: each gets at least 44\xa0% of the attention." in plain(
         describe_sentences(actual, both, sentences)
     )
+
+
+@pytest.mark.parametrize(("new", "said"), [(3, "new is “w1”, “w2”, “w3”."), (4, "new is “w1”, “w2”, “w3” and more.")])
+def test_three_new_words_are_named(new, said):
+    row = np.zeros(6)
+    words = tuple(SummaryWord(Token(f"w{at}", 0, 2), at == 0, row) for at in range(new + 1))
+    assert plain(describe_copies(words)).endswith(said)
+    assert f"1 of the {new + 1} words of the summary stands" in plain(describe_copies(words))
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        ([1, 0], "Sentence 1 of 2 is kept: it gets 75\xa0% of the attention, the next best 25\xa0%."),
+        ([1, 1], "Sentences 1 and 2 of 2 are kept: each gets at least 25\xa0% of the attention."),
+    ],
+)
+def test_what_is_told_of_kept_sentences(kept, said):
+    passage = read_passage("Cats sleep. Dogs bark.", typed("Cats sleep. Dogs bark."))
+    selection = Selection(np.ones(4, bool), np.array(kept, bool))
+    assert plain(describe_sentences(passage, selection, np.array([0.75, 0.25]))) == said

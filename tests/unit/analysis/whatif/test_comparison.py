@@ -115,3 +115,19 @@ def test_a_head_has_its_place_among_all():
     said = [plain(moved.describe_place((0, head))) for head in range(3)]
     assert ["number 3 of all 4" in said[0], "the most of all 4" in said[1], "number 2 of all 4" in said[2]] == [True] * 3
     assert plain(moved.describe_place()) == said[1]
+
+
+def test_what_moved_is_read_at_its_own_place_on_each_side():
+    one, other = make_map(BEFORE), make_map(AFTER)
+    actual = compare(trace(one), trace(other))
+    for change in actual.changes(1, 2, most=50):
+        before, after = ([token.text for token in each.queries] for each in (one, other))
+        query, key = change.query.text, change.key.text
+        assert change.was == one.weights(1, 2)[before.index(query), before.index(key)]
+        assert change.now == other.weights(1, 2)[after.index(query), after.index(key)]
+    np.testing.assert_allclose(actual.difference(1, 2)[0, 2], other.weights(1, 2)[0, 2] - one.weights(1, 2)[0, 2], atol=1e-7)
+
+
+def test_models_of_other_shapes_are_told_apart_by_their_numbers():
+    with pytest.raises(TraceError, match="mine has 2 layers of 3 heads and mine has 2 of 5"):
+        compare(trace(make_map(BEFORE)), trace(make_map(BEFORE, heads=5)))

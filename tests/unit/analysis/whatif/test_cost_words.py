@@ -4,8 +4,9 @@ import math
 import re
 
 import numpy as np
+import pytest
 
-from attnviz.analysis.whatif.cost_words import describe_costs, describe_curve
+from attnviz.analysis.whatif.cost_words import describe_costs, describe_curve, name_of, written_cost
 from attnviz.analysis.wording import plain
 from attnviz.core.shares import HeadCosts, RemovalCurve
 from attnviz.export.whatif.cost_sheet import costs_csv, curve_csv
@@ -53,3 +54,34 @@ def test_the_tables_hold_every_head_and_every_draw():
     assert curve_csv(CURVE).decode().splitlines() == [
         "heads_off,least_costly,most_costly,draw_1,draw_2", "1,-0.3,1.25,0,1", "4,0.1,3,0.5,1.5", "9,4,4,4,4",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("largest", "written"), [(1.0, "0.12"), (0.99, "0.123"), (0.01, "0.123"), (0.0099, "0.1235")])
+def test_a_cost_has_the_digits_that_the_largest_needs(largest, written):
+    assert written_cost(0.12345, largest) == written
+
+
+def test_a_head_has_its_kind_in_its_name_where_there_are_several():
+    assert name_of(("cross", 1, 2), COSTS) == "cross L1·H2"
+    assert name_of(("encoder", 0, 1), HeadCosts("nats", 0.0, {"encoder": np.zeros((1, 2))})) == "L0·H1"
+
+
+@pytest.mark.parametrize(
+    ("cost", "times"), [(1e9, math.exp(600)), (math.log(10), 10), (math.log(1.1), 1.1), (math.log(1.006), 1.01)]
+)
+def test_how_many_times_less_likely_has_the_digits_it_needs(cost, times):
+    said = plain(describe_costs(HeadCosts("nats", 0.0, {"encoder": np.array([[cost, 0.0]])}))[0])
+    digits = {10: "10", 1.1: "1.1", 1.01: "1.01"}.get(times, f"{times:.0f}")
+    assert f" {digits} times less likely" in said
+
+
+def test_heads_that_cost_a_tenth_are_not_those_that_cost_less():
+    costs = HeadCosts("nats", 0.0, {"encoder": np.array([[1.0, 0.125, 0.0625]])})
+    assert plain(describe_costs(costs)[1]).startswith("1 of the 3 heads")
+
+
+def test_half_of_the_heads_is_the_nearest_count_and_the_largest_cost_says_how_many_digits():
+    curve = RemovalCurve((2, 4, 10), np.full(3, 0.25), np.full(3, 0.5), np.array([[0.5, 0.125, 9.0], [0.5, 0.25, 0.5]]))
+    said = plain(describe_curve(curve))
+    assert "4 of 10 heads" in said
+    assert re.findall(r"\d+\.\d+", said) == ["0.25", "0.50", "0.19", "0.12", "0.25"]

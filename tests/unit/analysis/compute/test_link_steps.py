@@ -1,0 +1,183 @@
+"""Every matrix of one weight's way, from its vectors to its context, against the formulas."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.compute.additive import unfold_additive
+from attnviz.analysis.compute.dot_product import unfold_dot_product
+from attnviz.analysis.compute.link_steps import link_steps
+from attnviz.analysis.compute.long_vectors import Excerpt, QueryKey
+from attnviz.analysis.compute.rounding import MINUS
+from attnviz.analysis.compute.steps import ComputationStep, first_place
+from attnviz.core.head_inputs import Additive, DotProduct, Projected, Projections
+from tests.factories import given_map, typed
+
+N, KEYS, DIM, VALUE_DIM, STATE = 5, 11, 13, 9, 10
+DICE = np.random.default_rng(3)
+PAIR = QueryKey(tuple(f"q{at}" for at in range(N)), tuple(f"k{at}" for at in range(KEYS)), 3, 7)
+QUERY, KEY, VALUE = (DICE.normal(size=shape) for shape in ((N, DIM), (KEYS, DIM), (KEYS, VALUE_DIM)))
+SEEN = DICE.random((N, KEYS)) < 0.6
+SEEN[3, 7] = True
+
+
+def shares(scores: np.ndarray) -> np.ndarray:
+    powers = np.exp(scores - scores.max())
+    return powers / powers.sum()
+
+
+def by_symbol(steps: tuple[ComputationStep, ...]) -> dict[str, ComputationStep]:
+    return {step.symbol: step for step in steps}
+
+
+def kept(names: tuple[str, ...], prefix: str = "") -> list[int]:
+    """The places of the shown rows or columns; the last may count the others."""
+    return [int(name.removeprefix(prefix)) for name in names if not name.endswith("more")]
+
+
+def holds(step: ComputationStep, want: np.ndarray, prefix: str = "") -> None:
+    """Check the shown part of a row, and that each of its cells ends with the number that it shows."""
+    result, places = step.result, kept(step.result.columns, prefix)
+    np.testing.assert_allclose(result.values[0, : len(places)], want[places], atol=1e-9)
+    for (row, column), origin in step.origins.items():
+        assert row == 0
+        text = origin.sum[-1].text if origin.sum[-1].of else origin.text
+        assert result.shown[0][column] in text
+    assert {column for _, column in step.origins} == {column for column, at in enumerate(places) if np.isfinite(want[at])}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"scaling": DIM**-0.5},
+        {"scaling": 0.25, "visible": SEEN},
+        {"scaling": 0.5, "softcap": 2.0, "bias": DICE.normal(size=(N, KEYS))},
+        {"bias": DICE.normal(size=(N, KEYS)), "visible": SEEN},
+        {"sink": 0.5, "visible": np.pad(SEEN, ((0, 0), (0, 1)), constant_values=True)},
+        {"value": None},
+    ],
+    ids=lambda changes: "+".join(changes) or "plain",
+)
+def test_a_dot_product_is_unfolded_by_its_formula(changes: dict[str, Any]) -> None:
+    inside = replace(DotProduct(QUERY, KEY, VALUE, 1.0), **changes)
+    # A sink is one more key, without a product.
+    pair = PAIR if inside.sink is None else replace(PAIR, keys=(*PAIR.keys, f"k{KEYS}"))
+    steps = by_symbol(unfold_dot_product(inside, pair))
+    scores = KEY @ QUERY[3]
+    assert steps["q·k"].result.values.item() == pytest.approx(scores[7])
+    holds(steps["q·K"], np.append(scores, np.nan), "k")
+    assert tuple(symbol in steps for symbol in ("÷√d", "cap", "+ bias", "sink", "mask")) == (
+        inside.scaling != 1, inside.softcap is not None, inside.bias is not None, inside.sink is not None, "visible" in changes,
+    )  # fmt: skip
+    if inside.scaling != 1:
+        scores = inside.scaling * scores
+        holds(steps["÷√d"], scores, "k")
+        assert (f"√{DIM}" in steps["÷√d"].formula) == (inside.scaling == DIM**-0.5)
+        assert all((f"/ √{DIM}" in each.text) == (inside.scaling == DIM**-0.5) for each in steps["÷√d"].origins.values())
+    if inside.softcap is not None:
+        scores = inside.softcap * np.tanh(scores / inside.softcap)
+        holds(steps["cap"], scores, "k")
+    if inside.bias is not None:
+        scores = scores + inside.bias[3]
+        holds(steps["+ bias"], scores, "k")
+    final = scores if inside.sink is None else np.append(scores, inside.sink)
+    weights = shares(final if inside.visible is None else np.where(inside.visible[3], final, -np.inf))
+    softmax, names = steps["softmax"], dict(zip(PAIR.keys, range(KEYS), strict=True))
+    for column, name in enumerate(softmax.result.columns):
+        if name in names:
+            assert softmax.result.values[0, column] == pytest.approx(weights[names[name]], abs=1e-6)
+    assert softmax.result.columns[softmax.start[1]] == "k7"
+    assert softmax.result.values.sum() == pytest.approx(1)
+    if inside.value is None:
+        assert "·V" not in steps
+        return
+    context = weights[:KEYS] @ VALUE
+    holds(steps["·V"], context)
+    table = steps["·V"].matrices[1]
+    np.testing.assert_allclose(
+        table.values[0, : len(kept(table.columns))], VALUE[names[table.rows[0]], kept(table.columns)], atol=1e-9
+    )
+
+
+def test_vectors_are_made_of_the_tokens_states_where_that_is_known() -> None:
+    states = DICE.normal(size=(KEYS, STATE))
+    made = [Projected(states, DICE.normal(size=(size, STATE)), DICE.normal(size=size)) for size in (DIM, DIM, VALUE_DIM)]
+    query, key, value = (each.vectors for each in made)
+    steps = by_symbol(unfold_dot_product(DotProduct(query[:N], key, value, 1.0, made=Projections(*made)), PAIR))
+    assert [*steps][:3] == ["q", "k", "q·k"]
+    assert [*steps][-2:] == ["v", "·V"]
+    for symbol, vector in (("q", query[3]), ("k", key[7]), ("v", value[7])):
+        holds(steps[symbol], vector)
+        left, table = steps[symbol].matrices[:2]
+        at = 3 if symbol == "q" else 7
+        np.testing.assert_allclose(left.values[0, : len(kept(left.columns))], states[at, kept(left.columns)])
+        weight = made["qkv".index(symbol)].weight.T
+        assert table.values[0, 0] == pytest.approx(weight[kept(table.rows)[0], kept(table.columns)[0]])
+
+
+def test_additive_attention_is_unfolded_by_its_formula() -> None:
+    inside = Additive(*(DICE.normal(size=size) for size in ((N, STATE), (KEYS, 7), (DIM, STATE), (DIM,), (DIM, 7), (DIM,))))
+    steps = by_symbol(unfold_additive(inside, PAIR))
+    assert [*steps] == ["W s", "U h", "+", "tanh", "v·", "all e", "softmax", "·H"]
+    state, annotation = inside.w @ inside.states[3] + inside.b, inside.u @ inside.memory[7]
+    for symbol, values in (
+        ("W s", state),
+        ("U h", annotation),
+        ("+", state + annotation),
+        ("tanh", np.tanh(state + annotation)),
+    ):
+        holds(steps[symbol], values)
+    energies = np.array([inside.v @ np.tanh(state + inside.u @ each) for each in inside.memory])
+    assert steps["v·"].result.values.item() == pytest.approx(energies[7])
+    holds(steps["all e"], energies, "k")
+    assert steps["all e"].result.columns[steps["all e"].start[1]] == "k7"
+    holds(steps["·H"], shares(energies) @ inside.memory)
+    # Three numbers that all stand on the page add up as they read.
+    for column, origin in steps["+"].origins.items():
+        left, right, total = (
+            float(each.replace(" ", "").replace(MINUS, "-")) for each in re.findall(r"−? ?\d+\.\d+", origin.text)
+        )
+        assert left + right == pytest.approx(total, abs=1e-9), column
+
+
+@pytest.mark.parametrize(
+    ("symbol", "cell", "want"),
+    [("", None, 0), ("softmax", None, 2), ("softmax", (0, 1), (2, 0, 1)), ("softmax", (1, 0), 2), ("softmax", (0, 99), 2),
+     ("nothing", None, 0)],
+)  # fmt: skip
+def test_the_cell_to_open_with_is_one_that_there_is(symbol: str, cell: tuple[int, int] | None, want: Any) -> None:
+    steps = unfold_dot_product(DotProduct(QUERY, KEY, VALUE, 1.0), PAIR)
+    assert first_place(steps, symbol, cell) == (want if isinstance(want, tuple) else (want, *steps[want].start))
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 12])
+def test_an_excerpt_has_the_largest_and_what_is_asked_for(n: int) -> None:
+    sizes = np.array([*range(n)]) * (-1.0) ** np.arange(n)
+    excerpt = Excerpt.of(sizes, 6, (0,))
+    assert (excerpt.length, 0 in excerpt.kept) == (n, True)
+    assert excerpt.kept == (tuple(range(n)) if n <= 8 else (0, *range(n - 5, n)))
+    assert excerpt.rest == tuple(sorted({*range(n)} - {*excerpt.kept}))
+    assert excerpt.names([str(at) for at in range(n)])[len(excerpt.kept) :] == ((f"{n - 6} more",) if n > 8 else ())
+
+
+def test_pieces_become_words_by_the_sum_over_keys_and_the_mean_over_queries() -> None:
+    tokens = typed("un|do it sing|s")
+    query, key = DICE.normal(size=(5, 4)), DICE.normal(size=(5, 4))
+    weights = np.array([shares(key @ each) for each in query])
+    attention = given_map(weights, tokens)
+    names = tuple(token.text for token in tokens)
+    inside = DotProduct(query, key, None, 1.0)
+    unfolded = link_steps(inside, attention, (0, 0), QueryKey(names, names, 1, 3), words=True)
+    step = by_symbol(unfolded.steps)["word"]
+    assert step.result.values.item() == pytest.approx(weights[:2, 3:].sum() / 2, abs=1e-6)
+    assert (step.result.rows, step.result.columns) == (("undo",), ("sings",))
+    assert (unfolded.weight, unfolded.difference) == (pytest.approx(weights[1, 3]), pytest.approx(0, abs=1e-6))
+    alone = link_steps(inside, attention, (0, 0), QueryKey(names, names, 2, 2), words=True)
+    assert "word" not in by_symbol(alone.steps)
+    whole = link_steps(inside, attention, (0, 0), QueryKey(names, names, 2, 4), words=True)
+    assert by_symbol(whole.steps)["word"].result.values.item() == pytest.approx(weights[2, 3:].sum(), abs=1e-6)
+    assert "word" not in by_symbol(link_steps(inside, attention, (0, 0), QueryKey(names, names, 1, 3), words=False).steps)

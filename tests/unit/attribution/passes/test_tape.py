@@ -1,0 +1,108 @@
+"""What is recorded of a pass: weights as the fused kernel has them, values, W_O and the norms on either side."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from attnviz.attribution.passes.tape import Attention, AttentionTape, Norm, open_weights
+
+torch.manual_seed(5)
+QUERY, KEY, VALUE = torch.randn(1, 2, 4, 3), torch.randn(1, 2, 5, 3), torch.randn(1, 2, 5, 3)
+SEEN = torch.tensor([[1, 0, 1, 1, 1], [0, 1, 0, 0, 0], [1, 1, 1, 1, 1], [0, 1, 1, 0, 1]], dtype=torch.bool)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"attn_mask": SEEN}, {"attn_mask": torch.randn(4, 5)}, {"is_causal": True}, {"scale": 0.25}, {"scale": 1.0}],
+    ids=lambda options: ",".join(options),
+)
+def test_opened_weights_are_those_of_the_fused_kernel(options: dict[str, Any]) -> None:
+    want = F.scaled_dot_product_attention(QUERY, KEY, VALUE, **options)
+    torch.testing.assert_close(open_weights(QUERY, KEY, VALUE, **options) @ VALUE, want)
+    given = (options.get("attn_mask"), 0.0, options.get("is_causal", False))
+    torch.testing.assert_close(open_weights(QUERY, KEY, VALUE, *given, scale=options.get("scale")) @ VALUE, want)
+
+
+def test_a_query_that_sees_nothing_has_no_weights() -> None:
+    weights = open_weights(QUERY, KEY, VALUE, SEEN & torch.tensor([[1], [0], [1], [1]], dtype=torch.bool))
+    assert not weights[0, :, 1].any()
+    assert (weights[0, :, 0, 1] == 0).all()
+
+
+class Block(nn.Module):
+    """Attention and its residual, with the norm before or after it, written in three ways."""
+
+    def __init__(self, where: str, how: str) -> None:
+        super().__init__()
+        self.where, self.how = where, how
+        self.norm, self.other, self.output = nn.LayerNorm(6), nn.LayerNorm(6), nn.Linear(6, 6)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        states = self.norm(states)
+        read = self.other(states) if self.where == "before" else states
+        heads = read.unflatten(-1, (2, 3)).transpose(1, 2)
+        if self.how == "fused":
+            context = F.scaled_dot_product_attention(heads, heads, heads)
+        else:
+            scores = heads @ heads.transpose(-2, -1) * 3**-0.5
+            weights = F.dropout(torch.softmax(scores, dim=-1), 0.0)
+            context = torch.matmul(weights, heads)
+        added = states + self.output(context.transpose(1, 2).flatten(2))
+        return self.norm(added)
+
+
+@pytest.mark.parametrize("how", ["fused", "by hand"])
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_an_attention_is_recorded_with_what_stands_around_it(where: str, how: str) -> None:
+    block, states = Block(where, how), torch.randn(1, 5, 6)
+    with torch.no_grad(), AttentionTape() as tape:
+        made = block(states)
+    torch.testing.assert_close(made, block(states))
+    (attention,) = tape.attentions
+    assert len(tape.norms) == (3 if where == "before" else 2)
+    normed = block.norm(states)
+    read = block.other(normed) if where == "before" else normed
+    heads = read.unflatten(-1, (2, 3)).transpose(1, 2)
+    torch.testing.assert_close(attention.value, heads)
+    torch.testing.assert_close(attention.weights, (heads @ heads.transpose(-2, -1) * 3**-0.5).softmax(dim=-1))
+    assert attention.output is block.output.weight
+    mixed = block.output((attention.weights @ heads).transpose(1, 2).flatten(2))
+    torch.testing.assert_close(attention.mixed, mixed)
+    place, stream = attention.residual()
+    assert place == where
+    torch.testing.assert_close(stream, normed)
+    assert attention.after is not None
+    torch.testing.assert_close(attention.after.read, normed + mixed)
+    assert (attention.after.eps, attention.after.centred) == (1e-5, True)
+
+
+def test_values_can_be_changed_before_they_are_mixed() -> None:
+    block, states, places = Block("after", "by hand"), torch.randn(1, 5, 6), []
+
+    def change(place: int, value: torch.Tensor) -> torch.Tensor:
+        places.append(place)
+        return torch.zeros_like(value)
+
+    with torch.no_grad(), AttentionTape(change) as tape:
+        block(states + block(states))
+    assert places == [0, 1]
+    torch.testing.assert_close(tape.attentions[0].mixed[0], block.output.bias.expand(5, 6))
+
+
+@pytest.mark.parametrize("off", [0.0, 0.01])
+def test_a_residual_that_is_neither_is_not_known(off: float) -> None:
+    mixed, gave = torch.randn(1, 4, 6), torch.randn(1, 4, 6)
+    before, after = (Norm(read, gave, None, 1e-5, True) for read in (torch.randn(1, 4, 6), gave + mixed + off))
+    attention = Attention(SEEN.expand(1, 2, 4, 5).float(), VALUE, QUERY, None, mixed, before, after)
+    assert attention.residual()[0] == ("unknown" if off else "after")
+    attention.mixed = None
+    assert attention.residual() == ("unknown", None)
+
+
+def test_a_gradient_can_be_asked_of_weights_that_look_at_no_token() -> None:
+    with AttentionTape() as tape:
+        F.scaled_dot_product_attention(QUERY, KEY, VALUE)
+    assert tape.attentions[0].given.requires_grad
