@@ -47,7 +47,7 @@ def show_answers(results: Mapping[int, Result], editors: Mapping[int, Editor], v
                 show_picture(slot, each, editors[slot], view, picture)
 
 
-header("Answer", "Ask a question about a passage. See its answer, and which words the answer looks at.")
+header("Answer", "Ask a question about a passage. See the answer, and which words it looks at.")
 names = controls.answerers_picker()
 prompt, example = question_box(forget=controls.forget_question)
 sidebar = st.sidebar.container()

@@ -55,7 +55,7 @@ def compute_example() -> Download | None:
         with hero():
             steps = worked_steps(tables, computed, chosen.head)
             is_revealed = show_steps(steps, first=example.step, cell=example.cell, predict=predict)
-        checked = f"Computed by attnviz's own modules; agrees with NumPy to {computed.difference:.0e}."
+        checked = f"Checked: NumPy computes the same numbers, to {computed.difference:.0e}."
         st.caption(f":material/verified: {checked} {ROUNDED}")
         if is_revealed:
             st.caption(f":material/lightbulb: {example.notice}")
@@ -105,7 +105,7 @@ def show_weight(model: str, opened: "InspectedTrace", attention: AttentionMap, f
     return weight_download(model, opened.trace, attention, (layer, head), words=words)
 
 
-header("Compute", "Every number of attention, from words to weights. Step through it; click a cell to see where it came from.")
+header("Compute", "How attention is computed, step by step. Press Next, or click a number to see where it comes from.")
 source = segments(st.sidebar, "Numbers from", "source", format_func=SOURCES.__getitem__)
 download = None
 try:

@@ -58,7 +58,7 @@ def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, examp
         explain_weight(attention, matrix, head, cell)
 
 
-header("Encode", "Type a sentence. See what every head of a transformer looks at.")
+header("Encode", "Type a sentence, then click a word. See where it looks, in every head of a transformer.")
 model = model_picker()
 typed, example = prompt_box("encode", beside=compare_button)
 prompt = forced_target(typed) if typed else None

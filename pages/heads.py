@@ -29,7 +29,7 @@ from attnviz.ui.layout import header, hero, story
 
 header(
     "What heads do",
-    "Each square is one head and what it does in 1,500 sentences. Click one, or test an idea.",
+    "Each square is one head: where it looks, and how often, in 1,500 sentences. Click one, or test an idea.",
     "heads",
 )
 survey = opened_survey()

@@ -7,7 +7,7 @@ from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import header, hero
 from attnviz.ui.lessons.view import show_cards, show_upload
 
-header("Lessons", "A quarter of an hour each. Guess first, then see what the model says.")
+header("Lessons", "New here? Begin with the first. You guess, then see what the model says.")
 with hero():
     show_cards()
 show_upload()

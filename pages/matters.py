@@ -35,7 +35,11 @@ from attnviz.ui.sidebar import one_model
 ABOUT = "answer-en and the other models of the catalog are on this machine; type the id of any other one of the hub."
 KNOWN = ("answer-en", *(name for name in catalog.available() if name != "answer-en"))
 
-header("What matters", "Which words does the answer depend on? 14 methods compared.", "matters")
+header(
+    "What matters",
+    "Which words does the answer depend on? Click a word to run the model without it; compare 14 methods.",
+    "matters",
+)
 model = one_model(KNOWN, ABOUT)
 prompt = text_boxes(model)
 target, seen = chosen_target(model), method_of_seen_head()

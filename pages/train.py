@@ -37,7 +37,7 @@ def train_alignment() -> list[Download]:
     return downloads
 
 
-header("Train", "Watch a small model learn a task, and its attention find out where to look.")
+header("Train", "Press Start: a small model learns a task, and its attention learns where to look.")
 downloads: list[Download] = []
 if topic_picker() == "induction":
     with hero():

@@ -101,11 +101,11 @@ def head_place(layer: int, head: int | None, count: int, *, trained: bool = Fals
     """Say which head it is of how many, and whether it was trained to align; with None for the head the mean of a layer.
 
     >>> head_place(1, 0, 8, trained=True), head_place(0, None, 8), head_place(0, None, 1)
-    ('head 0 of layer 1, the one trained to align, of 8', 'the mean of layer 0', "the model's only head")
+    ('head 0 of layer 1, trained to align, one of 8', 'the mean of layer 0', "the model's only head")
     """
     if count == 1:
         return "the model's only head"
-    return f"{head_words(layer, head)}{', the one trained to align' * trained}{'' if head is None else f', of {count}'}"
+    return f"{head_words(layer, head)}{', trained to align' * trained}{'' if head is None else f', one of {count}'}"
 
 
 def head_of_model(layer: int, head: int | None, shape: tuple[int, int], *, trained: bool = False) -> str:

@@ -27,7 +27,7 @@ from attnviz.figures.tokens import visible_text
 from attnviz.live.story import Described, sentence_parts
 from attnviz.models.result import Result
 
-BARS = ("the answer starts here", "the answer ends here")
+BARS = ("how likely the answer starts here", "how likely it ends here")
 # As the page Answer says it, and draws it unasked.
 DECLINES = "The passage does not say."
 VIEW = View(words=True)

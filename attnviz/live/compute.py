@@ -41,7 +41,7 @@ def _worked(example: WorkedExample) -> dict[str, Any]:
         "label": example.label,
         "notice": f"{example.notice.replace('$', '')} {_OWN_NUMBERS}",
     }
-    checked = f"Computed by attnviz's own modules; agrees with NumPy to {computed.difference:.0e}."
+    checked = f"Checked: NumPy computes the same numbers, to {computed.difference:.0e}."
     steps = worked_steps(tables, computed, 0)
     at = first_place(steps, example.step, example.cell)
     return {**said, "prompt": {"text": example.tokens}, "maps": [], "checked": checked, **_described(steps, at)}

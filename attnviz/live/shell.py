@@ -34,7 +34,7 @@ SITE_PAGES = (
     SitePage(
         "encode",
         "Encode",
-        "Type a sentence. See what every head of a transformer looks at.",
+        "Type a sentence, then click a word. See where it looks, in every head of a transformer.",
         {"text": "Sentence"},
     ),
     SitePage(
@@ -46,16 +46,19 @@ SITE_PAGES = (
     SitePage(
         "answer",
         "Answer",
-        "Ask a question about a passage. See its answer, and which words the answer looks at.",
+        "Ask a question about a passage. See the answer, and which words it looks at.",
         {"question": "Question", "passage": "Passage"},
     ),
     SitePage(
-        "summarize", "Summarize", "Type a text. The words and sentences that receive most attention are kept.", {"text": "Text"}
+        "summarize",
+        "Summarize",
+        "Type a text. See which sentence a model keeps as its summary, and which words.",
+        {"text": "Text"},
     ),
     SitePage(
         "compute",
         "Compute",
-        "Every number of attention, from words to weights. Click a cell to see where it came from.",
+        "How attention is computed, step by step. Press Next, or click a number to see where it comes from.",
         {"text": "Sentence"},
     ),
 )
@@ -117,7 +120,9 @@ def write_lessons_page(cards: Sequence[tuple[str, str, str]]) -> str:
         for name, title, about in cards
     )
     body = f'<ul id="lessons">{shown}</ul>\n<footer>{_FOOTER}</footer>'
-    return _fill("Lessons", "A quarter of an hour each.", "../", "lessons", body, "")
+    return _fill(
+        "Lessons", "New here? Begin with the first. Each takes about a quarter of an hour.", "../", "lessons", body, ""
+    )
 
 
 def write_lesson_page(title: str, body: str, config: Mapping[str, Any]) -> str:

@@ -22,7 +22,7 @@ def describe_selection(results: Sequence[Result], example: Mapping[str, Any]) ->
     layer = card.selects[0] if card.selects else card.n_layers - 1
     selector = selectors(passage, result.trace, selects=card.selects, layer=layer, head=None)[0]
     kept = choose(passage, selector.units, selector.sentences, AMOUNT)
-    story = (describe_choice(passage, kept, selector.units), describe_sentences(passage, kept, selector.sentences))
+    story = (describe_sentences(passage, kept, selector.sentences), describe_choice(passage, kept, selector.units))
     share = float(selector.sentences[kept.sentences].sum())
     facts = [card.name, selector.name, f"{whole_percent(share)} of the attention that sentences receive"]
     drawn = {

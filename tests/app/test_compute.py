@@ -47,7 +47,7 @@ def test_the_first_visit_shows_an_example_and_how_far_it_is_from_numpy(app: AppT
     open_page(app)
     assert [each["symbol"] for each in drawn[-1]["steps"]] == ["X", "Q", "K", "V", "QKᵀ", "÷√d", "softmax", "·V", "W_O"]
     assert texts(drawn, "softmax")[2] == ["0.74", "0.13", "0.13"]
-    assert any("agrees with NumPy to" in caption.value for caption in app.caption)
+    assert any("NumPy computes the same numbers, to" in caption.value for caption in app.caption)
 
 
 def test_what_the_notices_say_of_their_numbers_is_so(app: AppTest, drawn: list) -> None:

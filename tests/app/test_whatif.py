@@ -16,7 +16,7 @@ from tests.visits import open_page, press, said
 
 def test_tired_and_wide_come_first_and_a_head_is_in_the_address():
     app = open_page("whatif")
-    assert "(68\xa0%, 14\xa0% went to “tired” before)" in said(app)
+    assert "(68\xa0%; before, “tired” got 14\xa0%)" in said(app)
     assert "layer" not in app.query_params
 
 

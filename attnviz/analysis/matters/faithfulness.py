@@ -111,21 +111,22 @@ def verdict(figures: Mapping[str, Faithfulness], chosen: str, best: str | None, 
     """Compare in one sentence the chosen method with chance, and with the best fast one, if that is known.
 
     >>> figures = {"attention": Faithfulness(0.54, 0.4), "gradient": Faithfulness(0.59, 0.3)}
-    >>> for sentence in verdict(figures, "attention", "gradient", Faithfulness(0.32, 0.6)).split(". "):
-    ...     print(sentence)
-    attention picks important words better than chance: the output drops by 0.54 without them, by 0.32 without random ones
-    Best is gradient, 0.59.
-    >>> verdict(figures, "gradient", "gradient", Faithfulness(-0.06, 0.6)).split(", ")[1]
-    'by −0.06 without random ones. No other method tested does better.'
+    >>> for part in verdict(figures, "attention", "gradient", Faithfulness(0.32, 0.6)).split(": ", 1):
+    ...     print(part)
+    attention picks important words better than chance
+    without its top words the probability drops by 0.54 (random words: 0.32; gradient, the best: 0.59).
+    >>> verdict(figures, "gradient", "gradient", Faithfulness(-0.06, 0.6)).split("by ")[1]
+    '0.59 (random words: −0.06). No other method tested does better.'
     """
     own = figures[chosen].comprehensiveness
-    drops = f"the output drops by {signed(own)} without them, by {signed(chance.comprehensiveness)} without random ones"
-    opening = f"{chosen} picks important words {_compared(own, chance.comprehensiveness)} chance: {drops}."
+    chances = f"random words: {signed(chance.comprehensiveness)}"
+    opening = f"{chosen} picks important words {_compared(own, chance.comprehensiveness)} chance: "
+    opening += f"without its top words the probability drops by {signed(own)}"
     if best is None:
-        return opening
+        return f"{opening} ({chances})."
     if chosen == best:
-        return f"{opening} No other method tested does better."
-    return f"{opening} Best is {best}, {signed(figures[best].comprehensiveness)}."
+        return f"{opening} ({chances}). No other method tested does better."
+    return f"{opening} ({chances}; {best}, the best: {signed(figures[best].comprehensiveness)})."
 
 
 def _compared(one: float, other: float) -> str:

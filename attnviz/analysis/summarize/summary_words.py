@@ -49,9 +49,9 @@ def describe_choice(passage: Passage, selection: Selection, scores: Float[np.nda
     part = whole_percent(int(selection.units.sum()) / int(candidates.sum()))
     best = passage.units[int(np.where(selection.units, scores, -np.inf).argmax())]
     return (
-        Part(f"The {int(selection.units.sum())} kept words are {part} of the text and receive {share} of the attention; "),
+        Part(f"The {int(selection.units.sum())} marked words are {part} of the text and get {share} of the attention: "),
         quoted(best.text),
-        Part(" receives most."),
+        Part(" gets most."),
     )
 
 
@@ -61,9 +61,9 @@ def describe_sentences(passage: Passage, selection: Selection, shares: Float[np.
     named = "Sentence " + str(numbers[0]) if len(numbers) == 1 else "Sentences " + " and ".join(map(str, numbers))
     least = float(shares[selection.sentences].min())
     others = shares[passage.read & ~selection.sentences]
-    gets = "is kept: it gets" if len(numbers) == 1 else "are kept: each gets at least"
+    gets = "is kept. It gets" if len(numbers) == 1 else "are kept. Each gets at least"
     kept_sentences = f"{named} of {int(passage.read.sum())} {gets} {whole_percent(least)} of the attention"
-    rest = f", the next best {whole_percent(float(others.max()))}" if others.size else ""
+    rest = f"; the next best gets {whole_percent(float(others.max()))}" if others.size else ""
     return (Part(f"{kept_sentences}{rest}."),)
 
 

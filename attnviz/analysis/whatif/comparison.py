@@ -99,19 +99,19 @@ class Comparison:
         query, key, was = self._largest_gain(*weights)
         row, share = self.queries[query][1], "" if was is None else whole_percent(weights[0][self.queries[query][0], was])
         if was is None:
-            before = "new here"
+            before = ", new here"
         elif models:
-            before = f"in {models[0]} {share}"
+            before = f", in {models[0]} {share}"
         else:
             same = self.before.keys[was].text == self.after.keys[key].text
-            before = f"was {share}" if same else f"{share} went to “{self.before.keys[was].text}” before"
+            before = f", was {share}" if same else f"; before, “{self.before.keys[was].text}” got {share}"
         ends = (Part(" in "), Part(head_words(layer, head), True)) if self.divergence.size > 1 else ()
         return (
             *((Part(f"In {models[1]} "),) if models else ()),
             quoted(self.after.queries[row].text),
             Part(f"{'' if models else ' now'} looks at "),
             quoted(self.after.keys[key].text),
-            Part(f" ({whole_percent(weights[1][row, key])}, {before})"),
+            Part(f" ({whole_percent(weights[1][row, key])}{before})"),
             *ends,
             Part("."),
         )
@@ -122,12 +122,12 @@ class Comparison:
             return (Part("Change a word of the second text, or choose another head or model."),)
         layer, head = place or self.most
         changed = float(self.divergence[layer, head])
-        scale = f"changed by {changed:.2f} on a scale from 0 to 1"
+        scale = f"by {changed:.2f} on a scale from 0 to 1"
         if self.divergence.size == 1:
-            return (Part(f"Its one head {scale}."),)
+            return (Part(f"Its one head changed {scale}."),)
         larger = int((self.divergence[~self.is_off] > changed).sum())
-        rank = "the most of all" if not larger else f"number {larger + 1} of all"
-        return (Part(f"This head {scale}, {rank} {self.divergence.size}. Click another head."),)
+        rank = "most" if not larger else f"as number {larger + 1}"
+        return (Part(f"Of all {self.divergence.size} heads this one changed {rank}, {scale}. Click another."),)
 
     def _largest_gain(
         self, before: Float[np.ndarray, "query key"], after: Float[np.ndarray, "row column"]

@@ -110,7 +110,7 @@ def question_and_passage(question: str, passage: str, bars: Sequence[Bars], *, a
     True
     """
     legend = "".join(f'<span><i class="bar{number}"></i>{html.escape(each.name)}</span>' for number, each in enumerate(bars))
-    legend += f"<span>highest bar: {_highest(bars):.2g}</span>"
+    legend += f"<span>tallest bar: {_highest(bars):.2g}</span>"
     note = f'<p class="note">{html.escape(above)}</p>'
     return f'<div style="{css_variables(theme)}">{note}{question}<p class="legend">{legend}</p>{passage}</div>'
 

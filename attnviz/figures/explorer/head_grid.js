@@ -72,17 +72,18 @@ export class HeadGrid extends View {
     const { state, surface: { colours } } = this;
     const { overview } = state;
     const act = state.edits.on ? "Click one to switch it off or on" : "Click one";
-    const isOne = overview.layers * overview.heads === 1;
-    const shows = state.shadesHeads ? "shaded by this link" : "each small square is one head";
-    this.caption.textContent = isOne ? "The one head of this model" : `All ${overview.layers * overview.heads} heads, ${shows}. ${act}.`;
+    const count = overview.layers * overview.heads;
+    const shows = state.shadesHeads ? `All ${count} heads: the darker, the stronger this link` : `Each small square is one of ${count} heads`;
+    this.caption.textContent = count === 1 ? "The one head of this model" : `${shows}. ${act}.`;
     const { cell, height, width, total } = this.measure();
     const context = fit(this.canvas, width, total);
     // While they are decoded their place is kept: nothing below it moves when they come.
     if (!this.thumbnails.levels) return;
     context.textAlign = "center";
-    for (let head = 0; head < overview.heads; head += cell < 18 ? 2 : 1) {
+    const step = Math.ceil((context.measureText(`H${overview.heads - 1}`).width + 4) / (cell + GRID_GAP));
+    for (let head = 0; head < overview.heads; head += step) {
       context.fillStyle = state.head === head ? colours.accent : colours.faint;
-      context.fillText(String(head), GRID_LEFT + head * (cell + GRID_GAP) + cell / 2, GRID_TOP / 2);
+      context.fillText(`H${head}`, GRID_LEFT + head * (cell + GRID_GAP) + cell / 2, GRID_TOP / 2);
     }
     this.thumbnails.pictures({ cell, height }, this.canvas).forEach((picture, index) => {
       this.drawHead(context, picture, Math.floor(index / overview.heads), index % overview.heads, { cell, height });
@@ -96,7 +97,7 @@ export class HeadGrid extends View {
     const [x, y] = [GRID_LEFT + head * (cell + GRID_GAP), GRID_TOP + layer * (height + GRID_GAP)];
     if (!head) {
       context.fillStyle = state.layer === layer ? colours.accent : colours.faint;
-      context.fillText(String(layer), GRID_LEFT / 2, y + height / 2);
+      context.fillText(`L${layer}`, GRID_LEFT / 2, y + height / 2);
     }
     if (state.drawsArcs) {
       context.fillStyle = colours.panel;

@@ -83,7 +83,7 @@ export class MatrixPicture extends View {
     const context = fit(this.canvas, wide, high);
     this.over = fit(this.overlay, wide, high);
     const off = state.isOff(state.layer, state.head) ? ", switched off" : "";
-    const what = state.overview.signed ? "after less before, who looks (rows) at whom (columns)" : "who looks (rows) at whom (columns)";
+    const what = state.overview.signed ? "after less before, where each row's word looks" : "each row is one word, and where it looks";
     this.caption.textContent = `${headTitle(state.layer, state.head)}${off}: ${what}`;
     this.buttons.hidden = size.cell >= 14 && state.zoom.zoom === 1;
     this.place.classList.toggle("waiting", !head);

@@ -14,7 +14,7 @@ from attnviz.analysis.wording import head_name, signed, whole_percent
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 from attnviz.text.conllu import ParsedSentence
 
-_HEADINGS = ("Claim", "", "Rate", "95 % interval", "Chance", "Best offset", "Untrained", "Words", "")
+_HEADINGS = ("Claim", "", "Rate", "95 % interval", "Chance", "Best fixed distance", "Untrained", "Words", "")
 
 
 def claims_table(atlas: Atlas, layer: int, head: int, *, most: int = 12, theme: Theme = LIGHT) -> str:

@@ -45,7 +45,7 @@ def selectors_table(rows: Sequence[Row], *, chosen: str = "", theme: Theme = LIG
     if np.isnan(figures).all():
         figures = figures[:, :0]
     names = _MEASURES[: figures.shape[1]]
-    top = "".join(f"<th{' class=figure' if name in names else ''}>{name}</th>" for name in ("Chosen by", *names, "Keeps"))
+    top = "".join(f"<th{' class=figure' if name in names else ''}>{name}</th>" for name in ("Choose by", *names, "Keeps"))
     # Equal figures are all the best, but nothing is where nothing fits.
     best = (figures >= np.nanmax(figures, axis=0, initial=0.0)) & (figures > 0)
     body = "".join(_row(row, values, own, row.key == chosen) for row, values, own in zip(rows, figures, best, strict=True))

@@ -86,7 +86,7 @@ export class Alignments {
   drawHead() {
     const { models, model: { said }, highest } = this.state;
     const name = models.length > 1 ? [make("strong", {}, make("bdi", {}, said.name)), said.head ? ` ${said.head}: ` : ": "] : [];
-    this.caption.replaceChildren(make("span", {}, ...name, `${name.length ? "each" : "Each"} row: one written word, and where it looks`));
+    this.caption.replaceChildren(make("span", {}, ...name, `${name.length ? "each" : "Each"} row is one word of the translation, and where it looks`));
     this.legend.draw(this.surface.palette, highest === 1 ? "1" : highest.toPrecision(2));
   }
 

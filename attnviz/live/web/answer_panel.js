@@ -61,13 +61,13 @@ function drawSeen(desk, { said: { passage, prompt, answer } }, seen) {
 /** @param {AnswerHead} seen */
 function placeOf({ layer, head, count }) {
   if (count === 1) return "the model's only head";
-  return head === null ? `the mean of layer ${layer}` : `head ${head} of layer ${layer}, of ${count}`;
+  return head === null ? `the mean of layer ${layer}` : `head ${head} of layer ${layer}, one of ${count}`;
 }
 
 /** @param {AnswerHead} seen */
 function whatSharesAre(seen) {
   const looks = seen.side === "question" ? "How much each question word looks at the answer" : "How much the answer looks at each question word";
-  return `${looks}, in ${placeOf(seen)}. Click a word.`;
+  return `${looks} (${placeOf(seen)}). Click a word.`;
 }
 
 /** The question as buttons, one a word, shaded by what the answer gives to each. @param {Desk} desk @param {AnswerHead} seen */

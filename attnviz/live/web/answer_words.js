@@ -43,8 +43,8 @@ export function describeFound(found, maps, model) {
     passage: {
       units,
       bars: [
-        { name: "the answer starts here", values: Array.from(found.start) },
-        { name: "the answer ends here", values: Array.from(found.end) },
+        { name: "how likely the answer starts here", values: Array.from(found.start) },
+        { name: "how likely it ends here", values: Array.from(found.end) },
       ],
       spans: spans.map(({ start, end, probability }) => [start, end, probability]),
       declined,

@@ -28,7 +28,7 @@ export function describeSelection(text, selection, { name, selects }) {
   const facts = [name, "Trained selector", `${wholePercent(scoreAt(sentenceScores, chosen))} of the attention that sentences receive`];
   return {
     first: { encoder: [selects[0], null] },
-    story: [describeChoice(letters, selection), describeSentences(selection)],
+    story: [describeSentences(selection), describeChoice(letters, selection)],
     answer: { text: chosen.map((place) => read(sentences[place])).join(" "), declined: "", facts },
     passage: {
       units: units.map(({ start, end }) => [start, end]),
@@ -44,8 +44,8 @@ function describeChoice(letters, { units, unitScores, kept }) {
   const [chosen, candidates] = [places(kept), places(units.map(({ candidate }) => candidate))];
   const share = scoreAt(unitScores, chosen) / Math.max(scoreAt(unitScores, candidates), Number.MIN_VALUE);
   const best = units[chosen.reduce((most, place) => (unitScores[place] > unitScores[most] ? place : most))];
-  const lead = `The ${chosen.length} kept words are ${wholePercent(chosen.length / candidates.length)} of the text and receive ${wholePercent(share)} of the attention; `;
-  return [plain(lead), keptWord(letters.slice(best.start, best.end).join("")), plain(" receives most.")];
+  const lead = `The ${chosen.length} marked words are ${wholePercent(chosen.length / candidates.length)} of the text and get ${wholePercent(share)} of the attention: `;
+  return [plain(lead), keptWord(letters.slice(best.start, best.end).join("")), plain(" gets most.")];
 }
 
 /** Which sentences are kept, and how far the next one stays behind. @param {Selection} selection @returns {Sentence} */
@@ -55,7 +55,7 @@ function describeSentences({ units, sentenceScores, keptSentences }) {
   const others = read.filter((place) => !keptSentences[place]).map((place) => sentenceScores[place]);
   const names = `Sentence${chosen.length > 1 ? "s" : ""} ${chosen.map((place) => place + 1).join(" and ")}`;
   const least = wholePercent(Math.min(...chosen.map((place) => sentenceScores[place])));
-  const gets = chosen.length > 1 ? "are kept: each gets at least" : "is kept: it gets";
-  const rest = others.length ? `, the next best ${wholePercent(Math.max(...others))}` : "";
+  const gets = chosen.length > 1 ? "are kept. Each gets at least" : "is kept. It gets";
+  const rest = others.length ? `; the next best gets ${wholePercent(Math.max(...others))}` : "";
   return [plain(`${names} of ${read.length} ${gets} ${least} of the attention${rest}.`)];
 }

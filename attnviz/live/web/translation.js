@@ -68,7 +68,7 @@ function headOf({ layers, heads }, layer, head, isTrained) {
 function whereOf({ layers, heads }, layer, head, isTrained) {
   if (layers * heads === 1) return "the model's only head";
   if (head === null) return `the mean of layer ${layer}`;
-  return `head ${head} of layer ${layer}${isTrained ? ", the one trained to align" : ""}, of ${layers * heads}`;
+  return `head ${head} of layer ${layer}${isTrained ? ", trained to align" : ""}, one of ${layers * heads}`;
 }
 
 /** The link to show first: the strongest between two longer words that are spelt differently; else the strongest.

@@ -13,7 +13,7 @@ from attnviz.analysis.word_links import Place, WordLinks
 from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import forget, publish, url_value, value
 
-HOW = "Click a word to see where it looks; click a second one to see that link."
+HOW = "Click a word to see where it looks. Click another to link the two."
 _PARAMETERS = ("query", "key", "queries", "keys")
 # What was computed of a map is kept as long as the map is.
 _KEPT: WeakKeyDictionary[AttentionMap, dict[object, np.ndarray]] = WeakKeyDictionary()

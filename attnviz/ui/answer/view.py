@@ -73,11 +73,14 @@ def _show_passage(result: Result, shown: QuestionAttention, word: int | None, sl
         if int(picked) != word:
             st.session_state[f"asked{slot}"] = int(picked)
 
-    bars = [Bars("the answer starts here", answers.result.start), Bars("the answer ends here", answers.result.end)]
-    above = f"How much the answer looks at each question word, in {view.place(result)}. Click a word."
+    bars = [
+        Bars("how likely the answer starts here", answers.result.start),
+        Bars("how likely it ends here", answers.result.end),
+    ]
+    above = f"How much the answer looks at each question word ({view.place(result)}). Click a word."
     shares = shown.of_text(*answers.place)
     if shown.from_question:
-        above = f"How much each question word looks at the answer, in {view.place(result)}. Click a word."
+        above = f"How much each question word looks at the answer ({view.place(result)}). Click a word."
     if word is not None:
         name = shown.question[word].text
         meets = f"“{name}” looks here" if shown.from_question else f"looks at “{name}”"

@@ -49,7 +49,7 @@ def summarizer_picker() -> str:
 def summary_view_picker(attention: AttentionMap, selects: tuple[int, int] | None, sidebar: DeltaGenerator) -> SummaryView:
     """The selector, how much to keep, layer and head; all of it in the address."""
     names = [name for name in SELECTORS if selects or name != "trained"]
-    selector = dropdown(sidebar, "Chosen by", "way", options=names, format_func=_selector_label)
+    selector = dropdown(sidebar, "Choose by", "way", options=names, format_func=_selector_label)
     left, right = sidebar.columns(2)
     with left:
         layer = stepper("Layer", "layer", selects[0] if selects else attention.n_layers - 1, attention.n_layers)

@@ -147,9 +147,9 @@ def describe_summary(shown: Summary, written: Written) -> list[Sentence]:
     passage, kept, selector, word = shown.passage, shown.selection, shown.selector, written.chosen
     sentences: list[Sentence] = [NO_LOOK]
     if selector.tokens is not None:
-        sentences = [describe_choice(passage, kept, selector.units), describe_sentences(passage, kept, selector.sentences)]
+        sentences = [describe_sentences(passage, kept, selector.sentences), describe_choice(passage, kept, selector.units)]
     if written.words:
-        sentences = [describe_copies(written.words), describe_word_origin(word, passage) if word else sentences[0]]
+        sentences = [describe_copies(written.words), describe_word_origin(word, passage) if word else sentences[-1]]
     return sentences
 
 

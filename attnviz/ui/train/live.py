@@ -183,11 +183,11 @@ def _draw_picture(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> N
     losses = tuple((each.step, each.loss) for each in shown)
     curves = [
         Curve(
-            "Held-out sequences right", whole_percent(frame.accuracy),
+            "New sequences written right", whole_percent(frame.accuracy),
             tuple((each.step, each.accuracy) for each in run.frames),
         ),
         Curve(
-            "Alignment error rate", f"{frame.errors[layer, head_]:.2f}",
+            "Alignment error rate (best: 0)", f"{frame.errors[layer, head_]:.2f}",
             tuple((each.step, float(each.errors[layer, head_]) if head else each.error) for each in run.frames),
         ),
         Curve("Training loss", f"{frame.loss:.2f}", losses, max((loss for _, loss in losses), default=1.0)),
@@ -213,7 +213,7 @@ def describe_frame(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> 
         rows = frame.alignments[0][head or frame.best]
         largest, even = float(rows.max(axis=1).mean()), float((1 / (rows > 0).sum(axis=1)).mean())
         return [(Part("Before the first step it looks "), Part("nearly equally everywhere", True),
-                 Part(f": the strongest link of a row holds {largest:.2f} of its attention; an even share is {even:.2f}. "
+                 Part(f": the strongest cell of a row holds {largest:.2f}, where an equal share is {even:.2f}. "
                       "Press Start."))]  # fmt: skip
     right = Part(whole_percent(frame.accuracy), True)
     sentences: list[Sentence] = [

@@ -75,7 +75,7 @@ def test_a_link_between_two_words_is_named_before_a_word_that_looks_at_itself():
     other = given_map([[0.1, 0.9, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], typed("too wide now"))
     assert (
         plain(compare(trace(one), trace(other)).sentence())
-        == "“too” now looks at “wide” (90\xa0%, 50\xa0% went to “tired” before)."
+        == "“too” now looks at “wide” (90\xa0%; before, “tired” got 50\xa0%)."
     )
 
 
@@ -86,7 +86,7 @@ def test_the_sentence_says_what_changed_most():
     said = plain(actual.sentence())
     assert said == "“it” now looks at “street” (70\xa0%, was 0\xa0%)."
     assert plain(actual.sentence(models=("A", "B"))) == "In B “it” looks at “street” (70\xa0%, in A 0\xa0%)."
-    assert f"changed by {actual.divergence[0, 0]:.2f} on a scale from 0 to 1" in plain(actual.describe_place())
+    assert f"Its one head changed by {actual.divergence[0, 0]:.2f} on a scale from 0 to 1" in plain(actual.describe_place())
     np.testing.assert_allclose(actual.difference(0, 0)[0], [-0.8, 0.1, 0.7], atol=1e-6)
 
 
@@ -113,7 +113,7 @@ def test_a_head_has_its_place_among_all():
     one, other = (AttentionMap("encoder", tokens, tokens, DenseWeights((np.stack(each),))) for each in ([before] * 4, heads))
     moved = compare(trace(one), trace(other))
     said = [plain(moved.describe_place((0, head))) for head in range(3)]
-    assert ["number 3 of all 4" in said[0], "the most of all 4" in said[1], "number 2 of all 4" in said[2]] == [True] * 3
+    assert ["Of all 4 heads this one changed as number 3," in said[0], "changed most," in said[1], "as number 2," in said[2]] == [True] * 3
     assert plain(moved.describe_place()) == said[1]
 
 
