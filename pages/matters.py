@@ -6,7 +6,7 @@ import streamlit as st
 
 from attnviz.models import catalog
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.measures import deletion, matters_slowly, without
+from attnviz.ui.background.measures import deletion, without
 from attnviz.ui.explain import show_toolbar
 from attnviz.ui.layout import header, hero
 from attnviz.ui.matters.controls import (
@@ -17,6 +17,7 @@ from attnviz.ui.matters.controls import (
     is_long,
     method_groups,
     method_of_seen_head,
+    next_report,
     removed_words,
     target_picker,
     text_boxes,
@@ -49,11 +50,16 @@ if prompt and report:
     target_picker(report)
     removed, method = removed_words(report), chosen_method(report)
     with hero() as heading:
-        show_verdict(report, method, heading, compares=not is_long(prompt.text))
+        verdict, is_compared = heading.empty(), not is_long(prompt.text)
+        show_verdict(report, method, verdict, compares=is_compared)
         show_text(report, method, removed)
         show_without(report, removed, without(model, prompt, target, removed) if removed else None)
         table = st.empty()
         show_methods(table, report, method, left)
+        if not report.figures:
+            report, left = next_report(model, prompt, target, report, left)
+            show_verdict(report, method, verdict, compares=is_compared)
+            show_methods(table, report, method, left)
     below, right = st.columns(2, gap="large")
     with right:
         explain_numbers()
@@ -65,10 +71,8 @@ if prompt and report:
     # The page is whole before further methods run: its address, its toolbar, and all that can be clicked.
     finish()
     while left:
-        group, *left = left
-        if more := matters_slowly(model, prompt, target, group):
-            report = report.joined(more)
-            show_methods(table, report, method, left)
+        report, left = next_report(model, prompt, target, report, left)
+        show_methods(table, report, method, left)
 elif prompt:
     default_target_button()
 finish()

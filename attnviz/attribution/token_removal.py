@@ -155,9 +155,15 @@ def _probabilities(bound: BoundTarget, removed: Bool[np.ndarray, "text token"]) 
 
 
 def attribution_report(
-    model: AttentionModel, prompt: Prompt, target: str, names: Sequence[str], progress: Progress = silent
+    model: AttentionModel,
+    prompt: Prompt,
+    target: str,
+    names: Sequence[str],
+    progress: Progress = silent,
+    *,
+    tested: bool = True,
 ) -> AttributionReport:
-    """Compute shares by the methods of these names, and test each by masking words; `target` as in `attribute`.
+    """Compute shares by the methods of these names, and if `tested` mask words to test each; `target` as in `attribute`.
 
     Raises:
         ModelError: the model has no such output, or no word can be removed.
@@ -178,7 +184,7 @@ def attribution_report(
     groups = _groups(bound)
     shares = {name: by_word(each.values, groups) for name, each in made.shares.items()}
     begin(f"Testing {len(made.shares)} methods by masking words")
-    figures = faithfulness(bound, made)
+    figures = faithfulness(bound, made) if tested else {}
     probability = float(bound.outcome(bound.ids[None]).log_probability.exp())
     own = frozenset(place for place, group in enumerate(groups) if not bound.fixed.isdisjoint(group))
     texts = tuple("".join(bound.tokens[place].text for place in group) for group in groups)

@@ -51,26 +51,30 @@ def test_where_no_method_can_follow_a_model_the_page_says_so(monkeypatch: pytest
 def test_of_a_long_text_two_methods_come_first_and_all_are_shown_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(controls, "FAST", ("attention", "last-layer", "received", "random"))
     monkeypatch.setattr(controls, "LONG_CHARACTERS", len(BRIDGE) - 1)
-    run: list[tuple[str, ...]] = []
+    run: list[tuple[tuple[str, ...], bool]] = []
     report = token_removal.attribution_report
 
-    def noted(model: AttentionModel, prompt: Prompt, target: str, names: tuple[str, ...], progress: Progress) -> object:
-        run.append(names)
-        return report(model, prompt, target, names, progress)
+    def noted(
+        model: AttentionModel, prompt: Prompt, target: str, names: tuple[str, ...], progress: Progress, *, tested: bool = True
+    ) -> object:
+        run.append((names, tested))
+        return report(model, prompt, target, names, progress, tested=tested)
 
     monkeypatch.setattr(token_removal, "attribution_report", noted)
     address = {"text": BRIDGE, "pair": "Who closed the bridge on Monday?"}
     app = open_page("matters", **address)
-    assert run == [("attention", "random"), ("last-layer", "received"), ("leave-one-out",)]
+    first = ("attention", "random")
+    assert run == [(first, False), (first, True), (("last-layer", "received"), True), (("leave-one-out",), True)]
     table = rows(app)
     assert table == ["way:attention", "way:last-layer", "way:received", "way:leave-one-out"]
     assert "is running…" not in drawn(app)
+    assert "is being tested" not in drawn(app)
     # What has been run is shown at once, the same to whoever opens the address, and by any other method.
     again = open_page("matters", **address, way="received")
     assert rows(again) == table
     assert "Attention received picks important words" in drawn(again)
     assert again.query_params["way"] in ("received", ["received"])
-    assert len(run) == 3
+    assert len(run) == 4
 
 
 def rows(app: AppTest) -> list[str]:

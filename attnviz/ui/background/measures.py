@@ -24,8 +24,18 @@ def _matters(
     return attribution_report(model, prompt, target, methods, progress)
 
 
+def _untested(
+    model: AttentionModel, progress: Progress, prompt: Prompt, target: str, methods: tuple[str, ...]
+) -> AttributionReport:
+    """What each word was worth to a target, before it is known how faithful the methods are."""
+    from attnviz.attribution.token_removal import attribution_report
+
+    return attribution_report(model, prompt, target, methods, progress, tested=False)
+
+
 # The methods of Matters that take few passes of the model, and those that take many.
 matters, matters_slowly = computed(_matters, passes=15), computed(_matters, passes=45)
+untested = computed(_untested, passes=5)
 
 
 def matters_known(model: str, prompt: Prompt, target: str, methods: tuple[str, ...]) -> bool:

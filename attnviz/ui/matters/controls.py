@@ -11,7 +11,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models.catalog import CATALOG, HUB
 from attnviz.ui.address.state import forget, publish, remember, remembered, url_value, value
 from attnviz.ui.address.widgets import dropdown, one_shown
-from attnviz.ui.background.measures import matters, matters_known, matters_slowly
+from attnviz.ui.background.measures import matters, matters_known, matters_slowly, untested
 from attnviz.ui.examples import examples
 from attnviz.ui.text_boxes import TextBox, checked_prompt, long_notice, run_texts, text_box, unrun_notice
 
@@ -138,9 +138,14 @@ def first_report(
 ) -> tuple[AttributionReport | None, list[tuple[str, ...]]]:
     """What the page shows before it waits for more methods, and the groups of those; None after the page has said why not.
 
-    A group that has been run is shown at once, and one is waited for if the chosen method is in it.
+    A group that has been run is shown at once, and one is waited for if the chosen method is in it. Of a long text the
+    shares of the first methods come before any test of them.
     """
     first, *others = groups
+    if is_long(prompt.text) and value("way") in (None, "", *first) and not matters_known(model, prompt, target, first):
+        shares = untested(model, prompt, target, first)
+        if shares is None or set(shares.shares) - {"random"}:
+            return shares, groups
     if (report := matters(model, prompt, target, first)) is None:
         return None, []
     way, left = value("way"), []
@@ -153,6 +158,15 @@ def first_report(
         elif more := matters_slowly(model, prompt, target, group):
             report = report.joined(more)
     return report, left
+
+
+def next_report(
+    model: str, prompt: Prompt, target: str, report: AttributionReport, left: list[tuple[str, ...]]
+) -> tuple[AttributionReport, list[tuple[str, ...]]]:
+    """The report with the next group of methods, which is waited for, and the groups that are left then."""
+    group, *left = left
+    more = matters_slowly(model, prompt, target, group)
+    return (report.joined(more) if more else report), left
 
 
 def remove_words(places: Sequence[int]) -> None:

@@ -43,23 +43,29 @@ _HOW = """
 def show_verdict(report: AttributionReport, method: str, place: DeltaGenerator, *, compares: bool) -> None:
     """The part of the output that is explained, its probability, and how faithful the chosen method is.
 
-    `compares`: with the best other method too, not with chance alone.
+    `compares`: with the best other method too, not with chance alone. What stood in the place before goes.
     """
+    place = place.container(gap=None)
     if report.part:
         place.info(f"This passage is read in overlapping windows. What is explained is {report.part}.", icon=":material/info:")
-    figures = report.figures
+    probability = f"<small>probability {whole_percent(report.probability)}</small>"
+    place.html(f'<p class="answer" dir="auto">{_capital(report.target)} {probability}</p>')
+    story(_top_words(report, method), (Part(f"{_tested(report, method, compares)} Click another method below."),), place=place)
+
+
+def _tested(report: AttributionReport, method: str, compares: bool) -> str:
+    """Say how faithful a method is, compared with chance and with the best other one."""
+    if not (figures := report.figures):
+        return f"So says {_quoted(_lower(method_named(method).title))}, which is being tested."
     # The slow ones come later, unless one of them is looked at: the sentence must not change when they do.
     is_slow = method_named(method).speed != "fast"
     others = [name for name in figures if name != "random" and (is_slow or method_named(name).speed == "fast")]
     best = max(others, key=lambda name: figures[name].comprehensiveness, default="random")
-    probability = f"<small>probability {whole_percent(report.probability)}</small>"
-    place.html(f'<p class="answer" dir="auto">{_capital(report.target)} {probability}</p>')
     looked_at = method if method in figures else best
     named = {name: _quoted(_lower(method_named(name).title)) for name in figures}
     named[looked_at] = _quoted(method_named(looked_at).title)
     renamed = {named[name]: figure for name, figure in figures.items()}
-    sentence = verdict(renamed, named[looked_at], named[best] if compares else None, figures["random"])
-    story(_top_words(report, method), (Part(f"{sentence} Click another method below."),), place=place)
+    return verdict(renamed, named[looked_at], named[best] if compares else None, figures["random"])
 
 
 def _top_words(report: AttributionReport, method: str) -> Sentence:

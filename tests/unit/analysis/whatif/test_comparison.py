@@ -113,7 +113,11 @@ def test_a_head_has_its_place_among_all():
     one, other = (AttentionMap("encoder", tokens, tokens, DenseWeights((np.stack(each),))) for each in ([before] * 4, heads))
     moved = compare(trace(one), trace(other))
     said = [plain(moved.describe_place((0, head))) for head in range(3)]
-    assert ["Of all 4 heads this one changed as number 3," in said[0], "changed most," in said[1], "as number 2," in said[2]] == [True] * 3
+    assert [
+        "Of all 4 heads this one changed as number 3," in said[0],
+        "changed most," in said[1],
+        "as number 2," in said[2],
+    ] == [True] * 3
     assert plain(moved.describe_place()) == said[1]
 
 
