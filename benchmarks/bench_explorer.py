@@ -20,8 +20,8 @@ from playwright.sync_api import Browser, Page
 
 import attnviz
 from attnviz.analysis.view import View
+from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token
-from attnviz.core.weights import QueryKeyLayer
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.figures.explorer import page as explorer_page
 from benchmarks.harness import ROOT, SCRIPT, Row, at_most, browsing, page_of, run, serving

@@ -1,13 +1,15 @@
-"""A page for bench_explorer.py: a trace that is ready, and a button that shows it. Its argument is the number of tokens."""
+"""A page for bench_explorer.py: a trace that is ready, and a button that shows it as Encode does.
+
+Its argument is the number of tokens.
+"""
 
 import sys
 
 import streamlit as st
 
-from attnviz.analysis.head_metrics import focus_cell
-from attnviz.analysis.view import HeadView, View
 from attnviz.ui.address.state import arrive, finish
 from attnviz.ui.explorer import ShownHead, explore
+from attnviz.ui.sidebar import head_controls
 from benchmarks.bench_explorer import random_heads
 
 
@@ -22,7 +24,7 @@ st.write(f"{attention.nbytes / 1e6:.0f} MB")
 if st.button("Show"):
     st.session_state.shown = True
 if st.session_state.get("shown"):
-    head = HeadView(st.session_state.get("layer", 0), st.session_state.get("head", 0), View(), False)
+    head, question = head_controls(attention, (0, 0), paired=False)
     matrix = head.matrix(attention)
-    explore(ShownHead(attention, head, matrix, focus_cell(matrix)))
+    explore(ShownHead(attention, head, matrix, question.cell(matrix)), question=question)
 finish()

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attnviz.core.trace import AttentionMap, WeightStore
+from attnviz.core.weights import Slab, whole_slab
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +36,8 @@ class DifferenceWeights:
     def head(self, layer: int, head: int) -> Float[np.ndarray, "query key"]:
         return self.after.head(layer, head) - self.before.head(layer, head)
 
-    def each_head(self, layer: int) -> Iterator[tuple[Float[np.ndarray, "query key"], None]]:
-        return ((self.head(layer, head), None) for head in range(self.n_heads))
+    def slabs(self, layer: int, head: int) -> Iterator[Slab]:
+        return whole_slab(self.head(layer, head))
 
     def layer(self, layer: int) -> Float[np.ndarray, "head query key"]:
         return self.after.layer(layer) - self.before.layer(layer)

@@ -10,12 +10,11 @@ from jaxtyping import Bool, Float, Int
 
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import Token
+from attnviz.core.weights import Slab
 from attnviz.text.words import has_letters
 
 # So many weights at a time: what is made of them on the way stays in the processor's cache, however long the text.
-SLAB_CELLS = 2**16
-# Products with a column of numbers read each weight but once or twice: they gain more from fewer slabs.
-PRODUCT_CELLS = 2**19
+SLAB_CELLS = 2**18
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,22 @@ class Link:
     query: int
     key: int
     weight: float
+
+
+@dataclass(frozen=True)
+class HeadNumbers:
+    """What a small picture of a head is labelled with.
+
+    entropy   of the rows, in bits, the mean over the queries that are not special tokens
+    link      the strongest between two different words; None where no two words look at each other
+    near      what a query gives to itself and its neighbours, 0 to 1, the mean over the same queries; 0 between two texts
+    distance  how far the head looks, in tokens: the mean over queries of Σ w·|query - key| / Σ w; None between two texts
+    """
+
+    entropy: float
+    link: Link | None
+    near: float
+    distance: float | None
 
 
 @dataclass(frozen=True)
@@ -54,6 +69,59 @@ def is_word(token: Token) -> bool:
     return not token.special and has_letters(token.text)
 
 
+class HeadMeter:
+    """Measures a head some rows at a time, as they are computed: those of a long text are not all kept.
+
+    queries, keys, own  as of `HeadMatrix`
+    """
+
+    def __init__(self, queries: tuple[Token, ...], keys: tuple[Token, ...], own: tuple[int | None, ...]) -> None:
+        self._typed = _typed_indices(_Same(queries))
+        self._rows, self._columns = _cells(_Same(queries), _Same(own))
+        self._between = _between_words(_Same(queries), _Same(keys), _Same(own))
+        self._link: Link | None = None
+        self._bits, self._near, self._distances = ([np.zeros(0, np.float32)] for _ in range(3))
+
+    def add(self, slab: Slab) -> None:
+        """Measure the next rows."""
+        start, weights = slab.rows.start, slab.weights
+        self._link = _stronger(self._link, slab, self._between)
+        typed = self._typed[_inside(self._typed, slab.rows)] - start
+        known = None if slab.entropy is None else slab.entropy[typed] / np.float32(math.log(2))
+        self._bits.append(entropy(weights[_run(typed)]) if known is None else known)
+        own = _inside(self._rows, slab.rows)
+        if len(rows := self._rows[own] - start):
+            self._near.append(_near(weights, rows, self._columns[own]))
+            self._distances.append(_distances(weights[_run(rows)], self._columns[own].astype(np.float32)))
+
+    def numbers(self) -> HeadNumbers:
+        """Sum up all rows that were added."""
+        bits, near, far = (np.concatenate(each) for each in (self._bits, self._near, self._distances))
+        is_one_text = len(self._rows) > 0
+        return HeadNumbers(
+            float(bits.mean()),
+            self._link,
+            float(near.mean()) if is_one_text else 0.0,
+            float(far.mean()) if is_one_text else None,
+        )
+
+
+def measure(matrix: HeadMatrix) -> HeadNumbers:
+    """Measure a head whose matrix there is.
+
+    >>> from attnviz.core.trace import AttentionMap, DenseWeights
+    >>> from attnviz.analysis.view import head_matrix
+    >>> tokens = (Token("a", 0, 1), Token("b", 2, 3))
+    >>> attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.array([[[1, 0], [0.5, 0.5]]]),)))
+    >>> measure(head_matrix(attention, layer=0, head=0))
+    HeadNumbers(entropy=0.5, link=Link(query=1, key=0, weight=0.5), near=1.0, distance=0.25)
+    """
+    meter = HeadMeter(matrix.queries, matrix.keys, matrix.own)
+    for slab in matrix_slabs(matrix):
+        meter.add(slab)
+    return meter.numbers()
+
+
 def strongest_link(matrix: HeadMatrix) -> Link | None:
     """Find the largest weight between two different words; None where no two words look at each other.
 
@@ -61,16 +129,21 @@ def strongest_link(matrix: HeadMatrix) -> Link | None:
     """
     between = _between_words(_Same(matrix.queries), _Same(matrix.keys), _Same(matrix.own))
     strongest = None
-    for rows, weights in _slabs(matrix, np.arange(len(matrix.queries))):
-        # Cells that are no link are cleared only where there is a larger weight than what was found.
-        if strongest and weights.max() <= strongest.weight:
-            continue
-        links = np.where(between[rows, : weights.shape[1]], weights, 0)
-        row, key = divmod(int(links.argmax()), links.shape[1])
-        weight = float(links[row, key])
-        if weight > (strongest.weight if strongest else 0):
-            strongest = Link(int(rows[row]), key, weight)
+    for slab in matrix_slabs(matrix):
+        strongest = _stronger(strongest, slab, between)
     return strongest
+
+
+def _stronger(strongest: Link | None, slab: Slab, between: Bool[np.ndarray, "query key"]) -> Link | None:
+    """The largest weight between two words so far, with those of some more rows."""
+    weights, least = slab.weights, strongest.weight if strongest else 0
+    # Cells that are no link are cleared only where there is a larger weight than what was found.
+    if weights.max() <= least:
+        return strongest
+    links = np.where(between[slab.rows, : weights.shape[1]], weights, 0)
+    row, key = divmod(int(links.argmax()), links.shape[1])
+    weight = float(links[row, key])
+    return Link(slab.rows.start + row, key, weight) if weight > least else strongest
 
 
 def focus_cell(matrix: HeadMatrix) -> tuple[int, int]:
@@ -102,39 +175,16 @@ def summarize(matrix: HeadMatrix) -> HeadSummary:
     )
 
 
-def near_diagonal(matrix: HeadMatrix) -> float:
-    """Average what a query gives to itself and its neighbours, 0 to 1, over the queries that are not special tokens."""
-    rows, columns = _own_cells(matrix)
-    if not len(rows):
-        return 0.0
-    shares = np.zeros(len(rows))
+def _near(
+    weights: Float[np.ndarray, "query key"], rows: Int[np.ndarray, " n"], columns: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """What some rows give to their own column and the two beside it; a column behind those that there are gets nothing."""
+    shares = np.zeros(len(rows), np.float32)
     for step in (-1, 0, 1):
         near = columns + step
-        inside = (near >= 0) & (near < len(matrix.keys))
-        shares[inside] += matrix.weights[rows[inside], near[inside]]
-    return float(shares.mean())
-
-
-def mean_distance(matrix: HeadMatrix) -> float | None:
-    """Measure how far a head looks, in tokens: the mean over queries of Σ w·|query - key| / Σ w. None between two texts.
-
-    Special tokens as queries do not count.
-
-    >>> from attnviz.core.trace import AttentionMap, DenseWeights
-    >>> from attnviz.analysis.view import head_matrix
-    >>> tokens = (Token("a", 0, 1), Token("b", 2, 3))
-    >>> attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.array([[[1, 0], [0.5, 0.5]]]),)))
-    >>> mean_distance(head_matrix(attention, layer=0, head=0))
-    0.25
-    """
-    rows, columns = _own_cells(matrix)
-    if not len(rows):
-        return None
-    own = np.zeros(len(matrix.queries), dtype=np.float32)
-    own[rows] = columns
-    return float(
-        np.concatenate([_distances(weights, own[some]) for some, weights in _slabs(matrix, rows, PRODUCT_CELLS)]).mean()
-    )
+        inside = (near >= 0) & (near < weights.shape[1])
+        shares[inside] += weights[rows[inside], near[inside]]
+    return shares
 
 
 def _distances(weights: Float[np.ndarray, "query key"], own: Float[np.ndarray, " query"]) -> Float[np.ndarray, " query"]:
@@ -153,15 +203,9 @@ def _distances(weights: Float[np.ndarray, "query key"], own: Float[np.ndarray, "
     return far / np.where(total > 0, total, 1)
 
 
-def mean_entropy(matrix: HeadMatrix, known: Float[np.ndarray, " query"] | None = None) -> float:
-    """Average the entropy of a head, in bits, over the queries that are not special tokens.
-
-    `known`: that of each row in nats, where its softmax has told it.
-    """
-    rows = _typed_rows(matrix)
-    if known is not None:
-        return float(known[rows].mean()) / math.log(2)
-    return float(np.concatenate([entropy(weights) for _, weights in _slabs(matrix, rows)]).mean())
+def mean_entropy(matrix: HeadMatrix) -> float:
+    """Average the entropy of a head, in bits, over the queries that are not special tokens."""
+    return measure(matrix).entropy
 
 
 def entropy(weights: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*batch"]:
@@ -185,22 +229,24 @@ def _typed_rows(matrix: HeadMatrix) -> Int[np.ndarray, " n"]:
     return _typed_indices(_Same(matrix.queries))
 
 
-def _own_cells(matrix: HeadMatrix) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]:
-    """Find the rows of what was typed whose token is a key too, and the columns where it stands."""
-    return _cells(_Same(matrix.queries), _Same(matrix.own))
+def matrix_slabs(matrix: HeadMatrix) -> Iterator[Slab]:
+    """Read some rows at a time; without the keys that are later than all of them in a causal head."""
+    step = max(1, SLAB_CELLS // len(matrix.keys))
+    for start in range(0, len(matrix.queries), step):
+        rows = slice(start, min(start + step, len(matrix.queries)))
+        past = rows.stop + len(matrix.keys) - len(matrix.queries) if matrix.causal else len(matrix.keys)
+        yield Slab(rows, matrix.weights[rows, : max(past, 1)], None)
 
 
-def _slabs(
-    matrix: HeadMatrix, rows: Int[np.ndarray, " n"], cells: int = SLAB_CELLS
-) -> Iterator[tuple[Int[np.ndarray, " some"], Float[np.ndarray, "some seen"]]]:
-    """Read some of the rows at a time; without the keys that are later than all of them in a causal head."""
-    step = max(1, cells // len(matrix.keys))
-    for start in range(0, len(rows), step):
-        some = rows[start : start + step]
-        # Neighbouring rows need no copy.
-        where = slice(some[0], some[-1] + 1) if some[-1] - some[0] + 1 == len(some) else some
-        last = int(some[-1]) + 1 + len(matrix.keys) - len(matrix.queries) if matrix.causal else len(matrix.keys)
-        yield some, matrix.weights[where, : max(last, 1)]
+def _inside(sorted_rows: Int[np.ndarray, " n"], rows: slice) -> slice:
+    """Where rows of a slab stand among some that are sorted."""
+    return slice(*np.searchsorted(sorted_rows, (rows.start, rows.stop)).tolist())
+
+
+def _run(rows: Int[np.ndarray, " n"]) -> slice | Int[np.ndarray, " n"]:
+    """Rows to read, without a copy where they are neighbours."""
+    is_run = len(rows) > 0 and rows[-1] - rows[0] + 1 == len(rows)
+    return slice(int(rows[0]), int(rows[-1]) + 1) if is_run else rows
 
 
 class _Same:

@@ -76,7 +76,8 @@ def rank_heads(trace: AttentionTrace, query: Words, key: Words | None = None, *,
 
 def _elsewhere(rows: Sequence[int], lens: Lens, attention: AttentionMap) -> list[int]:
     """List the words that tell something of each of several."""
-    several = [set(elsewhere(row, lens, causal=attention.causal)) for row in rows]
+    words = word_columns(lens)
+    several = [set(elsewhere(row, lens, words, causal=attention.causal)) for row in rows]
     return sorted(set.intersection(*several))
 
 
@@ -143,8 +144,13 @@ def _several(words: Words) -> Sequence[str]:
     return [words] if isinstance(words, str) else words
 
 
-def elsewhere(row: int, lens: Lens, *, causal: bool) -> list[int]:
-    """List the words that tell something when a word looks at them: not itself, its two neighbours or what is no word.
+def word_columns(lens: Lens) -> list[int]:
+    """List the columns that are words, and no punctuation or special tokens."""
+    return [column for column, token in enumerate(lens.keys) if is_word(token)]
+
+
+def elsewhere(row: int, lens: Lens, words: Sequence[int], *, causal: bool) -> list[int]:
+    """List those of some columns that tell something when a word looks at them: not itself or its two neighbours.
 
     Of a pronoun they are those before it. In a causal map the first word is none: heads without anything to do look there
     (Xiao et al. 2023).
@@ -152,7 +158,7 @@ def elsewhere(row: int, lens: Lens, *, causal: bool) -> list[int]:
     own = lens.own[row]
     near = set() if own is None else {own - 1, own, own + 1}
     near |= {0} if causal else set()
-    words = [column for column, token in enumerate(lens.keys) if column not in near and is_word(token)]
-    before = [column for column in words if own is not None and column < own]
+    far = [column for column in words if column not in near]
+    before = [column for column in far if own is not None and column < own]
     is_pronoun = lens.queries[row].text.strip().casefold() in PRONOUNS
-    return before if is_pronoun and before else words
+    return before if is_pronoun and before else far

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from attnviz.core.arrays import LayerWeights
+from attnviz.core.query_key import QueryKeyWeights
 from attnviz.core.trace import AttentionMap
-from attnviz.core.weights import QueryKeyWeights
 
 
 def row_weights(attention: AttentionMap, layer: int, rows: slice) -> LayerWeights:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeVar, get_args
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -13,6 +14,10 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 Between = Literal["all", "first-first", "first-second", "second-first", "second-second"]
 BETWEEN: tuple[Between, ...] = get_args(Between)
 SomeView = TypeVar("SomeView", bound="HeadView")
+# A matrix is made once for all who look at it at the same time; it is not kept when they have gone.
+_MATRICES: WeakKeyDictionary[AttentionMap, WeakValueDictionary[tuple[int, int | None, "View"], "HeadMatrix"]] = (
+    WeakKeyDictionary()
+)
 
 
 @dataclass(frozen=True)
@@ -127,8 +132,11 @@ def head_matrix(attention: AttentionMap, *, layer: int, head: int | None, view: 
     >>> merged.keys[0].text, merged.weights.tolist()
     ('cats', [[1.0]])
     """
-    weights = head_weights(attention, layer, head)
-    return Lens(attention, view or View()).matrix(weights, attention.visible(layer))
+    kept, name = _MATRICES.setdefault(attention, WeakValueDictionary()), (layer, head, view or View())
+    if (matrix := kept.get(name)) is None:
+        weights = head_weights(attention, layer, head)
+        matrix = kept[name] = Lens(attention, name[2]).matrix(weights, attention.visible(layer))
+    return matrix
 
 
 class Lens:
@@ -156,12 +164,12 @@ class Lens:
     def keys(self) -> tuple[Token, ...]:
         return self._columns.tokens
 
-    @property
+    @cached_property
     def row_parts(self) -> tuple[tuple[int, ...], ...]:
         """For each row the queries of the map that it stands for."""
         return tuple(tuple(part.tolist()) for part in self._rows.parts)
 
-    @property
+    @cached_property
     def column_parts(self) -> tuple[tuple[int, ...], ...]:
         """For each column the keys of the map that it stands for."""
         return tuple(tuple(part.tolist()) for part in self._columns.parts)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from attnviz.analysis.head_metrics import is_word
-from attnviz.analysis.head_ranking import PRONOUNS, elsewhere
+from attnviz.analysis.head_ranking import PRONOUNS, elsewhere, word_columns
 from attnviz.analysis.row_weights import row_weights
 from attnviz.analysis.view import Lens, View, head_weights
 from attnviz.core.trace import AttentionMap, Token
@@ -74,8 +74,8 @@ class WordLinks:
         query  the word that was asked about; None: a pronoun, else the word that looks hardest at another one
         """
         word = self._first_word(place) if query is None else query
-        weights = self.row(word) if place is None else self._head(*place)[None, None, word]
-        columns = [key] if key is not None else self._telling(place)[word]
+        weights = self.row(word) if place is None else self._of_place(place, range(word, word + 1))[None]
+        columns = [key] if key is not None else self._telling(place, word)
         if not columns:
             return WordLink(word, None, *(place or (0, 0)))
         layer, head, at = np.unravel_index(int(weights[..., columns].argmax()), (*weights.shape[:2], len(columns)))
@@ -90,7 +90,8 @@ class WordLinks:
     def row(self, query: int) -> Float32[np.ndarray, "layer head key"]:
         """Read the weights that a word gives to every word, in all heads."""
         if (name := ("row", self.lens.view, query)) not in self._kept:
-            self._kept[name] = self._rows(range(query, query + 1))[:, :, 0]
+            layers = range(self._attention.n_layers)
+            self._kept[name] = np.stack([self._rows(layer, range(query, query + 1))[:, 0] for layer in layers])
         return self._kept[name]
 
     def _first_word(self, place: Place | None) -> int:
@@ -99,49 +100,53 @@ class WordLinks:
         pronouns = [
             word
             for word, name in enumerate(names)
-            if name in PRONOUNS and strongest[word] >= LEAST_TELLING and self._elsewhere[word][0] < word
+            if name in PRONOUNS and strongest[word] >= LEAST_TELLING and self._telling(None, word)[0] < word
         ]
         words = [word for word, _ in enumerate(names) if is_word(self.queries[word])]
         long_words = [word for word in words if len(names[word]) >= LONGER and strongest[word] >= LEAST_TELLING]
         return max(pronouns or long_words or words or range(len(names)), key=lambda word: float(strongest[word]))
 
-    def _telling(self, place: Place | None) -> list[list[int]]:
-        """Where each word can look that tells something; in a head that somebody chose, at its neighbours as well."""
-        return self._elsewhere if place is None else self._others
+    def _telling(self, place: Place | None, word: int) -> list[int]:
+        """Where a word can look that tells something; in a head that somebody chose, at its neighbours as well."""
+        if place is None:
+            return elsewhere(word, self.lens, self._words, causal=self._attention.causal)
+        return [key for key in self._words if key != self.lens.own[word]]
 
     @cached_property
-    def _others(self) -> list[list[int]]:
-        words = [key for key, token in enumerate(self.keys) if is_word(token)]
-        return [[key for key in words if key != own] for own in self.lens.own]
-
-    @cached_property
-    def _elsewhere(self) -> list[list[int]]:
-        return [elsewhere(row, self.lens, causal=self._attention.causal) for row in range(len(self.queries))]
+    def _words(self) -> list[int]:
+        return word_columns(self.lens)
 
     def _strongest(self, place: Place | None) -> Float32[np.ndarray, " query"]:
         """The weight that each of the first words gives to what it looks at hardest, in any head or in that of a place."""
         if (name := ("strongest", self.lens.view, place)) not in self._kept:
             words = range(min(len(self.queries), MOST_WORDS))
-            rows = self._rows(words) if place is None else self._head(*place)[None, None, : len(words)]
-            telling = np.zeros(rows.shape[2:], dtype=bool)
+            telling = np.zeros((len(words), len(self.keys)), dtype=bool)
             for word in words:
-                telling[word, self._telling(place)[word]] = True
-            self._kept[name] = np.where(telling, rows, 0).max(axis=(0, 1, 3))
+                telling[word, self._telling(place, word)] = True
+            # One layer after another: the rows of all heads of a long text fill a hundred megabytes.
+            given = (self._rows(layer, words) for layer in range(self._attention.n_layers))
+            if place is not None:
+                given = iter([self._of_place(place, words)])
+            strongest = [np.where(telling, rows, 0).max(axis=(0, 2)) for rows in given]
+            self._kept[name] = np.max(strongest, axis=0).astype(np.float32)
         return self._kept[name]
 
-    def _rows(self, words: range) -> Float32[np.ndarray, "layer head word key"]:
-        """The weights that neighbouring words give, in all heads: of several tokens the mean, to several the sum."""
+    def _rows(self, layer: int, words: range) -> Float32[np.ndarray, "head word key"]:
+        """The weights that neighbouring words give, in all heads of a layer: of several tokens the mean, to several the sum."""
         parts = [self.lens.row_parts[word] for word in words]
         begins, ends = parts[0][0], parts[-1][-1] + 1
-        layers = range(self._attention.n_layers)
-        weights = np.stack([row_weights(self._attention, layer, slice(begins, ends)) for layer in layers])
-        means = np.stack([weights[:, :, [place - begins for place in part]].mean(axis=2) for part in parts], axis=2)
+        weights = row_weights(self._attention, layer, slice(begins, ends))
+        means = np.stack([weights[:, [place - begins for place in part]].mean(axis=1) for part in parts], axis=1)
         merged = self.lens.over_keys(means.reshape(-1, means.shape[-1]))
-        return merged.reshape(*means.shape[:3], -1).astype(np.float32)
+        return merged.reshape(*means.shape[:2], -1).astype(np.float32)
 
-    def _head(self, layer: int, head: int | None) -> Float[np.ndarray, "query key"]:
-        weights = head_weights(self._attention, layer, head)
-        return self.lens.matrix(weights, self._attention.visible(layer)).weights
+    def _of_place(self, place: Place, words: range) -> Float[np.ndarray, "1 word key"]:
+        """The same in one head, or in the mean over those of a layer."""
+        layer, head = place
+        if head is not None:
+            return self._rows(layer, words)[head : head + 1]
+        weights = head_weights(self._attention, layer)
+        return self.lens.matrix(weights, self._attention.visible(layer)).weights[None, words.start : words.stop]
 
 
 def _part_with(position: int | None, parts: Sequence[Sequence[int]]) -> int | None:

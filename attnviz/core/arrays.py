@@ -64,29 +64,35 @@ def masked_softmax(
     scores: Float[np.ndarray, "*batch key"], visible: Bool[np.ndarray, "*#batch key"] | None
 ) -> Float[np.ndarray, "*batch key"]:
     """Apply softmax over the keys: exactly 0 where a key is not visible, and a row of zeros where none is."""
-    weights = scores.copy()
+    scores = scores.copy()
     if visible is not None:
-        np.copyto(weights, MASKED_SCORE, where=~visible)
-    softmax_in_place(weights)
-    return weights
+        np.copyto(scores, MASKED_SCORE, where=~visible)
+    softmax(scores, scores)
+    return scores
 
 
-def softmax_in_place(scores: Float[np.ndarray, "*batch key"], entropy: Float[np.ndarray, "*batch"] | None = None) -> None:
-    """Turn scores into weights; a score of `MASKED_SCORE` becomes exactly 0, and a row of nothing else a row of zeros.
+def softmax(scores: Float[np.ndarray, "*batch key"], weights: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*batch 1"]:
+    """Write the softmax of scores: 0 for a score of `MASKED_SCORE`, and a row of zeros where there is no other.
 
-    `entropy` is filled with that of each row, in nats: H = log Σ exp s - Σ p s, which needs no logarithm of any weight.
+    From the scores of each row its largest is taken. Returns the sum of their exponentials, for `entropy_of`. The weights may
+    be written over the scores.
     """
     highest = scores.max(axis=-1, keepdims=True)
     # A row with nothing to see keeps its scores, whose exponentials are all 0.
     scores -= np.where(highest > MASKED_SCORE / 2, highest, 0)
-    shifted = None if entropy is None else scores.copy()
-    np.exp(scores, out=scores)
-    total = scores.sum(axis=-1, keepdims=True)
+    np.exp(scores, out=weights)
+    total = weights.sum(axis=-1, keepdims=True)
     total[total == 0] = 1
-    scores /= total
-    if shifted is not None:
-        # Rounding leaves a hair below 0 for a row that looks at one key only.
-        np.maximum(np.log(total[..., 0]) - np.vecdot(scores, shifted), 0, out=entropy)
+    weights /= total
+    return total
+
+
+def entropy_of(
+    weights: Float[np.ndarray, "*batch key"], scores: Float[np.ndarray, "*batch key"], total: Float[np.ndarray, "*batch 1"]
+) -> Float[np.ndarray, "*batch"]:
+    """Compute the entropy of each row, in nats, from what `softmax` left: H = log Σ exp s - Σ p s (no log p)."""
+    # Rounding leaves a hair below 0 for a row that looks at one key only.
+    return np.maximum(np.log(total[..., 0]) - np.vecdot(weights, scores), 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,12 +112,8 @@ class EditedHeads:
             raise TraceError(f"{len(self.weights)} edited heads have the numbers {self.heads}")
         check_rows(self.weights, 0)
 
-    def lay_over(
-        self, weights: LayerWeights, heads: Int[np.ndarray, " head"], entropy: Float[np.ndarray, "head query"] | None
-    ) -> None:
-        """Write these weights over those of the heads of these numbers, and their rows' entropy, in nats."""
+    def lay_over(self, weights: LayerWeights, heads: Int[np.ndarray, " head"], rows: slice) -> None:
+        """Write some rows of these weights over those of the heads of these numbers."""
         for place, head in enumerate(heads.tolist()):
             if head in self.heads:
-                rows = weights[place] = self.weights[self.heads.index(head)]
-                if entropy is not None:
-                    entropy[place] = -(rows * np.log(np.where(rows > 0, rows, 1))).sum(axis=-1)
+                weights[place] = self.weights[self.heads.index(head), rows]

@@ -14,7 +14,8 @@ from jaxtyping import Bool
 from attnviz.core.arrays import KINDS, Kind
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import PromptError, TraceError, described, is_unicode, shortened
-from attnviz.core.weights import DenseWeights, Entropy, LayerWeights, QueryKeyWeights, Weights, WeightStore
+from attnviz.core.query_key import QueryKeyWeights
+from attnviz.core.weights import DenseWeights, LayerWeights, Slab, Weights, WeightStore
 
 
 @dataclass(frozen=True)
@@ -152,16 +153,15 @@ class AttentionMap:
         self._check_index("head", head, self.n_heads)
         return self.store.head(layer, head)
 
-    def each_head(self, layer: int) -> Iterator[tuple[Weights, Entropy | None]]:
-        """Read head by head the attention of a layer, and the entropy of each row in nats; None where only weights tell it.
-
-        The weights stand until the next head is asked for.
+    def slabs(self, layer: int, head: int) -> Iterator[Slab]:
+        """Read the attention of one head, some rows at a time.
 
         Raises:
-            TraceError: there is no such layer.
+            TraceError: there is no such layer or head.
         """
         self._check_index("layer", layer, self.n_layers)
-        return self.store.each_head(layer)
+        self._check_index("head", head, self.n_heads)
+        return self.store.slabs(layer, head)
 
     def layer_weights(self, layer: int) -> LayerWeights:
         """Read the attention of all heads of a layer.

@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from attnviz.core.arrays import EditedHeads
 from attnviz.core.edits import Edits
 from attnviz.core.errors import TraceError
+from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import KINDS, AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token, WeightStore
-from attnviz.core.weights import EditedHeads, QueryKeyLayer
 from attnviz.files.packing import Packed, packed_layer
 
 Record = dict[str, Any]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Float32, Int8, Int16
 
-from attnviz.core.weights import QueryKeyLayer
+from attnviz.core.query_key import QueryKeyLayer
 
 # Weights of packed queries and keys stay as close as this to those of the model, else they are not packed.
 TOLERANCE = 1e-3

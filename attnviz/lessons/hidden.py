@@ -45,9 +45,9 @@ class HiddenRows:
         weights[list(self.hidden)] = 0
         return weights
 
-    def each_head(self, layer: int) -> Iterator[tuple[Weights, None]]:
+    def slabs(self, layer: int, head: int) -> Iterator[Slab]:
         # The entropy of a hidden row would tell of it.
-        return ((self.head(layer, head), None) for head in range(self.n_heads))
+        return whole_slab(self.head(layer, head))
 
     def layer(self, layer: int) -> LayerWeights:
         weights = self.store.layer(layer).copy()

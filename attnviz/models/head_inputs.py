@@ -14,8 +14,9 @@ from torch import Tensor
 
 from attnviz.core.arrays import causal_triangle
 from attnviz.core.head_inputs import Additive, DotProduct, Ingredients, Projected, Projections
+from attnviz.core.query_key import QueryKeyWeights
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt
-from attnviz.core.weights import DenseWeights, QueryKeyWeights
+from attnviz.core.weights import DenseWeights
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
 from attnviz.models.result import Result

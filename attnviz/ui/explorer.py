@@ -235,10 +235,11 @@ def _mount(
         heads = {(int(layer), head): None for layer, head in missing.get("heads", ()) if missing["of"] == name}
         heads[head.layer, head.head] = matrix
     table = question.table(attention, matrix) if question and matrix and not shown.complete else None
-    package = explorer.heads_package(shown, attention, heads, table, **settings)
     with st.container(gap=None):
-        # Streamlit sends a message again only when it has changed: the overview, when text, model or view of tokens do.
+        # Streamlit sends a message again only when it has changed: the overview, when text, model or view of tokens do. It is on
+        # its way while a head is packed.
         _EXPLORER(key=f"overview{slot}", data=shown.data)
+        package = explorer.heads_package(shown, attention, heads, table, **settings)
         _EXPLORER(key=key, data=package, on_picked_change=pick, on_wanted_change=want)
 
 

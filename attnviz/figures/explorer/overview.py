@@ -3,7 +3,7 @@
 import functools
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -11,10 +11,19 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from attnviz.analysis.difference import is_difference
-from attnviz.analysis.head_metrics import mean_distance, mean_entropy, near_diagonal, strongest_link
+from attnviz.analysis.head_metrics import HeadMeter, matrix_slabs
 from attnviz.analysis.view import HeadMatrix, Lens, View, head_weights, whole_words
 from attnviz.core.trace import AttentionMap, Token
-from attnviz.figures.explorer.packages import head_chunk, pack_chunks, pooled_mask, squeeze, thumb_of
+from attnviz.core.weights import Slab
+from attnviz.figures.explorer.packages import (
+    PooledRows,
+    head_chunk,
+    pack_chunks,
+    pooled_mask,
+    squeeze,
+    thumb_levels,
+    thumb_of,
+)
 from attnviz.figures.tokens import direction, visible_text
 
 # Two bytes a cell before compression. What takes more comes head by head.
@@ -130,15 +139,23 @@ class _Layer:
 
 def _survey(attention: AttentionMap, lens: Lens, layer: int, *, keep: bool) -> _Layer:
     visible, signed = attention.visible(layer), is_difference(attention)
-    thumbs, notes, chunks, pooled = [], [], {}, None
-    for head, (weights, entropy) in enumerate(attention.each_head(layer)):
-        matrix = lens.matrix(weights, visible)
-        pooled = pooled_mask(matrix) if pooled is None else pooled
-        thumb, highest = thumb_of(matrix, pooled, signed=signed)
+    mask, thumbs, notes, chunks = None, [], [], {}
+    for head in range(attention.n_heads):
+        # Of a long text whose heads are not packed yet, no head is ever there as a whole.
+        slabs = attention.slabs(layer, head)
+        matrix = None
+        if keep or signed or not lens.whole:
+            slabs, matrix = _together(slabs, lens, visible)
+        if matrix is not None and signed:
+            thumb, highest = thumb_of(matrix, signed=True)
+            note = _note_of_change(matrix)
+        else:
+            mask = pooled_mask(visible if matrix is None else matrix.visible) if mask is None else mask
+            note, pooled = _measured(lens, slabs)
+            thumb, highest = thumb_levels(pooled, mask)
         thumbs.append(thumb)
-        note = _note_of_change(matrix) if signed else _note(matrix, entropy if lens.whole else None)
         notes.append(note | {"highest": highest})
-        if keep:
+        if keep and matrix is not None:
             chunks[chunk_name(layer, head)] = head_chunk(matrix, signed=signed)
     if keep:
         mean = attention.layer_weights(layer).mean(axis=0)
@@ -146,19 +163,32 @@ def _survey(attention: AttentionMap, lens: Lens, layer: int, *, keep: bool) -> _
     return _Layer(np.stack(thumbs), notes, chunks)
 
 
-def _note(matrix: HeadMatrix, entropy: np.ndarray | None) -> dict[str, object]:
-    """Measure a head: entropy in bits, its strongest link between words; and not between two texts, how far it looks.
+def _together(slabs: Iterable[Slab], lens: Lens, visible: np.ndarray) -> tuple[Iterable[Slab], HeadMatrix]:
+    """Put the rows of a head together, and see them through a lens; where that shows every token, they remain as they came."""
+    weights, kept = np.zeros(visible.shape, np.float32), []
+    for slab in slabs:
+        place = weights[slab.rows, : slab.weights.shape[1]]
+        place[:] = slab.weights
+        kept.append(slab._replace(weights=place))
+    matrix = lens.matrix(weights, visible)
+    return kept if lens.whole else matrix_slabs(matrix), matrix
 
-    `entropy`: of each row in nats, where it is known.
-    """
-    link = strongest_link(matrix)
-    distance = mean_distance(matrix)
-    return {
-        "entropy": round(mean_entropy(matrix, entropy), 3),
+
+def _measured(lens: Lens, slabs: Iterable[Slab]) -> tuple[dict[str, object], np.ndarray]:
+    """The numbers of a head, and the pixels of its small picture: both while its rows are computed."""
+    meter, rows = HeadMeter(lens.queries, lens.keys, lens.own), PooledRows(len(lens.queries), len(lens.keys))
+    for slab in slabs:
+        meter.add(slab)
+        rows.add(slab.rows, slab.weights)
+    numbers = meter.numbers()
+    link, distance = numbers.link, numbers.distance
+    note = {
+        "entropy": round(numbers.entropy, 3),
         "link": [link.query, link.key, round(link.weight, 4)] if link else None,
-        "diagonal": None if distance is None else round(near_diagonal(matrix), 4),
+        "diagonal": None if distance is None else round(numbers.near, 4),
         "distance": None if distance is None else round(distance, 3),
     }
+    return note, rows.pooled()
 
 
 def _note_of_change(matrix: HeadMatrix) -> dict[str, object]:

@@ -15,6 +15,7 @@ import functools
 import json
 import math
 import zlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from itertools import pairwise
 
@@ -95,27 +96,53 @@ def head_chunk(matrix: HeadMatrix, *, signed: bool = False) -> bytes:
     return bytes([decimals]) + squeeze(low.data, high.data)
 
 
-def thumb_of(
-    matrix: HeadMatrix, visible: Bool[np.ndarray, "row column"] | None = None, *, signed: bool = False
-) -> tuple[UInt8[np.ndarray, "row column"], float]:
+def thumb_of(matrix: HeadMatrix, *, signed: bool = False) -> tuple[UInt8[np.ndarray, "row column"], float]:
     """Shrink a head to its small picture; also its largest weight, which the levels are shares of.
 
     Where several cells share a pixel the largest counts, so that a single bright one survives. A pixel is masked only where all
-    of its cells are: `visible` says where, if it has been made already with `pooled_mask`.
+    of its cells are.
     """
     pooled = _pool(matrix.weights, np.maximum)
     if signed:
         lowest = _pool(matrix.weights, np.minimum)
         pooled = np.where(-lowest > pooled, lowest, pooled)
+    return thumb_levels(pooled, pooled_mask(matrix.visible), signed=signed)
+
+
+def thumb_levels(
+    pooled: Float[np.ndarray, "row column"], visible: Bool[np.ndarray, "row column"], *, signed: bool = False
+) -> tuple[UInt8[np.ndarray, "row column"], float]:
+    """Write the pixels of a small picture in levels from its largest weight; and that weight."""
     highest = float(np.abs(pooled).max())
     shares = pooled / max(highest, 1e-12)
     levels = np.rint((shares + 1) / 2 * (THUMB_MASKED - 1) if signed else shares * (THUMB_MASKED - 1))
-    return np.where(pooled_mask(matrix) if visible is None else visible, levels, THUMB_MASKED).astype(np.uint8), highest
+    return np.where(visible, levels, THUMB_MASKED).astype(np.uint8), highest
 
 
-def pooled_mask(matrix: HeadMatrix) -> Bool[np.ndarray, "row column"]:
+def pooled_mask(visible: Bool[np.ndarray, "query key"]) -> Bool[np.ndarray, "row column"]:
     """Mark the pixels of a small picture under which a query may look at a key: the same for all heads of a layer."""
-    return _pool(matrix.visible, np.logical_or)
+    return _pool(visible, np.logical_or)
+
+
+class PooledRows:
+    """The largest weights of a head, some rows at a time: of a row of pixels in each of its columns."""
+
+    def __init__(self, n_queries: int, n_keys: int) -> None:
+        self._starts = [start for start, _ in _edges(n_queries)]
+        self._rows = np.zeros((len(self._starts), n_keys), np.float32)
+
+    def add(self, rows: slice, weights: Float[np.ndarray, "query key"]) -> None:
+        """Take the next rows; they may end within a row of pixels."""
+        first = bisect_right(self._starts, rows.start) - 1
+        for row in range(first, bisect_left(self._starts, rows.stop)):
+            begin = max(self._starts[row], rows.start)
+            end = min(self._starts[row + 1] if row + 1 < len(self._starts) else rows.stop, rows.stop)
+            highest = self._rows[row, : weights.shape[1]]
+            np.maximum(highest, weights[begin - rows.start : end - rows.start].max(axis=0), out=highest)
+
+    def pooled(self) -> Float[np.ndarray, "row column"]:
+        """Pool the columns too."""
+        return _pool_rows(np.ascontiguousarray(self._rows.T), np.maximum).T
 
 
 def _pool(cells: Shaped[np.ndarray, "query key"], combine: np.ufunc) -> Shaped[np.ndarray, "row column"]:
@@ -134,4 +161,5 @@ def _pool_rows(cells: Shaped[np.ndarray, "row other"], combine: np.ufunc) -> Sha
 
 @functools.cache
 def _edges(count: int) -> tuple[tuple[int, int], ...]:
-    return tuple(pairwise(np.linspace(0, count, THUMB_PIXELS + 1).astype(int).tolist()))
+    """Where each row of pixels starts and ends among so many rows of cells."""
+    return tuple(pairwise(np.linspace(0, count, min(count, THUMB_PIXELS) + 1).astype(int).tolist()))

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from attnviz.core.arrays import EditedHeads
 from attnviz.core.edits import NO_EDITS, Edits
+from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights
-from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.answer.answers import Logits, text_of
 from attnviz.models.answer.base import QuestionAndPassage
 from attnviz.models.answer.decoding import SpanDecoding

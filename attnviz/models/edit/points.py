@@ -8,8 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 from attnviz.core.arrays import EditedHeads, Kind
 from attnviz.core.edits import Edits, HeadPatched
 from attnviz.core.errors import EditError
+from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import Prompt
-from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.base import AttentionModel
 from attnviz.nn.attention import Attended
 from attnviz.nn.edit import edited_pass

@@ -17,8 +17,9 @@ from torch import Tensor, nn
 
 from attnviz.core.errors import TraceError, UnsupportedModelError
 from attnviz.core.quantity import MaskedWeights, spread_window
+from attnviz.core.query_key import QueryKeyLayer, QueryKeyWeights
 from attnviz.core.trace import Kind
-from attnviz.core.weights import DenseWeights, QueryKeyLayer, QueryKeyWeights, WeightStore
+from attnviz.core.weights import DenseWeights, WeightStore
 from attnviz.models.edit.points import with_edited_heads
 from attnviz.models.edit.softmax import Softmax, editable_kinds, trace_softmaxes
 from attnviz.models.hub import hf_attention as tape

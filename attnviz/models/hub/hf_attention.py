@@ -22,7 +22,7 @@ from transformers.masking_utils import sdpa_mask
 
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import UnsupportedModelError
-from attnviz.core.weights import QueryKeyLayer
+from attnviz.core.query_key import QueryKeyLayer
 from attnviz.nn.edit import edited_pass
 
 NAME = "attnviz"

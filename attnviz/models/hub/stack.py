@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from transformers.pytorch_utils import Conv1D
 
 from attnviz.core.errors import ModelError
+from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
-from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.hub.targets import BINDERS, has_labels, label_log_probabilities, label_names, whole_text
 from attnviz.models.hub.traced import TracedModel, trace_batches
 from attnviz.models.reading import EncoderReading

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attnviz.core.edits import NO_EDITS, Edits
+from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
-from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit.points import EditPoints, edited, own_layers

@@ -7,7 +7,8 @@ import pytest
 
 from attnviz.core.arrays import frozen, masked_softmax
 from attnviz.core.errors import TraceError
-from attnviz.core.weights import DenseWeights, QueryKeyLayer, QueryKeyWeights, WeightStore
+from attnviz.core.query_key import QueryKeyLayer, QueryKeyWeights
+from attnviz.core.weights import DenseWeights, WeightStore
 
 HEADS, KEY_HEADS, QUERIES, KEYS, DIM, LAYERS = 6, 3, 5, 7, 11, 2
 RANDOM = np.random.default_rng(13)

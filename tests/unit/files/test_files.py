@@ -13,8 +13,8 @@ from safetensors.numpy import save as serialized
 
 import attnviz
 from attnviz.core.errors import ArgumentError, TraceError
+from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights, Token
-from attnviz.core.weights import QueryKeyLayer
 from attnviz.files import container, from_bytes, to_bytes
 from attnviz.files.contents import describe
 from tests.factories import assert_same, dot_product_map, make_map, pair, special, typed
