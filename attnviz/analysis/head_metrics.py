@@ -80,7 +80,10 @@ class HeadMeter:
         self._rows, self._columns = _cells(_Same(queries), _Same(own))
         self._between = _between_words(_Same(queries), _Same(keys), _Same(own))
         self._link: Link | None = None
-        self._bits, self._near, self._distances = ([np.zeros(0, np.float32)] for _ in range(3))
+        none = np.zeros(0, np.float32)
+        self._bits: list[np.ndarray] = [none]
+        self._near: list[np.ndarray] = [none]
+        self._distances: list[np.ndarray] = [none]
 
     def add(self, slab: Slab) -> None:
         """Measure the next rows."""

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from attnviz.analysis.token_words import joined, word_groups
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 
@@ -216,7 +217,7 @@ class _Axis:
         groups = word_groups(tokens) if view.words else [[index] for index in range(len(tokens))]
         kept = [group for group in groups if _is_shown(tokens[group[0]], view, axis)]
         return _Axis(
-            tuple(_joined([tokens[index] for index in group]) for group in kept),
+            tuple(joined([tokens[index] for index in group]) for group in kept),
             tuple(np.array(group) for group in kept),
         )
 
@@ -251,43 +252,6 @@ class _Axis:
             return combine.reduceat(rows[index], starts, axis=0)
         # Nothing merges; and where nothing is hidden either, a copy of a large head would be wasted.
         return rows if len(index) == len(rows) else rows[index]
-
-
-def whole_words(tokens: tuple[Token, ...]) -> list[tuple[tuple[int, ...], Token]]:
-    """Merge the tokens of every word into one, and say where its parts stand among `tokens`.
-
-    >>> cat, s = Token("cat", 0, 3, word=0), Token("s", 3, 4, word=0)
-    >>> [(parts, word.text) for parts, word in whole_words((cat, s))]
-    [((0, 1), 'cats')]
-    """
-    return [(tuple(group), _joined([tokens[index] for index in group])) for group in word_groups(tokens)]
-
-
-def word_groups(tokens: tuple[Token, ...]) -> list[list[int]]:
-    """Group neighbouring tokens of one word; a token of no word stands alone."""
-    groups: list[list[int]] = []
-    for index, token in enumerate(tokens):
-        previous = tokens[index - 1] if index else None
-        if previous and token.word is not None and (token.word, token.segment) == (previous.word, previous.segment):
-            groups[-1].append(index)
-        else:
-            groups.append([index])
-    return groups
-
-
-def _joined(tokens: list[Token]) -> Token:
-    """Join tokens to one that stands for them; characters that several of them cover (a split emoji) are written once.
-
-    A part that covers none, such as the mark before a word that is a piece of its own, is not written.
-    """
-    if len(tokens) == 1:
-        return tokens[0]
-    tokens = [token for token in tokens if token.end > token.start] or tokens
-    first, text, end = tokens[0], "", tokens[0].start
-    for token in tokens:
-        text += token.text[max(end - token.start, 0) :]
-        end = max(end, token.end)
-    return replace(first, text=text, end=end, piece="")
 
 
 def _shift(attention: AttentionMap) -> int | None:

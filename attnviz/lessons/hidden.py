@@ -9,6 +9,7 @@ from jaxtyping import Bool
 from attnviz.analysis.head_ranking import word_at
 from attnviz.core.arrays import LayerWeights, Weights
 from attnviz.core.trace import AttentionMap, Token, WeightStore
+from attnviz.core.weights import Slab, whole_slab
 from attnviz.lessons.answers import TYPED_KINDS
 from attnviz.lessons.lesson_file import LessonStep
 from attnviz.lessons.truth import AnswerSource

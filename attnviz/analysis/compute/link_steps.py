@@ -9,7 +9,7 @@ from attnviz.analysis.compute.dot_product import unfold_dot_product
 from attnviz.analysis.compute.long_vectors import QueryKey
 from attnviz.analysis.compute.rounding import largest_remainder, number_text
 from attnviz.analysis.compute.steps import ComputationStep, Matrix, Origin, Term, summed, weight_rows
-from attnviz.analysis.view import word_groups
+from attnviz.analysis.token_words import word_groups
 from attnviz.core.head_inputs import Additive, Ingredients
 from attnviz.core.trace import AttentionMap
 

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attnviz.analysis.head_metrics import is_word
-from attnviz.analysis.view import whole_words
+from attnviz.analysis.token_words import whole_words
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Token
 from attnviz.text.sentences import Sentences

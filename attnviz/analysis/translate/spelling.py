@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from attnviz.analysis.head_metrics import is_word
-from attnviz.analysis.view import word_groups
+from attnviz.analysis.token_words import word_groups
 from attnviz.core.trace import Token
 
 # "un·believ·ably" is three pieces that mean something; "Z·b·ign·iew" is spelled.

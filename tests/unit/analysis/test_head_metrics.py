@@ -9,9 +9,8 @@ from attnviz.analysis.head_metrics import (
     Link,
     entropy,
     is_word,
-    mean_distance,
     mean_entropy,
-    near_diagonal,
+    measure,
     strongest_link,
     summarize,
 )
@@ -208,30 +207,35 @@ def test_words_that_ignore_each_other_have_no_strongest_link():
     ids=["previous", "two back", "itself", "sink", "uniform"],
 )
 def test_how_far_a_head_looks(weights, near, distance):
-    matrix = matrix_of(given_map(weights, TOKENS))
-    assert (near_diagonal(matrix), mean_distance(matrix)) == pytest.approx((near, distance), abs=1e-6)
+    numbers = measure(matrix_of(given_map(weights, TOKENS)))
+    assert (numbers.near, numbers.distance) == pytest.approx((near, distance), abs=1e-6)
 
 
 def test_distance_counts_the_keys_that_are_shown():
     matrix = matrix_of(given_map((SINK + np.eye(7)) / 2, TOKENS), hide_special=True)
-    assert mean_distance(matrix) == 0
+    assert measure(matrix).distance == 0
 
 
 def test_between_two_texts_there_is_no_distance():
-    matrix = matrix_of(given_map(np.full((2, 3), 1 / 3), numbered(2), numbered(3)))
-    assert (mean_distance(matrix), near_diagonal(matrix)) == (None, 0)
+    numbers = measure(matrix_of(given_map(np.full((2, 3), 1 / 3), numbered(2), numbered(3))))
+    assert (numbers.distance, numbers.near) == (None, 0)
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_numbers_of_a_long_text_are_those_of_all_its_rows_at_once(causal: bool):
+def test_the_numbers_of_a_long_text_are_those_of_all_its_rows_at_once(causal: bool, monkeypatch: pytest.MonkeyPatch):
     count = 331
+    monkeypatch.setattr("attnviz.analysis.head_metrics.SLAB_CELLS", 7 * count)
     attention = make_map(numbered(count), layers=1, heads=1, causal=causal)
     matrix = head_matrix(attention, layer=0, head=0)
     weights, positions = attention.weights(0, 0).astype(np.float64), np.arange(count)
     away = np.abs(positions[:, None] - positions)
     bits = -np.where(weights > 0, weights * np.log2(np.where(weights > 0, weights, 1)), 0).sum(axis=1)
-    assert mean_entropy(matrix) == pytest.approx(bits.mean(), rel=1e-5)
-    assert mean_distance(matrix) == pytest.approx((weights * away).sum(axis=1).mean(), rel=1e-5)
+    numbers = measure(matrix)
+    assert numbers.entropy == pytest.approx(bits.mean(), rel=1e-5)
+    assert numbers.distance == pytest.approx((weights * away).sum(axis=1).mean(), rel=1e-5)
+    near = [weights[row, max(row - 1, 0) : row + 2].sum() for row in positions]
+    assert numbers.near == pytest.approx(np.mean(near), rel=1e-5)
     link = strongest_link(matrix)
+    assert link == numbers.link
     assert link
     assert (link.query, link.key) == divmod(int(np.where(away > 0, weights, 0).argmax()), count)

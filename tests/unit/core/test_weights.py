@@ -87,11 +87,13 @@ def test_weights_are_the_softmax_of_the_scores(changes: dict[str, Any]) -> None:
     store = QueryKeyWeights((layer(**changes), one))
     assert store.shape == want.shape[1:]
     np.testing.assert_array_equal(store.layer(1), one.weights(slice(None)))
-    for head, (weights, entropy) in enumerate(store.each_head(1)):
+    for head in range(HEADS):
+        ((rows, weights, entropy),) = store.slabs(1, head)
+        assert rows == slice(0, QUERIES)
         np.testing.assert_allclose(store.head(1, head), want[head], atol=1e-6)
         np.testing.assert_array_equal(weights, store.head(1, head))
         nats = [-sum(p * np.log(p) for p in row if p > 0) for row in want[head]]
-        np.testing.assert_allclose(entropy, nats, atol=2e-6)
+        assert entropy == pytest.approx(nats, abs=2e-6)
     visible = store.visible(1)
     assert not store.layer(1)[:, ~visible].any() if visible is not None else (store.layer(1) > 0).all()
 
@@ -101,7 +103,8 @@ def test_large_scores_do_not_overflow() -> None:
     weights = one.weights(slice(None))
     assert np.isfinite(weights).all()
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-6)
-    _, entropy = next(QueryKeyWeights((layer(scaling=1e3, causal=True),)).each_head(0))
+    entropy = next(QueryKeyWeights((layer(scaling=1e3, causal=True),)).slabs(0, 0)).entropy
+    assert entropy is not None
     assert np.isfinite(entropy).all()
     assert (entropy >= 0).all()
 
@@ -117,11 +120,18 @@ def test_masked_softmax_takes_any_batch() -> None:
 def test_a_head_of_many_slabs_is_that_of_its_parts(monkeypatch: pytest.MonkeyPatch, causal: bool) -> None:
     one = layer(causal=causal, visible=SPOTTED)
     store = QueryKeyWeights((one,))
-    whole = [[each.copy() for each in head] for head in store.each_head(0)]
-    monkeypatch.setattr("attnviz.core.weights.SLAB_CELLS", 2 * KEYS)
-    for head, parts in zip(store.each_head(0), whole, strict=True):
-        for actual, want in zip(head, parts, strict=True):
-            np.testing.assert_allclose(actual, want, atol=1e-6)
+    whole = store.layer(0)
+    monkeypatch.setattr("attnviz.core.query_key.SLAB_CELLS", 2 * KEYS)
+    for head in range(HEADS):
+        seen = 0
+        for rows, weights, entropy in store.slabs(0, head):
+            assert rows.start == seen
+            seen, past = rows.stop, weights.shape[1]
+            assert not whole[head, rows, past:].any()
+            np.testing.assert_allclose(weights, whole[head, rows, :past], atol=1e-6)
+            shares = np.where(weights > 0, weights, 1)
+            assert entropy == pytest.approx(-(shares * np.log(shares)).sum(axis=-1), abs=2e-6)
+        assert seen == QUERIES
 
 
 @pytest.mark.parametrize("name", ["query", "key", "bias", "sink"])

@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 import pytest
 
-from attnviz.analysis.head_metrics import mean_distance, mean_entropy, near_diagonal, strongest_link
+from attnviz.analysis.head_metrics import mean_entropy, measure, strongest_link
 from attnviz.analysis.view import View, head_matrix
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Token
@@ -30,12 +30,11 @@ def test_every_head_has_its_picture_its_numbers_and_its_weights(view):
         thumb, highest = thumb_of(matrix)
         np.testing.assert_array_equal(thumbs[layer, head], thumb)
         assert chunks[f"{layer}:{head}"] == head_chunk(matrix)
-        link, distance, note = strongest_link(matrix), mean_distance(matrix), header["notes"][3 * layer + head]
+        link, numbers, note = strongest_link(matrix), measure(matrix), header["notes"][3 * layer + head]
         assert link is not None
-        assert distance is not None
         assert note["link"] == [link.query, link.key, pytest.approx(link.weight, abs=6e-5)]
         measured = (note["entropy"], note["diagonal"], note["distance"], note["highest"])
-        assert measured == pytest.approx((mean_entropy(matrix), near_diagonal(matrix), distance, highest), abs=6e-4)
+        assert measured == pytest.approx((numbers.entropy, numbers.near, numbers.distance, highest), abs=6e-4)
     for layer in range(2):
         assert chunks[f"{layer}:mean"] == head_chunk(head_matrix(attention, layer=layer, head=None, view=view))
 
@@ -48,6 +47,23 @@ def test_the_entropy_that_a_softmax_tells_is_that_of_the_weights_shown(options, 
     for layer, head in np.ndindex(2, 6):
         matrix = head_matrix(attention, layer=layer, head=head, view=view)
         assert header["notes"][6 * layer + head]["entropy"] == pytest.approx(mean_entropy(matrix), abs=6e-4)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_heads_of_a_long_text_are_pooled_and_measured_while_they_are_computed(causal, monkeypatch):
+    attention = dot_product_map((special("[CLS]"), *numbered(166)), causal=causal)
+    monkeypatch.setattr("attnviz.core.query_key.SLAB_CELLS", 5 * 167)
+    header, chunks = unpack_chunks(overview(attention, limit=0).data)
+    assert list(chunks) == ["thumbs"]
+    for layer, head in np.ndindex(2, 6):
+        matrix = head_matrix(attention, layer=layer, head=head)
+        thumb, highest = thumb_of(matrix)
+        np.testing.assert_array_equal(thumbs_of(header, chunks)[layer, head], thumb)
+        numbers, note = measure(matrix), header["notes"][6 * layer + head]
+        measured = (note["entropy"], note["diagonal"], note["distance"], note["highest"])
+        assert measured == pytest.approx((numbers.entropy, numbers.near, numbers.distance, highest), abs=6e-4)
+        assert numbers.link
+        assert note["link"][:2] == [numbers.link.query, numbers.link.key]
 
 
 def test_between_two_texts_there_is_no_distance():
