@@ -9,7 +9,7 @@ import pytest
 from attnviz.analysis.row_weights import row_weights
 from attnviz.core.arrays import EditedHeads
 from attnviz.core.errors import TraceError
-from attnviz.core.weights import QueryKeyWeights
+from attnviz.core.query_key import QueryKeyWeights
 from tests.factories import dot_product_map, make_map, numbered
 
 DICE = np.random.default_rng(5)
