@@ -79,8 +79,8 @@ def test_three_new_words_are_named(new, said):
 @pytest.mark.parametrize(
     ("kept", "said"),
     [
-        ([1, 0], "Sentence 1 of 2 is kept: it gets 75\xa0% of the attention, the next best 25\xa0%."),
-        ([1, 1], "Sentences 1 and 2 of 2 are kept: each gets at least 25\xa0% of the attention."),
+        ([1, 0], "Sentence 1 of 2 is kept. It gets 75\xa0% of the attention; the next best gets 25\xa0%."),
+        ([1, 1], "Sentences 1 and 2 of 2 are kept. Each gets at least 25\xa0% of the attention."),
     ],
 )
 def test_what_is_told_of_kept_sentences(kept, said):
