@@ -103,10 +103,14 @@ class LineTests:
         own = f"tests/unit/{mutant.path.relative_to(ROOT / 'attnviz').parent}/test_{mutant.path.stem}.py"
         if "" in tests:
             tests = tests.union(*lines.values(), (test for test in self.seconds if test.startswith((own, VALUES))))
-        ordered = sorted(tests & self.seconds.keys(), key=lambda test: (not test.startswith(own), self.seconds[test], test))
+        # What holds for all values is told of a class before what holds for one.
+        ordered = sorted(
+            tests & self.seconds.keys(),
+            key=lambda test: (not test.startswith(VALUES), not test.startswith(own), self.seconds[test], test),
+        )
         chosen, taken = [], 0.0
         for test in ordered:
-            taken += self.seconds[test]
+            taken += 0 if test.startswith(VALUES) else self.seconds[test]
             if chosen and taken > most:
                 break
             chosen.append(test)

@@ -37,7 +37,9 @@ def compares_by_identity(hint: Any) -> bool:
 
 
 def test_values_are_frozen() -> None:
-    assert {each.__name__ for each in values() if not each.__dataclass_params__.frozen} == MUTABLE
+    mutable = [each for each in values() if not each.__dataclass_params__.frozen]
+    assert {each.__name__ for each in mutable} == MUTABLE
+    assert {each.__eq__ for each in mutable} == {object.__eq__}
 
 
 def test_values_that_hold_arrays_compare_by_identity_and_others_by_what_they_hold() -> None:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from attnviz.analysis.view import BETWEEN, Lens, View, head_matrix
+from attnviz.analysis.view import BETWEEN, HeadView, Lens, View, head_matrix
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, Token
 from tests.factories import dot_product_map, given_map, make_map, numbered, pair, sentence, special, typed
@@ -186,3 +186,14 @@ def test_a_view_that_leaves_nothing_says_so(tokens, view):
 def test_a_head_that_is_not_there_is_named(layer, head, message):
     with pytest.raises(TraceError, match=message):
         head_matrix(make_map(numbered(5)), layer=layer, head=head)
+
+
+@pytest.mark.parametrize(
+    ("layer", "head", "mean", "want"),
+    [(7, 9, False, (1, 2)), (0, 1, False, (0, 1)), (1, None, False, (1, None)), (0, 1, True, (0, None))],
+)
+def test_a_view_of_a_head_fits_a_map_with_fewer(layer, head, mean, want):
+    shown = HeadView(layer, head, View(), True).within(make_map(sentence("a b")), mean=mean)
+    assert (shown.layer, shown.head, shown.full_scale) == (*want, True)
+    matrix = shown.matrix(make_map(sentence("a b")))
+    np.testing.assert_array_equal(matrix.weights, head_matrix(make_map(sentence("a b")), layer=want[0], head=want[1]).weights)

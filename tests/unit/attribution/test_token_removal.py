@@ -127,3 +127,8 @@ def test_of_one_text_all_words_may_be_its_own():
     with pytest.raises(ModelError, match="type a longer text"):
         removable_words(bound_of(fixed=frozenset(range(5))))
     assert words(tuple(replace(token, word=None) for token in TOKENS)) == ((0,), (1,), (2,), (3,), (4,))
+
+
+def test_a_token_of_no_word_is_not_one_with_a_word_of_that_number():
+    tokens = (Token("a", 0, 1, segment=1, word=1), Token("b", 2, 3, segment=1), Token("c", 4, 5, segment=1, word=1))
+    assert words(tokens) == ((0, 2), (1,))

@@ -115,3 +115,7 @@ def test_a_token_that_is_not_there_is_named(edit, says):
     with pytest.raises(EditError, match=says):
         Edits((edit,)).check_tokens({"encoder": (4, 3)})
     Edits((LinkCut("encoder", 0, 0, 3, 2), WordHidden("encoder", 2))).check_tokens({"encoder": (4, 3)})
+
+
+def test_what_is_hidden_everywhere_comes_before_what_is_in_one_layer():
+    assert Edits((WordHidden("encoder", 2, 0), WordHidden("encoder", 2))).text == "ek2,e0k2"

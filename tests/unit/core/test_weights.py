@@ -1,11 +1,12 @@
 """The stores of a map, against the same computation written out in float64."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from attnviz.core.arrays import frozen, masked_softmax
+from attnviz.core.arrays import EditedHeads, frozen, masked_softmax
 from attnviz.core.errors import TraceError
 from attnviz.core.query_key import QueryKeyLayer, QueryKeyWeights
 from attnviz.core.weights import DenseWeights, WeightStore
@@ -234,3 +235,15 @@ def test_a_row_may_be_all_zeros() -> None:
 def test_parts_of_another_shape_are_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(TraceError, match="does not fit"):
         layer(**changes)
+
+
+def test_edited_heads_have_their_own_rows_and_their_entropy() -> None:
+    rows = np.random.default_rng(1).dirichlet(np.ones(KEYS), QUERIES).astype(np.float32)
+    rows[0] = np.eye(KEYS)[1]
+    one = layer()
+    store, plain = (QueryKeyWeights((each,)) for each in (replace(one, edited=EditedHeads((2,), rows[None])), one))
+    for head, (own, other) in enumerate(zip(store.each_head(0), plain.each_head(0), strict=True)):
+        weights, entropy = own
+        np.testing.assert_array_equal(weights, rows if head == 2 else other[0])
+        want = [-sum(float(each) * np.log(each) for each in row if each > 0) for row in weights]
+        np.testing.assert_allclose(entropy, want, atol=1e-5)

@@ -8,6 +8,7 @@ import pytest
 from attnviz.analysis.answer.question_attention import (
     DRAWN,
     SIDES,
+    QuestionAttention,
     Side,
     describe_answer,
     describe_question_words,
@@ -18,11 +19,11 @@ from attnviz.analysis.answer.question_attention import (
     sides,
     strongest_heads,
 )
-from attnviz.analysis.view import View
+from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.wording import percent, plain
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.text.spans import Span, best_spans
-from tests.factories import make_map, pair, special, typed
+from tests.factories import given_map, make_map, pair, special, typed
 
 QUESTION, PASSAGE = "who sang|s here", "the old cat sing|s all day ."
 TEXT = PASSAGE.replace("|", "")
@@ -166,3 +167,23 @@ def test_the_part_around_an_answer_has_its_middle_in_the_middle(trace, most):
         assert len(kept) == min(most, n)
         assert first == min(max(at - most // 2, 0), max(n - most, 0))
     assert shown.around(999, 1000, most=2).queries == shown.passage[:2]
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ([0.3, 0.3, 0.1, 0.3], "at no word of the question: 60\xa0% goes to its special tokens"),
+        ([0.2, 0.6, 0.04, 0.16], "looks mostly at “who” (60\xa0%)."),
+        ([0.25, 0.5, 0.0, 0.25], "looks mostly at “who” (50\xa0%)."),
+        ([0.2, 0.4, 0.2, 0.2], "looks most at “who” (40\xa0%), then at “sang” (20\xa0%)."),
+        ([0.45, 0.05, 0.05, 0.0], "in particular: at most “who” (5\xa0%)."),
+        ([0.5, 0.0, 0.0, 0.5], "nothing passes"),
+    ],
+)
+def test_what_an_answer_looks_at_is_said_by_how_much(row, says):
+    asking = (special("[CLS]"), *typed("who sang"), special("[SEP]"))
+    matrix = head_matrix(given_map([row], typed("cats", segment=1), asking), layer=0, head=0) if sum(row) == 1 else None
+    if matrix is None:
+        whole = head_matrix(given_map([[0.5, 0.0, 0.0, 0.5]], typed("cats", segment=1), asking), layer=0, head=0)
+        matrix = replace(whole, weights=np.array([row], np.float32))
+    assert says in plain(describe_question_words(QuestionAttention(matrix, False), "cats", (0, 4)))

@@ -12,7 +12,7 @@ from attnviz.analysis.compute.dot_product import unfold_dot_product
 from attnviz.analysis.compute.link_steps import link_steps
 from attnviz.analysis.compute.long_vectors import Excerpt, QueryKey
 from attnviz.analysis.compute.rounding import MINUS
-from attnviz.analysis.compute.steps import ComputationStep, first_place
+from attnviz.analysis.compute.steps import NOTHING, ComputationStep, Matrix, Term, first_place, row_of, softmax_origin
 from attnviz.core.head_inputs import Additive, DotProduct, Projected, Projections
 from tests.factories import given_map, typed
 
@@ -55,6 +55,7 @@ def holds(step: ComputationStep, want: np.ndarray, prefix: str = "") -> None:
         {},
         {"scaling": DIM**-0.5},
         {"scaling": 0.25, "visible": SEEN},
+        {"scaling": 2.0},
         {"scaling": 0.5, "softcap": 2.0, "bias": DICE.normal(size=(N, KEYS))},
         {"bias": DICE.normal(size=(N, KEYS)), "visible": SEEN},
         {"sink": 0.5, "visible": np.pad(SEEN, ((0, 0), (0, 1)), constant_values=True)},
@@ -181,3 +182,21 @@ def test_pieces_become_words_by_the_sum_over_keys_and_the_mean_over_queries() ->
     whole = link_steps(inside, attention, (0, 0), QueryKey(names, names, 2, 4), words=True)
     assert by_symbol(whole.steps)["word"].result.values.item() == pytest.approx(weights[2, 3:].sum(), abs=1e-6)
     assert "word" not in by_symbol(link_steps(inside, attention, (0, 0), QueryKey(names, names, 1, 3), words=False).steps)
+
+
+@pytest.mark.parametrize(
+    ("scores", "seen", "says"),
+    [
+        ([1.0, 2.0], [True, True], "e^{1.00} / (e^{1.00} + e^{2.00})"),
+        ([1.0, 9.0], [True, True], f"e^{{1.00 {MINUS} 9.00}} / (e^{{1.00 {MINUS} 9.00}}"),
+        ([-9.0, -8.0], [True, True], f"e^{{{MINUS}9.00 + 8.00}} / ("),
+        ([1.0, 2.0], [True, False], "the only key that can be seen: "),
+        ([1.0, 2.0], [False, True], f"e^{{{NOTHING}}} = "),
+    ],
+)
+def test_a_weight_is_written_as_a_power_over_a_sum(scores: list[float], seen: list[bool], says: str) -> None:
+    matrix = Matrix("S", np.array([scores]), ("q",), ("a", "b"))
+    origin = softmax_origin(row_of(matrix, 0), np.array(seen), 0, Term("0.27", "A"))
+    assert says in origin.text
+    assert origin.text.endswith("0.27")
+    assert origin.cells == tuple(("S", 0, at) for at in range(2) if (seen[at] and seen[0]) or (not seen[0] and at == 0))

@@ -14,6 +14,7 @@ def test_the_likeness_is_the_correlation_of_all_cells():
     means = np.random.default_rng(5).random((2, 3, WORDS, WORDS))
     pattern = PATTERNS["Neighbours"]
     alike = likeness(means, pattern)
+    np.testing.assert_allclose(likeness(means / 1e5, pattern), alike)
     for layer, head in np.ndindex(2, 3):
         want = np.corrcoef(means[layer, head].ravel(), pattern.ravel())[0, 1]
         assert alike[layer, head] == pytest.approx(want, abs=1e-12)

@@ -11,7 +11,7 @@ from attnviz.analysis.bootstrap import bootstrap
 from attnviz.analysis.heads.atlas import AtlasExample, ClaimFacts
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.counts import OFFSETS, count, examples_of
-from attnviz.analysis.heads.matching import REGEX_SECONDS
+from attnviz.analysis.heads.matching import REGEX_SECONDS, Clock, sources, targets
 from attnviz.analysis.heads.verdict import (
     SEED,
     Evidence,
@@ -266,3 +266,20 @@ def test_p_is_that_of_the_normal_distribution_and_the_ratios_error():
         assert one_sided_p(differences, queries)[head] == pytest.approx(stats.norm.sf(ratio / error))
     assert one_sided_p(np.ones((3, 1)), np.ones(3)).item() == 0
     assert one_sided_p(-np.ones((3, 1)), np.ones(3)).item() == 1
+
+
+def test_a_pronoun_looks_at_what_it_stands_for_and_nothing_else_does():
+    words = tuple(ParsedWord(text, 2 * at, 2 * at + 1) for at, text in enumerate("abcd"))
+    resolved = ParsedSentence("a b c d", words, pronoun=3, antecedent=1)
+    claim = parse("pronoun -> antecedent")
+    for each, cells in ((resolved, [(3, 1)]), (replace(resolved, antecedent=None), []), (replace(resolved, pronoun=None), [])):
+        assert np.argwhere(targets(claim, each, 5, Clock())).tolist() == [list(cell) for cell in cells]
+    assert sources(claim, resolved, 5, Clock()).tolist() == [False, False, False, True, False]
+    members = {"first": [0], "last": [3], "special": [4], '"B"': [1], "/[cd]/": [2, 3], "any": [0, 1, 2, 3]}
+    for text, units in members.items():
+        assert np.flatnonzero(sources(parse(f"{text} -> self"), resolved, 5, Clock())).tolist() == units
+
+
+def test_what_is_kept_of_a_sentence_weighs_what_its_arrays_do():
+    (looked,) = corpus(3, size=1)[1]
+    assert looked.nbytes == sum(each.nbytes for each in (looked.other, looked.top, looked.other_weight, looked.top_weight))

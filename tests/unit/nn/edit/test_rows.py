@@ -197,3 +197,11 @@ def test_a_pattern_fits_or_is_refused(
 )
 def test_heads_whose_weights_must_be_known(changes: Any, heads: list[int]) -> None:
     assert HeadEdits(**changes).computed(4) == heads
+
+
+@pytest.mark.parametrize("more", [0.0, 5e-7, 1e-4])
+def test_a_number_that_was_rounded_is_the_weight_that_it_was(more: float) -> None:
+    scores = [0.0, 1.0, 2.0]
+    own = torch.tensor(scores).softmax(dim=-1).numpy()
+    rows = one_row(scores, weights={HEAD: [(7, 12, float(own[1]) + more)]})[0]
+    assert bool((rows == own).all()) == (more < 1e-5)
