@@ -16,7 +16,6 @@ import attnviz
 from attnviz.attribution import attention, gradients, norms, token_removal
 from attnviz.attribution.attention import max_flow
 from attnviz.attribution.methods import METHODS, Method, attribute, method_named, titles_of
-from attnviz.attribution.passes.tape import Attention
 from attnviz.attribution.token_removal import attribution_report
 from attnviz.attribution.value_zeroing import value_zeroing
 from attnviz.core.errors import AttnvizError, ModelError
@@ -299,24 +298,3 @@ def test_the_table_names_functions_that_there_are_and_needs_no_torch():
         assert method.name == "random" or method.paper.startswith("arXiv:")
     script = "import sys, attnviz.attribution.methods; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
-
-
-def test_attention_received_is_the_mean_over_all_rows_that_could_look():
-    bound = read("answer-en", LOVELACE)
-    trace = loaded("answer-en").trace(LOVELACE)
-    total, count, n_asking = np.zeros(len(bound.tokens)), np.zeros(len(bound.tokens)), len(trace.cross.keys)
-    for layer in range(6):
-        total += trace.encoder.layer_weights(layer).mean(axis=0).sum(axis=0)
-        count += len(bound.tokens)
-    total[:n_asking] += trace.cross.layer_weights(0).mean(axis=0).sum(axis=0)
-    count[:n_asking] += len(trace.cross.queries)
-    np.testing.assert_allclose(attention.received(bound), total / count, atol=1e-6)
-
-
-def test_a_head_carries_its_values_times_its_own_columns_of_the_output_matrix():
-    weights, value, output = torch.rand(1, 3, 4, 5), torch.randn(1, 3, 5, 2), torch.randn(7, 6)
-    got = norms.carried(Attention(weights, value, weights, output))
-    for head in range(3):
-        torch.testing.assert_close(got[head], value[0, head] @ output[:, 2 * head : 2 * head + 2].T)
-    with pytest.raises(ModelError, match="no output matrix"):
-        norms.carried(Attention(weights, value, weights))

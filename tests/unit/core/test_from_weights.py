@@ -70,10 +70,13 @@ def test_words_have_their_places_in_the_text_and_tokens_stay_as_they_are() -> No
     assert all(trace.output[token.start : token.end] == token.text for token in trace.cross.queries)
 
 
+SHAPES = r"\(query, key\), \(head, query, key\), \(layer, head, query, key\), \(layer, batch, head, query, key\)"
+
+
 @pytest.mark.parametrize(("weights", "message"), [
     (FULL.swapaxes(2, 3), "7 queries and 5 keys .* 5 query tokens and 7 key tokens"),
     (FULL[None, :, None].repeat(2, axis=2), r"shape \(1, 2, 2, 3, 5, 7\)"), (FULL[:, None].repeat(2, axis=1), "batches"),
-    (FULL[0, 0, 0], r"\(query, key\)"), (np.zeros((0, QUERIES, KEYS)), r"\(0, 5, 7\)"),
+    (FULL[0, 0, 0], SHAPES), (np.zeros((0, QUERIES, KEYS)), r"\(0, 5, 7\)"),
     ([FULL[0], FULL[1, :2]], "same shape"), (FULL * 2, "sums to 2.0000 instead of 1"), (FULL - 1, "negative"),
     ([["a"]], "array of numbers"), (None, "lists of them, not None"), (b"ab", "not bytes"), ("12", "not str"),
     (FULL * 1j, "complex"), (torch.tensor(FULL) * 1j, "complex"), (torch.empty(5, 7, device="meta"), "array of numbers"),

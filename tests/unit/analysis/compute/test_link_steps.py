@@ -78,6 +78,7 @@ def test_a_dot_product_is_unfolded_by_its_formula(changes: dict[str, Any]) -> No
         scores = inside.scaling * scores
         holds(steps["÷√d"], scores, "k")
         assert (f"√{DIM}" in steps["÷√d"].formula) == (inside.scaling == DIM**-0.5)
+        assert ("takes back" in steps["÷√d"].sentence) == (inside.scaling == DIM**-0.5)
         assert all((f"/ √{DIM}" in each.text) == (inside.scaling == DIM**-0.5) for each in steps["÷√d"].origins.values())
     if inside.softcap is not None:
         scores = inside.softcap * np.tanh(scores / inside.softcap)
@@ -102,6 +103,13 @@ def test_a_dot_product_is_unfolded_by_its_formula(changes: dict[str, Any]) -> No
     np.testing.assert_allclose(
         table.values[0, : len(kept(table.columns))], VALUE[names[table.rows[0]], kept(table.columns)], atol=1e-9
     )
+
+
+def test_a_sink_has_a_score_and_no_product() -> None:
+    inside = DotProduct(QUERY, KEY, VALUE, 1.0, sink=0.5)
+    steps = by_symbol(unfold_dot_product(inside, QueryKey(PAIR.queries, (*PAIR.keys, "sink"), 3, KEYS)))
+    assert [*steps] == ["q·K", "sink", "softmax", "·V"]
+    assert steps["softmax"].result.columns[steps["softmax"].start[1]] == "sink"
 
 
 def test_vectors_are_made_of_the_tokens_states_where_that_is_known() -> None:
@@ -134,6 +142,9 @@ def test_additive_attention_is_unfolded_by_its_formula() -> None:
         holds(steps[symbol], values)
     energies = np.array([inside.v @ np.tanh(state + inside.u @ each) for each in inside.memory])
     assert steps["v·"].result.values.item() == pytest.approx(energies[7])
+    assert steps["tanh"].matrices[0] is steps["+"].result
+    assert steps["v·"].matrices[1] is steps["tanh"].result
+    assert steps["softmax"].matrices[0] is steps["all e"].result
     holds(steps["all e"], energies, "k")
     assert steps["all e"].result.columns[steps["all e"].start[1]] == "k7"
     holds(steps["·H"], shares(energies) @ inside.memory)

@@ -28,6 +28,7 @@ def test_each_side_sums_to_the_score():
 def test_the_sentence_names_score_and_largest_pair():
     said = plain(describe_pairs(SHARES, "L1·H2"))
     assert all(part in said for part in ("L1·H2 scores +2.81", "pair is “<b>cat” × “<b>cat” (+3.00)"))
+    assert "“<b>cat” contributes most by way of the query, “<b>cat” by way of the key" in said
 
 
 def test_the_table_adds_up_and_escapes_what_was_typed():
