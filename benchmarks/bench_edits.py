@@ -67,7 +67,8 @@ def every_head(what: str, model: AttentionModel, text: str, limit: float, runs: 
 
 
 def one_layer(model: TracedModel, text: str, edits: str, runs: int) -> Row:
-    """How many plain passes one with an edited layer takes."""
+    """How many plain passes one with an edited layer takes, on one core: threads that wait would be counted as work."""
+    torch.set_num_threads(1)
     source, points = model.tensors(model.encode([text])), model.edit_points()
 
     def forward(asked: Edits) -> float:
@@ -78,6 +79,7 @@ def one_layer(model: TracedModel, text: str, edits: str, runs: int) -> Row:
 
     # One after the other, so that whatever else runs slows both.
     pairs = [(forward(NO_EDITS), forward(Edits.parse(edits))) for _ in range(runs + min(runs, WARM_UP))][-runs:]
+    torch.set_num_threads(CORES)
     ratio = statistics.median(after for _, after in pairs) / statistics.median(before for before, _ in pairs)
     return at_most(f"{model.card.name}: a pass with {edits}, against a plain one", ratio, EDITED, "×")
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers.activations import FastGELUActivation, NewGELUActivation
 
 from attnviz import settings
 from attnviz.core.arrays import Kind
@@ -59,6 +60,7 @@ def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
 
 def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     model.eval()
+    _fuse_activations(model)
     if model.config.is_encoder_decoder and start_of(model) is None:
         raise UnsupportedModelError(f"{facts.name} does not say with which token it starts to write; choose another model.")
     body = body_of(model)
@@ -93,6 +95,14 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     if architecture == "encoder" and "pair" in card.reads and "ForQuestionAnswering" in type(model).__name__:
         return HubAnswerer(replace(card, reads=(*card.reads, "question")), **shared)
     return StackModel(card, **shared)
+
+
+def _fuse_activations(model: nn.Module) -> None:
+    """Let PyTorch compute GELU's approximation by tanh (GPT-2 and others), which takes the models' own code six steps."""
+    for module in model.modules():
+        for name, child in module.named_children():
+            if isinstance(child, NewGELUActivation | FastGELUActivation):
+                setattr(module, name, nn.GELU(approximate="tanh"))
 
 
 def _card(model: Any, tokenizer: Any, facts: Facts, architecture: Architecture, store: WeightStore) -> ModelCard:

@@ -9,6 +9,7 @@ import torch
 import transformers as hf
 from safetensors.torch import load_file, save_file
 
+import attnviz
 from attnviz import Prompt
 from attnviz.core.errors import ModelError
 from attnviz.models import catalog
@@ -84,3 +85,16 @@ def test_a_top_that_was_not_saved_is_not_made_up(tmp_path, unchecked):
 def drop(folder: Path, beginning: str) -> None:
     kept = {name: each for name, each in load_file(folder / "model.safetensors").items() if not name.startswith(beginning)}
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize("activation", ["gelu_new", "gelu_fast"])
+def test_an_activation_that_takes_six_steps_is_computed_in_one(activation: str) -> None:
+    config = hf.GPT2Config(vocab_size=97, n_positions=61, n_embd=15, n_layer=2, n_head=3, activation_function=activation)
+    model = hf.GPT2LMHeadModel(config).eval()
+    ids = torch.arange(2, 40)[None]
+    with torch.inference_mode():
+        before = model(ids).logits
+        attnviz.wrap(model, tiny.tokenizer(tiny.DECODER))
+        after = model(ids).logits
+    assert all(isinstance(block.mlp.act, torch.nn.GELU) for block in model.transformer.h)
+    torch.testing.assert_close(after, before, rtol=0, atol=2e-6)
