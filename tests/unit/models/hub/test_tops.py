@@ -94,7 +94,7 @@ def test_an_activation_that_takes_six_steps_is_computed_in_one(activation: str) 
     ids = torch.arange(2, 40)[None]
     with torch.inference_mode():
         before = model(ids).logits
-        attnviz.wrap(model, tiny.tokenizer(tiny.DECODER))
-        after = model(ids).logits
-    assert all(isinstance(block.mlp.act, torch.nn.GELU) for block in model.transformer.h)
+        wrapped: Any = attnviz.wrap(model, tiny.tokenizer(tiny.DECODER))
+        after = wrapped.model(ids).logits
+    assert all(isinstance(block.mlp.act, torch.nn.GELU) for block in wrapped.model.transformer.h)
     torch.testing.assert_close(after, before, rtol=0, atol=2e-6)
