@@ -8,6 +8,7 @@ import torch
 
 import attnviz
 from attnviz.attribution import attention, norms
+from attnviz.attribution.methods import HeadMethod, method_named
 from attnviz.attribution.passes.tape import Attention
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
@@ -57,3 +58,9 @@ def test_value_norms_are_shares_of_each_row_that_the_output_reads():
     layers = {(layer, start) for layer, start, _ in rows if start < len(bound.tokens)}
     want = sum(row for layer, start, row in rows if (layer, start) in layers) / len(layers)
     np.testing.assert_allclose(norms.value_norms(bound), want[: len(bound.tokens)], atol=1e-5)
+
+
+def test_a_head_is_a_method_of_its_kind_layer_and_number():
+    head = method_named("head:cross:2:1")
+    assert isinstance(head, HeadMethod)
+    assert (head.kind, head.layer, head.head, head.signed) == ("cross", 2, 1, False)

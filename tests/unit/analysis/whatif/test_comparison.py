@@ -135,3 +135,21 @@ def test_what_moved_is_read_at_its_own_place_on_each_side():
 def test_models_of_other_shapes_are_told_apart_by_their_numbers():
     with pytest.raises(TraceError, match="mine has 2 layers of 3 heads and mine has 2 of 5"):
         compare(trace(make_map(BEFORE)), trace(make_map(BEFORE, heads=5)))
+
+
+def test_a_head_that_stays_as_it_was_is_told_so_of_a_text_and_of_two_models():
+    tokens, before = typed("a b"), np.full((2, 2), 0.5)
+    one, other = (
+        AttentionMap("encoder", tokens, tokens, DenseWeights((np.stack([before, each]),))) for each in (before, np.eye(2))
+    )
+    moved = compare(trace(one), trace(other))
+    assert plain(moved.sentence((0, 0))) == "Head 0 of layer 0 looks where it looked before."
+    assert plain(moved.sentence((0, 0), models=("A", "B"))) == "Head 0 of layer 0 looks at the same in both models."
+
+
+def test_a_word_that_gained_is_named_as_it_stands_in_the_second_text():
+    one = given_map(np.eye(4), typed("so it animal street"))
+    weights = np.eye(4)
+    weights[1] = [0, 0.1, 0.2, 0.7]
+    said = plain(compare(trace(one), trace(given_map(weights, typed("so it animal street")))).sentence())
+    assert said == "“it” now looks at “street” (70\xa0%, was 0\xa0%)."

@@ -1,0 +1,21 @@
+"""A word is spelled out where its pieces are many and short."""
+
+import pytest
+
+from attnviz.analysis.translate.spelling import spelled_out
+from tests.factories import typed
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Z|b|ig sat", (("Z", "b", "ig"),)),
+        ("un|be|lie|va|ble", (("un", "be", "lie", "va", "ble"),)),
+        ("abc|def|ghi", ()),
+        ("abc|de|fghi|j", (("abc", "de", "fghi", "j"),)),
+        ("Z|b", ()),
+        (".|,|! Z|b|ig Z|b|ig", (("Z", "b", "ig"),)),
+    ],
+)
+def test_words_of_many_short_pieces_are_listed_once(text: str, words: tuple[tuple[str, ...], ...]) -> None:
+    assert spelled_out(typed(text)) == words
