@@ -24,6 +24,7 @@ CPU_INDEX = $(shell case "$(TORCH)" in (cpu) true;; \
 # Three on two cores: tests in a browser spend much of their time waiting. Four at most: each may take 3 GB.
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 WORKERS ?= $(shell [ $(CORES) -gt 2 ] && echo 4 || echo 3)
+TYPES := node_modules/.bin/tsc --project . & $(BIN)/pyright && wait $$!
 FONTS := fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Tests begin a hundred processes: without compiled modules each takes 14 s of a core to import what it needs, and 5 s with them.
@@ -39,8 +40,10 @@ help: ## this list
 run: $(VENV)/.installed ## install what is missing, serve the app at http://localhost:8501 (PORT=8501)
 	@exec $(BIN)/attnviz --host $(HOST) --port $(PORT)
 
-test: lint types chromium caddy postgres ## every check: ruff, oxlint, pyright, tsc, pytest with a real browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# pyright needs one core for a minute: the tests begin beside it.
+test: lint chromium caddy postgres node_modules/.installed ## every check: ruff, oxlint, pyright, tsc, pytest with a real browser
+	{ $(TYPES); } & types=$$!; \
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal; tests=$$?; wait $$types && exit $$tests
 
 bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints its table and ends within the time that it states
 	@missed=0; for script in benchmarks/bench_*.py; do \
@@ -59,7 +62,7 @@ lint: $(VENV)/.installed-test ## ruff and, for the JavaScript, oxlint
 	$(BIN)/oxlint --quiet attnviz tests
 
 types: $(VENV)/.installed-test node_modules/.installed ## pyright and, for the JavaScript, tsc
-	node_modules/.bin/tsc --project . & $(BIN)/pyright && wait $$!
+	$(TYPES)
 
 clean: ## remove .venv and every cache
 	rm -rf $(VENV) node_modules build dist .ruff_cache .pytest_cache .hypothesis
