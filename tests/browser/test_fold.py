@@ -34,8 +34,14 @@ SHIFTS = """
   window.shifts = [];
   new PerformanceObserver((list) => {
     for (const { value, sources } of list.getEntries()) {
-      const moved = sources.map(({ node }) => node?.dataset?.testid ?? node?.className ?? node?.nodeName);
-      window.shifts.push([value, moved.join(" ")]);
+      const moved = sources.map(({ node, previousRect: from, currentRect: to }) => {
+        const each = node instanceof Element ? node : node?.parentElement;
+        const [key] = each?.closest("[class*=st-key-]")?.className.match(/st-key-[^ ]+/) ?? [""];
+        const text = each?.textContent.trim().slice(0, 40);
+        const name = `${key} ${each?.dataset.testid ?? each?.nodeName} “${text}”`;
+        return `${name} ${from.top}:${from.bottom} -> ${to.top}:${to.bottom}`;
+      });
+      window.shifts.push([value, moved.join("; ")]);
     }
   }).observe({ type: "layout-shift", buffered: true });
 """
