@@ -4,6 +4,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from tests.browser.pages import settle
+
 # A busy machine takes its time to train a model that a free one trains in five seconds.
 LEARNED = 120_000
 
@@ -61,6 +63,8 @@ def test_a_model_learns_to_reverse_is_played_back_and_tried(page: Page, app_url:
     page.keyboard.press("End")
     expect(page.locator(".answer")).to_have_text("olleh", timeout=LEARNED)
     expect(own).to_have_value("hello")
+    # What it writes comes before the matrix of the same step.
+    settle(page)
     # A cell is chosen by the keyboard, which stays where it is, and says what stands in it.
     matrix, reading = page.locator(".compared .cells"), page.locator(".reading")
     chosen = page.locator(".compared rect.selected title")

@@ -44,9 +44,9 @@ def test_words_are_cut_as_when_the_models_were_trained(language):
 def test_no_repetition_takes_long(language, repeated):
     split = untrained_tokenizer(language).pre_tokenizer
     for times in (17, 20_000):
-        began = time.monotonic()
+        began = time.thread_time()
         split.pre_tokenize_str("The snake said hi" + repeated * times + "!")
-        assert time.monotonic() - began < 1
+        assert time.thread_time() - began < 1
 
 
 def test_a_snake_may_hiss_for_as_long_as_it_likes():

@@ -30,7 +30,7 @@ def threads() -> int:
     return sum(thread.name == "attnviz-training" for thread in threading.enumerate())
 
 
-def until(holds: Callable[[], bool], *watched: LiveRun, seconds: float = 30) -> None:
+def until(holds: Callable[[], bool], *watched: LiveRun, seconds: float = 240) -> None:
     started = time.monotonic()
     while not holds():
         assert time.monotonic() - started < seconds

@@ -155,10 +155,10 @@ def test_an_expression_that_takes_for_ever_is_one_sentence_and_the_next_text_is_
 ) -> None:
     folder = crafted(saved, tmp_path, family, "tokenizer.json", split_by("(a|aa)+$| "))
     model = catalog.load(str(folder))
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(ModelError, match=r"The tokenizer of .* fails at this text"):
         model.trace(Prompt("a" * 40 + "!", target="the dog" if family == "bart" else None))
-    assert time.monotonic() - begun < 10
+    assert time.process_time() - begun < 10
     assert model.trace(Prompt(TEXT, target="the dog" if family == "bart" else None)).maps
 
 
