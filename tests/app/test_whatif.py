@@ -106,16 +106,17 @@ def test_what_is_compared_can_be_downloaded_as_drawing_and_numbers():
 
 
 @pytest.mark.parametrize(
-    ("model", "output"),
+    ("model", "typed", "output"),
     [
-        ("minilm", "the final vectors change"),
-        ("transformer-en-fr", "vieux amis"),
-        ("answer-en", "three million"),
-        ("summarize-en", "change"),
+        ("minilm", {}, "the final vectors change"),
+        ("transformer-en-fr", {}, "vieux amis"),
+        # Short ones: every head is switched off by itself.
+        ("answer-en", {"text": "It cost three million dollars.", "pair": "How much did it cost?"}, "three million"),
+        ("summarize-en", {"text": "The cat sat on the mat. It was tired."}, "change"),
     ],
 )
-def test_every_task_has_its_costs_and_its_curve(model, output):
-    app = open_page("whatif", change="head", model=model)
+def test_every_task_has_its_costs_and_its_curve(model, typed, output):
+    app = open_page("whatif", change="head", model=model, **typed)
     assert not app.error
     assert output in said(app)
     assert "heads at once costs" in said(app)

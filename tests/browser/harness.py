@@ -75,6 +75,14 @@ def watched(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
         watch.check()
 
 
+def forget(page: Page) -> None:
+    """Leaves a page empty, in a browser that remembers nothing but what Streamlit's own files are."""
+    if page.url.startswith("http"):
+        page.evaluate("localStorage.clear(), sessionStorage.clear()")
+    page.context.clear_cookies()
+    page.goto("about:blank")
+
+
 def until(page: Page, condition: Callable[[], bool]) -> bool:
     """Whether a condition that the page's events bring about comes to hold."""
     deadline = time.monotonic() + PATIENCE / 1000

@@ -1,6 +1,6 @@
 """One person walks from page to page and copies a link on each; somebody else opens it, and sees the same."""
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.pages import assert_reopens, choose, go, open_page, parameters, run, settle
 
@@ -14,14 +14,12 @@ def copied(page: Page) -> str:
     return page.evaluate("() => navigator.clipboard.readText()")
 
 
-def test_a_word_of_home_chooses_its_row_and_what_is_typed_is_not_what_is_shown(
-    page: Page, browser: Browser, app_url: str
-) -> None:
+def test_a_word_of_home_chooses_its_row_and_what_is_typed_is_not_what_is_shown(page: Page, other: Page, app_url: str) -> None:
     open_page(page, app_url, "")
     page.locator(".words .token", has_text="street").click()
     expect(page.locator(".headline")).to_contain_text("street looks")
     settle(page)
-    assert_reopens(page, browser)
+    assert_reopens(page, other)
     read_label = "frame => getComputedStyle(frame, '::before').content"
     hero, box = page.locator(".st-key-hero"), page.locator("textarea")
     top = hero.bounding_box()
@@ -37,7 +35,7 @@ def test_a_word_of_home_chooses_its_row_and_what_is_typed_is_not_what_is_shown(
     assert parameters(page) == {"text": "The dog slept."}
 
 
-def test_links_of_a_walk_over_three_pages_open_the_same_elsewhere(page: Page, browser: Browser, app_url: str) -> None:
+def test_links_of_a_walk_over_three_pages_open_the_same_elsewhere(page: Page, other: Page, app_url: str) -> None:
     open_page(page, app_url)
     run(page, TEXT)
     choose(page, "Matrix", "tab")
@@ -46,7 +44,7 @@ def test_links_of_a_walk_over_three_pages_open_the_same_elsewhere(page: Page, br
     page.keyboard.press("Enter")
     settle(page)
     assert copied(page) == page.url
-    assert_reopens(page, browser)
+    assert_reopens(page, other)
 
     go(page, "Compute")
     page.get_by_role("radio", name="Why divide by √d").click()
@@ -57,7 +55,7 @@ def test_links_of_a_walk_over_three_pages_open_the_same_elsewhere(page: Page, br
     page.keyboard.press("Enter")
     settle(page)
     assert copied(page) == page.url
-    assert_reopens(page, browser)
+    assert_reopens(page, other)
 
     go(page, "Answer")
     page.locator("textarea").first.fill("Which year & why #2?")
@@ -66,4 +64,4 @@ def test_links_of_a_walk_over_three_pages_open_the_same_elsewhere(page: Page, br
     page.get_by_text("Merge subwords to words").click()
     settle(page)
     assert copied(page) == page.url
-    assert_reopens(page, browser)
+    assert_reopens(page, other)

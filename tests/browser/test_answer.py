@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 import attnviz
 from attnviz.analysis.answer.question_attention import question_attention
@@ -29,13 +29,12 @@ def bars(page: Page, name: str) -> list[float]:
 
 
 def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
-    context: BrowserContext, app_url: str, tmp_path: Path
+    page: Page, other: Page, app_url: str, tmp_path: Path
 ) -> None:
     folder = str(tiny_answerer(tmp_path / "tiny", decoding=SpanDecoding(limit=7, declines_above=1.0)))
     model = attnviz.load(folder)
     assert isinstance(model, SpanFinder)
     actual = model.answers(Prompt(PASSAGE, question=QUESTION))
-    page = context.new_page()
     open_page(page, app_url, "answer", models=folder, question=QUESTION, passage=PASSAGE, layer=1, all_heads="true")
     expect(page.locator(".answer bdi")).to_have_text(actual.trace.output)
     marked = page.locator(".answered .span.best .unit bdi").all_inner_texts()
@@ -52,22 +51,20 @@ def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
     place = [token.text for token in seen.question].index("tired")
     assert bars(page, "bar0") == pytest.approx(seen.of_word(place, actual.tokens).tolist(), abs=1e-5)
     assert parameters(page)["asked1"] == str(place)
-    second = context.new_page()
-    second.goto(page.url)
-    settle(second)
-    assert bars(second, "bar0") == bars(page, "bar0")
-    second.get_by_role("textbox", name="Passage").fill(HOSTILE)
-    second.get_by_role("button", name="Run").click()
-    expect(second.locator(".answered")).to_contain_text("<")
-    settle(second)
-    refuse_hostile(second, ".markup")
+    other.goto(page.url)
+    settle(other)
+    assert bars(other, "bar0") == bars(page, "bar0")
+    other.get_by_role("textbox", name="Passage").fill(HOSTILE)
+    other.get_by_role("button", name="Run").click()
+    expect(other.locator(".answered")).to_contain_text("<")
+    settle(other)
+    refuse_hostile(other, ".markup")
 
 
 def test_a_passage_on_a_phone_is_shown_whole_and_a_longer_one_fades_where_it_goes_on(
-    context: BrowserContext, app_url: str, tmp_path: Path
+    page: Page, app_url: str, tmp_path: Path
 ) -> None:
     folder = str(tiny_answerer(tmp_path / "tiny", decoding=SpanDecoding(limit=7, declines_above=1.0)))
-    page = context.new_page()
     page.set_viewport_size({"width": 390, "height": 844})
     passage = " ".join([PASSAGE] * 4)
     open_page(page, app_url, "answer", models=folder, question=QUESTION, passage=passage)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, WebSocket, expect
+from playwright.sync_api import Browser, Page, WebSocket, expect
 
 from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
 from attnviz.lessons.classroom.store import ClassStore
@@ -27,14 +27,14 @@ def phones(browser: Browser) -> Iterator[list[Page]]:
 
 
 def test_a_class_is_asked_about_a_picture_and_its_guesses_come_back_onto_it(
-    context: BrowserContext, app_url: str, phones: list[Page]
+    page: Page, app_url: str, phones: list[Page]
 ) -> None:
+    teacher = page
     received: list[bytes | str] = []
 
     def heard(socket: WebSocket) -> None:
         socket.on("framereceived", lambda frame: received.append(frame))
 
-    teacher = context.new_page()
     teacher.set_viewport_size({"width": 1920, "height": 1080})
     teacher.on("websocket", heard)
     teacher.goto(f"{app_url}/lessons?lesson=what-is-it&step=5")
@@ -67,9 +67,9 @@ def test_a_class_is_asked_about_a_picture_and_its_guesses_come_back_onto_it(
 
     # The teacher's laptop is gone, with its session, and comes back to the same question: the browser keeps whose class it is.
     asked = teacher.locator("#phone h1").inner_text()
-    teacher.close()
-    teacher = context.new_page()
-    teacher.set_viewport_size({"width": 1920, "height": 1080})
+    teacher.remove_listener("websocket", heard)
+    teacher.evaluate("sessionStorage.clear()")
+    teacher.goto("about:blank")
     teacher.goto(f"{app_url}/class")
     expect(teacher.locator(".st-key-class-reveal button")).to_be_visible()
     expect(teacher.locator("#phone h1")).to_have_text(asked)
@@ -86,13 +86,12 @@ def test_a_class_is_asked_about_a_picture_and_its_guesses_come_back_onto_it(
 
 
 def test_who_has_only_the_code_sees_the_wall_and_decides_nothing(
-    context: BrowserContext, app_url: str, phones: list[Page]
+    page: Page, other: Page, app_url: str, phones: list[Page]
 ) -> None:
-    teacher = context.new_page()
+    teacher, student, joined = page, other, phones[0]
     teacher.goto(f"{app_url}/class")
     press(teacher, "class-start")
     code = teacher.locator("#phone .code").inner_text()
-    student, joined = phones
     student.goto(f"{app_url}/class?class={code}&teach={code}.guessed.guessed")
     expect(student.locator("#phone .code")).to_have_text(code)
     assert student.locator(".st-key-class-controls").count() == 0

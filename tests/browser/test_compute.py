@@ -3,7 +3,7 @@
 import re
 
 import numpy as np
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 import attnviz
 from attnviz.analysis.compute.worked_example import worked_steps
@@ -28,8 +28,7 @@ def lit(page: Page) -> list[str]:
     return page.locator(".equation td.from").evaluate_all("cells => cells.map(cell => cell.dataset.id)")
 
 
-def test_keys_walk_through_the_steps_and_light_up_where_a_cell_came_from(context: BrowserContext, app_url: str) -> None:
-    page = context.new_page()
+def test_keys_walk_through_the_steps_and_light_up_where_a_cell_came_from(page: Page, other: Page, app_url: str) -> None:
     open_compute(page, app_url, "at=0,0,0")
     expect(page.locator(".way button:not(.move)")).to_have_text(STEPS)
     for symbol in STEPS[1:5]:
@@ -48,10 +47,9 @@ def test_keys_walk_through_the_steps_and_light_up_where_a_cell_came_from(context
     page.get_by_role("button", name="Back").focus()
     page.keyboard.press("Enter")
     assert now(page) == "V"
-    again = context.new_page()
-    open_compute(again, app_url, "at=6,2,0")
-    assert now(again) == "softmax"
-    expect(again.locator("td.chosen")).to_have_text("0.74")
+    open_compute(other, app_url, "at=6,2,0")
+    assert now(other) == "softmax"
+    expect(other.locator("td.chosen")).to_have_text("0.74")
 
 
 def test_a_key_moves_one_step_though_the_page_was_drawn_again_at_that_moment(page: Page) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from attnviz.ui.frame.style import STYLE
 from tests.browser.harness import ROOT, serving
@@ -20,11 +20,8 @@ HOSTILE += " $x$ <b>z</b> _a_ **b** -> --"
 
 
 @pytest.mark.parametrize("page_name", ["encode", "translate"])
-def test_a_link_with_pictures_in_it_shows_their_text_and_fetches_nothing(
-    context: BrowserContext, app_url: str, page_name: str
-) -> None:
-    # `context` fails the test at any request for another machine.
-    page = context.new_page()
+def test_a_link_with_pictures_in_it_shows_their_text_and_fetches_nothing(page: Page, app_url: str, page_name: str) -> None:
+    # `page` fails the test at any request for another machine.
     page.goto(f"{app_url}/{page_name}?{urlencode({'model': HOSTILE, 'models': HOSTILE, 'begins1': HOSTILE})}")
     message = page.get_by_test_id("stAlert").first
     message.wait_for()
@@ -32,8 +29,7 @@ def test_a_link_with_pictures_in_it_shows_their_text_and_fetches_nothing(
     assert message.locator("a, img, b, em, strong, code, .katex, [data-testid=stMarkdownColoredText]").count() == 0
 
 
-def test_text_that_is_kept_on_summarize_stays_text(context: BrowserContext, app_url: str) -> None:
-    page = context.new_page()
+def test_text_that_is_kept_on_summarize_stays_text(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/summarize?text={quote('A picture ![x](http://evil.example/p.png) is here.')}&words_kept=30")
     kept = page.get_by_text("The kept words as text:").locator("xpath=..")
     kept.wait_for()

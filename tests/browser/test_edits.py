@@ -1,6 +1,6 @@
 """The Edit mode as a person uses it: heads, links and words by mouse, all of it by keyboard, and the same picture elsewhere."""
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.pages import assert_reopens, cell_at, head_at, open_page, parameters, press, serious, settle
 
@@ -11,9 +11,7 @@ def turn_on(page: Page) -> None:
     settle(page)
 
 
-def test_a_click_switches_a_head_off_and_cuts_a_link_and_another_browser_sees_it(
-    page: Page, browser: Browser, app_url: str
-) -> None:
+def test_a_click_switches_a_head_off_and_cuts_a_link_and_another_browser_sees_it(page: Page, other: Page, app_url: str) -> None:
     open_page(page, app_url)
     turn_on(page)
     page.mouse.click(*head_at(page, 6, 12, 0, 2))
@@ -24,11 +22,11 @@ def test_a_click_switches_a_head_off_and_cuts_a_link_and_another_browser_sees_it
     settle(page)
     assert parameters(page)["edits"] == "e0.2z,e3.1c10.2"
     assert not serious(page)
-    assert_reopens(page, browser)
+    assert_reopens(page, other)
     page.get_by_text("Difference", exact=True).click()
     expect(page.locator(".story").first).to_contain_text("“it” now looks at “street”")
     settle(page)
-    assert_reopens(page, browser)
+    assert_reopens(page, other)
     page.get_by_role("button", name="Restore all").click()
     expect(page.locator(".edit-chips")).to_have_count(0)
     settle(page)

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 import attnviz
 from attnviz.analysis.view import head_matrix
@@ -44,7 +44,7 @@ def test_the_first_visit_shows_the_models_own_weights(page: Page, app_url: str, 
     expect(page.locator(".story")).to_contain_text("L3·H1 sends “it” to “animal” with weight 0.68")
 
 
-def test_on_home_a_typed_sentence_is_two_clicks_from_the_head_of_a_link(page: Page, browser: Browser, app_url: str) -> None:
+def test_on_home_a_typed_sentence_is_two_clicks_from_the_head_of_a_link(page: Page, other: Page, app_url: str) -> None:
     text = "The trophy did not fit in the suitcase because it was too big."
     ranked = attnviz.rank_heads(attnviz.load("minilm").trace(text), "it", "suitcase")
     open_page(page, app_url, "")
@@ -59,7 +59,7 @@ def test_on_home_a_typed_sentence_is_two_clicks_from_the_head_of_a_link(page: Pa
     expect(page.locator(".headline")).to_contain_text("it looks at suitcase")
     expect(page.locator(".first-heads b").first).to_have_text(f"{100 * ranked[0].weight:.0f} %")
     settle(page)
-    assert_reopens(page, browser)
+    assert_reopens(page, other)
 
 
 def test_a_click_in_the_grid_opens_that_head_and_is_in_the_address(page: Page, app_url: str, encoder: AttentionMap) -> None:
@@ -102,7 +102,7 @@ def test_the_words_are_shaded_above_bertviz_whether_another_tab_was_open_before_
     assert page.locator(".words").inner_html() == afresh
 
 
-def test_the_address_opens_the_same_picture_in_another_browser(page: Page, browser: Browser, app_url: str) -> None:
+def test_the_address_opens_the_same_picture_in_another_browser(page: Page, other: Page, app_url: str) -> None:
     open_page(page, app_url)
     run(page, "My sister gave her dog a bath; unbelievably, it enjoyed splashing.")
     for name in ("Merge subwords to words", "Hide special tokens"):
@@ -110,7 +110,7 @@ def test_the_address_opens_the_same_picture_in_another_browser(page: Page, brows
         settle(page)
     choose(page, "Fit to this head")
     choose(page, "Matrix", "tab")
-    assert_reopens(page, browser)
+    assert_reopens(page, other)
 
 
 def test_a_long_text_comes_head_by_head(page: Page, app_url: str) -> None:
@@ -201,17 +201,16 @@ def test_a_text_of_more_than_100_tokens_is_not_handed_to_bertviz(page: Page, app
     expect(page.locator("canvas.heads")).to_be_visible()
 
 
-def test_two_browsers_at_once_see_their_own_sentences(context: BrowserContext, app_url: str) -> None:
-    pages = [context.new_page() for _ in range(2)]
-    words = ["gardens", "violins"]
-    for page in pages:
-        open_page(page, app_url)
-    for page, word in zip(pages, words, strict=True):
-        page.locator("textarea").first.fill(f"The {word} were lovely.")
-    for page in pages:
-        page.get_by_role("button", name="Run", exact=True).click()
-    for page, word in zip(pages, words, strict=True):
-        expect(page.locator(".words")).to_contain_text(word)
+def test_two_browsers_at_once_see_their_own_sentences(page: Page, other: Page, app_url: str) -> None:
+    words = {page: "gardens", other: "violins"}
+    for each in words:
+        open_page(each, app_url)
+    for each, word in words.items():
+        each.locator("textarea").first.fill(f"The {word} were lovely.")
+    for each in words:
+        each.get_by_role("button", name="Run", exact=True).click()
+    for each, word in words.items():
+        expect(each.locator(".words")).to_contain_text(word)
 
 
 def test_home_opens_a_head_and_an_example(page: Page, app_url: str, encoder: AttentionMap) -> None:

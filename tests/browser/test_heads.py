@@ -11,8 +11,7 @@ from tests.browser.test_fold import SHIFTS, shift
 OWN = "\n".join(["The cat saw the dog."] * 40)
 
 
-def test_a_head_that_is_clicked_shows_its_evidence_and_the_link_opens_it_again(context: BrowserContext, app_url: str) -> None:
-    page = context.new_page()
+def test_a_head_that_is_clicked_shows_its_evidence_and_the_link_opens_it_again(page: Page, other: Page, app_url: str) -> None:
     open_page(page, app_url, "heads")
     atlas = shipped_atlas("minilm")
     cells = page.locator(".atlas button.head")
@@ -27,28 +26,25 @@ def test_a_head_that_is_clicked_shows_its_evidence_and_the_link_opens_it_again(c
     expect(page.locator(".claims tbody tr").first).to_contain_text(short_claim(atlas.claims[best].text))
     settle(page)
     assert (parameters(page)["layer"], parameters(page)["head"]) == ("4", "9")
-    second = context.new_page()
-    second.goto(page.url)
-    settle(second)
-    expect(second.locator('.atlas [data-pick="4.9"]')).to_have_class("head chosen holds")
+    other.goto(page.url)
+    settle(other)
+    expect(other.locator('.atlas [data-pick="4.9"]')).to_have_class("head chosen holds")
 
 
-def test_heads_are_found_by_a_drawing_with_the_keyboard_alone(context: BrowserContext, app_url: str) -> None:
-    page = context.new_page()
+def test_heads_are_found_by_a_drawing_with_the_keyboard_alone(page: Page, other: Page, app_url: str) -> None:
     open_page(page, app_url, "heads", drawing="true")
     page.locator('.board [data-pick="cell:0"]').focus()
     press(page, "ArrowLeft", "ArrowRight", "ArrowRight", "ArrowDown", "Enter")
     cell = page.locator('.board [data-pick="cell:10"]')
     expect(cell).to_have_attribute("aria-pressed", "true")
     settle(page)
-    # Of "the previous word" and one more cell, the second row is changed: words 1 and 3.
+    # Of "the previous word" and one more cell, the other row is changed: words 1 and 3.
     assert parameters(page)["drawn"] == "00a0402010080402"
     said = page.locator(".st-key-hero .story").first.inner_text()
-    second = context.new_page()
-    second.goto(page.url)
-    settle(second)
-    assert second.locator(".st-key-hero .story").first.inner_text() == said
-    assert serious(second) == []
+    other.goto(page.url)
+    settle(other)
+    assert other.locator(".st-key-hero .story").first.inner_text() == said
+    assert serious(other) == []
 
 
 def test_heads_are_found_by_a_claim(page: Page, app_url: str) -> None:

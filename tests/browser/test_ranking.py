@@ -4,7 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from attnviz.analysis.head_metrics import mean_entropy
 from attnviz.analysis.view import head_matrix
@@ -117,13 +117,11 @@ def test_labels_on_a_phone_stand_apart_and_are_whole_under_a_finger(browser: Bro
         expect(opened.locator(".note")).to_contain_text("counterrevolutionaries → incomprehensibly")
 
 
-def test_how_home_is_looked_at_is_in_its_link(context: BrowserContext, app_url: str) -> None:
-    page = context.new_page()
+def test_how_home_is_looked_at_is_in_its_link(page: Page, other: Page, app_url: str) -> None:
     page.goto(app_url)
     page.locator("canvas.heads").wait_for()
     page.get_by_role("button", name="Several words").click()
     page.wait_for_url("**look=*")
-    second = context.new_page()
-    second.goto(page.url)
-    expect(second.get_by_role("button", name="Several words")).to_have_attribute("aria-pressed", "true")
-    assert "look=" in second.url
+    other.goto(page.url)
+    expect(other.get_by_role("button", name="Several words")).to_have_attribute("aria-pressed", "true")
+    assert "look=" in other.url

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 import attnviz
 from attnviz.analysis.summarize.selection import Amount, choose, read_passage
@@ -33,8 +33,7 @@ def test_marks_and_bars_are_the_traces_own(page: Page, app_url: str) -> None:
     expect(page.locator(".answer bdi")).to_have_text(actual.extract(kept.sentences))
 
 
-def test_a_head_that_is_clicked_chooses_and_the_link_opens_it_again(context: BrowserContext, app_url: str) -> None:
-    page = context.new_page()
+def test_a_head_that_is_clicked_chooses_and_the_link_opens_it_again(page: Page, other: Page, app_url: str) -> None:
     open_page(page, app_url, "summarize", model="minilm", text=TEXT)
     page.locator('.costs [data-pick="1.3"]').click()
     expect(page.locator(".ways tr.chosen")).to_contain_text("L1·H3")
@@ -44,10 +43,9 @@ def test_a_head_that_is_clicked_chooses_and_the_link_opens_it_again(context: Bro
     asked = trace.encoder.weights(1, 3)[1:-1].mean(axis=0)
     assert bars(page) == pytest.approx(actual.by_unit(asked).tolist(), abs=1e-5)
     assert (parameters(page)["layer"], parameters(page)["head"], parameters(page)["way"]) == ("1", "3", "head")
-    second = context.new_page()
-    second.goto(page.url)
-    settle(second)
-    assert bars(second) == bars(page)
+    other.goto(page.url)
+    settle(other)
+    assert bars(other) == bars(page)
 
 
 def test_a_word_of_a_written_summary_shows_where_it_came_from(page: Page, app_url: str, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 import attnviz
 from attnviz.analysis.translate.alignment import clearest_link
@@ -81,9 +81,8 @@ def test_matrix_and_links_are_the_traces_weights(page: Page, app_url: str, folde
 
 
 def test_a_click_on_an_alternative_decodes_on_from_it_and_the_link_reopens_it(
-    context: BrowserContext, app_url: str, folder: Path
+    page: Page, other: Page, app_url: str, folder: Path
 ) -> None:
-    page = context.new_page()
     open_page(page, app_url, "translate", models=str(folder), text=TEXT, whole_words="false")
     own = drafted(folder, DecodingOptions())
     place = next(place for place, (name, _) in enumerate(own.steps[1].alternatives) if name not in (own.pieces[1], "<unk>"))
@@ -100,13 +99,12 @@ def test_a_click_on_an_alternative_decodes_on_from_it_and_the_link_reopens_it(
     expect(page.locator(".pair .target .chosen")).to_have_attribute("data-row", "2")
     page.wait_for_url("**alternatives=open*")
     settle(page)
-    second = context.new_page()
-    second.goto(page.url)
-    settle(second)
-    assert drawn_weights(second) == drawn_weights(page)
-    assert second.locator(".answer").inner_text() == page.locator(".answer").inner_text()
-    expect(second.locator(".pair .target .chosen")).to_have_attribute("data-row", "2")
-    assert second.locator(".choices").inner_text() == page.locator(".choices").inner_text()
+    other.goto(page.url)
+    settle(other)
+    assert drawn_weights(other) == drawn_weights(page)
+    assert other.locator(".answer").inner_text() == page.locator(".answer").inner_text()
+    expect(other.locator(".pair .target .chosen")).to_have_attribute("data-row", "2")
+    assert other.locator(".choices").inner_text() == page.locator(".choices").inner_text()
 
 
 def test_a_candidate_shows_its_alignment_and_a_typed_target_its_own(page: Page, app_url: str, folder: Path) -> None:

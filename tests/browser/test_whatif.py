@@ -6,14 +6,13 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.pages import PHONE, open_page, parameters, press, save_download, serious, settle
 
 
 @pytest.mark.parametrize(("change", "pick"), [("head", "encoder.3.9"), ("word", "3.9")])
-def test_a_head_that_is_chosen_by_keyboard_opens_again_from_its_link(context: BrowserContext, app_url, change, pick) -> None:
-    page = context.new_page()
+def test_a_head_that_is_chosen_by_keyboard_opens_again_from_its_link(page: Page, other: Page, app_url, change, pick) -> None:
     open_page(page, app_url, "whatif", change=change)
     cell = page.locator(f'[data-pick="{pick}"]')
     cell.press("Enter")
@@ -21,11 +20,10 @@ def test_a_head_that_is_chosen_by_keyboard_opens_again_from_its_link(context: Br
     settle(page)
     assert (parameters(page)["layer"], parameters(page)["head"]) == ("3", "9")
     drawn = page.locator(".st-key-hero .story").first.inner_text()
-    second = context.new_page()
-    second.goto(page.url)
-    settle(second)
-    expect(second.locator(f'[data-pick="{pick}"]')).to_have_attribute("aria-pressed", "true")
-    assert second.locator(".st-key-hero .story").first.inner_text() == drawn
+    other.goto(page.url)
+    settle(other)
+    expect(other.locator(f'[data-pick="{pick}"]')).to_have_attribute("aria-pressed", "true")
+    assert other.locator(".st-key-hero .story").first.inner_text() == drawn
 
 
 def test_one_press_on_encode_shows_what_its_heads_cost_and_a_head_leads_back(page: Page, app_url, tmp_path: Path) -> None:

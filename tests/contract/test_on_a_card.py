@@ -29,12 +29,13 @@ from tests.pretend_gpu import DEVICE, OnTheCard, move, pretend_gpu
 from tests.summarizers import tiny_summarizer
 from tests.translators import tiny_translator
 
-TEXT = Prompt("the cat sat on the mat", pair="the dog ran")
-ANSWER = Prompt("The cat sat on the mat in 1887.", question="When did the cat sit?")
-SUMMARY = Prompt("The cat sat on the mat. It was too tired. The dog ran.")
+# Short: every operation on the pretended card takes a hundred times as long.
+TEXT = Prompt("the cat sat", pair="the dog ran")
+ANSWER = Prompt("The cat sat in 1887.", question="When?")
+SUMMARY = Prompt("The cat sat. It was tired.")
 OWN: dict[str, tuple[Callable[[Path], Path], Prompt]] = {
     **{
-        kind: (lambda folder, kind=kind: tiny_translator(folder, kind), Prompt("The red car is not new."))
+        kind: (lambda folder, kind=kind: tiny_translator(folder, kind), Prompt("The red car."))
         for kind in ("additive", "transformer")
     },
     "joint": (lambda folder: tiny_answerer(folder), ANSWER),
