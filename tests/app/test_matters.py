@@ -94,7 +94,10 @@ def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back():
     assert "Without" not in said(app)
 
 
-def test_where_answer_declines_that_is_what_is_explained() -> None:
+def test_where_answer_declines_that_is_what_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Which methods are compared changes nothing of it.
+    monkeypatch.setattr(controls, "FAST", ("attention", "random"))
+    monkeypatch.setattr(controls, "SLOW", ())
     app = open_page("matters", text=BRIDGE, pair="Who painted the bridge?")
     nothing = attnviz.load("answer-en").answers(Prompt(BRIDGE, question="Who painted the bridge?")).result.nothing
     assert f"The passage does not say <small>probability {100 * nothing:.0f}\xa0%" in drawn(app)
