@@ -1,4 +1,4 @@
-"""An answerer as a graph: the vectors of a question and of a passage in, start and end logits and all weights out."""
+"""An answerer as a graph: the vectors of a question and of a passage in, logits and what all heads compare out."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from attnviz.core.errors import ModelError
-from attnviz.live.graphs.bert import BertLayers, example
+from attnviz.live.graphs.bert import BertLayers, example, weigh_graph
 from attnviz.live.graphs.encode import NAME, SharedFiles, tokenizer
 from attnviz.live.graphs.files import Files, WeightFile, halves
 from attnviz.live.graphs.graph import Graph
@@ -27,14 +27,14 @@ class AnswerPass(nn.Module):
         self.answerer = answerer
 
     def forward(self, question: Tensor, context: Tensor) -> tuple[Tensor, ...]:
-        """Return start and end logits of the passage's side, then the weights of each layer, encoder and cross."""
+        """Return start and end logits of the passage, queries and keys of the encoder, then cross-attention's weights."""
         n_question, n_context = question.shape[1], context.shape[1]
         segments = torch.cat(
             [torch.zeros(1, n_question, dtype=torch.int32), torch.ones(1, n_context, dtype=torch.int32)], dim=1
         )
-        states, encoder = self.layers(torch.cat([question, context], dim=1), segments.int())
+        states, compared = self.layers(torch.cat([question, context], dim=1), segments.int())
         start, end, across = self.answerer.read(states[-1][:, :n_question], states[-1][:, n_question:])
-        return start[0], end[0], *encoder, *(weights[0] for weights in across)
+        return start[0], end[0], *compared, *(weights[0] for weights in across)
 
 
 def answer_files(model: AnswerModel, saved: Path) -> Files:
@@ -52,7 +52,7 @@ def answer_files(model: AnswerModel, saved: Path) -> Files:
     dim = answerer.config.block.dim
     inputs = {"question": example(dim, 5)["vectors"], "context": example(dim, 7)["vectors"]}
     axes = {"question": {1: "question"}, "context": {1: "context"}}
-    layers = [f"encoder.{layer}" for layer in range(model.card.n_layers)]
+    layers = BertLayers.names(model.card.n_layers)
     layers += [f"cross.{layer}" for layer in range(answerer.config.n_layers)]
     graph = Graph(AnswerPass(answerer), inputs, axes, ["start", "end", *layers])
     shared = SharedFiles.of(model.encoder.model)
@@ -64,4 +64,11 @@ def answer_files(model: AnswerModel, saved: Path) -> Files:
         "most_characters": MOST_CHARACTERS,
         "least_room": LEAST_ROOM,
     }
-    return Files({"answer": graph}, weights, parts, tokenizer(model.encoder), (NAME, shared.rows), options)
+    return Files(
+        {"answer": graph, "weigh": weigh_graph(model.encoder.model)},
+        weights,
+        parts,
+        tokenizer(model.encoder),
+        (NAME, shared.rows),
+        options,
+    )

@@ -1,4 +1,4 @@
-"""The layers of a BERT encoder as a pass from embeddings to states, which gives the attention of every layer."""
+"""The layers of a BERT encoder as a pass from embeddings to states, which gives what the attention of every layer compares."""
 
 from typing import Any
 
@@ -6,16 +6,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from attnviz.live.graphs.graph import Graph
 from attnviz.nn.attention import attend
 
-Weights = Float[Tensor, "head query key"]
+States = Float[Tensor, "one token dim"]
 
 
 class BertLayers(nn.Module):
-    """The encoder of a Hugging Face BERT: the states that each layer reads, and its weights.
+    """The encoder of a Hugging Face BERT: the states that each layer reads, and the queries and keys that it makes of them.
 
-    It has the modules of `encoder` under the names that they have there. `last` leaves out what the last layer makes of its
-    attention: who wants weights alone needs no more.
+    Weights of all heads would be tens of megabytes for a long text: who draws a head computes its weights.
+
+    It has the modules of `encoder` under the names that they have there. Without `last`, what the last layer makes of its
+    attention is left out.
     """
 
     def __init__(self, encoder: Any, *, last: bool) -> None:
@@ -25,28 +28,56 @@ class BertLayers(nn.Module):
 
     def forward(
         self, vectors: Float[Tensor, "one token dim"], segments: Int[Tensor, "one token"]
-    ) -> tuple[tuple[Float[Tensor, "one token dim"], ...], tuple[Weights, ...]]:
-        """Read the vectors of tokens, of which `segments` says in which text they stand; with `last`, its states come last."""
+    ) -> tuple[tuple[States, ...], tuple[States, ...]]:
+        """Read the vectors of tokens, of which `segments` says in which text they stand; with `last`, its states come last.
+
+        Queries and keys are those of all layers, the queries first.
+        """
         given: Any = self.embeddings
         positions = given.position_embeddings.weight[: vectors.shape[1]]
         states = given.LayerNorm(vectors + given.token_type_embeddings(segments) + positions)
-        weights: list[Weights] = []
-        read = []
+        read, queries, keys = [], [], []
         layers: Any = self.encoder
         for index, layer in enumerate(layers.layer):
             own = layer.attention.self
             read.append(states)
-            query, key, value = (self._heads(own, linear(states)) for linear in (own.query, own.key, own.value))
-            context, across = attend(query, key, value)
-            weights.append(across[0])
+            queries.append(own.query(states))
+            keys.append(own.key(states))
             if index < len(layers.layer) - 1 or self.last:
+                made = (self._heads(own, each) for each in (queries[-1], keys[-1], own.value(states)))
+                context, _ = attend(*made)
                 states = layer.attention.output(context.transpose(1, 2).flatten(start_dim=2), states)
                 states = layer.output(layer.intermediate(states), states)
-        return (*read, states) if self.last else tuple(read), tuple(weights)
+        return (*read, states) if self.last else tuple(read), (*queries, *keys)
+
+    @staticmethod
+    def names(n_layers: int) -> list[str]:
+        """Name the queries and keys that it returns."""
+        return [f"{kind}.{layer}" for kind in ("query", "key") for layer in range(n_layers)]
 
     @staticmethod
     def _heads(attention: Any, states: Tensor) -> Tensor:
         return states.unflatten(-1, (attention.num_attention_heads, -1)).transpose(1, 2)
+
+
+class WeighPass(nn.Module):
+    """The weights of all heads from the queries and keys of some layers."""
+
+    def __init__(self, n_heads: int) -> None:
+        super().__init__()
+        self.n_heads = n_heads
+
+    def forward(self, query: Float[Tensor, "layer token dim"], key: Float[Tensor, "layer token dim"]) -> Tensor:
+        """Return weights [layer head query key]."""
+        queries, keys = (each.unflatten(-1, (self.n_heads, -1)).transpose(1, 2) for each in (query, key))
+        return attend(queries, keys, keys)[1]
+
+
+def weigh_graph(encoder: Any) -> Graph:
+    """Describe the pass from an encoder's queries and keys to weights."""
+    example = torch.ones(2, 5, encoder.config.hidden_size)
+    axes = {name: {0: "layer", 1: "token"} for name in ("query", "key")}
+    return Graph(WeighPass(encoder.config.num_attention_heads), dict.fromkeys(axes, example), axes, ["weights"])
 
 
 def example(dim: int, n_tokens: int = 7) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""The embedded encoder as a graph: a text's tokens in, the weights of every head out, and the states that they were made of."""
+"""The embedded encoder as a graph: a text's tokens in, what every head compares out, and the states that it is made of."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnviz.live.graphs.bert import BertLayers, example
+from attnviz.live.graphs.bert import BertLayers, example, weigh_graph
 from attnviz.live.graphs.files import Files, Rows, WeightFile
 from attnviz.live.graphs.graph import Graph
 from attnviz.models.hub.stack import StackModel
@@ -22,23 +22,23 @@ _BITS, _BYTES = 14, 3
 
 
 class EncodePass(nn.Module):
-    """Weights of attention, and what each layer's attention reads."""
+    """What each layer's attention compares, and what it reads."""
 
     def __init__(self, encoder: Any) -> None:
         super().__init__()
         self.layers = BertLayers(encoder, last=False)
 
     def forward(self, vectors: Tensor, segments: Tensor) -> tuple[Tensor, ...]:
-        """Return the weights of each layer, then the states."""
-        states, weights = self.layers(vectors, segments)
-        return *weights, *states
+        """Return queries and keys of each layer, then the states."""
+        states, compared = self.layers(vectors, segments)
+        return *compared, *states
 
 
 def encode_graph(encoder: Any) -> Graph:
     """Describe the pass of an encoder that is shown."""
     n_layers, dim = encoder.config.num_hidden_layers, encoder.config.hidden_size
     axes = {"vectors": {1: "token"}, "segments": {1: "token"}}
-    outputs = [f"{kind}.{layer}" for kind in ("encoder", "states") for layer in range(n_layers)]
+    outputs = [*BertLayers.names(n_layers), *(f"states.{layer}" for layer in range(n_layers))]
     return Graph(EncodePass(encoder), example(dim), axes, outputs)
 
 
@@ -76,7 +76,8 @@ def encode_files(model: StackModel, saved: Path) -> Files:
     shared = SharedFiles.of(model.model)
     parts = (NAME, shared.embeddings), (NAME, shared.layers)
     weights = dict(model.model.named_parameters())
-    return Files({"encode": encode_graph(model.model)}, weights, parts, tokenizer(model), (NAME, shared.rows))
+    passes = {"encode": encode_graph(model.model), "weigh": weigh_graph(model.model)}
+    return Files(passes, weights, parts, tokenizer(model), (NAME, shared.rows))
 
 
 def tokenizer(model: StackModel) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""The summarizer as a graph: the vectors of a text and each token's sentence in, the weights of all layers out."""
+"""The summarizer as a graph: the vectors of a text and each token's sentence in, what all layers compare or weigh out."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from attnviz.live.graphs.bert import BertLayers, example
+from attnviz.live.graphs.bert import BertLayers, example, weigh_graph
 from attnviz.live.graphs.encode import NAME, SharedFiles, tokenizer
 from attnviz.live.graphs.files import Files, WeightFile, halves
 from attnviz.live.graphs.graph import Graph
@@ -23,10 +23,10 @@ class SummarizePass(nn.Module):
         self.summarizer = model.summarizer
 
     def forward(self, vectors: Tensor, segments: Tensor, sentences: Tensor) -> tuple[Tensor, ...]:
-        """Return the weights of each layer, pretrained and trained."""
-        states, pretrained = self.layers(vectors, segments)
+        """Return queries and keys of each pretrained layer, then the weights of the trained ones."""
+        states, compared = self.layers(vectors, segments)
         _, own = self.summarizer(states[-1], sentences)
-        return *pretrained, *(weights[0] for weights in own)
+        return *compared, *(weights[0] for weights in own)
 
 
 def summarize_files(model: SummaryModel, saved: Path) -> Files:
@@ -36,7 +36,15 @@ def summarize_files(model: SummaryModel, saved: Path) -> Files:
     weights = dict(model.encoder.model.named_parameters()) | dict(model.summarizer.named_parameters())
     inputs = {**example(model.summarizer.config.state_dim), "sentences": torch.zeros(1, 7, dtype=torch.int32)}
     axes = {name: {1: "token"} for name in inputs}
-    graph = Graph(SummarizePass(model), inputs, axes, [f"encoder.{layer}" for layer in range(model.card.n_layers)])
+    n_pretrained = model.encoder.model.config.num_hidden_layers
+    own_layers = [f"top.{layer}" for layer in range(model.card.n_layers - n_pretrained)]
+    graph = Graph(SummarizePass(model), inputs, axes, [*BertLayers.names(n_pretrained), *own_layers])
     parts = [(NAME, part) for part in (shared.embeddings, shared.layers, shared.top)]
     parts.append((model.card.name, WeightFile("summarizer", halves(own))))
-    return Files({"summarize": graph}, weights, tuple(parts), tokenizer(model.encoder), (NAME, shared.rows))
+    return Files(
+        {"summarize": graph, "weigh": weigh_graph(model.encoder.model)},
+        weights,
+        tuple(parts),
+        tokenizer(model.encoder),
+        (NAME, shared.rows),
+    )

@@ -6,7 +6,7 @@
  *   piece?: string }} Token
  * @typedef {{ words?: boolean, hideSpecial?: boolean, between?: string }} View
  * @typedef {{ kind: string, queries: Token[], keys: Token[], layers: number, heads: number, causal: boolean,
- *   weights(layer: number, head: number): Float32Array }} AttentionMap
+ *   weights(layer: number, head: number, into?: Float32Array): Float32Array, row?(layer: number, head: number, query: number, keys: number): Float32Array }} AttentionMap
  * @typedef {{ weights: Float32Array, queries: Token[], keys: Token[], rows: number[], columns: number[],
  *   own: (number | null)[], hidden: number, causal: boolean, visible(query: number, key: number): boolean }} HeadMatrix
  * @typedef {{ tokens: Token[], parts: number[][] }} Axis
@@ -14,15 +14,23 @@
 
 
 /** The weights of one head, or with null the mean over the heads of its layer.
- * @param {AttentionMap} map @param {number} layer @param {number | null} head */
-export function headWeights(map, layer, head) {
-  if (head !== null) return map.weights(layer, head);
+ * @param {AttentionMap} map @param {number} layer @param {number | null} head @param {Float32Array} [into] an array that may be written over */
+export function headWeights(map, layer, head, into) {
+  if (head !== null) return map.weights(layer, head, into);
   const mean = Float32Array.from(map.weights(layer, 0));
   for (let other = 1; other < map.heads; other++) {
     const weights = map.weights(layer, other);
     for (let cell = 0; cell < mean.length; cell++) mean[cell] += weights[cell];
   }
   return mean.map((sum) => sum / map.heads);
+}
+
+/** What one query gives, in one head or with null in the mean over the heads of a layer.
+ * @param {AttentionMap} map @param {number} layer @param {number | null} head @param {number} query */
+export function rowWeights(map, layer, head, query) {
+  const width = map.keys.length;
+  if (head !== null && map.row) return map.row(layer, head, query, width);
+  return headWeights(map, layer, head).subarray(query * width, (query + 1) * width);
 }
 
 /** Whether a query may look at a key of the map: in a causal one not at later ones. @param {AttentionMap} map */
@@ -47,10 +55,10 @@ export class Lens {
     this.visible = this.#visible();
   }
 
-  /** @param {number} layer @param {number | null} head @returns {HeadMatrix} */
-  matrix(layer, head) {
+  /** @param {number} layer @param {number | null} head @param {Float32Array} [into] an array that may be written over @returns {HeadMatrix} */
+  matrix(layer, head, into) {
     const { map, rows, columns } = this;
-    const weights = headWeights(map, layer, head);
+    const weights = headWeights(map, layer, head, into);
     const byQuery = this.isWhole ? weights : meanOfRows(weights, map.keys.length, rows);
     const shown = this.isWhole ? weights : sumOfColumns(byQuery, map.keys.length, columns);
     return {

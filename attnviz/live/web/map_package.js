@@ -28,9 +28,10 @@ export function overviewOf(map, view) {
   const size = (down.length - 1) * (across.length - 1);
   const thumbs = new Uint8Array(map.layers * map.heads * size);
   const notes = [];
+  const room = new Float32Array(map.queries.length * map.keys.length);
   for (let layer = 0; layer < map.layers; layer++) {
     for (let head = 0; head < map.heads; head++) {
-      const matrix = lens.matrix(layer, head);
+      const matrix = lens.matrix(layer, head, room);
       const { levels, highest } = thumbOf(matrix, down, across);
       thumbs.set(levels, (layer * map.heads + head) * size);
       notes.push({ ...noteOf(matrix), highest });

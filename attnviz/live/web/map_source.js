@@ -1,20 +1,12 @@
-// A trace as the worker keeps it: the maps of a model that ran here, or of a picture that came with the site.
+// The maps of a picture that came with the site.
 
 import { readPackage } from "../../figures/drawing/package.js";
 
 /**
  * @import { Bytes } from "../../figures/drawing/package.js"
  * @import { AttentionMap, Token } from "./head_view.js"
- * @typedef {{ kind: string, queries: Token[], keys: Token[], layers: number, heads: number, causal: boolean,
- *   weights: Float32Array }} TraceMap  as a model gives it: ordered layer, head, query, key
  * @typedef {{ kind: string, file: string, layers?: string[] }} MapFiles
  */
-
-/** @param {TraceMap} map @returns {AttentionMap} */
-export function mapOfTrace({ weights, ...map }) {
-  const size = map.queries.length * map.keys.length;
-  return { ...map, weights: (layer, head) => weights.subarray((layer * map.heads + head) * size, (layer * map.heads + head + 1) * size) };
-}
 
 /** Reads all heads of a map that came with the site; their weights have four digits or more.
  * @param {MapFiles} files @param {(file: string) => Promise<ArrayBuffer>} read @returns {Promise<AttentionMap>} */

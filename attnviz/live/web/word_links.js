@@ -1,7 +1,7 @@
 // Which word of a text to look at first, at which other word it looks, and in which head, as attnviz/analysis/word_links.py chooses.
 
 import { elsewhere, isWord, PRONOUNS } from "../../figures/explorer/question.js";
-import { headWeights, Lens } from "./head_view.js";
+import { Lens, rowWeights } from "./head_view.js";
 import { wordsOf } from "./map_package.js";
 
 /**
@@ -48,9 +48,9 @@ export class WordLinks {
     const [looking, lookedAt] = [this.#among(this.rows, word, asked < 0 ? [] : queries), this.#among(this.columns, best.column, wanted < 0 ? [] : keys)];
     const { layer, head } = !place && looking.length + lookedAt.length > 2 ? this.#strongestHead(looking, lookedAt) : best;
     const [shownRow, shownColumns] = [this.#shown(this.rows[word], "rows", asked < 0 ? null : query), best.column < 0 ? null : this.columns[best.column]];
-    const weights = headWeights(this.map, layer, head);
+    const weights = rowWeights(this.map, layer, head, shownRow[0]);
     const among = this.#shown(shownColumns ?? this.map.keys.map((_, column) => column), "columns", wanted < 0 ? null : key);
-    const at = (/** @type {number} */ column) => weights[shownRow[0] * this.map.keys.length + column];
+    const at = (/** @type {number} */ column) => weights[column];
     return { layer, head, query: shownRow[0], key: among.reduce((most, column) => (at(column) > at(most) ? column : most)), isAsked: asked >= 0, isLink: wanted >= 0 };
   }
 
@@ -69,11 +69,10 @@ export class WordLinks {
   /** What a word gives to every word in a head: of its tokens the mean, to several the sum.
    * @param {number} layer @param {number | null} head @param {number} word */
   row(layer, head, word) {
-    const weights = headWeights(this.map, layer, head);
-    const own = this.rows[word];
+    const own = this.rows[word].map((row) => rowWeights(this.map, layer, head, row));
     return Float32Array.from(this.columns, (parts) => {
       let sum = 0;
-      for (const column of parts) for (const row of own) sum += weights[row * this.map.keys.length + column];
+      for (const column of parts) for (const row of own) sum += row[column];
       return sum / own.length;
     });
   }

@@ -7,7 +7,7 @@ import { describeLikelihood } from "./alignment_wording.js";
 import { focusCell, largestOf } from "./head_metrics.js";
 import { Lens } from "./head_view.js";
 import { headChunks, overviewOf } from "./map_package.js";
-import { mapOfFiles, mapOfTrace } from "./map_source.js";
+import { mapOfFiles } from "./map_source.js";
 import { openRuntime, openSegmenter } from "./runtime.js";
 import { describeSelection } from "./summary_words.js";
 import { describeTranslation } from "./translation.js";
@@ -19,10 +19,10 @@ import { nameOfHead } from "./written.js";
  * @import { AnswerQuestion, FoundAnswer } from "./answer_words.js"
  * @import { AttentionMap, HeadMatrix, View } from "./head_view.js"
  * @import { HeadPlace } from "./map_package.js"
- * @import { MapFiles, TraceMap } from "./map_source.js"
+ * @import { MapFiles } from "./map_source.js"
  * @typedef {{ key: string, kind: string, view: View }} Place
  * @import { Progress, Runtime } from "./runtime.js"
- * @typedef {{ model: string, output: string, extra: any, cut: number | null, cutPair: number | null, maps: TraceMap[] }} Trace
+ * @typedef {{ model: string, output: string, extra: any, cut: number | null, cutPair: number | null, maps: AttentionMap[] }} Trace
  * @import { WordQuestion } from "./word_links.js"
  * @import { HeadInputs } from "./compute/link_steps.js"
  * @import { WeightPlace } from "./compute/weight_steps.js"
@@ -38,7 +38,7 @@ const root = new URL(".", import.meta.url);
 /** @type {Promise<Runtime> | null} */
 let runtime = null;
 // What was looked at longest ago goes first: of short texts several are kept, of one as long as a model reads it alone (in weights).
-const WEIGHTS_KEPT = 2e7;
+const WEIGHTS_KEPT = 4e6;
 /** @type {Map<string, Promise<AttentionMap[]>>} */
 const traces = new Map();
 // Four translators of four texts.
@@ -64,13 +64,13 @@ const WORK = {
     loading.catch(() => models.delete(name));
     const model = await loading;
     onProgress(1, 1);
+    await forgetOldTraces();
     const { maps, extra, output, cut, cutPair } = await model.trace(request);
-    const own = maps.map(mapOfTrace);
-    keep(key, Promise.resolve(own));
-    const cross = own.find(({ kind }) => kind === "cross");
+    keep(key, Promise.resolve(maps));
+    const cross = maps.find(({ kind }) => kind === "cross");
     if (extra?.steps && cross) keepDraft(`${name} ${key}`, { output, extra, cross, card: model.card });
     return { output, left: model.left(), cut: cut ?? cutPair, maps: maps.map(({ kind, layers, heads }) => ({ kind, shape: [layers, heads] })),
-      ...describe(model, request, extra, own) };
+      ...describe(model, request, extra, maps) };
   },
 
   /** Fetches what later texts may need of a model, so that it works without a network. @param {{ name: string }} asked */
@@ -177,7 +177,11 @@ async function load(name, runtimeBytes, onProgress) {
   const runner = await import(new URL("runner/model.js", root).href).catch(() => Promise.reject(new Error("download")));
   const manifest = await response.json();
   const segmenter = manifest.task === "summarize" ? openSegmenter(root) : undefined;
-  return runner.load(base.href, manifest, { ...(await runtime), segmenter: await segmenter }, progressOf("model"));
+  const { ort, Tokenizer } = await runtime;
+  const model = await runner.load(base.href, manifest, { ort, Tokenizer, segmenter: await segmenter }, progressOf("model"));
+  // It is compiled by now, and 14 MB long.
+  ort.env.wasm.wasmBinary?.transfer?.(0);
+  return model;
 }
 
 /** @param {string} key @param {Promise<AttentionMap[]>} maps */
@@ -187,7 +191,7 @@ function keep(key, maps) {
   maps.then(() => forgetOldTraces(key)).catch(() => traces.delete(key));
 }
 
-/** @param {string} newest */
+/** @param {string} [newest] which is kept, however long it is */
 async function forgetOldTraces(newest) {
   let kept = 0;
   for (const [key, maps] of [...traces].reverse()) {

@@ -6,16 +6,18 @@ import { text } from "node:stream/consumers";
 import { AlignmentHeads } from "../../../attnviz/live/web/alignment_heads.js";
 import { describeLikelihood } from "../../../attnviz/live/web/alignment_wording.js";
 import { describeFound, describeHeadOf } from "../../../attnviz/live/web/answer_words.js";
-import { mapOfTrace } from "../../../attnviz/live/web/map_source.js";
+import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
 import { describeSelection } from "../../../attnviz/live/web/summary_words.js";
 import { describeTranslation } from "../../../attnviz/live/web/translation.js";
 
-function unpacked(map) {
+function opened(map) {
   const bytes = Buffer.from(map.weights, "base64");
-  return { ...map, weights: new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length)) };
+  const weights = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+  const size = weights.length / map.layers;
+  const layers = Array.from({ length: map.layers }, (_, layer) => weights.subarray(layer * size, (layer + 1) * size));
+  return { ...map, ...weightsOf(layers, map.heads) };
 }
-const opened = (map) => mapOfTrace(unpacked(map));
 
 const { answers, heads, likely, translations, selections } = JSON.parse(await text(process.stdin));
 const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(opened), "m"));
@@ -28,6 +30,6 @@ const written = translations.map(({ output, draft, cross, card, asked }) => {
 });
 const kept = selections.map(({ text: passage, map, sentences, amount, card }) => {
   const units = unitsOf(passage, map.queries, sentences);
-  return describeSelection(passage, choose(unpacked(map), units, sentences, { ...amount, selects: card.selects }), card);
+  return describeSelection(passage, choose(opened(map), units, sentences, { ...amount, selects: card.selects }), card);
 });
 process.stdout.write(JSON.stringify({ found, seen, written, kept, likely: likely.map((each) => describeLikelihood(...each)) }));

@@ -8,7 +8,7 @@ import { asCsv } from "../../../attnviz/live/web/csv.js";
 import { focusCell } from "../../../attnviz/live/web/head_metrics.js";
 import { Lens } from "../../../attnviz/live/web/head_view.js";
 import { headChunks, overviewOf } from "../../../attnviz/live/web/map_package.js";
-import { mapOfTrace } from "../../../attnviz/live/web/map_source.js";
+import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
 import { WordLinks } from "../../../attnviz/live/web/word_links.js";
 import { describeHead, describeHidden, describeLink } from "../../../attnviz/live/web/wording.js";
 import { nameOfHead } from "../../../attnviz/live/web/written.js";
@@ -29,7 +29,9 @@ for await (const line of createInterface({ input: process.stdin })) {
   const { map, view } = JSON.parse(line);
   const bytes = Buffer.from(map.weights, "base64");
   const weights = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
-  const own = mapOfTrace({ ...map, weights });
+  const size = weights.length / map.layers;
+  const layers = Array.from({ length: map.layers }, (_, layer) => weights.subarray(layer * size, (layer + 1) * size));
+  const own = { ...map, ...weightsOf(layers, map.heads) };
   const overview = overviewOf(own, view);
   let answer = { overview: null };
   if (overview) {

@@ -2,7 +2,7 @@
 
 import { encode } from "./bert_tokens.js";
 import { ModelError } from "./errors.js";
-import { layersOf } from "./session.js";
+import { encoderWeights, weightsOf, layersOf } from "./map_weights.js";
 import { bestSpans, judge, largest, marginals, merged, pairLogits, windowsOf } from "./spans.js";
 
 /**
@@ -22,6 +22,7 @@ export class Answerer {
     this.card = manifest.card;
     this.options = manifest.options;
     this.pass = passes.answer;
+    this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
     this.vectors = /** @type {import("./rows.js").WordVectors} */ (vectors);
   }
@@ -43,7 +44,7 @@ export class Answerer {
     const judged = judge(this.options.decoding, span.probability, found.nothing);
     const spans = found.spans.map((each) => ({ ...each, text: textOf(each, text, tokens) }));
     const output = judged.declined ? "" : spans[0].text;
-    return { output, extra: { ...found, ...judged, spans, tokens }, maps: this.maps(pair, windows[found.best], best) };
+    return { output, extra: { ...found, ...judged, spans, tokens }, maps: await this.maps(pair, windows[found.best], best) };
   }
 
   /**
@@ -111,18 +112,18 @@ export class Answerer {
    * @param {Pair} pair
    * @param {Window} window
    * @param {{ outputs: Record<string, import("./session.js").Computed> }} run
-   * @returns {import("./types.d.ts").AttentionMap[]}
+   * @returns {Promise<import("./types.d.ts").AttentionMap[]>}
    */
-  maps(pair, window, { outputs }) {
+  async maps(pair, window, { outputs }) {
     const { tokens } = cutTo(pair, window);
     const { n_layers: layers, n_heads: heads } = this.card;
     const [acrossLayers, acrossHeads] = this.options.cross;
     const [question, context] = [tokens.slice(0, pair.first), tokens.slice(pair.first)];
-    const weights = layersOf(outputs, "encoder");
-    const across = layersOf(outputs, "cross");
+    const weights = await encoderWeights(this.weigh, outputs, heads);
+    const across = weightsOf(layersOf(outputs, "cross"), acrossHeads);
     return [
-      { kind: "encoder", queries: tokens, keys: tokens, layers, heads, causal: false, weights },
-      { kind: "cross", queries: context, keys: question, layers: acrossLayers, heads: acrossHeads, causal: false, weights: across },
+      { kind: "encoder", queries: tokens, keys: tokens, layers, heads, causal: false, ...weights },
+      { kind: "cross", queries: context, keys: question, layers: acrossLayers, heads: acrossHeads, causal: false, ...across },
     ];
   }
 }

@@ -1,13 +1,13 @@
 // What the two kinds of translators carry from step to step, as `beamSearch` wants it, and all weights of what is written.
 
-import { layersOf } from "./session.js";
+import { joined, layersOf } from "./map_weights.js";
 
 /**
  * @typedef {import("./session.js").Computed} Computed
  * @typedef {import("./session.js").Given} Given
  * @typedef {import("./session.js").Pass} Pass
  * @typedef {Record<string, Computed>} Arrays by name
- * @typedef {{ scores: Float32Array, weights: Record<string, Float32Array> }} Written of every step, and by kind
+ * @typedef {{ scores: Float32Array, weights: Record<string, Float32Array[]> }} Written  of every step; and by kind those of each layer
  */
 
 /** An LSTM: its state goes from step to step, and each step looks at the source once. */
@@ -61,7 +61,7 @@ export class RecurrentDecoder {
       steps.push({ scores, weights });
       decoder = after;
     }
-    return { scores: joined(steps.map(({ scores }) => scores)), weights: { cross: joined(steps.map(({ weights }) => weights)) } };
+    return { scores: joined(steps.map(({ scores }) => scores)), weights: { cross: [joined(steps.map(({ weights }) => weights))] } };
   }
 }
 
@@ -164,15 +164,4 @@ function picked(arrays, rows, axis) {
     }
     return [name, { data: joined(parts), dims: [...dims.slice(0, axis), rows.length, ...dims.slice(axis + 1)] }];
   }));
-}
-
-/** @param {Float32Array[]} parts */
-function joined(parts) {
-  const whole = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

@@ -1,7 +1,7 @@
 // The encoder that is shown: a text, or a pair, and the weights of every head; and what one of them was computed from.
 
 import { checked, encode } from "./bert_tokens.js";
-import { layersOf } from "./session.js";
+import { encoderWeights } from "./map_weights.js";
 import { restore, restoreRow } from "./weights.js";
 
 /**
@@ -15,6 +15,7 @@ export class Encoder {
     this.learned = learned;
     this.card = manifest.card;
     this.pass = passes.encode;
+    this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
     this.vectors = /** @type {import("./rows.js").WordVectors} */ (vectors);
   }
@@ -26,10 +27,9 @@ export class Encoder {
   async trace({ text, pair }) {
     const read = checked(encode(this.tokenizer, pair ? [text, pair] : [text], this.card.max_tokens));
     const { n_layers: layers, n_heads: heads } = this.card;
-    const names = Array.from({ length: layers }, (_, layer) => `encoder.${layer}`);
-    const outputs = await this.pass.run(await inputsOf(read, this.vectors), names);
-    const weights = layersOf(outputs, "encoder");
-    const map = { kind: /** @type {const} */ ("encoder"), queries: read.tokens, keys: read.tokens, layers, heads, causal: false, weights };
+    const names = this.pass.session.outputNames.filter((name) => !name.startsWith("states."));
+    const weights = await encoderWeights(this.weigh, await this.pass.run(await inputsOf(read, this.vectors), names), heads);
+    const map = { kind: /** @type {const} */ ("encoder"), queries: read.tokens, keys: read.tokens, layers, heads, causal: false, ...weights };
     return { maps: [map], cuts: read.cuts };
   }
 

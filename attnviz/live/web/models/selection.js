@@ -46,9 +46,9 @@ export function received({ queries, keys, heads, weights }, layer) {
   const asked = typed.length ? typed : queries.map((_, place) => place);
   const total = new Float64Array(keys.length);
   for (let head = 0; head < heads; head += 1) {
+    const own = weights(layer, head);
     for (const query of asked) {
-      const at = ((layer * heads + head) * queries.length + query) * keys.length;
-      for (let key = 0; key < keys.length; key += 1) total[key] += weights[at + key];
+      for (let key = 0; key < keys.length; key += 1) total[key] += own[query * keys.length + key];
     }
   }
   return total.map((sum) => sum / heads / asked.length);

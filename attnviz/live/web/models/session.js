@@ -60,18 +60,9 @@ export class Pass {
 }
 
 /**
- * Join what each layer has computed, lowest first.
- * @param {Record<string, Computed>} outputs by name, such as encoder.0
- * @param {string} kind
+ * Give memory back at once: to find out that nobody has it takes a browser until there are tens of megabytes of it.
+ * @param {Float32Array} numbers
  */
-export function layersOf(outputs, kind) {
-  const layers = [];
-  for (let layer = 0; outputs[`${kind}.${layer}`]; layer += 1) layers.push(outputs[`${kind}.${layer}`].data);
-  const weights = new Float32Array(layers.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const layer of layers) {
-    weights.set(layer, at);
-    at += layer.length;
-  }
-  return weights;
+export function forget({ buffer }) {
+  if (buffer instanceof ArrayBuffer) buffer.transfer?.(0);
 }

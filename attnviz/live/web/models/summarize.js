@@ -3,15 +3,16 @@
 import { checked, encode } from "./bert_tokens.js";
 import { inputsOf } from "./encode.js";
 import { ModelError } from "./errors.js";
+import { encoderWeights } from "./map_weights.js";
 import { choose, extract, unitsOf } from "./selection.js";
 import { sentenceAt, sentencesOf } from "./sentences.js";
-import { layersOf } from "./session.js";
 
 export class Summarizer {
   /** @param {import("./model.js").Loaded} loaded */
   constructor({ manifest, passes, tokenizers, vectors, segmenter }) {
     this.card = manifest.card;
     this.pass = passes.summarize;
+    this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
     this.vectors = /** @type {import("./rows.js").WordVectors} */ (vectors);
     if (!segmenter) throw new Error("the summarizer needs runtime.segmenter");
@@ -27,9 +28,9 @@ export class Summarizer {
     const sentences = sentencesOf(this.segmenter, text);
     const numbers = this.numbers(read.tokens, sentences);
     const inputs = { ...(await inputsOf(read, this.vectors)), sentences: { data: numbers, dims: [1, numbers.length] } };
-    const weights = layersOf(await this.pass.run(inputs), "encoder");
     const { n_layers: layers, n_heads: heads } = this.card;
-    const map = { kind: /** @type {const} */ ("encoder"), queries: read.tokens, keys: read.tokens, layers, heads, causal: false, weights };
+    const weights = await encoderWeights(this.weigh, await this.pass.run(inputs), heads);
+    const map = { kind: /** @type {const} */ ("encoder"), queries: read.tokens, keys: read.tokens, layers, heads, causal: false, ...weights };
     const units = unitsOf(text, read.tokens, sentences);
     if (!units.some(({ candidate }) => candidate)) {
       throw new ModelError("There is no word in this text that could be kept: type a sentence.");

@@ -3,6 +3,7 @@
 import { RecurrentDecoder, TransformerDecoder } from "./decoders.js";
 import { beamSearch, END, logProbabilities, resume, START, topOf } from "./decoding.js";
 import { ModelError } from "./errors.js";
+import { weightsOf } from "./map_weights.js";
 import { piecesOf } from "./pieces.js";
 import { ended, nameOf, special, tokensOf, writtenTokens } from "./translation_tokens.js";
 
@@ -136,7 +137,7 @@ export class Translator {
     const { n_layers: layers, n_heads: heads } = this.card;
     const maps = this.options.kinds.map((/** @type {import("./types.d.ts").Kind} */ kind) => {
       const [queries, keys] = axes[kind];
-      return { kind, queries, keys, layers, heads, causal: kind === "decoder", weights: weights[kind] };
+      return { kind, queries, keys, layers, heads, causal: kind === "decoder", ...weightsOf(weights[kind], heads) };
     });
     return { output, steps, maps, cut: source.cut };
   }

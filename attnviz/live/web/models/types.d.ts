@@ -24,8 +24,10 @@ export interface AttentionMap {
   layers: number;
   heads: number;
   causal: boolean;
-  /** In the order layer, head, query, key. */
-  weights: Float32Array;
+  /** In the order query, key; written into an array that is given, where they have to be unpacked. */
+  weights(layer: number, head: number, into?: Float32Array): Float32Array;
+  /** What one query gives to all keys, of which there are so many. */
+  row(layer: number, head: number, query: number, keys: number): Float32Array;
 }
 
 export interface Prompt {

@@ -16,6 +16,13 @@ const get = async (path) => new Response(await readFile(path));
 const manifest = JSON.parse(await readFile(`${folder}/${name}/model.json`, "utf-8"));
 const model = await load(folder, manifest, { ort, Tokenizer, segmenter, fetch: get });
 const base64 = ({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength).toString("base64");
+const weightsOf = ({ layers, heads, weights }) => {
+  const all = Array.from({ length: layers * heads }, (_, place) => weights(Math.floor(place / heads), place % heads));
+  const size = all[0].length;
+  const joined = new Float32Array(all.length * size);
+  all.forEach((own, place) => joined.set(own, place * size));
+  return joined;
+};
 
 for await (const line of createInterface({ input: process.stdin })) {
   const start = performance.now();
@@ -25,7 +32,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     const trace = await model.trace(request);
     const milliseconds = performance.now() - start;
     const inputs = inspect ? await model.inspect(request, ...inspect) : undefined;
-    const maps = trace.maps.map((map) => ({ ...map, weights: base64(map.weights) }));
+    const maps = trace.maps.map((map) => ({ ...map, weights: base64(weightsOf(map)) }));
     answer = { ...trace, maps, inputs, milliseconds, peak: process.resourceUsage().maxRSS * 1024 };
   } catch (error) {
     answer = { error: error.message, kind: error.constructor.name };
