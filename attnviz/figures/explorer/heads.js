@@ -1,5 +1,6 @@
 // The heads of a map, unpacked from its package (packages.py) when they are looked at.
 
+import { colourLimit } from "./colour_limit.js";
 import { headName, number } from "./head_names.js";
 import { linkTable } from "./link_table.js";
 
@@ -7,8 +8,6 @@ export const MASKED = 65535;
 export const THUMB_MASKED = 255;
 // Codes of this many cells stay unpacked: 64 MB. What was looked at longest ago goes first.
 const CELLS_KEPT = 32e6;
-// As of `colour_limit.py`.
-const [LONG, SHARE, TIMES_EVEN] = [128, 0.99, 5];
 // Packed, heads that came one by one stay up to so many bytes.
 const BYTES_KEPT = 48e6;
 
@@ -253,10 +252,8 @@ export class Head {
     return Math.min(end, this.limit);
   }
 
-  // A few large weights would leave a long text white (colour_limit.py): 99 % of its weights are at most that, or even ones a fifth.
   get limit() {
-    if (this.signed || Math.max(this.nQueries, this.nKeys) < LONG) return 1;
-    this.#percentile ??= percentile(this, SHARE);
-    return Math.max(this.#percentile, TIMES_EVEN / this.nKeys);
+    if (this.signed) return 1;
+    return colourLimit(this.nQueries, this.nKeys, (share) => (this.#percentile ??= percentile(this, share)));
   }
 }

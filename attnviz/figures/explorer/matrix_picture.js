@@ -4,6 +4,7 @@ import { clamp, fit, pixelRatio } from "../drawing/canvas.js";
 import { drawEdits } from "../drawing/edit_marks.js";
 import { layered, make } from "../drawing/elements.js";
 import { columnLabel, drawCross, drawLines, labelled, Legend, margins, rowLabel } from "../drawing/matrix.js";
+import { endOf } from "./colour_limit.js";
 import { headTitle } from "./head_names.js";
 import { MASKED } from "./heads.js";
 import { matrixHeight } from "./heights.js";
@@ -89,7 +90,7 @@ export class MatrixPicture extends View {
     this.place.classList.toggle("waiting", !head);
     if (head) {
       this.drawCells(context, head, size);
-      this.legend.draw(palette, endOf(head, state.fullScale), head);
+      this.legend.draw(palette, endOf(head.scaleEnd(state.fullScale), state.fullScale ? 1 : head.highest / head.one), head);
     } else {
       // While a head is on its way: its small picture, enlarged.
       const thumb = this.thumbnails.picture(state.layer, state.head);
@@ -194,9 +195,3 @@ function pixelsOf(palette, head, fullScale) {
   return palette.pixels(head.highest, head.highest / head.one / head.scaleEnd(fullScale));
 }
 
-/** What the legend says of the strongest colour. @param {Head} head @param {boolean} fullScale */
-function endOf(head, fullScale) {
-  const end = head.scaleEnd(fullScale);
-  if (end < (fullScale ? 1 : head.highest / head.one)) return `${end.toPrecision(2)} or more: at most 1 % of the weights`;
-  return end === 1 ? "1" : end.toPrecision(2);
-}

@@ -29,7 +29,7 @@ export const PARAMETERS = {
   answer: { models: "names", question: "text", passage: "text", side: ["cross", "passage", "question"], all_heads: "switch", whole_words: "switch",
     hide_special: "flag", ...HEAD, ...each({ asked: "number", all: OPEN, ...EXPLORER }, 1) },
   summarize: { model: "text", text: "text", unit: ["Count", "Share"], words_kept: "number", share_kept: "number", sentences_kept: "number",
-    all_heads: "switch", all: OPEN, ...HEAD, ...EXPLORER },
+    all_heads: "switch", whole_words: "switch", all: OPEN, ...HEAD, ...EXPLORER },
   compute: { source: ["worked", "model"], worked: "text", model: "text", text: "text", layer: "number", head: "number", query: "number", key: "number",
     words: "flag", at: "text", present: "flag" },
 };

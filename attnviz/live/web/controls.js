@@ -26,7 +26,7 @@ export function drawControls(desk, picture) {
     stepper("Head", heads, shown.head ?? 0, (head) => desk.change({ layer: shown.layer, ...asHead(page, head), ...noCell(page) })),
     toggle("Mean over heads", shown.head === null, (on) => desk.change({ layer: shown.layer, ...asHead(page, on ? null : 0), ...noCell(page) })),
     page === "encode" && toggle("Merge subwords to words", Boolean(values.words), (words) => desk.change({ words, ...noCell(page) })),
-    page === "answer" && toggle("Merge subwords to words", values.whole_words ?? true, (on) => desk.change({ whole_words: on ? null : false, ...noCell(page) })),
+    page !== "encode" && toggle("Merge subwords to words", values.whole_words ?? true, (on) => desk.change({ whole_words: on ? null : false, ...noCell(page) })),
     page !== "summarize" && toggle("Hide special tokens", Boolean(values.hide_special), (on) => desk.change({ hide_special: on, ...noCell(page) })),
     ...(page === "summarize" ? amounts(desk) : []),
     scale(desk),
@@ -116,7 +116,8 @@ export function shownOn(page, picture, values) {
   const wanted = values.attention ?? picture.said.shown;
   const map = picture.maps.find(({ kind }) => kind === wanted) ?? picture.maps[0];
   const slot = "";
-  const view = { words: Boolean(values.words), hideSpecial: Boolean(values.hide_special) };
+  const words = page === "summarize" ? (values.whole_words ?? true) : Boolean(values.words);
+  const view = { words, hideSpecial: Boolean(values.hide_special) };
   if (linked && !isPinned(values)) return { kind: map.kind, layer: linked.layer, head: linked.head, view, slot };
   const [layer, head] = map.first;
   const isMean = page === "encode" ? Boolean(values.mean) : (values.all_heads ?? (values.head === undefined && head === null));

@@ -20,10 +20,12 @@ export function downloadButtons(desk, box) {
   if (!picture) return;
   const shown = shownOn(desk.config.page, picture, desk.values);
   const name = [picture.said.models[0], nameOfHead(shown.layer, shown.head).replace("·", "-")].join("-");
+  const isFull = desk.values.scale !== "Fit to this head";
+  const drawn = async () => drawMatrix(await picture.table(shown), title(shown), isFull);
   /** @type {[end: string, make: () => Promise<Blob>][]} */
   const files = [
-    ["svg", async () => new Blob([drawMatrix(await picture.table(shown), title(shown))], { type: "image/svg+xml" })],
-    ["png", async () => asPng(drawMatrix(await picture.table(shown), title(shown)))],
+    ["svg", async () => new Blob([await drawn()], { type: "image/svg+xml" })],
+    ["png", async () => asPng(await drawn())],
     ["csv", async () => new Blob([asCsv(await picture.table(shown), shown)], { type: "text/csv" })],
     ["html", () => documentOf(desk, picture, shown)],
   ];

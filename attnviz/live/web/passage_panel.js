@@ -10,6 +10,8 @@ import { wholePercent } from "../../figures/drawing/percent.js";
  */
 
 const BAR = 22;
+// Of a longer passage only so many words are drawn, as attnviz/figures/answer/spans.py has it.
+const MOST_DRAWN = 2400;
 
 /** @param {Element} place @param {string} text @param {Passage} passage @param {Node[]} above what stands before the bars' names */
 export function drawPassage(place, text, passage, ...above) {
@@ -28,9 +30,11 @@ export function drawPassage(place, text, passage, ...above) {
 function pieces(letters, passage, highest) {
   const { units, spans = [], declined = false } = passage;
   const root = make("span");
+  const [from, to] = drawnPart(units.length, spans);
+  if (from) root.append(unread(`… ${grouped(from)} tokens before … `));
   let place = root;
-  let end = 0;
-  for (const [index, [start, stop]] of units.entries()) {
+  let end = from ? units[from][0] : 0;
+  for (const [index, [start, stop]] of [...units.entries()].slice(from, to)) {
     place.append(letters.slice(end, start).join(""));
     const rank = spans.findIndex(([first]) => first === index);
     if (rank >= 0) root.append((place = openSpan(rank, spans[rank][2], declined)));
@@ -38,9 +42,28 @@ function pieces(letters, passage, highest) {
     if (spans.some(([, last]) => last === index)) place = root;
     end = Math.max(end, stop);
   }
-  root.append(letters.slice(end).join(""));
+  root.append(to < units.length ? unread(` … ${grouped(units.length - to)} tokens after …`) : letters.slice(end).join(""));
   return [root];
 }
+
+/** Which words are drawn: the best span in the middle, and no span cut in two.
+ * @param {number} count @param {[first: number, last: number, ...rest: any[]][]} spans @returns {[from: number, to: number]} */
+export function drawnPart(count, spans) {
+  const middle = spans[0]?.[0] ?? 0;
+  let from = Math.max(Math.min(middle - MOST_DRAWN / 2, count - MOST_DRAWN), 0);
+  let to = Math.min(from + MOST_DRAWN, count);
+  for (const [first, last] of spans) {
+    if (first < from && from <= last) from = last + 1;
+    if (first < to && to <= last) to = first;
+  }
+  return [from, to];
+}
+
+/** @param {number} count */
+const grouped = (count) => count.toLocaleString("en");
+
+/** @param {string} text */
+const unread = (text) => make("span", { class: "unread" }, text);
 
 /** @param {string} text @param {number} index @param {Passage} passage @param {number} highest */
 function drawUnit(text, index, { units, bars, kept = [], sentences = [] }, highest) {

@@ -8,6 +8,7 @@ import { describeLikelihood } from "../../../attnviz/live/web/alignment_wording.
 import { describeFound, describeHeadOf } from "../../../attnviz/live/web/answer_words.js";
 import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
+import { drawnPart } from "../../../attnviz/live/web/passage_panel.js";
 import { describeSelection } from "../../../attnviz/live/web/summary_words.js";
 import { describeTranslation } from "../../../attnviz/live/web/translation.js";
 
@@ -19,7 +20,7 @@ function opened(map) {
   return { ...map, ...weightsOf(layers, map.heads) };
 }
 
-const { answers, heads, likely, translations, selections } = JSON.parse(await text(process.stdin));
+const { answers, drawn, heads, likely, translations, selections } = JSON.parse(await text(process.stdin));
 const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(opened), "m"));
 const seen = heads.map(({ maps, answer, asked }) => describeHeadOf(maps.map(opened), answer, asked));
 const written = translations.map(({ output, draft, cross, card, asked }) => {
@@ -32,4 +33,4 @@ const kept = selections.map(({ text: passage, map, sentences, amount, card }) =>
   const units = unitsOf(passage, map.queries, sentences);
   return describeSelection(passage, choose(opened(map), units, sentences, { ...amount, selects: card.selects }), card);
 });
-process.stdout.write(JSON.stringify({ found, seen, written, kept, likely: likely.map((each) => describeLikelihood(...each)) }));
+process.stdout.write(JSON.stringify({ found, seen, written, kept, likely: likely.map((each) => describeLikelihood(...each)), drawn: drawn.map((each) => drawnPart(...each)) }));

