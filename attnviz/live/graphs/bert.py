@@ -75,9 +75,10 @@ class WeighPass(nn.Module):
 
 def weigh_graph(encoder: Any) -> Graph:
     """Describe the pass from an encoder's queries and keys to weights."""
-    example = torch.ones(2, 5, encoder.config.hidden_size)
     axes = {name: {0: "layer", 1: "token"} for name in ("query", "key")}
-    return Graph(WeighPass(encoder.config.num_attention_heads), dict.fromkeys(axes, example), axes, ["weights"])
+    # Of one tensor twice the exporter would make one input.
+    inputs = {name: torch.ones(2, 5, encoder.config.hidden_size) for name in axes}
+    return Graph(WeighPass(encoder.config.num_attention_heads), inputs, axes, ["weights"])
 
 
 def example(dim: int, n_tokens: int = 7) -> dict[str, Tensor]:
