@@ -70,6 +70,8 @@ LINKS: tuple[tuple[str, Query], ...] = (
     ("summarize", {}),
     ("summarize", {"text": TOWN, "sentences_kept": 2, "words_kept": 6}),
     ("summarize", {"text": TOWN, "unit": "Share", "share_kept": 40}),
+    ("summarize", {"all": "open"}),
+    ("summarize", {"all": "open", "whole_words": "false"}),
     ("compute", {}),
     ("compute", {"source": "model"}),
     ("compute", {"source": "model", "layer": 2, "head": 3, "query": 4, "key": 1}),

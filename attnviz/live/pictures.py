@@ -95,7 +95,7 @@ def _picture(name: str, task: Task, results: Sequence[Result], example: Mapping[
         "page": task,
         "models": tuple(result.card.name for result in results),
         "label": example["label"],
-        "notice": example["notice"],
+        "notice": example["notice"].replace("**", ""),
         "prompt": _prompt(trace.prompt),
         "output": trace.output,
         "shown": next(iter(described.first)),

@@ -9,6 +9,7 @@ import { drawControls } from "./controls.js";
 import { sentenceOf } from "./messages.js";
 import { SitePicture } from "./picture.js";
 import { namesOf, optionsOf, runModel } from "./run_model.js";
+import { isInAddress } from "./text_url.js";
 
 /**
  * @import { Values } from "./address.js"
@@ -149,6 +150,7 @@ export class Desk {
     for (const name of this.config.fields) values[name] = this.#box(name).value.trim();
     const missing = this.config.fields.find((name) => name !== "pair" && !values[name]);
     if (missing) return this.say(sentenceOf(`no ${missing}`));
+    if (!this.config.fields.every((name) => isInAddress(values[name]))) return this.say(sentenceOf("too long"));
     for (const name of ["model", "models", "into", "unit", "words_kept", "share_kept", "sentences_kept"]) if (this.values[name]) values[name] = this.values[name];
     if (this.config.page === "compute") values.source = "model";
     // What somebody types here is fetched for: one translator, until they choose more.

@@ -5,6 +5,7 @@ const SENTENCES = {
   "no text": "There is nothing to read yet: type a sentence first.",
   "no question": "There is no question yet: type one about the passage.",
   "no passage": "There is no passage to look in yet: paste one.",
+  "too long": "This text is longer than the address of a page can hold, 16,000 letters: shorten it, or open it in the app.",
   "app only": "This link asks for something that only the app can do, such as edits: here is the picture without it.",
   left: "Nothing was run: press Run to fetch the model again, or choose an example.",
   "no picture": "This picture could not be fetched: check the connection, and reload the page.",

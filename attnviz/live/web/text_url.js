@@ -5,6 +5,9 @@ const MARK = "~z~";
 const READABLE = 300;
 const LARGEST = 16_000;
 
+/** Whether an address has room for a text. @param {string} text */
+export const isInAddress = (text) => new TextEncoder().encode(text).length <= LARGEST;
+
 /** @param {string} text */
 export async function packText(text) {
   const written = encodeURIComponent(text).length;

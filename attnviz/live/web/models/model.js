@@ -93,7 +93,7 @@ function attentionOf(stored) {
  * Check what was typed, as attnviz.Prompt does.
  * @param {Request} request
  */
-function promptOf({ text, pair, question, target }) {
+function promptOf({ text = "", pair, question, target }) {
   if (!text.trim()) throw new ModelError("There is nothing to read yet: type a sentence first.");
   /** @param {string | null | undefined} field */
   const typed = (field) => (field?.trim() ? field : null);
