@@ -43,7 +43,7 @@ def with_axes(shape: tuple[int, int], cell: Callable[[int, int], str]) -> str:
     n_layers, n_heads = shape
     parts = ['<span class="axis"></span>', *(f'<span class="axis">H{head}</span>' for head in range(n_heads))]
     for layer in range(n_layers):
-        parts.append(f'<span class="axis">L{layer}</span>')
+        parts.append(f'<span class="axis layer">L{layer}</span>')
         parts += [cell(layer, head) for head in range(n_heads)]
     return "".join(parts)
 

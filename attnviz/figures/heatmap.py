@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import plotly.graph_objects as go
 
+from attnviz.analysis.colour_limit import colour_limit
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.analysis.wording import cut
 from attnviz.core.trace import AttentionMap, Token
@@ -29,7 +30,8 @@ BAR_PIXELS, BAR_LENGTH = 56, 220
 class Look:
     """How a heatmap is drawn.
 
-    full_scale  colours run from 0 to 1; False: from 0 to the largest weight shown
+    full_scale  colours run from 0 to 1; False: from 0 to the largest weight shown; of a long text
+                they end at `colour_limit`
     height      of the whole figure, in pixels; short texts take less
     number      what one of its numbers is, in a word
     """
@@ -63,7 +65,8 @@ def heatmap(
 def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
     """Draw a matrix that has been made already as a heatmap."""
     weights = np.where(matrix.visible, matrix.weights, np.nan)
-    highest = 1.0 if look.full_scale else float(max(matrix.weights.max(), 1e-9))
+    largest = float(max(matrix.weights.max(), 1e-9))
+    highest = min(1.0 if look.full_scale else largest, colour_limit(matrix) or 1.0)
     n_queries, n_keys = matrix.weights.shape
     gap = 1 if max(n_queries, n_keys) <= 64 else 0
     is_named = weights.size <= NAMED_CELLS
@@ -87,7 +90,7 @@ def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
         hoverongaps=False,
         hovertemplate=f"{_NAMES if is_named else _AXES}<br>{look.number} <b>%{{z:.4f}}</b><extra></extra>",
         customdata=_hover_names(matrix) if is_named else None,
-        colorbar=_colour_bar(look),
+        colorbar=_colour_bar(look, highest if highest < largest else None),
     )
     # All at once: a figure that is changed afterwards takes three times as long.
     return go.Figure([cells] if matrix.visible.all() else [masked, cells], _layout(matrix, look))
@@ -110,12 +113,14 @@ def _full_name(token: Token) -> str:
     return f"<b>{label(token)}</b>{piece}"
 
 
-def _colour_bar(look: Look) -> dict:
+def _colour_bar(look: Look, limit: float | None) -> dict:
+    """Describe the bar of colours; larger weights than the limit, if there is one, have its strongest colour."""
     theme = look.theme
+    ticks = {"nticks": 3} if limit is None else {"tickvals": [0, limit], "ticktext": ["0", f"{limit:.2g} or more"]}
     return {
+        **ticks,
         "title": {"text": look.number, "side": "right", "font": {"size": LABEL_SIZE, "color": theme.faint}},
         "tickfont": {"size": LABEL_SIZE, "color": theme.faint},
-        "nticks": 3,
         "tickangle": 0,
         "orientation": "h",
         "thickness": 8,

@@ -17,6 +17,9 @@ STYLE = """
 .shaded button:hover, .shaded button:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
 .shaded .taken { text-decoration: line-through; opacity: 0.55; outline: 1px dashed var(--faint); }
 .shaded span.own { background: transparent; color: var(--text); border-bottom: 3px solid var(--accent); border-radius: 0; }
+@media (pointer: coarse) {
+  .markup .shaded button { min-height: 44px; min-width: 44px; margin: 1px; text-align: center; }
+}
 """
 
 

@@ -5,6 +5,7 @@ import { clamp } from "../drawing/canvas.js";
 import { make } from "../drawing/elements.js";
 import { Legend } from "../drawing/matrix.js";
 import { Surface } from "../drawing/surface.js";
+import { endOf } from "../explorer/colour_limit.js";
 import { AlignmentActions } from "./actions.js";
 import { Choices } from "./choices.js";
 import { LargeMatrix } from "./large_matrix.js";
@@ -84,10 +85,10 @@ export class Alignments {
   }
 
   drawHead() {
-    const { models, model: { said }, highest } = this.state;
+    const { models, model: { said }, highest, end } = this.state;
     const name = models.length > 1 ? [make("strong", {}, make("bdi", {}, said.name)), said.head ? ` ${said.head}: ` : ": "] : [];
     this.caption.replaceChildren(make("span", {}, ...name, `${name.length ? "each" : "Each"} row is one word of the translation, and where it looks`));
-    this.legend.draw(this.surface.palette, highest === 1 ? "1" : highest.toPrecision(2));
+    this.legend.draw(this.surface.palette, endOf(highest, end));
   }
 
   drawPointed() {

@@ -1,6 +1,7 @@
 // One model's translation, with its weights; and which of its words are the same as those of another.
 
 import { clamp } from "../drawing/canvas.js";
+import { colourLimit } from "../explorer/colour_limit.js";
 
 /**
  * @import { Bytes } from "../drawing/package.js"
@@ -29,6 +30,7 @@ export class Model {
     // A copy, for numbers of four bytes begin at a multiple of four.
     this.weights = new Float32Array(chunk.slice().buffer);
     this.highest = this.weights.reduce((highest, weight) => (weight > highest ? weight : highest), 0);
+    this.limit = colourLimit(this.queries.length, this.keys.length, (share) => percentile(this.weights, share));
     this.links = said.links ?? [];
     this.hard = said.links && new Set(said.links.map(([query, key]) => query * this.keys.length + key));
     this.edits = { off: said.off, columns: said.hidden, cells: said.edited };
@@ -83,6 +85,12 @@ export class Model {
       key: key === null ? null : sameSource(other.keys[key], this.keys),
     };
   }
+}
+
+/** The weight that so large a share of those that are not masked is at most. @param {Float32Array} weights @param {number} share */
+function percentile(weights, share) {
+  const seen = weights.filter((weight) => !Number.isNaN(weight)).sort();
+  return seen[Math.ceil(share * seen.length) - 1] ?? 0;
 }
 
 /** Both models read the same text: a word stands where it stands. @param {AlignedToken} token @param {AlignedToken[]} keys */

@@ -102,7 +102,7 @@ export class WordsState {
   }
 
   get fullScale() {
-    return this.alignments.highest === 1;
+    return this.alignments.isFullScale;
   }
 
   get canRank() {

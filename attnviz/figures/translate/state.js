@@ -31,8 +31,11 @@ export class AlignmentState {
   isPinned = false;
   // Counts what a person chose: what Python says of an earlier choice is older already.
   seq = 0;
-  // What the scale ends at, and the weight from which on a link is drawn.
+  // Whether colours run to a weight of 1, where they could end, and where they do.
+  isFullScale = true;
+  end = 1;
   highest = 1;
+  // The weight from which on a link is drawn.
   least = 0;
   /** @type {(Place & { model: Model }) | null} */
   pointed = null;
@@ -46,7 +49,9 @@ export class AlignmentState {
     }
     if (seq >= this.seq) Object.assign(this, { seq, hero, cells, ranked, isOpen: open });
     Object.assign(this, { least, isPinned });
-    this.highest = fullScale ? 1 : Math.max(...this.models.map(({ highest }) => highest), 1e-9);
+    this.isFullScale = fullScale;
+    this.end = fullScale ? 1 : Math.max(...this.models.map(({ highest }) => highest), 1e-9);
+    this.highest = Math.min(this.end, Math.max(...this.models.map(({ limit }) => limit)));
     return isOther;
   }
 

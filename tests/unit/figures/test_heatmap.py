@@ -50,6 +50,16 @@ def test_a_view_and_the_mean_of_heads_are_drawn():
     assert figure.layout.xaxis.ticktext == ("undo", "it")
 
 
+@pytest.mark.parametrize("full_scale", [True, False])
+def test_colours_of_a_long_text_end_where_all_but_a_hundredth_of_its_weights_lie(full_scale):
+    attention = make_map(numbered(131))
+    drawn = cells(heatmap(attention, layer=1, head=2, look=Look(full_scale=full_scale)))
+    limit = max(np.sort(attention.weights(1, 2), axis=None)[int(np.ceil(0.99 * 131**2)) - 1], 5 / 131)
+    assert drawn.zmax == pytest.approx(limit)
+    assert drawn.colorbar.ticktext == ("0", f"{limit:.2g} or more")
+    np.testing.assert_array_equal(drawn.z, attention.weights(1, 2))
+
+
 def test_words_stand_as_typed_one_column_each():
     figure = heatmap(make_map(tokens(*HOSTILE)), layer=0, head=0)
     for axis in (figure.layout.xaxis, figure.layout.yaxis):

@@ -30,3 +30,13 @@ test("a written word is found for the same time, or not at all", () => {
   assert.deepEqual([0, 1, 2].map((query) => other.find(ONE, { query, key: null }).query), [0, 2, 3]);
   assert.equal(ONE.find(other, { query: 1, key: null }).query, null);
 });
+
+test("colours of a long translation end where all but a hundredth of its weights lie", () => {
+  const long = (length) => Array.from({ length }, (_, at) => `w${at}`).join(" ");
+  const weights = Array.from({ length: 128 * 4 }, (_, at) => (at % 16 ? at / 1024 : NaN));
+  const seen = weights.filter((each) => !Number.isNaN(each));
+  const { limit } = model(long(128), "one two three", weights);
+  assert.deepEqual([limit, ONE.limit], [Math.max(Math.fround(seen[Math.ceil(0.99 * seen.length) - 1]), 5 / 4), 1]);
+  const wide = Array.from({ length: 2 * 200 }, (_, at) => Math.fround(at / 1000));
+  assert.equal(model("a b", long(199), wide).limit, wide[395]);
+});
