@@ -23,6 +23,6 @@ def show_head_label(result: Result, attention: AttentionMap, head: HeadView) -> 
         return
     st.button(
         describe_label(atlas, head.layer, head.head), key="head-label", type="tertiary", icon=":material/manage_search:",
-        help="Opens what this rests on, on the page Heads.", on_click=visit, args=("heads",),
+        help="Opens What heads do, with the measurements behind this sentence.", on_click=visit, args=("heads",),
         kwargs={"model": model, "layer": head.layer, "head": head.head},
     )  # fmt: skip

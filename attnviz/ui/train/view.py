@@ -143,7 +143,9 @@ def _input_box(task: Toy) -> str:
 def show_planted(run: LiveRun) -> None:
     """How near every attribution method comes to the true alignment, at some of the kept checkpoints."""
     label = "Which attribution method finds the true alignment?"
-    if not toggle(st.container(), label, "truth", help="The methods of Matters, tested where the truth is known."):
+    if not toggle(
+        st.container(), label, "truth", help="The methods of the page What matters, tested where the truth is known."
+    ):
         return
     frames, recipe = _some(run.frames), run.recipe
 

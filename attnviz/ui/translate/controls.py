@@ -111,8 +111,8 @@ def alignment_picker(
         folded,
         "Hard links",
         "hard",
-        help="Decided links over the soft weights: each target word's strongest; balanced, the same among words alone, and "
-        "among punctuation, once every source word has got its share of attention: nearer to what people would link; or all "
+        help="Draws yes-or-no links over the weights. Strongest: one for each target word. Balanced: the "
+        "same after every source word has received its share, which comes nearer to what people link. Threshold: all links "
         "from a weight on.",
     )
     threshold = 0.0

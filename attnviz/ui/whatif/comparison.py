@@ -62,7 +62,7 @@ def tell_aligned_rows(compared: Comparison) -> None:
     """How many tokens are aligned, where some are not."""
     tokens = len(compared.after.queries)
     if len(compared.queries) < tokens:
-        st.caption(f"{len(compared.queries)} of {tokens} rows have a token on both sides, and are compared.")
+        st.caption(f"Compared: the {len(compared.queries)} of {tokens} tokens that stand on both sides.")
 
 
 def download_buttons(compared: Comparison, traces: tuple[AttentionTrace, AttentionTrace], chosen: tuple[int, int]) -> None:
