@@ -22,7 +22,7 @@ from attnviz.analysis.matters.faithfulness import (
 )
 from attnviz.attribution.methods import Method, method_named
 from attnviz.core.cancellation import cancellation_point
-from attnviz.core.errors import ModelError
+from attnviz.core.errors import ModelError, TraceError
 from attnviz.core.shares import Shares
 from attnviz.core.trace import Prompt, Token
 from attnviz.models.base import AttentionModel, Progress, silent
@@ -110,7 +110,7 @@ def shares_by_method(
         started = time.perf_counter()
         try:
             shares[method.name] = method.compute(bound)
-        except ModelError as error:
+        except (ModelError, TraceError) as error:
             refused[method.name] = str(error)
         took[method.name] = (time.perf_counter() - started) * 1000
     return MethodShares(shares, took, refused)

@@ -14,8 +14,9 @@ import attnviz
 from attnviz.core.edits import Edits
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
+from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.own import AnswerModel
-from attnviz.models.answer.span_finder import SpanFinder
+from attnviz.models.answer.span_finder import SpanFinder, span_outcome
 from attnviz.models.base import silent
 from attnviz.models.capabilities import bind_target
 from attnviz.models.hub.question_answering import HubAnswerer
@@ -261,3 +262,16 @@ def test_only_what_training_changed_is_in_a_folder(tmp_path: Path) -> None:
     assert float(changed.abs().max()) > 0.1
     assert model.card.parameters == sum(parameter.numel() for parameter in model.answerer.parameters())
     assert model.card.metrics == {"EM": 12.5, "F1": 25.0}
+
+
+def test_no_answer_has_a_gradient_in_a_passage_that_is_shorter_than_an_answer_may_be():
+    never = -torch.inf
+    start = torch.tensor([[never, never, 0.5, -1.0]], requires_grad=True)
+    end = torch.tensor([[never, never, 0.2, 1.5]])
+    outcome = span_outcome(start, end, None, SpanDecoding(), torch.zeros(1))
+    (gradient,) = torch.autograd.grad(outcome.score.sum(), start)
+    # Of the three legal spans each start's part of the probability, which no answer loses.
+    odds = {(2, 2): np.exp(0.7), (2, 3): np.exp(2.0), (3, 3): np.exp(0.5)}
+    parts = [sum(each for (first, _), each in odds.items() if first == place) / sum(odds.values()) for place in range(4)]
+    np.testing.assert_allclose(gradient[0], [-part for part in parts], atol=1e-6)
+    assert outcome.score.item() == pytest.approx(-np.log(sum(odds.values())))

@@ -157,7 +157,9 @@ def span_outcome(
     spans = []
     for length in range(min(decoding.limit, start.shape[1] - 1) + 1):
         pairs = start[:, : start.shape[1] - length] + end[:, length:] - decoding.length_penalty * length
-        spans.append(pairs.logsumexp(dim=1))
+        # Longer than a short passage no span is legal: such a sum has no gradient.
+        if not pairs.isneginf().all():
+            spans.append(pairs.logsumexp(dim=1))
     everything = torch.stack([nothing, *spans], dim=1).logsumexp(dim=1)
     if span is None:
         return Outcome(nothing - torch.stack(spans, dim=1).logsumexp(dim=1), nothing - everything)
