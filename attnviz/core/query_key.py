@@ -24,8 +24,8 @@ from attnviz.core.arrays import (
 from attnviz.core.errors import TraceError
 from attnviz.core.weights import Slab
 
-# So many weights of a head are computed at a time: from their scores to what is made of them they stay in the cache.
-SLAB_CELLS = 2**18
+# So many weights of a head are computed at a time: they fit the cache, and threads seldom wait for each other.
+SLAB_CELLS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
