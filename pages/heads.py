@@ -29,7 +29,7 @@ from attnviz.ui.layout import header, hero, story
 
 header(
     "What heads do",
-    "Each square is one head: where it looks, and how often, in 1,500 sentences. Click one, or test an idea.",
+    "A head is one of the ways in which a model looks at a text. Each square is one: what it looks at in 1,500 sentences.",
     "heads",
 )
 survey = opened_survey()

@@ -34,7 +34,7 @@ SITE_PAGES = (
     SitePage(
         "encode",
         "Encode",
-        "Type a sentence, then click a word. See where it looks, in every head of a transformer.",
+        "Type a sentence, then click a word. See where it looks in every head: all look at once, each in its own way.",
         {"text": "Sentence"},
     ),
     SitePage(

@@ -113,26 +113,25 @@ def verdict(figures: Mapping[str, Faithfulness], chosen: str, best: str | None, 
     >>> figures = {"attention": Faithfulness(0.54, 0.4), "gradient": Faithfulness(0.59, 0.3)}
     >>> for part in verdict(figures, "attention", "gradient", Faithfulness(0.32, 0.6)).split(": ", 1):
     ...     print(part)
-    attention picks important words better than chance
-    without its top words the probability drops by 0.54 (random words: 0.32; gradient, the best: 0.59).
-    >>> verdict(figures, "gradient", "gradient", Faithfulness(-0.06, 0.6)).split("by ")[1]
-    '0.59 (random words: −0.06). No other method tested does better.'
+    attention is better than chance here
+    without the words it ranks first the probability drops by 0.54, without random words by 0.32. The best, gradient: 0.59.
+    >>> verdict(figures, "gradient", "gradient", Faithfulness(-0.06, 0.6)).split("drops by ")[1]
+    '0.59, without random words by −0.06. No other method tested does better.'
     """
     own = figures[chosen].comprehensiveness
-    chances = f"random words: {signed(chance.comprehensiveness)}"
-    opening = f"{chosen} picks important words {_compared(own, chance.comprehensiveness)} chance: "
-    opening += f"without its top words the probability drops by {signed(own)}"
+    said = f"{chosen} is {_compared(own, chance.comprehensiveness)} chance here: without the words it ranks first "
+    said += f"the probability drops by {signed(own)}, without random words by {signed(chance.comprehensiveness)}."
     if best is None:
-        return f"{opening} ({chances})."
+        return said
     if chosen == best:
-        return f"{opening} ({chances}). No other method tested does better."
-    return f"{opening} ({chances}; {best}, the best: {signed(figures[best].comprehensiveness)})."
+        return f"{said} No other method tested does better."
+    return f"{said} The best, {best}: {signed(figures[best].comprehensiveness)}."
 
 
 def _compared(one: float, other: float) -> str:
     # Figures that print alike are alike.
     if round(one, 2) == round(other, 2):
-        return "as well as"
+        return "as good as"
     return "better than" if one > other else "worse than"
 
 

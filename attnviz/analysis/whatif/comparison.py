@@ -4,7 +4,7 @@ Tokens are aligned by their text; between those that are equal, as many on both 
 compared with the row of the aligned query, over all keys of both: what only one side has is a key of its own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -19,7 +19,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 
 @dataclass(frozen=True)
 class Change:
-    """A link between two tokens, named as in the second text: its weight was, and is now."""
+    """A link between two tokens: its weight was, and is now. A token that stands for another one is named as both."""
 
     query: Token
     key: Token
@@ -82,7 +82,8 @@ class Comparison:
                 break
             query, key = self.queries[row], self.keys[column]
             was, now = float(maps[0][query[0], key[0]]), float(maps[1][query[1], key[1]])
-            links.append(Change(self.after.queries[query[1]], self.after.keys[key[1]], was, now))
+            looks = _both(self.before.queries[query[0]], self.after.queries[query[1]])
+            links.append(Change(looks, _both(self.before.keys[key[0]], self.after.keys[key[1]]), was, now))
         return tuple(links)
 
     def sentence(self, place: tuple[int, int] | None = None, models: tuple[str, str] | None = None) -> Sentence:
@@ -122,12 +123,12 @@ class Comparison:
             return (Part("Change a word of the second text, or choose another head or model."),)
         layer, head = place or self.most
         changed = float(self.divergence[layer, head])
-        scale = f"by {changed:.2f} on a scale from 0 to 1"
         if self.divergence.size == 1:
-            return (Part(f"Its one head changed {scale}."),)
+            return (Part(f"Its one head changed by {changed:.2f} of 1, averaged over all words."),)
         larger = int((self.divergence[~self.is_off] > changed).sum())
         rank = "most" if not larger else f"as number {larger + 1}"
-        return (Part(f"Of all {self.divergence.size} heads this one changed {rank}, {scale}. Click another."),)
+        how_much = f"{changed:.2f} of 1, averaged over all words"
+        return (Part(f"Of all {self.divergence.size} heads this one changed {rank} ({how_much}). Click another."),)
 
     def _largest_gain(
         self, before: Float[np.ndarray, "query key"], after: Float[np.ndarray, "row column"]
@@ -177,6 +178,10 @@ def compare(before: AttentionTrace, after: AttentionTrace, *, kind: str | None =
         weights = _over_all_keys(one.layer_weights(layer)[:, left], other.layer_weights(layer)[:, right], keys)
         table.append(divergence(*weights).mean(axis=-1))
     return Comparison(one, other, queries, keys, np.stack(table))
+
+
+def _both(before: Token, after: Token) -> Token:
+    return after if before.text == after.text else replace(after, text=f"{before.text}/{after.text}")
 
 
 def divergence(one: Float[np.ndarray, "*batch key"], other: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*batch"]:

@@ -99,11 +99,12 @@ export class WordsView extends View {
     this.headline.hidden = head.signed;
     if (!head.signed) this.headline.replaceChildren(...headline(overview, question, shares, (query, key) => this.masked(head, query, key), state.number));
     const count = overview.layers * overview.heads;
-    const where = state.where ?? (count === 1 ? "the model's only head" : `${headWords(head.layer, head.head)}, one of ${count}`);
     const table = state.canRank ? state.store?.table(question.queries) : null;
     if (table && !table.value) this.later(table.promise, () => this.parts.draw());
-    const mean = table?.value ? ` On average over all heads: ${percent(table.value.mean(question.keys))}.` : "";
-    this.fact.textContent = `In ${where}.${mean}`;
+    const mean = table?.value ? ` The average of all: ${percent(table.value.mean(question.keys))}.` : "";
+    const shown = headWords(head.layer, head.head);
+    const where = count === 1 ? "In the model's only head." : `${count} heads look, each in its own way; this is ${shown}.`;
+    this.fact.textContent = (state.where ? `In ${state.where}.` : where) + mean;
   }
 
   /** @param {Head} head @param {number} query @param {number} key */

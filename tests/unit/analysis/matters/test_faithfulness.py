@@ -52,7 +52,7 @@ def test_the_first_words_go_or_all_others() -> None:
 
 @pytest.mark.parametrize(
     ("own", "chance", "says"),
-    [(0.5, 0.3, "better than"), (0.1, 0.3, "worse than"), (0.304, 0.296, "as well as"), (0.296, 0.304, "as well as"),
+    [(0.5, 0.3, "better than"), (0.1, 0.3, "worse than"), (0.304, 0.296, "as good as"), (0.296, 0.304, "as good as"),
      (0.31, 0.30, "better than"), (0.30, 0.31, "worse than")],
 )  # fmt: skip
 def test_figures_that_print_alike_are_alike(own: float, chance: float, says: str) -> None:
