@@ -235,11 +235,10 @@ def _mount(
         heads = {(int(layer), head): None for layer, head in missing.get("heads", ()) if missing["of"] == name}
         heads[head.layer, head.head] = matrix
     table = question.table(attention, matrix) if question and matrix and not shown.complete else None
+    package = explorer.heads_package(shown, attention, heads, table, **settings)
     with st.container(gap=None):
         # Streamlit sends a message again only when it has changed: the overview, when text, model or view of tokens do.
-        # While a head is packed, it is on its way.
         _EXPLORER(key=f"overview{slot}", data=shown.data)
-        package = explorer.heads_package(shown, attention, heads, table, **settings)
         _EXPLORER(key=key, data=package, on_picked_change=pick, on_wanted_change=want)
 
 
