@@ -174,7 +174,7 @@ def summarize(matrix: HeadMatrix) -> HeadSummary:
         following=diagonal(1),
         special=float(weights[:, special].sum(axis=1).mean()),
         first=float(weights[:, 0].mean()) if matrix.columns[0] == 0 else 0.0,
-        entropy=mean_entropy(matrix),
+        entropy=measure(matrix).entropy,
     )
 
 
@@ -204,11 +204,6 @@ def _distances(weights: Float[np.ndarray, "query key"], own: Float[np.ndarray, "
         total += mass
         far += weights[:, where] @ beyond + mass * np.abs(own - nearest)
     return far / np.where(total > 0, total, 1)
-
-
-def mean_entropy(matrix: HeadMatrix) -> float:
-    """Average the entropy of a head, in bits, over the queries that are not special tokens."""
-    return measure(matrix).entropy
 
 
 def entropy(weights: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*batch"]:

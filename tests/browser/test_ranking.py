@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from attnviz.analysis.head_metrics import mean_entropy
+from attnviz.analysis.head_metrics import measure
 from attnviz.analysis.view import head_matrix
 from tests.browser.harness import watched
 from tests.browser.pages import PHONE, cell_at, settle
@@ -26,7 +26,7 @@ def test_heads_of_the_whole_model_are_sorted_and_opened_by_mouse_and_keyboard(pa
     show(page, tmp_path, trace_of(attention))
     order(page, "entropy")
     places = [(layer, head) for layer in range(3) for head in range(5)]
-    entropy = {place: mean_entropy(head_matrix(attention, layer=place[0], head=place[1])) for place in places}
+    entropy = {place: measure(head_matrix(attention, layer=place[0], head=place[1])).entropy for place in places}
     wanted = sorted(places, key=lambda place: round(entropy[place], 3))
     ranked = page.locator(".explorer").evaluate(
         "({ explorer }) => explorer.views.ranking.ranked.map((each) => each.slice(0, 2))"

@@ -177,11 +177,7 @@ async function load(name, runtimeBytes, onProgress) {
   const runner = await import(new URL("runner/model.js", root).href).catch(() => Promise.reject(new Error("download")));
   const manifest = await response.json();
   const segmenter = manifest.task === "summarize" ? openSegmenter(root) : undefined;
-  const { ort, Tokenizer } = await runtime;
-  const model = await runner.load(base.href, manifest, { ort, Tokenizer, segmenter: await segmenter }, progressOf("model"));
-  // It is compiled by now, and 14 MB long.
-  ort.env.wasm.wasmBinary?.transfer?.(0);
-  return model;
+  return runner.load(base.href, manifest, { ...(await runtime), segmenter: await segmenter }, progressOf("model"));
 }
 
 /** @param {string} key @param {Promise<AttentionMap[]>} maps */

@@ -9,7 +9,6 @@ from attnviz.analysis.head_metrics import (
     Link,
     entropy,
     is_word,
-    mean_entropy,
     measure,
     strongest_link,
     summarize,
@@ -58,7 +57,7 @@ def test_special_tokens_have_no_say_in_a_heads_numbers():
     weights = np.vstack([SINK[:1], looking_at(-1)[1:6], UNIFORM[:1]])
     matrix = matrix_of(given_map(weights, TOKENS))
     assert summarize(matrix).previous == pytest.approx(1)
-    assert summarize(matrix).entropy == mean_entropy(matrix) == pytest.approx(0)
+    assert summarize(matrix).entropy == measure(matrix).entropy == pytest.approx(0)
 
 
 def test_where_all_tokens_are_special_all_have_their_say():

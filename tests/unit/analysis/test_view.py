@@ -1,6 +1,7 @@
 """A view of a head, against the same view computed cell by cell."""
 
 import itertools
+import weakref
 
 import numpy as np
 import pytest
@@ -197,3 +198,14 @@ def test_a_view_of_a_head_fits_a_map_with_fewer(layer, head, mean, want):
     assert (shown.layer, shown.head, shown.full_scale) == (*want, True)
     matrix = shown.matrix(make_map(sentence("a b")))
     np.testing.assert_array_equal(matrix.weights, head_matrix(make_map(sentence("a b")), layer=want[0], head=want[1]).weights)
+
+
+def test_a_matrix_is_made_once_for_all_who_look_at_it_and_kept_no_longer():
+    attention = make_map(numbered(4))
+    first = head_matrix(attention, layer=0, head=1)
+    assert head_matrix(attention, layer=0, head=1, view=View()) is first
+    others = head_matrix(attention, layer=0, head=1, view=View(words=True)), head_matrix(attention, layer=1, head=1)
+    assert all(other is not first for other in others)
+    kept = weakref.ref(first)
+    del first
+    assert kept() is None

@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 import pytest
 
-from attnviz.analysis.head_metrics import mean_entropy, measure, strongest_link
+from attnviz.analysis.head_metrics import measure, strongest_link
 from attnviz.analysis.view import View, head_matrix
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Token
@@ -46,7 +46,7 @@ def test_the_entropy_that_a_softmax_tells_is_that_of_the_weights_shown(options, 
     header, _ = unpack_chunks(overview(attention, view=view).data)
     for layer, head in np.ndindex(2, 6):
         matrix = head_matrix(attention, layer=layer, head=head, view=view)
-        assert header["notes"][6 * layer + head]["entropy"] == pytest.approx(mean_entropy(matrix), abs=6e-4)
+        assert header["notes"][6 * layer + head]["entropy"] == pytest.approx(measure(matrix).entropy, abs=6e-4)
 
 
 @pytest.mark.parametrize("causal", [False, True])
