@@ -27,7 +27,6 @@ class Method:
 
     title     as a person reads it
     function  "module:function" of attnviz.attribution: of a `BoundTarget` the shares, or the shares and the rest
-    signed    whether its shares can be negative
     """
 
     name: str
@@ -35,7 +34,6 @@ class Method:
     function: str
     paper: str = ""
     speed: Speed = "fast"
-    signed: bool = False
 
     def compute(self, bound: "BoundTarget") -> Shares:
         """Compute how much each token contributes to the target.
@@ -46,7 +44,7 @@ class Method:
         with failing_as(ModelError, f"“{self.title}” cannot follow this model over this text: choose another method."):
             made = self._call(bound)
         values, rest = made if isinstance(made, tuple) else (made, None)
-        return Shares(self.name, bound.target, bound.tokens, values, self.signed, rest)
+        return Shares(self.name, bound.target, bound.tokens, values, rest)
 
     def _call(self, bound: "BoundTarget", *arguments: object) -> Any:
         module, function = self.function.split(":")
@@ -66,8 +64,7 @@ class HeadMethod(Method):
 
 
 _ROWS = (
-    Method("frozen-gradient", "Gradient × input, attention held fixed", "gradients:frozen_gradient", "arXiv:2306.02873",
-           signed=True),
+    Method("frozen-gradient", "Gradient × input, attention held fixed", "gradients:frozen_gradient", "arXiv:2306.02873"),
     Method("attention", "Attention, mean of all layers", "attention:mean_of_layers", "arXiv:1409.0473"),
     Method("last-layer", "Attention, last layer", "attention:last_layer", "arXiv:1409.0473"),
     Method("received", "Attention received", "attention:received", "arXiv:1906.04341"),
@@ -76,12 +73,11 @@ _ROWS = (
     Method("norms", "Norms, with residual and LayerNorm", "norms:norms_with_residual", "arXiv:2109.07152"),
     Method("gradient-attention", "Gradient-weighted attention", "attention:gradient_weighted", "arXiv:2103.15679"),
     Method("gradient-norm", "Gradient norm", "gradients:gradient_norm", "arXiv:1506.01066"),
-    Method("gradient-input", "Gradient × input", "gradients:gradient_times_input", "arXiv:1412.6815", signed=True),
-    Method("integrated-gradients", "Integrated gradients", "gradients:integrated_gradients", "arXiv:1703.01365", "slow",
-           signed=True),
+    Method("gradient-input", "Gradient × input", "gradients:gradient_times_input", "arXiv:1412.6815"),
+    Method("integrated-gradients", "Integrated gradients", "gradients:integrated_gradients", "arXiv:1703.01365", "slow"),
     Method("value-zeroing", "Value zeroing", "value_zeroing:value_zeroing", "arXiv:2301.12971", "slowest"),
     Method("flow", "Attention flow", "attention:flow", "arXiv:2005.00928", "slowest"),
-    Method("leave-one-out", "Leaving one word out", "token_removal:leave_one_out", "arXiv:1612.08220", "slow", signed=True),
+    Method("leave-one-out", "Leaving one word out", "token_removal:leave_one_out", "arXiv:1612.08220", "slow"),
     Method("random", "Chance", "token_removal:random_shares"),
 )  # fmt: skip
 METHODS = {method.name: method for method in _ROWS}

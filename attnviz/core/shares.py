@@ -20,7 +20,6 @@ class Shares:
 
     method  the name of the method, such as "frozen-gradient"
     target  the explained part of the output, in words
-    signed  False: this method cannot say against, and no share is negative
     rest    what the model adds whatever was typed (its biases), where shares and rest sum to the score; None: they do not sum
 
     Raises:
@@ -34,7 +33,6 @@ class Shares:
     target: str
     tokens: tuple[Token, ...]
     values: Float[np.ndarray, " token"]
-    signed: bool = True
     rest: float | None = None
 
     def __post_init__(self) -> None:

@@ -98,8 +98,8 @@ def _arrays(data: bytes) -> dict[str, Any]:
 
 def _check(arrays: dict[str, Any]) -> None:
     """Check that arrays can be sums over a corpus: all of one model, finite, and no count of anything below 0."""
-    n_layers, n_heads, n_bins = arrays["histogram"].shape
-    if not n_layers * n_heads * n_bins:
+    n_layers, n_heads, _ = arrays["histogram"].shape
+    if not arrays["histogram"].size:
         raise ValueError("no head")
     wanted = Statistics.empty(n_layers, n_heads)
     if any(arrays[field].shape != getattr(wanted, field).shape or arrays[field].dtype != float for field in FIELDS):
@@ -166,7 +166,7 @@ def write_tables(folder: Path, state: State) -> None:
     with disk.replacing(folder / TABLE) as file:
         pq.write_table(pa.table(rows(state)), file)
     (folder / "headvis").mkdir(exist_ok=True)
-    disk.write(folder / "headvis" / "scatter_data.json", json.dumps(headvis(state), ensure_ascii=False))
+    disk.write(folder / "headvis" / "scatter_data.json", json.dumps(headvis(state)))
 
 
 def rows(state: State) -> dict[str, list[Any]]:

@@ -65,7 +65,7 @@ def _tokens(name: str, values: Float[np.ndarray, "token dim"], tables: Tables, b
 def _project(
     x: Matrix, name: str, weights: Float[np.ndarray, "dim dim"], values: Float[np.ndarray, "token dim"], tables: Tables
 ) -> ComputationStep:
-    dims = tuple(map(str, range(weights.shape[0])))
+    dims = tuple(map(str, range(len(weights))))
     table = Matrix(f"W_{name}", weights, dims, dims, blocks=tables.n_heads)
     result = _tokens(name, values, tables, tables.n_heads)
     titles = {"Q": "Queries", "K": "Keys", "V": "Values"}

@@ -194,7 +194,7 @@ def _bare_name(grammar: str) -> str:
 def _offset(written: str, side: str) -> ClaimTerm:
     if side == "source":
         raise ClaimError(f'"{written}" is a distance, which only a target can be: write any -> {written}.')
-    if not 1 <= abs(int(written[:12])) <= FURTHEST or len(written) > 4:
+    if not 1 <= abs(int(written)) <= FURTHEST:
         raise ClaimError(f'"{written}" is no distance: write one from -{FURTHEST} to +{FURTHEST} without 0, or self.')
     return ClaimTerm("offset", str(int(written)))
 

@@ -24,7 +24,7 @@ PATTERNS: dict[str, Drawn] = {
     "Next word": _pattern(lambda query, key: key == query + 1),
     "Itself": _pattern(lambda query, key: key == query),
     "Neighbours": _pattern(lambda query, key: abs(key - query) == 1),
-    "First word": _pattern(lambda _, key: key == 0),
+    "First word": _pattern(lambda _, key: not key),
     "All before": _pattern(lambda query, key: key < query),
 }
 

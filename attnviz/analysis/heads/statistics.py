@@ -54,7 +54,7 @@ class Statistics:
     @property
     def means(self) -> Float[np.ndarray, "measure layer head"]:
         """The mean of every measure over all rows; NaN where none was measured, and in layers without attention."""
-        means = self.sums / np.where(self.rows > 0, self.rows, np.nan)[:, None, None]
+        means = self.sums / np.where(self.rows, self.rows, np.nan)[:, None, None]
         return np.where(self.attending[:, None], means, np.nan)
 
     @property
@@ -69,7 +69,7 @@ class Statistics:
         means = self.means
         n = self.row_squares[:, None, None]
         spread = self.text_squares - 2 * means * self.cross + means**2 * n
-        return np.sqrt(np.maximum(spread, 0)) / np.where(self.rows > 0, self.rows, np.nan)[:, None, None]
+        return np.sqrt(np.maximum(spread, 0)) / np.where(self.rows, self.rows, np.nan)[:, None, None]
 
     @property
     def intervals(self) -> tuple[Float[np.ndarray, "measure layer head"], Float[np.ndarray, "measure layer head"]]:

@@ -70,8 +70,8 @@ class RowContext:
     head: int
     first_query: int
     first_key: int
-    writes: bool = False
-    alone: bool = True
+    writes: bool
+    alone: bool
     sinks: int = 0
 
     @property

@@ -116,7 +116,7 @@ def test_rows_are_those_of_loops(kind: Any, edit: Any) -> None:
 
 def one_row(scores: list[float], **changes: Any) -> tuple[np.ndarray, RowContext]:
     rows = torch.tensor([[scores]])
-    place = RowContext("cross", 2, HEAD, 7, 11)
+    place = RowContext("cross", 2, HEAD, 7, 11, writes=False, alone=True)
     return edited_rows(HeadEdits(**changes), place, rows, rows.softmax(dim=-1), None).numpy()[0, 0], place
 
 
