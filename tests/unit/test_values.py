@@ -17,13 +17,16 @@ LAYERS = ("analysis", "attribution", "core", "figures", "models", "nn", "survey"
 MUTABLE = {"Attention", "AttentionTape", "Embedded", "HeadEdits", "Intervention", "Tape", "_Inputs", "_Layer"}
 
 
-def values() -> Iterator[type]:
-    """All dataclasses of what has no browser and no shell."""
+def classes() -> Iterator[type]:
+    """All classes of what has no browser and no shell."""
     package = Path(attnviz.__file__).parent
     for path in sorted(path for layer in LAYERS for path in (package / layer).rglob("*.py") if path.stem != "__init__"):
         module = importlib.import_module(".".join(path.relative_to(package.parent).with_suffix("").parts))
-        classes = (each for each in vars(module).values() if isinstance(each, type) and each.__module__ == module.__name__)
-        yield from (each for each in classes if is_dataclass(each))
+        yield from (each for each in vars(module).values() if isinstance(each, type) and each.__module__ == module.__name__)
+
+
+def values() -> Iterator[type]:
+    return filter(is_dataclass, classes())
 
 
 def compares_by_identity(hint: Any) -> bool:
@@ -34,6 +37,12 @@ def compares_by_identity(hint: Any) -> bool:
         return hint.__eq__ is object.__eq__
     arrays = (AbstractArray, np.ndarray, torch.Tensor, torch.nn.Module)
     return getattr(hint, "_is_protocol", False) or (isinstance(hint, type) and issubclass(hint, arrays))
+
+
+def test_a_class_that_names_its_fields_is_a_dataclass() -> None:
+    plain = (each for each in classes() if not is_dataclass(each) and not issubclass(each, tuple | torch.nn.Module))
+    named = (each for each in plain if vars(each).get("__annotations__") and not getattr(each, "_is_protocol", False))
+    assert [each.__name__ for each in named] == ["Capabilities"]
 
 
 def test_values_are_frozen() -> None:

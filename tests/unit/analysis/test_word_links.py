@@ -13,7 +13,7 @@ from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.view import View
 from attnviz.analysis.word_links import WordLinks
 from attnviz.models.hub.minilm import packaged
-from tests.factories import given_map, make_map, sentence
+from tests.factories import given_map, make_map, sentence, typed
 
 # Each with the pronoun that is asked about, and words before it that it may stand for.
 PRONOUNS = {
@@ -135,6 +135,16 @@ def test_the_word_to_look_at_first(text: str, links: dict[int, tuple[int, float]
     assert (shown.query_at(link.query), shown.key_at(link.key), shown.query_at(None), shown.key_at(99)) == (
         link.query, link.key, None, None,
     )  # fmt: skip
+
+
+def test_the_word_to_look_at_first_is_one_of_the_first_forty_eight() -> None:
+    weights = np.eye(52)
+    for query, weight in ((47, 0.5), (48, 0.75), (30, 0.25)):
+        weights[query, [0, query]] = weight, 1 - weight
+    attention = given_map(weights, typed(" ".join(f"word{at}" for at in range(52))))
+    links = WordLinks(attention, View())
+    assert (links.first().query, links.first((0, 0)).query, links.first((0, None)).query) == (47, 47, 47)
+    assert (links.first(query=48).key, links.first((0, 0), query=48, key=5).key) == (0, 5)
 
 
 def test_the_strongest_head_gives_some_words_most_of_all_of_some_others() -> None:

@@ -76,7 +76,7 @@ class Model:
         if self.norm == "before":
             read = self.sites[-1].queries
             states = torch.cat([states[:, : read.start], self.normed(states[:, read]), states[:, read.stop :]], dim=1)
-        return sum(weight * states[:, place] @ self.asks for place, weight in self.readout.items())
+        return torch.stack([weight * states[:, place] @ self.asks for place, weight in self.readout.items()]).sum(dim=0)
 
     def bound(self, **changes: Any) -> BoundTarget:
         def run(ids: torch.Tensor) -> Outcome:

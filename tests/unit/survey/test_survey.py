@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from dataclasses import replace
+import socket
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ from attnviz.survey import corpus_survey
 from attnviz.survey.atlas import make
 from attnviz.survey.corpora import corpus, plain, shipped
 from attnviz.survey.corpus_attention import look, shuffled
-from attnviz.survey.folder import load, merge_folders, to_bytes
+from attnviz.survey.folder import from_bytes, load, merge_folders
 from attnviz.survey.shipped import available, shipped_atlas
 
 NAMES_SEEN = ("dog", "bird", "child", "teacher", "animal", "man", "woman", "king", "queen", "boy", "girl", "horse", "fish")
@@ -211,15 +211,33 @@ def test_parts_that_come_in_groups_and_in_any_order_add_up_to_one_run(minilm, te
 
     job, total = corpus_survey.SurveyJob("minilm", (texts,), shard), None
     whole = corpus_survey.survey(minilm, job, tmp_path / "whole")
-    batch = [{"part": number, "texts": list(part)} for number, part in job.parts()]
+    batch, reader = list(job.parts()), ray_data.PartReader(job)
     for group in (batch[:2], batch[2:]):
-        read = [(each["part"], corpus_survey.read_part(minilm, each["texts"])) for each in reversed(group)]
-        states = [{"part": part, "state": to_bytes(replace(whole, statistics=statistics))} for part, (statistics, _) in read]
+        numbers, several = [number for number, _ in reversed(group)], np.empty(len(group) + 1, dtype=object)
+        several[:] = [*(list(part) for _, part in reversed(group)), []]
+        # A part of which the model can read nothing gives nothing.
+        read = reader({"part": np.array([*numbers, 99]), "texts": several})
+        assert read["part"] == numbers
+        states = [{"part": part, "state": state} for part, state in zip(*read.values(), strict=True)]
+        assert [from_bytes(each["state"], "it").parts for each in states] == [1] * len(numbers)
         total = ray_data._added(total, states, shard)
     assert total is not None
     assert (total.parts, total.shards, total.corpus) == (whole.parts, whole.shards, whole.corpus)
+    assert (total.model, total.kind) == (whole.model, whole.kind) == ("minilm", "encoder")
     for field in FIELDS:
         np.testing.assert_array_equal(getattr(total.statistics, field), getattr(whole.statistics, field))
+
+
+def test_a_port_where_nobody_listens_is_refused_at_once():
+    from attnviz.survey import ray_data
+
+    with socket.create_server(("localhost", 0)) as server:
+        port = server.getsockname()[1]
+        for address in ("local", "auto", f"localhost:{port}", f"ray://localhost:{port}"):
+            ray_data._check_listening(address, "nowhere")
+    for address in (f"localhost:{port}", f"ray://localhost:{port}", "localhost:port"):
+        with pytest.raises(CorpusError, match="nowhere"):
+            ray_data._check_listening(address, "nowhere")
 
 
 def test_on_ray_with_two_workers_the_numbers_are_the_same(minilm, texts, tmp_path):

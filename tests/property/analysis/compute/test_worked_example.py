@@ -2,6 +2,7 @@
 
 import re
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,50 @@ def shown_sums(step: ComputationStep) -> None:
             assert total(terms) == decimal(result), origin.text
 
 
+def follows(step: ComputationStep, before: ComputationStep) -> None:
+    """A step computes its result from the matrices that it shows, and names for every cell the cells that it came from."""
+    *operands, result = step.matrices
+    left, right = operands[0], operands[-1]
+    assert step.origins.keys() == set(np.ndindex(result.values.shape))
+    if step.signs == ("×", "="):
+        np.testing.assert_allclose(left.values @ right.values, result.values, atol=1e-6)
+        cells = {(row, column): [left.place(row, at) for at in range(len(left.columns))]
+                 + [right.place(at, column) for at in range(len(right.rows))] for row, column in step.origins}  # fmt: skip
+        assert {at: list(origin.cells) for at, origin in step.origins.items()} == cells
+    elif step.signs == ("→",):
+        assert operands == [before.result]
+        assert all(left.place(*at) in origin.cells or step.symbol == "softmax" for at, origin in step.origins.items())
+    else:
+        np.testing.assert_allclose(np.concatenate([each.values for each in operands], axis=1), result.values)
+        width = len(left.columns)
+        for (row, column), origin in step.origins.items():
+            head, at = divmod(column, width)
+            assert origin.cells == (operands[head].place(row, at),) == ((f"C_{head}", row, at),)
+            assert origin.text == f"column {at} of head {head}: {operands[head].shown[row][at]}"
+        assert [each.columns for each in operands] == [
+            result.columns[at : at + width] for at in range(0, len(result.columns), width)
+        ]
+
+
+def told_of_scale(sentence: str, tables: Tables, scores: np.ndarray) -> None:
+    """The sentence names the weight that the division by √d_k changes most, as it is without and with it."""
+    found = re.search(
+        r"division by √d_k, (t\d) → (t\d) (?:would be|is) (\S+)(?: instead of|; divided it would be) (\S+)\.$", sentence
+    )
+    powers = [
+        np.exp(scores * scale - (scores * scale).max(axis=1, keepdims=True)) * tables.visible
+        for scale in (1, tables.head_dim**-0.5)
+    ]
+    there, here = (power / np.where(power.any(axis=1), power.sum(axis=1), 1)[:, None] for power in powers)
+    largest = np.abs(there - here).max()
+    if found is None:
+        assert largest < 0.02
+        return
+    cell = tables.tokens.index(found[1]), tables.tokens.index(found[2])
+    assert abs(there - here)[cell] == pytest.approx(largest, abs=1e-6)
+    assert [float(found[3]), float(found[4])] == pytest.approx([there[cell], here[cell]], abs=0.01)
+
+
 def part_of(name: str, matrix: Matrix, whole: np.ndarray) -> np.ndarray:
     """What the reference says about the part of a matrix that is shown."""
     whole = whole.T if matrix.flipped else whole
@@ -104,6 +149,8 @@ def test_every_matrix_is_the_references_and_every_sum_adds_up(parts: tuple[Any, 
     assert computed.difference < 1e-6
     wanted = expected(tables, head)
     steps = worked_steps(tables, computed, head)
+    for before, step in pairwise(steps):
+        follows(step, before)
     for step in steps:
         for matrix in step.matrices:
             oracle = part_of(matrix.name, matrix, wanted[matrix.name])
@@ -114,6 +161,8 @@ def test_every_matrix_is_the_references_and_every_sum_adds_up(parts: tuple[Any, 
                     assert text == f"{MINUS}∞" or abs(float(decimal(text)) - value) < (0.01 if matrix.weights else 0.00501)
         shown_sums(step)
     softmax = next(step for step in steps if step.result.weights)
+    which = f"_{head}" if tables.n_heads > 1 else ""
+    told_of_scale(softmax.sentence, tables, wanted[f"S{which}"].astype(float))
     weights = softmax.result
     # What is looked at first is the largest weight of a query that has a choice, where one has.
     rows = [row for row, seen in enumerate(tables.visible) if seen.sum() > 1] or range(len(tables.tokens))
@@ -124,3 +173,38 @@ def test_every_matrix_is_the_references_and_every_sum_adds_up(parts: tuple[Any, 
         assert weights.shown[row][column] == "0.00"
     for texts, sum_of_row in zip(weights.shown, weights.totals, strict=True):
         assert sum(map(decimal, texts)) == decimal(sum_of_row) in (Decimal(0), Decimal(1))
+
+
+@pytest.mark.parametrize(
+    ("n_heads", "scaled", "masked", "formulas"),
+    [
+        (2, True, True, ["S_1 = Q_1 K_1ᵀ", "S_1′ = S_1 / √d_k", "M_1 = mask(S_1′)", "A_1 = softmax(M_1)", "C_1 = A_1 V_1",
+                         "C = [C_0, C_1]"]),
+        (2, False, True, ["S_1 = Q_1 K_1ᵀ", "M_1 = mask(S_1)", "A_1 = softmax(M_1)", "C_1 = A_1 V_1", "C = [C_0, C_1]"]),
+        (1, True, False, ["S = Q Kᵀ", "S′ = S / √d_k", "A = softmax(S′)", "C = A V"]),
+    ],
+)  # fmt: skip
+def test_the_formulas_name_what_stands_in_them(n_heads: int, scaled: bool, masked: bool, formulas: list[str]) -> None:
+    visible = np.array([[True, False, not masked], [True, True, True], [True, True, False]]) | (not masked)
+    x, *matrices = np.random.default_rng(5).normal(size=(5, 6, 6))
+    parts: tuple[Any, ...] = ("t0", "t1", "t2"), x[:3], *matrices, visible, n_heads, scaled
+    tables = Tables(*parts)
+    steps = worked_steps(tables, compute(tables), n_heads - 1)
+    ends = [f"{name} = X W_{name}" for name in "QKV"], ["Y = C W_O"]
+    assert [step.formula for step in steps] == ["X", *ends[0], *formulas, *ends[1]]
+    assert "of 6 numbers" in steps[0].sentence
+    blocks = {step.symbol: [matrix.blocks for matrix in step.matrices] for step in steps}
+    assert (blocks["Q"], blocks["W_O"]) == ([1, n_heads, n_heads], [n_heads, 1, 1])
+    labels = [matrix.label for step in steps if step.symbol in ("QKᵀ", "·V", "W_O") for matrix in step.matrices[:2]]
+    assert labels == [*(["Q_1", "K_1ᵀ", "", "V_1"] if n_heads > 1 else ["", "Kᵀ", "", ""]), "", ""]
+    by_symbol = {step.symbol: step for step in steps}
+    if scaled:
+        (before, root), step = (by_symbol["QKᵀ"].result, f"{(6 // n_heads) ** 0.5:.2f}"), by_symbol["÷√d"]
+        texts = before.shown[2][1], step.result.shown[2][1]
+        assert step.origins[2, 1].text == f"{texts[0]} / √{6 // n_heads} = {texts[0]} / {root} = {texts[1]}"
+        assert f"√{6 // n_heads} = {root} takes" in step.sentence
+    if masked:
+        mask = by_symbol["mask"]
+        assert mask.start == (0, 1)
+        assert [["−∞" in mask.result.shown[row][column] for column in range(3)] for row in range(3)] == (~visible).tolist()
+        assert (mask.origins[0, 1].text.split(":")[0], mask.origins[1, 1].text.split(":")[0]) == ("hidden", "may be seen")

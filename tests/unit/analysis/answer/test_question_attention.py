@@ -1,16 +1,17 @@
 """Where question and passage meet, read both ways, and the table that an answer is found in: each against loops."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from attnviz.analysis.answer.question_attention import (
-    DRAWN,
     SIDES,
     QuestionAttention,
     Side,
     describe_answer,
+    describe_confidence,
     describe_question_words,
     describe_word,
     head_shares,
@@ -20,10 +21,10 @@ from attnviz.analysis.answer.question_attention import (
     strongest_heads,
 )
 from attnviz.analysis.view import View, head_matrix
-from attnviz.analysis.wording import percent, plain
-from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.analysis.wording import plain
+from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.text.spans import Span, best_spans
-from tests.factories import given_map, make_map, pair, special, typed
+from tests.factories import given_map, make_map, pair, sentence, special, typed
 
 QUESTION, PASSAGE = "who sang|s here", "the old cat sing|s all day ."
 TEXT = PASSAGE.replace("|", "")
@@ -105,7 +106,7 @@ def test_cells_are_as_likely_as_the_spans_say():
     tokens = typed(" ".join(f"w{index}" for index in range(41)))
     spans = best_spans(start, end, limit=5, n=7, length_penalty=0.25, nothing=0.0)
     shown = joint(tokens, start, end, spans, limit=5, length_penalty=0.25)
-    assert shown.probabilities.shape == (DRAWN, DRAWN)
+    assert shown.probabilities.shape == (16, 16)
     for span, cell in zip(spans, shown.marks, strict=True):
         assert shown.probabilities[cell] == pytest.approx(span.probability)
         assert (shown.starts[cell[0]], shown.ends[cell[1]]) == (tokens[span.start], tokens[span.end])
@@ -116,7 +117,7 @@ def test_cells_are_as_likely_as_the_spans_say():
     assert {tokens[place] for place in np.argsort(-start)[:9]} <= set(shown.starts)
 
 
-def test_sentences_tell_the_numbers(trace):
+def test_sentences_tell_the_numbers():
     spans = [Span(2, 2, 0.62), Span(0, 0, 0.002)]
     assert (
         plain(describe_answer(["cat", "the"], spans, threshold=0.3))
@@ -125,24 +126,6 @@ def test_sentences_tell_the_numbers(trace):
     message = plain(describe_answer(["cat"], spans[:1], nothing=0.38, threshold=0.3))
     assert message == "No answer has 38\xa0%: it declines above 30\xa0%. The likeliest answer would be “cat” (62\xa0%)."
     assert plain(describe_answer(["cat"], spans[:1], nothing=0.9)).startswith("No answer has 90\xa0%: more than any answer.")
-    shown = question_attention(trace, "cross", layer=2, head=1, view=View(words=True))
-    shares = shown.of_text(8, 11)
-    best = max((1, 2, 3), key=lambda place: shares[place])
-    message = plain(describe_question_words(shown, "cat", (8, 11)))
-    assert f" at “{shown.question[best].text}” ({percent(float(shares[best]))})" in message
-    assert message.startswith("“cat” looks ")
-    told = ", ".join(f"“{token.text}” ({percent(weight)})" for token, weight in shown.lookers(1)[:-1])
-    assert plain(describe_word(shown, 1)).startswith(f"In the passage, {told} and ")
-    asking = question_attention(trace, "question", layer=2, head=1, view=View(words=True))
-    told = ", ".join(f"“{token.text}” ({percent(weight)})" for token, weight in asking.lookers(1)[:-1])
-    assert f"“who” looks most at {told} and" in plain(describe_word(asking, 1))
-    matrix = shown.matrix
-    one = replace(shown, matrix=replace(matrix, weights=matrix.weights * (np.arange(len(matrix.weights)) == 2)[:, None]))
-    assert f"“{one.passage[2].text}” ({percent(float(one.weights[2, 1]))}) looks most at “who”" in plain(describe_word(one, 1))
-    none = replace(shown, matrix=replace(matrix, weights=matrix.weights * 0))
-    assert "nothing passes between the passage and “who”" in plain(describe_word(none, 1))
-    assert "“cat” takes " in plain(describe_question_words(shown, "cat", (8, 11), "norm share"))
-    assert plain(describe_word(shown, 1, "norm share")).endswith("take most from “who”.")
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -169,21 +152,104 @@ def test_the_part_around_an_answer_has_its_middle_in_the_middle(trace, most):
     assert shown.around(999, 1000, most=2).queries == shown.passage[:2]
 
 
+ASKING = (special("[CLS]"), *typed("who sang ? here"), special("[SEP]"))
+
+
+def asked_of(rows: list[list[float]], passage: str, *, from_question: bool = False) -> QuestionAttention:
+    """What words of a passage give to [CLS] who sang ? here [SEP]; from the question's side, get."""
+    keys = typed(passage, segment=1)
+    sides, weights = (keys, ASKING), np.array(rows, np.float32)
+    if from_question:
+        sides, weights = (ASKING, keys), weights.T
+    whole = head_matrix(given_map(np.eye(*weights.shape), *sides), layer=0, head=0)
+    return QuestionAttention(replace(whole, weights=weights), from_question)
+
+
+FIRM, EVEN = [0.1, 0.5, 0.25, 0.1, 0.05, 0.0], [0.2, 0.4, 0.04, 0.0, 0.0, 0.36]
+
+
 @pytest.mark.parametrize(
-    ("row", "says"),
+    ("row", "options", "says"),
     [
-        ([0.3, 0.3, 0.1, 0.3], "at no word of the question: 60\xa0% goes to its special tokens"),
-        ([0.2, 0.6, 0.04, 0.16], "looks mostly at “who” (60\xa0%)."),
-        ([0.25, 0.5, 0.0, 0.25], "looks mostly at “who” (50\xa0%)."),
-        ([0.2, 0.4, 0.2, 0.2], "looks most at “who” (40\xa0%), then at “sang” (20\xa0%)."),
-        ([0.45, 0.05, 0.05, 0.0], "in particular: at most “who” (5\xa0%)."),
-        ([0.5, 0.0, 0.0, 0.5], "nothing passes"),
+        (FIRM, {}, "“cats” looks mostly at “who” (50 %), then at “sang” (25 %)."),
+        ([0.2, 0.4, 0.05, 0.15, 0, 0.2], {}, "“cats” looks most at “who” (40 %), then at “sang” (5 %)."),
+        (EVEN, {}, "“cats” looks at no word of the question: 56 % goes to its special tokens."),
+        ([0.25, 0.5, 0.0, 0.0, 0, 0.25], {}, "“cats” looks mostly at “who” (50 %)."),
+        ([0.24, 0.48, 0.02, 0.0, 0, 0.25], {}, "“cats” looks most at “who” (48 %)."),
+        ([0.25, 0.0, 0.1, 0.4, 0, 0.2], {}, "“cats” looks most at “sang” (10 %)."),
+        ([0.25, 0.09, 0.05, 0.4, 0, 0.2], {}, "“cats” looks at no word of the question in particular: at most “who” (9 %)."),
+        ([0.5, 0, 0, 0.25, 0, 0.25], {}, "In this head nothing passes between “cats” and the words of the question."),
+        (FIRM, {"number": "norm share"}, "“cats” takes mostly from “who” (50 %), then from “sang” (25 %)."),
+        (EVEN, {"number": "norm share"}, "“cats” takes from no word of the question: 56 % goes to its special tokens."),
+        (FIRM, {"word": 1}, "“cats” looks at “who” with 50 % of its attention."),
+        (FIRM, {"word": 4}, "“cats” looks at “here” with 5 % of its attention, and most at “who” (50 %)."),
+        (FIRM, {"word": 4, "asking": True}, "“here” looks at “cats” with 5 % of its attention."),
+        (FIRM, {"asking": True}, "Of the question, “who” (50 %), then “sang” (25 %) look most at “cats”."),
+        (EVEN, {"asking": True}, "Of the question, “who” (40 %) looks most at “cats”."),
+        (EVEN, {"asking": True, "number": "norm share"}, "Of the question, “who” (40 %) takes most from “cats”."),
+    ],
+)  # fmt: skip
+def test_what_an_answer_looks_at_is_said_by_how_much(row: list[float], options: dict[str, Any], says: str) -> None:
+    rest = {name: value for name, value in options.items() if name != "asking"}
+    shown = asked_of([row, [0, 1, 0, 0, 0, 0]], "cats run", from_question="asking" in options)
+    assert plain(describe_question_words(shown, "cats", (0, 4), **rest)).replace("\xa0", " ") == says
+
+
+@pytest.mark.parametrize(
+    ("column", "asking", "says"),
+    [
+        ([0.1, 0.2, 0.3, 0.05], False, "In the passage, “of” (30 %), “run” (20 %) and “cats” (10 %) look most at “who”."),
+        ([0.0, 0.2, 0.3, 0.0], False, "In the passage, “of” (30 %) and “run” (20 %) look most at “who”."),
+        ([0.0, 0.2, 0.0, 0.0], False, "In the passage, “run” (20 %) looks most at “who”."),
+        ([0.0, 0.0, 0.0, 0.0], False, "In this head nothing passes between the passage and “who”."),
+        ([0.1, 0.2, 0.3, 0.05], True, "In the passage, “who” looks most at “of” (30 %), “run” (20 %) and “cats” (10 %)."),
     ],
 )
-def test_what_an_answer_looks_at_is_said_by_how_much(row, says):
-    asking = (special("[CLS]"), *typed("who sang"), special("[SEP]"))
-    matrix = head_matrix(given_map([row], typed("cats", segment=1), asking), layer=0, head=0) if sum(row) == 1 else None
-    if matrix is None:
-        whole = head_matrix(given_map([[0.5, 0.0, 0.0, 0.5]], typed("cats", segment=1), asking), layer=0, head=0)
-        matrix = replace(whole, weights=np.array([row], np.float32))
-    assert says in plain(describe_question_words(QuestionAttention(matrix, False), "cats", (0, 4)))
+def test_who_looks_at_a_word_of_the_question(column: list[float], asking: bool, says: str) -> None:
+    shown = asked_of([[0, weight, 0, 0, 0, 0] for weight in column], "cats run of .", from_question=asking)
+    assert plain(describe_word(shown, 1)).replace("\xa0", " ") == says
+    taken = says.replace("looks", "takes").replace("look ", "take ").replace("most at", "most from")
+    assert plain(describe_word(shown, 1, "norm share")).replace("\xa0", " ") == taken
+
+
+@pytest.mark.parametrize("n_spans", [1, 3, 20])
+@pytest.mark.parametrize("n", [5, 41])
+def test_the_table_has_the_best_spans_and_the_likeliest_others(n: int, n_spans: int) -> None:
+    start, end = np.random.default_rng(n_spans).normal(size=(2, n))
+    spans = best_spans(start, end, limit=n, n=min(n_spans, n), length_penalty=0.0, nothing=0.0)
+    shown = joint(typed(" ".join(map(str, range(n)))), start, end, spans, limit=n)
+    for got, logits, ends in (
+        (shown.starts, start, [span.start for span in spans]),
+        (shown.ends, end, [span.end for span in spans]),
+    ):
+        others = [at for at in np.argsort(-logits).tolist() if at not in ends]
+        want = sorted({*ends, *others[: max(16 - len({*ends}), 0)]})
+        assert [int(token.text) for token in got] == want
+    assert [shown.probabilities[cell] for cell in shown.marks] == pytest.approx([span.probability for span in spans])
+
+
+def test_a_map_without_the_answer_is_passed_over(trace: AttentionTrace) -> None:
+    asking = make_map(sentence("who sang here"), layers=1)
+    without, whole = replace(trace, maps=(asking, trace.cross)), strongest_heads(trace, 8, 11)
+    assert strongest_heads(without, 8, 11) == {"cross": whole["cross"]}
+    cells = head_shares(trace, "cross", View(words=True), (700, 701), 1)
+    assert cells.shape == (trace.cross.n_layers, trace.cross.n_heads)
+    assert not cells.any()
+
+
+def test_long_texts_are_cut_in_a_sentence() -> None:
+    texts, spans = ["a" * 61, "b" * 60], [Span(0, 0, 0.6), Span(1, 1, 0.2)]
+    assert plain(describe_answer(texts, spans)) == f"Best answer “{'a' * 59}…” (60\xa0%); next best “{'b' * 60}” (20\xa0%)."
+    assert plain(describe_answer(texts, spans[:1])).endswith("; there is no other.")
+    shown = asked_of([FIRM], "cats")
+    assert plain(describe_question_words(shown, "c" * 61, (0, 4))).startswith(f"“{'c' * 59}…” ")
+    assert describe_confidence(0.814) == "answers this sure are right 81 times in 100"
+
+
+def test_a_token_has_the_weight_of_the_word_that_it_stands_in() -> None:
+    shown = asked_of([FIRM, EVEN], "cats run")
+    tokens = (Token("c", 0, 1), Token("ats", 1, 4), Token(" ", 4, 5), Token("run", 5, 8), Token("s", 8, 9), special("[SEP]"))
+    assert shown.of_word(1, tokens).tolist() == pytest.approx([0.5, 0.5, 0, 0.4, 0, 0.5])
+    np.testing.assert_allclose(shown.of_text(3, 6), np.mean([FIRM, EVEN], axis=0), atol=1e-6)
+    np.testing.assert_allclose(shown.of_text(4, 5), 0)
+    assert [token.text for token, _ in shown.lookers(1, n=1)] == ["cats"]

@@ -10,18 +10,17 @@ from attnviz.core.errors import TraceError
 from tests.factories import dot_product_map, make_map, numbered
 
 
-@pytest.mark.parametrize("head", range(6))
-def test_a_weight_is_the_softmax_of_its_scaled_products(head):
-    attention = dot_product_map(numbered(7))
+@pytest.mark.parametrize(("head", "key_heads"), [(0, 6), (1, 3), (4, 3), (4, 2), (5, 1)])
+def test_a_weight_is_the_softmax_of_its_scaled_products(head, key_heads):
+    attention = dot_product_map(numbered(7), key_heads=key_heads)
     vectors = attention.store.layers[1]
     for query in (0, 3, 6):
         scores = [score(attention, layer=1, head=head, query=query, key=key) for key in range(7)]
         assert None not in scores
         for key, actual in enumerate(scores):
-            # Two query heads share one key head: 0 and 1 the first, 2 and 3 the second.
-            product = sum(
-                float(q) * float(k) for q, k in zip(vectors.query[head, query], vectors.key[head // 2, key], strict=True)
-            )
+            # Neighbouring query heads share one key head.
+            shared = vectors.key[head * key_heads // 6, key]
+            product = sum(float(q) * float(k) for q, k in zip(vectors.query[head, query], shared, strict=True))
             assert actual.product == pytest.approx(product, abs=1e-5)
             assert (actual.scaling, actual.dim) == (0.7, 5)
             assert actual.scaled == pytest.approx(0.7 * product, abs=1e-5)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,45 @@ def holds(step: ComputationStep, want: np.ndarray, prefix: str = "") -> None:
         text = origin.sum[-1].text if origin.sum[-1].of else origin.text
         assert result.shown[0][column] in text
     assert {column for _, column in step.origins} == {column for column, at in enumerate(places) if np.isfinite(want[at])}
+    if len(places) < len(result.columns):
+        assert (result.shown[0][-1], result.columns[-1]) == ("…", f"{len(want) - len(places)} more")
+        assert np.isnan(result.values[0, -1])
+
+
+def chained(steps: tuple[ComputationStep, ...]) -> None:
+    """Check the cells that each number came from, and that sums that are written out add up as they read."""
+    for before, step in pairwise(steps):
+        left, right = step.matrices[0], step.matrices[1 % len(step.matrices)]
+        assert step.symbol in ("mask", "softmax") or step.start[0] == 0
+        for (row, column), origin in step.origins.items():
+            shown = range(len(kept_names(left.columns)))
+            if step.signs == ("→",):
+                assert left is before.result
+                assert step.symbol == "softmax" or origin.cells == (left.place(0, column),)
+            elif step.signs == ("×", "="):
+                places = [left.place(0, at) for at in shown], [right.place(at, column) for at in shown]
+                assert origin.cells == (*places[0], *places[1])
+            elif step.signs == ("·", "="):
+                assert {each[0] for each in origin.cells} == {left.name, right.name}
+                assert [each[2] for each in origin.cells] == [*shown, *shown]
+            if origin.text.count(" = ") == 2 and step.symbol != "÷√d" and "e^" not in origin.text:
+                _, terms, total = origin.text.split(" = ")
+                numbers = re.findall(rf"{MINUS}? ?\d+\.\d\d", terms)
+                assert sum(map(number, numbers)) == pytest.approx(number(total)), (row, origin.text)
+
+
+def kept_names(names: tuple[str, ...]) -> list[str]:
+    return [name for name in names if not name.endswith("more")]
+
+
+def number(text: str) -> float:
+    return float(text.replace(" ", "").replace(MINUS, "-"))
+
+
+def told(step: ComputationStep, write: Any) -> None:
+    """Check how each number is written to come from the one before it."""
+    for (_, column), origin in step.origins.items():
+        assert origin.text == write(*(matrix.shown[0][column] for matrix in step.matrices)), step.symbol
 
 
 @pytest.mark.parametrize(
@@ -67,32 +107,58 @@ def test_a_dot_product_is_unfolded_by_its_formula(changes: dict[str, Any]) -> No
     inside = replace(DotProduct(QUERY, KEY, VALUE, 1.0), **changes)
     # A sink is one more key, without a product.
     pair = PAIR if inside.sink is None else replace(PAIR, keys=(*PAIR.keys, f"k{KEYS}"))
-    steps = by_symbol(unfold_dot_product(inside, pair))
+    chained(unfolded := unfold_dot_product(inside, pair))
+    steps = by_symbol(unfolded)
     scores = KEY @ QUERY[3]
+    assert "how this model makes them is not shown" in steps["q·k"].sentence
+    assert f"{DIM} numbers each" in steps["q·k"].sentence
     assert steps["q·k"].result.values.item() == pytest.approx(scores[7])
-    holds(steps["q·K"], np.append(scores, np.nan), "k")
+    holds(steps["q·K"], scores if inside.sink is None else np.append(scores, np.nan), "k")
     assert tuple(symbol in steps for symbol in ("÷√d", "cap", "+ bias", "sink", "mask")) == (
         inside.scaling != 1, inside.softcap is not None, inside.bias is not None, inside.sink is not None, "visible" in changes,
     )  # fmt: skip
     if inside.scaling != 1:
         scores = inside.scaling * scores
         holds(steps["÷√d"], scores, "k")
+        root = inside.scaling == DIM**-0.5
+        told(
+            steps["÷√d"],
+            lambda old, new: (
+                f"{old} / √{DIM} = {old} / {DIM**0.5:.2f} = {new}" if root else f"{old} · {inside.scaling:g} = {new}"
+            ),
+        )
         assert (f"√{DIM}" in steps["÷√d"].formula) == (inside.scaling == DIM**-0.5)
-        assert ("takes back" in steps["÷√d"].sentence) == (inside.scaling == DIM**-0.5)
-        assert all((f"/ √{DIM}" in each.text) == (inside.scaling == DIM**-0.5) for each in steps["÷√d"].origins.values())
+        assert (f"√{DIM} = {DIM**0.5:.2f} takes back" in steps["÷√d"].sentence) == root
     if inside.softcap is not None:
         scores = inside.softcap * np.tanh(scores / inside.softcap)
         holds(steps["cap"], scores, "k")
+        told(steps["cap"], lambda old, new: f"{inside.softcap:g} · tanh({old} / {inside.softcap:g}) = {new}")
+        assert steps["cap"].formula == "T = c · tanh(S′ / c)"
     if inside.bias is not None:
         scores = scores + inside.bias[3]
         holds(steps["+ bias"], scores, "k")
+        assert steps["+ bias"].formula == f"B = {'T' if inside.softcap else 'S'} + bias"
+        for (_, column), origin in steps["+ bias"].origins.items():
+            old, new = (number(matrix.shown[0][column]) for matrix in steps["+ bias"].matrices)
+            match = re.fullmatch(r"(\S+) ([+−]) (\S+) = (\S+)", origin.text)
+            assert match
+            assert [number(each) for each in match.group(1, 4)] == [old, new]
+            assert old + number(match[2].replace("+", "") + match[3]) == pytest.approx(new)
+    if inside.sink is not None:
+        told(steps["sink"], lambda old, _: f"{old} stays")
+    if "mask" in steps:
+        hidden = f"{{}} → {NOTHING}, so that its weight is exactly 0"
+        told(steps["mask"], lambda old, new: (hidden if new == NOTHING else "{} stays").format(old))
     final = scores if inside.sink is None else np.append(scores, inside.sink)
     weights = shares(final if inside.visible is None else np.where(inside.visible[3], final, -np.inf))
     softmax, names = steps["softmax"], dict(zip(PAIR.keys, range(KEYS), strict=True))
     for column, name in enumerate(softmax.result.columns):
         if name in names:
             assert softmax.result.values[0, column] == pytest.approx(weights[names[name]], abs=1e-6)
-    assert softmax.result.columns[softmax.start[1]] == "k7"
+    rows = [steps[symbol] for symbol in ("q·K", "÷√d", "cap", "+ bias", "sink", "mask", "softmax") if symbol in steps]
+    assert {(step.start[0], step.result.columns[step.start[1]]) for step in rows} == {(0, "k7")}
+    assert {step.result.size for step in rows} == {f"1 × {len(pair.keys)}"}
+    assert f"“k7” gets {weights[7]:.4f} of" in softmax.sentence
     assert softmax.result.values.sum() == pytest.approx(1)
     if inside.value is None:
         assert "·V" not in steps
@@ -116,7 +182,13 @@ def test_vectors_are_made_of_the_tokens_states_where_that_is_known() -> None:
     states = DICE.normal(size=(KEYS, STATE))
     made = [Projected(states, DICE.normal(size=(size, STATE)), DICE.normal(size=size)) for size in (DIM, DIM, VALUE_DIM)]
     query, key, value = (each.vectors for each in made)
-    steps = by_symbol(unfold_dot_product(DotProduct(query[:N], key, value, 1.0, made=Projections(*made)), PAIR))
+    chained(unfolded := unfold_dot_product(DotProduct(query[:N], key, value, 1.0, made=Projections(*made)), PAIR))
+    steps = by_symbol(unfolded)
+    assert "not shown" not in steps["q·k"].sentence
+    assert f"{STATE} numbers. W_Q was learned, and {DIM} of" in steps["q"].sentence
+    of_context = steps["·V"].matrices[1]
+    assert steps["v"].result.place(0, 0) == of_context.place(of_context.rows.index("k7"), 0)
+    assert steps["v"].result.label == "v"
     assert [*steps][:3] == ["q", "k", "q·k"]
     assert [*steps][-2:] == ["v", "·V"]
     for symbol, vector in (("q", query[3]), ("k", key[7]), ("v", value[7])):
@@ -126,11 +198,16 @@ def test_vectors_are_made_of_the_tokens_states_where_that_is_known() -> None:
         np.testing.assert_allclose(left.values[0, : len(kept(left.columns))], states[at, kept(left.columns)])
         weight = made["qkv".index(symbol)].weight.T
         assert table.values[0, 0] == pytest.approx(weight[kept(table.rows)[0], kept(table.columns)[0]])
+        given = np.abs(states[at][:, None] * weight[:, kept(table.columns)]).sum(axis=1)
+        assert kept(table.rows) == kept(left.columns) == sorted(np.argsort(-given)[:4])
 
 
 def test_additive_attention_is_unfolded_by_its_formula() -> None:
     inside = Additive(*(DICE.normal(size=size) for size in ((N, STATE), (KEYS, 7), (DIM, STATE), (DIM,), (DIM, 7), (DIM,))))
-    steps = by_symbol(unfold_additive(inside, PAIR))
+    chained(unfolded := unfold_additive(inside, PAIR))
+    steps = by_symbol(unfolded)
+    told(steps["tanh"], lambda old, new: f"tanh({old}) = {new}")
+    assert f"all {DIM} units" in steps["v·"].sentence
     assert [*steps] == ["W s", "U h", "+", "tanh", "v·", "all e", "softmax", "·H"]
     state, annotation = inside.w @ inside.states[3] + inside.b, inside.u @ inside.memory[7]
     for symbol, values in (
@@ -150,6 +227,7 @@ def test_additive_attention_is_unfolded_by_its_formula() -> None:
     holds(steps["·H"], shares(energies) @ inside.memory)
     # Three numbers that all stand on the page add up as they read.
     for column, origin in steps["+"].origins.items():
+        assert origin.cells == tuple(matrix.place(*column) for matrix in steps["+"].matrices[:2])
         left, right, total = (
             float(each.replace(" ", "").replace(MINUS, "-")) for each in re.findall(r"−? ?\d+\.\d+", origin.text)
         )
@@ -158,7 +236,7 @@ def test_additive_attention_is_unfolded_by_its_formula() -> None:
 
 @pytest.mark.parametrize(
     ("symbol", "cell", "want"),
-    [("", None, 0), ("softmax", None, 2), ("softmax", (0, 1), (2, 0, 1)), ("softmax", (1, 0), 2), ("softmax", (0, 99), 2),
+    [("", None, 0), ("softmax", None, 2), ("softmax", (0, 1), (2, 0, 1)), ("softmax", (1, 0), 2), ("softmax", (0, 7), 2),
      ("nothing", None, 0)],
 )  # fmt: skip
 def test_the_cell_to_open_with_is_one_that_there_is(symbol: str, cell: tuple[int, int] | None, want: Any) -> None:

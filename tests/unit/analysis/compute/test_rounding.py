@@ -41,6 +41,10 @@ def test_a_zero_stays_a_zero_and_what_is_kept_reads_as_if_it_stood_alone() -> No
 def test_a_sum_of_others_is_met_all_the_same() -> None:
     assert sum(largest_remainder([0.5, 0.25], total=0.8)) == 80
     assert sum(largest_remainder([0.5, 0.25], total=0.6)) == 60
+    assert largest_remainder([0.5, 0.25, 0.125], total=0.8) == (48, 22, 10)
+    assert largest_remainder([0.5, 0.25, 0.125], total=0.95) == (53, 27, 15)
+    assert largest_remainder([0.505], total=0.8, keep=0) == (80,)
+    assert largest_remainder([0.0, 0.0], total=0.5) == (0, 0)
 
 
 def test_minus_is_a_minus_and_zero_has_none() -> None:

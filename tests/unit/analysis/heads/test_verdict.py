@@ -10,7 +10,7 @@ from scipy import stats
 from attnviz.analysis.bootstrap import bootstrap
 from attnviz.analysis.heads.atlas import AtlasExample, ClaimFacts
 from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.counts import OFFSETS, count, examples_of
+from attnviz.analysis.heads.counts import OFFSETS, Counts, claimed_cells, count, examples_of
 from attnviz.analysis.heads.matching import REGEX_SECONDS, Clock, sources, targets
 from attnviz.analysis.heads.verdict import (
     SEED,
@@ -22,7 +22,7 @@ from attnviz.analysis.heads.verdict import (
     one_sided_p,
     supported,
 )
-from attnviz.analysis.heads.word_attention import WordAttention, strongest
+from attnviz.analysis.heads.word_attention import Strongest, WordAttention, strongest
 from attnviz.analysis.heads.wording import describe_verdict
 from attnviz.core.errors import ClaimError
 from attnviz.text.conllu import ParsedSentence, ParsedWord
@@ -111,8 +111,10 @@ def test_heads_that_do_nothing_hold_no_claim():
 
 
 @pytest.mark.parametrize(
-    "text", ["obj -> head", "det | nsubj -> its obj", "any -> -2", "any -> special", "special -> first", "any -> self"]
-)
+    "text",
+    ["obj -> head", "det | nsubj -> its obj", "any -> -2", "any -> special", "special -> first", "any -> self", "any -> same",
+     "any -> after same", "NOUN -> first | last", '/[ab]/ -> "c"', "last | special -> any", "nsubj -> det | obj"],
+)  # fmt: skip
 def test_counts_equal_plain_loops(text):
     sentences, looked = corpus(3, size=17)
     claim = parse(text)
@@ -120,7 +122,7 @@ def test_counts_equal_plain_loops(text):
     of_all = "special" in text.split(" -> ")[1] or "self" in text
     for row, (each, looks) in enumerate(zip(sentences, looked, strict=True)):
         n = len(each.words)
-        queries, hits = 0, np.zeros((LAYERS, HEADS + 1))
+        queries, chance, hits = 0, 0.0, np.zeros((LAYERS, HEADS + 1))
         by_offset = np.zeros(len(OFFSETS))
         for i in range(n + 1):
             right = should(text, each, i)
@@ -135,7 +137,9 @@ def test_counts_equal_plain_loops(text):
                         weight = float((looks.top_weight if of_all else looks.other_weight)[layer, head, i])
                         listed.append((AtlasExample(row, i, place, place in right), weight))
             by_offset += [i < n and 0 <= i + k < n and i + k in right for k in OFFSETS]
+            chance += len(right) / (n + 1 if of_all else n - (i < n))
         assert counts.queries[row] == queries
+        assert counts.chance[row] == pytest.approx(chance)
         np.testing.assert_array_equal(counts.hits[row], hits)
         np.testing.assert_array_equal(counts.by_offset[row], by_offset)
     examples = examples_of(claim, sentences, looked, (1, 2), most=2)
@@ -153,18 +157,52 @@ def test_counts_equal_plain_loops(text):
 
 def should(text: str, each: ParsedSentence, i: int) -> Set[int | None] | None:
     """Where a claim says that unit i looks; None where it is not about it."""
-    n = len(each.words)
+    n, words = len(each.words), [word.text for word in each.words]
     if text == "special -> first":
         return {0} if i == n else None
+    if text == "last | special -> any":
+        return {*range(n)} - {i} if i >= n - 1 else None
     if i == n:
         return None
     word = each.words[i]
+    earlier = {j for j in range(i) if words[j] == words[i]}
+    if text in ("any -> same", "any -> after same"):
+        return earlier if text == "any -> same" else {j + 1 for j in earlier} - {i}
+    if text == '/[ab]/ -> "c"':
+        return {j for j in range(n) if words[j] == "c"} if words[i] in "ab" else None
+    if text == "nsubj -> det | obj":
+        return {j for j in range(n) if each.words[j].relation in ("det", "obj")} if word.relation == "nsubj" else None
     if text == "obj -> head":
         return None if word.relation != "obj" else {word.head}
     if text == "det | nsubj -> its obj":
         mine = {j for j, other in enumerate(each.words) if other.head == i and other.relation == "obj"}
         return mine if word.relation in ("det", "nsubj") else None
-    return {"any -> -2": {i - 2} if i >= 2 else set(), "any -> special": {n}, "any -> self": {i}}[text]
+    places = {"any -> -2": {i - 2} if i >= 2 else set(), "any -> special": {n}, "any -> self": {i}}
+    return (places | {"NOUN -> first | last": {0, n - 1} - {i}})[text]
+
+
+def test_a_word_that_no_head_read_is_not_counted_and_one_that_looks_at_the_first_is():
+    words = tuple(ParsedWord(text, 2 * at, 2 * at + 1) for at, text in enumerate("abc"))
+    top = np.array([[[0, 0, -1, 1]] * 2], np.int16)
+    looked = Strongest(top, top, np.ones_like(top, np.float16), np.ones_like(top, np.float16), 3)
+    for text, rows in (("any -> any", [0, 1]), ("any -> special", [0, 1]), ("special -> any", [3]), ("special -> special", [])):
+        claimed, about = claimed_cells(parse(text), ParsedSentence("a b c", words), looked, Clock())
+        assert about.tolist() == rows
+        assert claimed[:, 3].tolist() == ([True, True, True, False] if text.endswith("special") else [False] * 4)
+    nothing = count(parse("any -> any"), [], [])
+    assert (nothing.hits.shape, nothing.queries.shape) == ((0, 0, 0), (0,))
+
+
+@pytest.mark.parametrize("queries", [[1, 0], [0, 1], [3, 2], [4, 0]])
+def test_rates_are_of_the_words_that_there_are(queries):
+    """Of each sentence of two halves: the reported one may have no word at all."""
+    n = np.array(queries, float)
+    counts = Counts(n, np.array([[[0.5, 0.25]]]) * n[:, None, None], np.zeros((2, len(OFFSETS))), n / 4)
+    rivals = {rival.name: rival.rate for rival, _ in compare_with_rivals(parse("obj -> head"), Evidence(counts, counts)).rivals}
+    told = n[1] > 0
+    assert (rivals["chance"], rivals["untrained"], rivals["offset -12"]) == (0.25 * told, 0.5 * told, 0)
+    (tested,) = judge_claims([parse("obj -> head")], [Evidence(counts, None, counts)])
+    assert (tested.rate, tested.rival("shuffled"), tested.queries) == (0.5 * told, 0.5 * told, queries[1])
 
 
 def test_an_interval_and_a_test_are_those_of_drawing_sentences_again():

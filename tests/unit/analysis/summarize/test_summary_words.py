@@ -25,6 +25,7 @@ TARGET = (
     Token("un", 5, 7, word=1),
     Token("seen", 7, 11, word=1),
     Token(".", 11, 12, word=2),
+    special("</s>"),
 )
 
 
@@ -40,6 +41,7 @@ def test_a_word_comes_from_the_rows_that_wrote_it(actual):
     weights = attention.weights(1, 2)
     np.testing.assert_allclose(words[0].row, weights[0], atol=1e-6)
     np.testing.assert_allclose(words[1].row, (weights[1] + weights[2]) / 2, atol=1e-6)
+    assert summary_words(make_map(TARGET[1:], SOURCE), actual, layer=0, head=0)[0].token.text == "unseen"
     mean = summary_words(attention, actual, layer=1, head=None)
     np.testing.assert_allclose(mean[0].row, attention.layer_weights(1)[:, 0].mean(axis=0), atol=1e-6)
 

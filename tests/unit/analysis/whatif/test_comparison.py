@@ -148,8 +148,15 @@ def test_a_head_that_stays_as_it_was_is_told_so_of_a_text_and_of_two_models():
 
 
 def test_a_word_that_gained_is_named_as_it_stands_in_the_second_text():
-    one = given_map(np.eye(4), typed("so it animal street"))
-    weights = np.eye(4)
-    weights[1] = [0, 0.1, 0.2, 0.7]
-    said = plain(compare(trace(one), trace(given_map(weights, typed("so it animal street")))).sentence())
-    assert said == "“it” now looks at “street” (70\xa0%, was 0\xa0%)."
+    one, weights = np.eye(3), np.eye(5)
+    one[0], weights[2] = [0.75, 0.25, 0], [0.0, 0, 0.1, 0.2, 0.7]
+    moved = compare(
+        trace(given_map(one, typed("it animal street"))), trace(given_map(weights, typed("so then it animal street")))
+    )
+    assert plain(moved.sentence()) == "“it” now looks at “street” (70\xa0%, was 0\xa0%)."
+    assert [(each.query.text, each.key.text) for each in moved.changes(0, 0, most=2)] == [("it", "street"), ("it", "it")]
+    weights[2] = [0.5, 0, 0.25, 0.25, 0]
+    moved = compare(
+        trace(given_map(one, typed("it animal street"))), trace(given_map(weights, typed("so then it animal street")))
+    )
+    assert plain(moved.sentence()) == "“it” now looks at “so” (50\xa0%, new here)."
