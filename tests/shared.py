@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -24,14 +25,11 @@ def begin() -> None:
 def end() -> None:
     """Stop the app and remove the folder."""
     if (note := folder() / "app.json").exists():
-        try:
+        with suppress(psutil.NoSuchProcess):
             server = psutil.Process(json.loads(note.read_text())["pid"])
             server.terminate()
-            server.wait(10)
-        except psutil.NoSuchProcess:
-            pass
-        except psutil.TimeoutExpired:
-            server.kill()
+            if psutil.wait_procs([server], timeout=10)[1]:
+                server.kill()
     shutil.rmtree(folder(), ignore_errors=True)
 
 
