@@ -29,7 +29,7 @@ from attnviz.ui.layout import header, hero, story
 
 header(
     "What heads do",
-    "A head is one of the ways in which a model looks at a text. Each square is one: what it looks at in 1,500 sentences.",
+    "Each square is one head of the model, and what it looked at most in 1,500 sentences. Click one to see where.",
     "heads",
 )
 survey = opened_survey()

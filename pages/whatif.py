@@ -90,9 +90,8 @@ def show_changes(compared: Comparison, sides: Sides, results: tuple[Result, Resu
     chosen = changes.chosen_head(compared)
     at = chosen or compared.most
     with hero() as heading:
-        story(
-            compared.sentence(chosen, sides.names if sides.are_models else None), compared.describe_place(chosen), place=heading
-        )
+        said = compared.sentence(chosen, sides.names if sides.are_models else None)
+        story(said, compared.describe_place(chosen, models=sides.are_models), place=heading)
         if compared.has_changed:
             with st.container(key="desk-heads"):
                 heads, links = st.columns([3, 2], gap="large") if compared.divergence.size > 1 else (None, st.container())

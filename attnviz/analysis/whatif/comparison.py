@@ -10,11 +10,15 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attnviz.analysis.head_metrics import is_word
+from attnviz.analysis.head_ranking import PRONOUNS
 from attnviz.analysis.token_alignment import Pairs, align_tokens
 from attnviz.analysis.view import default_map
 from attnviz.analysis.wording import Part, Sentence, head_words, quoted, whole_percent
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
+
+# A pronoun that looks elsewhere by less than that is not spoken of.
+LEAST_TOLD = 0.1
 
 
 @dataclass(frozen=True)
@@ -117,8 +121,8 @@ class Comparison:
             Part("."),
         )
 
-    def describe_place(self, place: tuple[int, int] | None = None) -> Sentence:
-        """Say how much a head changed, or the one that changed most, and its place among all."""
+    def describe_place(self, place: tuple[int, int] | None = None, *, models: bool = False) -> Sentence:
+        """Say how much a head changed, or the one that changed most, and its place among all; about a pronoun, too."""
         if not self.has_changed:
             return (Part("Change a word of the second text, or choose another head or model."),)
         layer, head = place or self.most
@@ -128,7 +132,39 @@ class Comparison:
         larger = int((self.divergence[~self.is_off] > changed).sum())
         rank = "most" if not larger else f"as number {larger + 1}"
         how_much = f"{changed:.2f} of 1, averaged over all words"
-        return (Part(f"Of all {self.divergence.size} heads this one changed {rank} ({how_much}). Click another."),)
+        pronoun = self._pronoun() if place is None and not models else ()
+        return (
+            Part(f"Of all {self.divergence.size} heads this one changed {rank} ({how_much})."),
+            *pronoun,
+            Part(" Click another."),
+        )
+
+    def _pronoun(self) -> Sentence:
+        """Say which word of both sides the first pronoun looks at much more or less, in the head where that changed most."""
+        pairs = [pair for pair in self.queries if self.before.queries[pair[0]].text.casefold() in PRONOUNS]
+        words = [
+            (one, other) for one, other in self.keys
+            if is_word(key := self.before.keys[one]) and key.text == self.after.keys[other].text
+            and key.text.casefold() not in PRONOUNS
+        ]  # fmt: skip
+        if not pairs or not words:
+            return ()
+        old, new = (
+            np.array([
+                attention.layer_weights(layer)[:, pairs[0][side]][:, [pair[side] for pair in words]]
+                for layer in range(attention.n_layers)
+            ])
+            for side, attention in enumerate((self.before, self.after))
+        )  # fmt: skip
+        layer, head, key = map(int, np.unravel_index(int(np.abs(new - old).argmax()), old.shape))
+        was, now = float(old[layer, head, key]), float(new[layer, head, key])
+        if abs(now - was) < LEAST_TOLD:
+            return ()
+        return (
+            Part(" "), quoted(self.before.queries[pairs[0][0]].text),
+            Part(f" now looks {'less' if now < was else 'more'} at "), quoted(self.before.keys[words[key][0]].text),
+            Part(f" in {head_words(layer, head)}: {whole_percent(now)}, was {whole_percent(was)}."),
+        )  # fmt: skip
 
     def _largest_gain(
         self, before: Float[np.ndarray, "query key"], after: Float[np.ndarray, "row column"]

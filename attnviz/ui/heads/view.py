@@ -59,7 +59,7 @@ def verdict_sentences(atlas: Atlas, chosen: tuple[int, int]) -> tuple[Sentence, 
     source, target = claim_sides(parse(facts.text))
     return (
         Part(f"{source[0].upper()}{source[1:]} looks at {target}", strong=True),
-        Part(f" {rate} of the time in {name}; simple rules get {rival} at most."),
+        Part(f" {rate} of the time in {name}; simple rules such as “always the word before” get {rival} at most."),
     ), (Part(found),)
 
 

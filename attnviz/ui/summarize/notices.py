@@ -70,8 +70,8 @@ def rouge_note(model: str, reference: str) -> str:
     if model not in (OWN, READ_BY) or not measured():
         return ""
     return (
-        f"ROUGE-1 as measured on {measured()['abstracts']} held-out abstracts, one sentence kept. Write a summary of your own "
-        "below, and this very text is scored."
+        f"ROUGE-1: how many words the kept sentence shares with a summary that a person wrote (100: all), over "
+        f"{measured()['abstracts']} other abstracts. Write a summary of your own below, and this very text is scored."
     )
 
 

@@ -90,6 +90,22 @@ def test_the_sentence_says_what_changed_most():
     np.testing.assert_allclose(actual.difference(0, 0)[0], [-0.8, 0.1, 0.7], atol=1e-6)
 
 
+def test_a_pronoun_is_spoken_of_in_the_head_where_it_moved_most_and_only_with_words_of_both_sides():
+    before, after = typed("it saw animal tired"), typed("it saw animal wide")
+    still, was, now = ([0, 1, 0, 0], [0.1, 0.1, 0.7, 0.1], [0.2, 0.1, 0.3, 0.4])
+    one, other = (
+        AttentionMap("encoder", words, words, DenseWeights((np.array([[still] * 4, [row, *[still] * 3]], np.float32),)))
+        for words, row in ((before, was), (after, now))
+    )
+    compared = compare(trace(one), trace(other))
+    assert "“it” now looks less at “animal” in head 1 of layer 0: 30\xa0%, was 70\xa0%." in plain(compared.describe_place())
+    assert "“it”" not in plain(compared.describe_place((0, 0))) + plain(compared.describe_place(models=True))
+    assert "more at “animal”" in plain(compare(trace(other), trace(one)).describe_place())
+    small = np.array([[still] * 4, [[0.1, 0.1, 0.65, 0.15], *[still] * 3]], np.float32)
+    third = AttentionMap("encoder", after, after, DenseWeights((small,)))
+    assert "“it”" not in plain(compare(trace(one), trace(third)).describe_place())
+
+
 def test_what_cannot_be_compared_is_one_sentence():
     with pytest.raises(TraceError, match="models of one shape"):
         compare(trace(make_map(BEFORE)), trace(make_map(BEFORE, heads=5)))
