@@ -128,15 +128,15 @@ class Comparison:
         layer, head = place or self.most
         changed = float(self.divergence[layer, head])
         if self.divergence.size == 1:
-            return (Part(f"Its one head changed by {changed:.2f} of 1, averaged over all words."),)
+            return (Part(f"Its one head changed by {changed:.2f} of 1 on average."),)
         larger = int((self.divergence[~self.is_off] > changed).sum())
         rank = "most" if not larger else f"as number {larger + 1}"
-        how_much = f"{changed:.2f} of 1, averaged over all words"
+        how_much = f"{changed:.2f} of 1 on average"
         pronoun = self._pronoun() if place is None and not models else ()
         return (
             Part(f"Of all {self.divergence.size} heads this one changed {rank} ({how_much})."),
             *pronoun,
-            Part(" Click another."),
+            Part(" Click another.", hint=True),
         )
 
     def _pronoun(self) -> Sentence:

@@ -35,7 +35,7 @@ def describe_costs(costs: HeadCosts, chosen: Head | None = None) -> tuple[Senten
     few = sum(costs.of(each) < costs.of(most) / 10 for each in costs.ranked)
     tenth = "that" if head == most else f"the most, which is {_in_words(most, costs)}"
     rest = f"{few} of the {heads} heads cost less than a tenth of {tenth}." if costs.of(most) > 0 else _HARMLESS
-    return lead, (Part(f"{rest} Click another head."),)
+    return lead, (Part(rest), Part(" Click another head.", hint=True))
 
 
 def _in_words(head: Head, costs: HeadCosts) -> str:

@@ -50,7 +50,8 @@ def show_verdict(report: AttributionReport, method: str, place: DeltaGenerator, 
         place.info(f"This passage is read in overlapping windows. What is explained is {report.part}.", icon=":material/info:")
     probability = f"<small>probability {whole_percent(report.probability)}</small>"
     place.html(f'<p class="answer" dir="auto">{_capital(report.target)} {probability}</p>')
-    story(_top_words(report, method), (Part(f"{_tested(report, method, compares)} Click another method below."),), place=place)
+    tested = Part(_tested(report, method, compares)), Part(" Click another method below.", hint=True)
+    story(_top_words(report, method), tested, place=place)
 
 
 def _tested(report: AttributionReport, method: str, compares: bool) -> str:
