@@ -29,7 +29,7 @@ from attnviz.ui.layout import header, hero, story
 
 header(
     "What heads do",
-    "Each square is one head of the model, and what it looked at most in 1,500 sentences. Click one to see where.",
+    "A head is a part of a model that decides which words look where. Each square is one: what it does, and how often.",
     "heads",
 )
 survey = opened_survey()

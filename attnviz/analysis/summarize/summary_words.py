@@ -50,7 +50,7 @@ def describe_choice(passage: Passage, selection: Selection, scores: Float[np.nda
     part = whole_percent(int(selection.units.sum()) / int(candidates.sum()))
     best = passage.units[int(np.where(selection.units, scores, -np.inf).argmax())]
     return (
-        Part(f"The {int(selection.units.sum())} marked words are {part} of the text and get {share} of the attention: "),
+        Part(f"The {int(selection.units.sum())} marked words get {share} of the attention and are {part} of the text: "),
         quoted(best.text),
         Part(" gets most."),
     )

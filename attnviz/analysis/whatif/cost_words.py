@@ -34,7 +34,8 @@ def describe_costs(costs: HeadCosts, chosen: Head | None = None) -> tuple[Senten
     lead = (Part("Without "), Part(_in_words(head, costs), True), Part(f" {_effect(costs.of(head), costs)}: {rank}."))
     few = sum(costs.of(each) < costs.of(most) / 10 for each in costs.ranked)
     tenth = "that" if head == most else f"the most, which is {_in_words(most, costs)}"
-    rest = f"{few} of the {heads} heads cost less than a tenth of {tenth}." if costs.of(most) > 0 else _HARMLESS
+    verb = "change it by" if costs.unit == "cosine" else "cost"
+    rest = f"{few} of the {heads} heads {verb} less than a tenth of {tenth}." if costs.of(most) > 0 else _HARMLESS
     return lead, (Part(rest), Part(" Click another head.", hint=True))
 
 
@@ -48,10 +49,10 @@ def _effect(cost: float, costs: HeadCosts) -> str:
     >>> _effect(2.76, HeadCosts("nats", -3.0, {})), _effect(-0.1, HeadCosts("nats", -3.0, {}))
     ('the output is 16 times less likely', 'the output is 1.1 times likelier')
     >>> _effect(0.055, HeadCosts("cosine", 0.0, {}))
-    'the final vectors change by 0.055'
+    'the output changes by 0.055 of 1'
     """
     if costs.unit == "cosine":
-        return f"the final vectors change by {written_cost(cost, abs(cost))}"
+        return f"the output changes by {written_cost(cost, abs(cost))} of 1"
     times = math.exp(min(abs(cost), 600))
     if times < 1.005:
         return "the output stays as likely"
@@ -70,6 +71,6 @@ def describe_curve(curve: RemovalCurve) -> Sentence:
     )
     heads = f"{curve.counts[place]} of {curve.counts[-1]} heads at once"
     return (
-        Part(f"Switching off {heads} costs {least} if they are the least costly, {most} if they are the most costly, and "),
-        Part(f"{mean} if they are random ({low} to {high} in {len(drawn)} draws)."),
+        Part(f"Switching off {heads} costs {least} if they are the least important, {most} if the most important, "),
+        Part(f"{mean} if random ({low} to {high} in {len(drawn)} draws)."),
     )

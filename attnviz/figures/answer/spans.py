@@ -156,7 +156,7 @@ def first_heads(
         for (layer, head), weight in heads
     )
     who, whom = (f"<strong><bdi>{html.escape(name)}</bdi></strong>" for name in names)
-    caption = f'<p class="note">Which heads send {who} to {whom}?</p>'
+    caption = f'<p class="note">Which heads link {who} to {whom}?</p>'
     return f'<div class="first" style="{css_variables(theme)}">{caption}<ol class="first-heads">{rows}</ol></div>'
 
 

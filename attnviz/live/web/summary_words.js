@@ -44,7 +44,7 @@ function describeChoice(letters, { units, unitScores, kept }) {
   const [chosen, candidates] = [places(kept), places(units.map(({ candidate }) => candidate))];
   const share = scoreAt(unitScores, chosen) / Math.max(scoreAt(unitScores, candidates), Number.MIN_VALUE);
   const best = units[chosen.reduce((most, place) => (unitScores[place] > unitScores[most] ? place : most))];
-  const lead = `The ${chosen.length} marked words are ${wholePercent(chosen.length / candidates.length)} of the text and get ${wholePercent(share)} of the attention: `;
+  const lead = `The ${chosen.length} marked words get ${wholePercent(share)} of the attention and are ${wholePercent(chosen.length / candidates.length)} of the text: `;
   return [plain(lead), keptWord(letters.slice(best.start, best.end).join("")), plain(" gets most.")];
 }
 

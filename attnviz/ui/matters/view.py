@@ -32,7 +32,7 @@ _HOW = """
 - **Drop without its top words**: how far the probability of the output falls without the most important 1, 5, 10, 20
   and 50 % of the words, on average; more is better, and the upright line is chance.
 - **Drop with its top words alone**: how far it falls when only they stay; less is better (DeYoung et al. 2020).
-- **Agreement**: how far the order agrees with leaving one word out, −1 to 1 (Kendall's tau).
+- **Agreement with removal**: how far the order agrees with leaving one word out, −1 to 1 (Kendall's tau).
 - A removed word is replaced by a blank token: the model's mask, or its token for unknown words. The
   output's own words, underlined, always stay.
 - One text proves little, and a text of many blanks is unlike what the model has learned from. `attnviz faithful` measures the
@@ -82,7 +82,7 @@ def _top_words(report: AttributionReport, method: str) -> Sentence:
         return (Part("By this method it depends on none of the words."),)
     first, *others = [quoted(word) for word in list(words)[:3]]
     rest = [part for place, word in enumerate(others, 2) for part in (Part(" and " if place > len(others) else ", "), word)]
-    return Part("It depends most on "), first, *rest, Part(".")
+    return Part("By this method it depends most on "), first, *rest, Part(".")
 
 
 def show_text(report: AttributionReport, method: str, removed: tuple[int, ...]) -> None:

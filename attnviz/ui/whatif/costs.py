@@ -88,7 +88,7 @@ def _compare(edits: str) -> None:
 
 def show_curve(curve: RemovalCurve, unit: str) -> None:
     """How the output holds when more and more heads are off."""
-    _CURVE("removal", removal_figure(curve, "ln p lost" if unit == "nats" else "change of the final vectors", theme=theme()))
+    _CURVE("removal", removal_figure(curve, "ln p lost" if unit == "nats" else "change of the output", theme=theme()))
     st.caption(plain(describe_curve(curve)))
 
 
