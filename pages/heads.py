@@ -29,7 +29,7 @@ from attnviz.ui.layout import header, hero, story
 
 header(
     "What heads do",
-    "A head is a part of a model that decides which words look where. Each square is one: what it does, and how often.",
+    "A head decides which words look where. Each square is one: what it does, and how often. Click a square.",
     "heads",
 )
 survey = opened_survey()

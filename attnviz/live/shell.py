@@ -52,7 +52,7 @@ SITE_PAGES = (
     SitePage(
         "summarize",
         "Summarize",
-        "Type a text. See which sentence a model keeps as its summary, and which words.",
+        "Type a text. See which sentence a model keeps as its summary, and which words it looks at most.",
         {"text": "Text"},
     ),
     SitePage(

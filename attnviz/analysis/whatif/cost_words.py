@@ -12,6 +12,7 @@ def name_of(head: Head, costs: HeadCosts) -> str:
     return name if len(costs.costs) == 1 else f"{head[0]} {name}"
 
 
+_SCALE = "0 is as before, 1 unrelated. "
 _HARMLESS = "Without any single head the output stays as likely, or becomes likelier."
 
 
@@ -34,8 +35,8 @@ def describe_costs(costs: HeadCosts, chosen: Head | None = None) -> tuple[Senten
     lead = (Part("Without "), Part(_in_words(head, costs), True), Part(f" {_effect(costs.of(head), costs)}: {rank}."))
     few = sum(costs.of(each) < costs.of(most) / 10 for each in costs.ranked)
     tenth = "that" if head == most else f"the most, which is {_in_words(most, costs)}"
-    verb = "change it by" if costs.unit == "cosine" else "cost"
-    rest = f"{few} of the {heads} heads {verb} less than a tenth of {tenth}." if costs.of(most) > 0 else _HARMLESS
+    verb, scale = ("change it by", _SCALE) if costs.unit == "cosine" else ("cost", "")
+    rest = f"{scale}{few} of the {heads} heads {verb} less than a tenth of {tenth}." if costs.of(most) > 0 else _HARMLESS
     return lead, (Part(rest), Part(" Click another head.", hint=True))
 
 
@@ -49,10 +50,10 @@ def _effect(cost: float, costs: HeadCosts) -> str:
     >>> _effect(2.76, HeadCosts("nats", -3.0, {})), _effect(-0.1, HeadCosts("nats", -3.0, {}))
     ('the output is 16 times less likely', 'the output is 1.1 times likelier')
     >>> _effect(0.055, HeadCosts("cosine", 0.0, {}))
-    'the output changes by 0.055 of 1'
+    'the model reads this text differently, by 0.055'
     """
     if costs.unit == "cosine":
-        return f"the output changes by {written_cost(cost, abs(cost))} of 1"
+        return f"the model reads this text differently, by {written_cost(cost, abs(cost))}"
     times = math.exp(min(abs(cost), 600))
     if times < 1.005:
         return "the output stays as likely"

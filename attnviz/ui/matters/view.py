@@ -57,14 +57,14 @@ def show_verdict(report: AttributionReport, method: str, place: DeltaGenerator, 
 def _tested(report: AttributionReport, method: str, compares: bool) -> str:
     """Say how faithful a method is, compared with chance and with the best other one."""
     if not (figures := report.figures):
-        return f"So says {_quoted(_lower(method_named(method).title))}, which is being tested."
+        return "This method is being tested."
     # The slow ones come later, unless one of them is looked at: the sentence must not change when they do.
     is_slow = method_named(method).speed != "fast"
     others = [name for name in figures if name != "random" and (is_slow or method_named(name).speed == "fast")]
     best = max(others, key=lambda name: figures[name].comprehensiveness, default="random")
     looked_at = method if method in figures else best
     named = {name: _quoted(_lower(method_named(name).title)) for name in figures}
-    named[looked_at] = _quoted(method_named(looked_at).title)
+    named[looked_at] = "This method" if looked_at == method else _quoted(method_named(looked_at).title)
     renamed = {named[name]: figure for name, figure in figures.items()}
     return verdict(renamed, named[looked_at], named[best] if compares else None, figures["random"])
 
@@ -73,16 +73,17 @@ def _top_words(report: AttributionReport, method: str) -> Sentence:
     """Say which words the output depends on most, by one method."""
     if method == "random":
         return (Part("No method that was tested can follow this model over this text."),)
+    by = _quoted(_lower(method_named(method).title))
     words = dict.fromkeys(
         report.words[place]
         for place in report.ranked(method)
         if place not in report.own and report.shares[method][place] > 0 and any(map(str.isalnum, report.words[place]))
     )
     if not words:
-        return (Part("By this method it depends on none of the words."),)
+        return (Part(f"By {by} it depends on none of the words."),)
     first, *others = [quoted(word) for word in list(words)[:3]]
     rest = [part for place, word in enumerate(others, 2) for part in (Part(" and " if place > len(others) else ", "), word)]
-    return Part("By this method it depends most on "), first, *rest, Part(".")
+    return Part(f"By {by} it depends most on "), first, *rest, Part(".")
 
 
 def show_text(report: AttributionReport, method: str, removed: tuple[int, ...]) -> None:
