@@ -14,7 +14,7 @@ from attnviz.core.weights import Slab
 from attnviz.text.words import has_letters
 
 # So many weights at a time: what is made of them on the way stays in the processor's cache, however long the text.
-SLAB_CELLS = 2**18
+SLAB_CELLS = 262_144
 
 
 @dataclass(frozen=True)

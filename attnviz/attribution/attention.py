@@ -201,7 +201,7 @@ def as_array(values: torch.Tensor) -> np.ndarray:
 
 
 # The solver counts in whole numbers: a weight of 1 is so many of them, and a flow is exact to one in as many.
-UNIT = 10**7
+UNIT = 10_000_000
 
 
 def max_flow(

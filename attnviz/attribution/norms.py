@@ -15,7 +15,7 @@ from attnviz.core.errors import ModelError
 from attnviz.models.targets import BoundTarget
 
 # Numbers in the vectors between queries and keys that are in memory at once.
-SLAB = 2**24
+SLAB = 16_777_216
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from attnviz.core.errors import TraceError
 from attnviz.core.weights import Slab
 
 # So many weights of a head are computed at a time: they fit the cache, and threads seldom wait for each other.
-SLAB_CELLS = 2**20
+SLAB_CELLS = 1_048_576
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from attnviz.analysis.heads.atlas import AtlasExample
 from attnviz.analysis.heads.claim import Claim
 from attnviz.analysis.heads.matching import Clock, sources, targets
-from attnviz.analysis.heads.word_attention import Strongest
+from attnviz.analysis.heads.word_attention import NOTHING, Strongest
 from attnviz.text.conllu import ParsedSentence
 
 # "Always the word k further on", for each of these k: the rival that needs no attention (Clark et al. 2019, section 4.2).
@@ -55,13 +55,12 @@ def count(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[St
         if not len(rows):
             continue
         places = (strongest.top if claim.among_all else strongest.other)[:, :, rows]
-        # Where nothing is looked at the place is -1: a last column that is never right.
-        right = np.pad(claimed[rows], ((0, 0), (0, 1)))
+        right = claimed[rows]
         counts.queries[index] = len(rows)
-        counts.hits[index] = right[np.arange(len(rows)), places].sum(axis=2)
+        counts.hits[index] = (right[np.arange(len(rows)), places] & (places != NOTHING)).sum(axis=2)
         counts.by_offset[index] = _by_offset(right, rows, strongest.n_words)
         candidates = claimed.shape[1] if claim.among_all else strongest.n_words - (rows < strongest.n_words)
-        counts.chance[index] = (claimed[rows].sum(axis=1) / np.maximum(candidates, 1)).sum()
+        counts.chance[index] = (right.sum(axis=1) / np.maximum(candidates, 1)).sum()
     return counts
 
 
@@ -72,14 +71,14 @@ def claimed_cells(claim: Claim, sentence: ParsedSentence, strongest: Strongest, 
     claimed = targets(claim, sentence, n_units, clock)
     if not claim.among_all:
         claimed[:, strongest.n_words :] = False
-    read = (strongest.top != -1).any(axis=(0, 1))
+    read = (strongest.top != NOTHING).any(axis=(0, 1))
     return claimed, np.flatnonzero(about & read & claimed.any(axis=1))
 
 
 def _by_offset(right: np.ndarray, rows: np.ndarray, n_words: int) -> Int[np.ndarray, " offset"]:
     places = rows[:, None] + np.array(OFFSETS)
     inside = (places >= 0) & (places < n_words) & (rows < n_words)[:, None]
-    return np.take_along_axis(right, np.where(inside, places, -1), axis=1).sum(axis=0)
+    return (np.take_along_axis(right, np.where(inside, places, rows[:, None]), axis=1) & inside).sum(axis=0)
 
 
 # So many words where a claim fails, and where it holds.

@@ -182,7 +182,7 @@ def _cut(plan: HeadEdits, place: RowContext, weights: Rows, scores: Rows) -> tup
     left = scores.masked_fill(gone, -torch.inf)
     blind = (left == -torch.inf).all(dim=-1) & (scores > -torch.inf).any(dim=-1)
     if bool(blind.any()):
-        query = int(blind.any(dim=0).nonzero()[0, 0]) + place.first_query
+        query = int(blind.any(dim=0).nonzero()[0]) + place.first_query
         raise EditedRowError(
             place.kind, f"In {place.name}, {{query}} would have nothing left to look at: leave it one key.", query
         )
