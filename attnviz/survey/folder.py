@@ -148,7 +148,7 @@ def opened(folder: Path) -> State:
         state = load(folder)
     except CorpusError:
         raise
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise CorpusError(f"The folder {folder} cannot be read: name another, or allow it to be read.") from error
     if state is None:
         raise CorpusError(f"{folder} holds no survey: name the folder that `attnviz survey` wrote with -o.")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.head_metrics import (
+    HeadMeter,
     Link,
     entropy,
     is_word,
@@ -218,6 +219,35 @@ def test_distance_counts_the_keys_that_are_shown():
 def test_between_two_texts_there_is_no_distance():
     numbers = measure(matrix_of(given_map(np.full((2, 3), 1 / 3), numbered(2), numbered(3))))
     assert (numbers.distance, numbers.near) == (None, 0)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"causal": True}, {"sink": np.full(6, -2.0)}, {"visible": np.tri(331, dtype=bool)}], ids=str
+)
+@pytest.mark.parametrize("tokens", [numbered(331), (special("<s>"), *typed("a b|c , a " * 82), special("</s>"))], ids=len)
+def test_a_head_that_is_computed_by_the_slab_has_the_numbers_of_its_matrix(
+    tokens, options: dict, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("attnviz.core.query_key.SLAB_CELLS", 13 * 331)
+    if "visible" in options:
+        options = {"visible": np.tri(len(tokens), dtype=bool)}
+    attention = dot_product_map(tokens, layers=1, **options)
+    for head in (0, 5):
+        matrix = head_matrix(attention, layer=0, head=head)
+        meter = HeadMeter(matrix.queries, matrix.keys, matrix.own)
+        for slab in attention.slabs(0, head):
+            meter.add(slab)
+        got, want = meter.numbers(), measure(matrix)
+        assert (got.link, got.near) == (want.link, pytest.approx(want.near, rel=1e-5))
+        assert (got.entropy, got.distance) == pytest.approx((want.entropy, want.distance), rel=1e-5)
+        rows = [row for row, token in enumerate(tokens) if not token.special]
+        weights, places = attention.weights(0, head).astype(float)[rows], np.array(rows)
+        assert got.entropy == pytest.approx(
+            -np.sum(weights * np.log2(np.where(weights > 0, weights, 1)), axis=1).mean(), rel=1e-4
+        )
+        away = np.abs(places[:, None] - np.arange(weights.shape[1]))
+        assert got.distance == pytest.approx((weights * away).sum(axis=1).mean(), rel=1e-4)
+        assert got.near == pytest.approx(np.where(away < 2, weights, 0).sum(axis=1).mean(), rel=1e-4)
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz.analysis.head_ranking import rank_heads, word_names
+from attnviz.analysis.head_ranking import elsewhere, rank_heads, strongest_places, word_at, word_columns, word_names
+from attnviz.analysis.view import Lens, View
 from attnviz.cli import main
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.files import save
-from tests.factories import make_map, sentence
+from tests.factories import make_map, sentence, typed
 
 TOKENS = sentence("the cat saw un|believ|able dogs near the barn")
 ATTENTION = make_map(TOKENS, layers=3, heads=5)
@@ -95,3 +96,28 @@ def test_the_shell_lists_the_first_heads(tmp_path, capsys: pytest.CaptureFixture
     assert len(capsys.readouterr().out.splitlines()) == 5
     assert main(["rank", str(tmp_path / "a.attn"), "mouse"]) == 1
     assert "mouse" in capsys.readouterr().err
+
+
+def test_the_largest_come_first_and_of_equal_ones_the_first() -> None:
+    weights = np.array([[0.25, 0.5, 0.125], [0.5, 0.0, 0.75]])
+    assert strongest_places(weights) == [(1, 2), (0, 1), (1, 0), (0, 0), (0, 2)]
+    assert strongest_places(weights, 2) == [(1, 2), (0, 1)]
+
+
+@pytest.mark.parametrize(("count", "end"), [(12, r"w10, w11\."), (13, r"w10, w11 …\.")])
+def test_twelve_words_are_named(count: int, end: str) -> None:
+    with pytest.raises(TraceError, match=rf"“{'x' * 40}”: there are w0, .*{end}$"):
+        word_at("x" * 50, typed(" ".join(f"w{at}" for at in range(count))))
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "causal", "want"),
+    [("a b c d e f", 2, False, [0, 4, 5]), ("a b c d e f", 2, True, [4, 5]), ("a b , d it f", 4, False, [0, 1]),
+     ("it b c d e f", 0, False, [2, 3, 4, 5]), ("a it c d e f", 1, True, [3, 4, 5])],
+)  # fmt: skip
+def test_where_a_word_can_look_that_tells_something(text: str, row: int, causal: bool, want: list[int]) -> None:
+    lens = Lens(make_map(typed(text)), View(words=True))
+    assert elsewhere(row, lens, word_columns(lens), causal=causal) == want
+    across = Lens(make_map(typed(text), typed(text)), View(words=True))
+    words = [at for at, word in enumerate(text.split()) if word != ","]
+    assert elsewhere(row, across, word_columns(across), causal=False) == words

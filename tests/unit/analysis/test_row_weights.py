@@ -19,6 +19,7 @@ SEEN = DICE.random((7, 7)) < 0.6
 @pytest.mark.parametrize(
     "options",
     [{}, {"causal": True}, {"visible": SEEN}, {"bias": DICE.normal(size=(6, 7, 7))}, {"softcap": 0.5}, {"sink": np.arange(6.0)},
+     {"sink": np.arange(6.0), "causal": True},
      {"bias": DICE.normal(size=(1, 7, 7)), "causal": True}],
 )  # fmt: skip
 def test_rows_of_vectors_are_those_of_the_layer(options: dict[str, Any]) -> None:

@@ -66,6 +66,7 @@ def test_below_the_first_attention_a_query_is_its_own_tokens():
         ("minilm", CAT, Cell("encoder", 6, 0, 0, 0), "not known"),
         ("bahdanau-en-fr", FRANCE, Cell("cross", 0, 0, 0, 0), "not known"),
         ("answer-en-dual", LOVELACE, Cell("encoder", 0, 0, 0, 0), "each text on its own"),
+        ("minilm", CAT, Cell("encoder", 0, 0, 9, 0), "each text on its own"),
         ("minilm", Prompt("word " * 200), Cell("encoder", 0, 0, 0, 0), "at most 128"),
     ],
 )
@@ -95,7 +96,7 @@ def test_below_the_first_attention_a_pair_is_the_product_of_two_embeddings_behin
     np.testing.assert_allclose(got[np.ix_([query, -1], [key, -1])], want, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(("layer", "head"), [(-1, 0), (0, -1), (0, 12)])
+@pytest.mark.parametrize(("layer", "head"), [(-1, 0), (0, -1), (0, 12), (0, 13), (7, 0)])
 def test_a_head_that_is_not_there_is_not_known(layer, head):
     with pytest.raises(ModelError, match="not known"):
         why(loaded("minilm"), CAT, Cell("encoder", layer, head, 0, 0))

@@ -117,5 +117,13 @@ def test_a_token_that_is_not_there_is_named(edit, says):
     Edits((LinkCut("encoder", 0, 0, 3, 2), WordHidden("encoder", 2))).check_tokens({"encoder": (4, 3)})
 
 
+def test_of_one_head_over_one_token_all_can_be_edited():
+    edits = Edits(
+        (WordHidden("encoder", 0), WordHidden("encoder", 0, 0), HeadSet("encoder", 0, 0), LinkCut("encoder", 0, 0, 0, 0))
+    )
+    edits.check_tokens({"encoder": (1, 1)})
+    edits.check_heads({"encoder": (1, 1)}, "tiny")
+
+
 def test_what_is_hidden_everywhere_comes_before_what_is_in_one_layer():
     assert Edits((WordHidden("encoder", 2, 0), WordHidden("encoder", 2))).text == "ek2,e0k2"

@@ -76,12 +76,13 @@ SHAPES = r"\(query, key\), \(head, query, key\), \(layer, head, query, key\), \(
 @pytest.mark.parametrize(("weights", "message"), [
     (FULL.swapaxes(2, 3), "7 queries and 5 keys .* 5 query tokens and 7 key tokens"),
     (FULL[None, :, None].repeat(2, axis=2), r"shape \(1, 2, 2, 3, 5, 7\)"), (FULL[:, None].repeat(2, axis=1), "batches"),
-    (FULL[0, 0, 0], SHAPES), (np.zeros((0, QUERIES, KEYS)), r"\(0, 5, 7\)"),
+    (FULL[None, None], r"shape \(1, 1, 2, 3, 5, 7\)"), (FULL[0, 0, 0], SHAPES),
+    (np.zeros((0, QUERIES, KEYS)), r"\(0, 5, 7\)"),
     ([FULL[0], FULL[1, :2]], "same shape"), (FULL * 2, "sums to 2.0000 instead of 1"), (FULL - 1, "negative"),
     ([["a"]], "array of numbers"), (None, "lists of them, not None"), (b"ab", "not bytes"), ("12", "not str"),
     (FULL * 1j, "complex"), (torch.tensor(FULL) * 1j, "complex"), (torch.empty(5, 7, device="meta"), "array of numbers"),
-], ids=["swapped", "six", "batch", "row", "empty", "ragged", "scores", "negative", "text", "none", "bytes", "str", "complex",
-        "complex tensor", "meta"])  # fmt: skip
+], ids=["swapped", "six", "batch", "six of one", "row", "empty", "ragged", "scores", "negative", "text", "none", "bytes", "str",
+        "complex", "complex tensor", "meta"])  # fmt: skip
 def test_a_wrong_shape_is_told(weights: object, message: str) -> None:
     with pytest.raises(TraceError, match=message):
         attnviz.from_weights(weights, queries=ROWS, keys=COLUMNS)

@@ -12,7 +12,8 @@ import pytest
 
 from attnviz.analysis.heads.atlas import CLAIMS, from_json, to_json
 from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.statistics import FIELDS, NAMES, RESERVOIR
+from attnviz.analysis.heads.statistics import FIELDS, NAMES, RESERVOIR, measure, merge
+from attnviz.analysis.heads.verdict import compare_with_rivals
 from attnviz.analysis.heads.word_attention import word_attention
 from attnviz.cli import main
 from attnviz.core.errors import ClaimError, CorpusError, ModelError
@@ -170,6 +171,21 @@ def test_an_atlas_is_read_as_it_was_written(minilm, unchecked):
     atlas = make(minilm, most=8)
     again = from_json(to_json(atlas))
     assert len(again.claims) == len(CLAIMS) + 1
+    looks = look(minilm, shipped("ewt")[:8], rivals=frozenset({"untrained"}))
+    for text in ("any -> previous", "det -> head"):
+        at = next(at for at, facts in enumerate(atlas.claims) if facts.text == text)
+        evidence = looks.evidence(parse(text))
+        hits, queries = evidence.model.hits[1::2, :, :-1].sum(axis=0), evidence.model.queries[1::2].sum()
+        np.testing.assert_allclose(atlas.rates[at], hits / queries)
+        rivals = {rival.name.split()[0]: rival for rival, _ in compare_with_rivals(parse(text), evidence).rivals}
+        facts = atlas.claims[at]
+        assert (facts.queries, facts.chance, facts.untrained) == (queries, rivals["chance"].rate, rivals["untrained"].rate)
+        assert rivals["offset"].name == f"offset {facts.offset:+d}"
+        assert (facts.offset_rate, facts.place) == (rivals["offset"].rate, text == "any -> previous")
+    np.testing.assert_allclose(atlas.histogram.sum(axis=2), 1)
+    measured = merge(*(measure(minilm.trace(shipped("ewt")[at].text).encoder) for at in (0, 5)))
+    np.testing.assert_allclose(atlas.means, measured.means, atol=1e-6)
+    assert (atlas.sentences, atlas.command) == (8, "attnviz atlas minilm -o minilm.json --first 8")
     np.testing.assert_allclose(again.rates, atlas.rates, atol=5.1e-4)
     np.testing.assert_array_equal(again.supported, atlas.supported)
     assert again.examples == atlas.examples

@@ -113,6 +113,8 @@ def test_a_dot_product_is_unfolded_by_its_formula(changes: dict[str, Any]) -> No
     assert "how this model makes them is not shown" in steps["q·k"].sentence
     assert f"{DIM} numbers each" in steps["q·k"].sentence
     assert steps["q·k"].result.values.item() == pytest.approx(scores[7])
+    # The largest products, by size, are those that are written out.
+    assert kept(steps["q·k"].matrices[0].columns) == sorted(np.argsort(-np.abs(KEY[7] * QUERY[3]))[:6])
     holds(steps["q·K"], scores if inside.sink is None else np.append(scores, np.nan), "k")
     assert tuple(symbol in steps for symbol in ("÷√d", "cap", "+ bias", "sink", "mask")) == (
         inside.scaling != 1, inside.softcap is not None, inside.bias is not None, inside.sink is not None, "visible" in changes,
@@ -165,6 +167,9 @@ def test_a_dot_product_is_unfolded_by_its_formula(changes: dict[str, Any]) -> No
         return
     context = weights[:KEYS] @ VALUE
     holds(steps["·V"], context)
+    assert kept(steps["·V"].result.columns) == sorted(np.argsort(-np.abs(context))[:6])
+    largest = [7, *(at for at in np.argsort(-weights, kind="stable").tolist() if at != 7)][:6]
+    assert kept(softmax.result.columns, "k") == sorted(largest)
     table = steps["·V"].matrices[1]
     np.testing.assert_allclose(
         table.values[0, : len(kept(table.columns))], VALUE[names[table.rows[0]], kept(table.columns)], atol=1e-9
@@ -265,11 +270,20 @@ def test_pieces_become_words_by_the_sum_over_keys_and_the_mean_over_queries() ->
     step = by_symbol(unfolded.steps)["word"]
     assert step.result.values.item() == pytest.approx(weights[:2, 3:].sum() / 2, abs=1e-6)
     assert (step.result.rows, step.result.columns) == (("undo",), ("sings",))
+    pieces, origin = step.matrices[0], step.origins[0, 0]
+    assert origin.cells == tuple(pieces.place(*cell) for cell in np.ndindex(2, 2))
+    found = re.fullmatch(r"\((.*)\) / 2 = (\S+) / 2 = (\S+)", origin.text)
+    assert found
+    assert sum(map(float, found[1].split(" + "))) == pytest.approx(float(found[2]))
+    assert (found[3], pieces.size) == (step.result.shown[0][0], "2 × 2")
+    assert unfolded.steps.index(step) == unfolded.last + 1
     assert (unfolded.weight, unfolded.difference) == (pytest.approx(weights[1, 3]), pytest.approx(0, abs=1e-6))
     alone = link_steps(inside, attention, (0, 0), QueryKey(names, names, 2, 2), words=True)
     assert "word" not in by_symbol(alone.steps)
     whole = link_steps(inside, attention, (0, 0), QueryKey(names, names, 2, 4), words=True)
-    assert by_symbol(whole.steps)["word"].result.values.item() == pytest.approx(weights[2, 3:].sum(), abs=1e-6)
+    step = by_symbol(whole.steps)["word"]
+    assert step.result.values.item() == pytest.approx(weights[2, 3:].sum(), abs=1e-6)
+    assert re.fullmatch(r"\S+ \+ \S+ = \S+", step.origins[0, 0].text)
     assert "word" not in by_symbol(link_steps(inside, attention, (0, 0), QueryKey(names, names, 1, 3), words=False).steps)
 
 

@@ -61,6 +61,50 @@ def test_a_malformed_claim_gets_one_clear_sentence():
     assert {text: said for text in MALFORMED if not refused.fullmatch(said := _refusal(text))} == {}
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("obj head", "this one has no arrow"),
+        ("any -> next -> head", "this one has 2 arrows"),
+        ('"' + "a" * 391 + '" -> head', "has 401 characters, and at most 400"),
+        ("any -> +21", r"from -20 to \+20 without 0"),
+        ("any -> -21", r"from -20 to \+20 without 0"),
+        ("+1 -> head", r"only a target can be: write any -> \+1"),
+        ("same -> head", "only be the target of a claim, not its source"),
+        ("any -> pronoun", "only be the source of a claim, not its target"),
+        (" -> head", "The source of this claim is missing"),
+        ("any -> ", "The target of this claim is missing"),
+        ("obj | -> head", "bar stands at the end of the source"),
+        ("any -> obj |", "bar stands at the end of the target"),
+        ("obj det -> head", '"obj det" is no relation|put a bar between terms'),
+        ('"a" "b" -> head', "put a bar between terms"),
+        ('"a -> head', "The word in quotes .* is not closed: write . at its end"),
+        ("/a -> head", "The regular expression .* is not closed: write / at its end"),
+        ('"  " -> head', 'nothing between " and "'),
+        ("L2: obj -> head", '"L2" names no head'),
+        ("/a{251}{200}/ -> head", "may come to 50,000"),
+    ],
+)
+def test_what_is_wrong_with_a_claim_is_named(text: str, says: str) -> None:
+    with pytest.raises(ClaimError, match=says):
+        parse(text)
+
+
+def test_what_is_just_within_bounds_is_read() -> None:
+    assert parse('"' + "a" * 390 + '" -> head').source[0].value == "a" * 390
+    assert [parse(f"any -> {far}").target[0].offset for far in ("+20", "-20", "+1", "previous", "next")] == [20, -20, 1, -1, 1]
+    assert parse("OBJ | Nsubj:PASS -> Its Det").target == (ClaimTerm("dependent", "det"),)
+    assert [term.value for term in parse("OBJ | Nsubj:PASS -> head").source] == ["obj", "nsubj:pass"]
+    assert parse(r'"A \" b" -> FIRST | Special').source == (ClaimTerm("word", 'a " b'),)
+    claims = {"any -> first | last": (True, False), "any -> self | +1": (True, True), "any -> special": (True, True),
+              "any -> head": (False, False), "any -> previous | same": (False, False)}  # fmt: skip
+    assert {text: (parse(text).is_place, parse(text).among_all) for text in claims} == claims
+    needs = {"obj -> next": (True, False), "NOUN -> next": (True, False), "any -> head": (True, False),
+             "any -> its det": (True, False), "pronoun -> next": (False, True),
+             "any -> antecedent": (False, True), "any -> same": (False, False)}  # fmt: skip
+    assert {text: (parse(text).needs_syntax, parse(text).needs_antecedent) for text in needs} == needs
+
+
 def test_a_wrong_name_gets_the_nearest_right_one():
     with pytest.raises(ClaimError, match="write nsubj"):
         parse("nsubjj -> head")

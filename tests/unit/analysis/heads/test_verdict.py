@@ -256,6 +256,15 @@ def test_a_regular_expression_that_never_ends_is_stopped():
         count(parse("/(a|aa)+$/ -> next"), [each], [looked])
 
 
+def test_regular_expressions_share_the_time_of_a_claim():
+    clock = Clock(1.0)
+    assert [clock.search("^B+$", text) for text in ("bb", "bc")] == [True, False]
+    assert 0.5 < clock.left < 1
+    for seconds in (0.0, -1.0):
+        with pytest.raises(ClaimError, match=r"longer than 2 seconds, or 0\.2 for"):
+            Clock(seconds).search("a", "a")
+
+
 def test_a_head_that_is_not_there_is_told_with_those_there_are():
     counts = count(parse("obj -> head"), *corpus(4, size=20))
     with pytest.raises(ClaimError, match=r"has 2 layers, 0 to 1, and no layer 2"):
@@ -276,6 +285,7 @@ def test_numbers_of_a_head_are_those_of_the_odd_sentences():
     assert tested.rate == pytest.approx(hits.sum() / queries.sum())
     assert tested.overall == pytest.approx(counts.hits[:, 1, 0].sum() / counts.queries.sum())
     assert (tested.queries, tested.sentences) == (queries.sum(), (queries > 0).sum())
+    assert [tested.low, tested.high] == bootstrap(hits[queries > 0], queries[queries > 0], seed=0).tolist()
     assert tested.rival("chance") == pytest.approx(counts.chance[1::2].sum() / queries.sum())
     assert tested.rival("shuffled") == pytest.approx(mixed.hits[1::2, 1, 0].sum() / mixed.queries[1::2].sum())
     ranked = [rival.rate for rival in tested.rivals if rival.counts]

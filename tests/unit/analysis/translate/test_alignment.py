@@ -1,5 +1,7 @@
 """Hard links and sentences, held to matrices made by hand."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from attnviz.analysis.translate.alignment import (
     origin_of,
     read_as,
     strongest_links,
+    truer,
 )
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.analysis.wording import plain
@@ -136,6 +139,11 @@ def test_nothing_is_made_of_weak_links_and_punctuation():
         (-3.3, -2.3, "2.7 times less likely than its own: log p −3.30 against −2.30."),
         (-2.0, -5.0, "20 times more likely"),
         (-42.3, -2.3, "10¹⁷ times less likely"),
+        (-2.31, -2.3, "1.0 times less likely"),
+        (-2.309, -2.3, "as likely to this model as its own"),
+        (-2.3 - np.log(9.9), -2.3, "9.9 times less likely"),
+        (-16.1, -2.3, "984,609 times less likely"),
+        (-16.2, -2.3, "10⁶ times less likely"),
         (-np.inf, -2.3, "infinitely less likely than its own: log p −∞ against −2.30."),
     ],
 )
@@ -160,3 +168,47 @@ def test_balanced_links_join_words_with_words():
     assert [(link.query, link.key) for link in balanced_links(resting)] == [(0, 0), (1, 1), (2, 2)]
     alone = matrix([[0.25, 0.75], [0.5, 0.5], [0.5, 0.5]], "chat —", "the cat")
     assert [link.query for link in balanced_links(alone)] == [0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_links_and_sentences_of_any_matrix_are_those_of_loops(seed):
+    dice = np.random.default_rng(seed)
+    target, source = "il est Parti hier , Paris", "he left Paris yesterday ."
+    weights = np.round(dice.dirichlet(np.full(5, 0.3), 7) * 4) / 4
+    weights[weights.sum(axis=1) != 1] = [0.5, 0.25, 0, 0.25, 0]
+    shown = matrix(weights, target, source)
+    queries, keys = target.split(), source.split()
+    best = [(row, int(np.argmax(weights[row])), weights[row].max()) for row in range(6)]
+    assert [(link.query, link.key, link.weight) for link in strongest_links(shown)] == best
+    words = [each for each in best if queries[each[0]] != ","]
+    words = [each for each in words if keys[each[1]] != "."] or words
+    longer = [
+        each for each in words
+        if len(queries[each[0]]) >= 4 and len(keys[each[1]]) >= 4 and queries[each[0]].lower() != keys[each[1]].lower()
+    ]  # fmt: skip
+    assert clearest_link(shown) == Link(*max(longer or words, key=lambda each: each[2]))
+    linked = [each for each in best if each[2] >= 0.4 and queries[each[0]] != "," and keys[each[1]] != "."]
+    crossing = [pair for pair in itertools.pairwise(each for each in linked if each[2] >= 0.5) if pair[1][1] < pair[0][1]]
+    said = plain(describe_alignment(shown))
+    assert ("order changed" in said) == bool(crossing)
+    if crossing:
+        (one, first, _), (two, second, _) = max(crossing, key=lambda pair: min(pair[0][2], pair[1][2]))
+        assert f"“{queries[one]}” stands before “{queries[two]}”, but “{keys[first]}” after “{keys[second]}”" in said
+    becomes = {key: [queries[each[0]] for each in linked if each[1] == key] for _, key, _ in linked}
+    key, several = max(becomes.items(), key=lambda item: len(item[1]))
+    assert (" look mostly at " in said) == (len(several) > 1)
+    if len(several) > 1:
+        names = f"{', '.join(f'“{name}”' for name in several[:-1])} and “{several[-1]}”"
+        assert said.endswith(f"{names} {'both' if len(several) == 2 else 'all'} look mostly at “{keys[key]}”.")
+
+
+def test_the_reading_with_the_lower_error_is_the_truer_one():
+    figures = {"AER in domain L1·H0 naive": 0.1, "AER in domain L1·H0 shifted": 0.2, "AER in domain L1 mean naive": 0.1,
+               "AER in domain L1 mean shifted": 0.3, "AER in domain L0·H0 naive": 0.1, "AER in domain L2 naive": 0.1,
+               "AER in domain L2 shifted": 0.2}  # fmt: skip
+    assert [truer(figures, *place) for place in ((1, 0), (1, None), (0, 0), (2, None))] == [
+        "naive",
+        "naive",
+        "shifted",
+        "shifted",
+    ]

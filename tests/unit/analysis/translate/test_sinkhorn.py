@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnviz.analysis.translate.differences import differences
 from attnviz.analysis.translate.sinkhorn import balanced
 
 
@@ -37,3 +38,28 @@ def test_a_query_that_sees_nothing_stays_blind():
     actual = balanced(weights)
     assert (actual[1] == 0).all()
     np.testing.assert_allclose(actual[0], 0.5)
+
+
+def test_columns_and_rows_are_scaled_in_turn_twenty_times():
+    dice = np.random.default_rng(3)
+    weights, allowed = dice.dirichlet(np.full(5, 0.2), 4), dice.random((4, 5)) < 0.6
+    weights[2], allowed[3], allowed[:, 4] = 0, False, False
+    seen = [0, 1]
+    table = np.array([[weights[row, key] + 0.001 if allowed[row, key] else 0.0 for key in range(5)] for row in seen])
+    for _ in range(20):
+        for key in range(5):
+            table[:, key] *= len(seen) / 5 / (table[:, key].sum() or 1)
+        for row in table:
+            row /= row.sum()
+    np.testing.assert_allclose(balanced(weights, allowed)[seen], table)
+    assert not balanced(weights, allowed)[2:].any()
+
+
+def test_words_that_most_others_do_not_have_there_differ():
+    texts = ["le chat dort .", "le chien dort .", "le chat dort !", "le chat dort ."]
+    assert [[text[slice(*span)] for span in spans] for text, spans in zip(texts, differences(texts), strict=True)] == [
+        [], ["chien"], ["!"], [],
+    ]  # fmt: skip
+    assert differences(texts[:2]) == (((3, 7),), ((3, 8),))
+    # Of two others one is no majority.
+    assert differences(["a b", "a c", "a b"]) == ((), ((2, 3),), ())

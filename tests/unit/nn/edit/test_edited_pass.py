@@ -10,6 +10,7 @@ import torch
 
 from attnviz.core.arrays import Kind
 from attnviz.core.edits import NO_EDITS, Edits, HeadPatched
+from attnviz.core.errors import EditError
 from attnviz.nn.edit.edited_pass import AttentionCall, Intervention, changed, changed_one, current, intervening, running
 
 HEADS, DIM = 3, 2
@@ -187,6 +188,13 @@ def test_a_head_is_patched_with_its_own_pattern_of_the_text() -> None:
     want = call.weights.clone()
     want[0, 1] = torch.tensor(pattern)
     holds(call, now.change("encoder", call.made()), want)
+    # A part of a text that is read in parts has its part of a pattern; a whole text has all of it.
+    longer = {("encoder", 0, 1, "abc"): np.eye(5)}
+    part = Intervention((edits,), SIZES, {}, patterns=longer, shifts=(2,))
+    want[0, 1] = torch.eye(3)
+    holds(call, part.change("encoder", call.made()), want)
+    with pytest.raises(EditError, match="L0·H1 cannot be patched"):
+        Intervention((edits,), SIZES, {}, patterns=longer).change("encoder", call.made())
 
 
 def test_edits_are_of_one_context_and_of_modules_that_have_a_place() -> None:

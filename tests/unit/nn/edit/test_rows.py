@@ -138,6 +138,19 @@ def test_a_row_that_cannot_be_is_named(scores: list[float], changes: Any, says: 
     assert (raised.value.kind, raised.value.query, raised.value.key) == ("cross", 7, key)
 
 
+def test_of_several_rows_that_cannot_be_the_first_is_named() -> None:
+    scores, place = torch.zeros(2, 5, 4), RowContext("cross", 2, HEAD, 7, 11, writes=False, alone=True)
+    scores[1, 2:] = scores[0, 3:] = torch.tensor([0, NO, NO, 0])
+    for changes, query, key in (
+        ({"hidden": [11, 14]}, 9, 0),
+        ({"weights": {HEAD: [(11, 13, 0.5), (10, 12, 0.5), (9, 13, 0.5)]}}, 9, 13),
+        ({"weights": {HEAD: [(at, key, 0.25) for at in (10, 9) for key in (11, 14)]}}, 9, 0),
+    ):
+        with pytest.raises(EditedRowError) as raised:
+            edited_rows(HeadEdits(**changes), place, scores, scores.softmax(dim=-1), None)
+        assert (raised.value.query, raised.value.key) == (query, key)
+
+
 @pytest.mark.parametrize(
     ("scores", "changes", "want"),
     [
