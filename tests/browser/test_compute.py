@@ -66,7 +66,7 @@ def test_a_key_moves_one_step_though_the_page_was_drawn_again_at_that_moment(pag
     )
     for symbol in STEPS[1:3]:
         page.keyboard.press("ArrowRight")
-        assert now(page) == symbol
+        assert now(page).startswith(symbol)
 
 
 def test_predict_then_reveal_by_keyboard(page: Page, app_url: str) -> None:
