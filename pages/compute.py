@@ -52,13 +52,13 @@ def compute_example() -> Download | None:
         return None
     with picture:
         computed = worked_example(tables)
-        with hero():
+        with hero() as heading:
             steps = worked_steps(tables, computed, chosen.head)
             is_revealed = show_steps(steps, first=example.step, cell=example.cell, predict=predict)
+            if is_revealed:
+                heading.caption(f":material/lightbulb: {example.notice}")
         checked = f"Checked: NumPy computes the same numbers, to {computed.difference:.0e}."
         st.caption(f":material/verified: {checked} {ROUNDED}")
-        if is_revealed:
-            st.caption(f":material/lightbulb: {example.notice}")
     return example_download(tables, computed, chosen.head)
 
 

@@ -58,7 +58,7 @@ def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, examp
         explain_weight(attention, matrix, head, cell)
 
 
-header("Encode", "Type a sentence, then click a word. See where it looks in every head: all look at once, each in its own way.")
+header("Encode", "A model reads a sentence by letting every word look at the others. Click a word to see where it looks.")
 model = model_picker()
 typed, example = prompt_box("encode", beside=compare_button)
 prompt = forced_target(typed) if typed else None

@@ -29,7 +29,7 @@ from attnviz.ui.layout import header, hero, story
 
 header(
     "What heads do",
-    "A head is one of the ways in which a model looks at a text. Each square is one: what it looks at in 1,500 sentences.",
+    "A head decides which words look where. Each square is one: what it does, and how often. Click a square.",
     "heads",
 )
 survey = opened_survey()

@@ -40,7 +40,11 @@ def example_cards(shown: tuple[Example, ...]) -> None:
                 st.caption(example.notice)
 
 
-header("attnviz", "Type a sentence, then click a word. See which other words a real model looks at for it.", page="home")
+header(
+    "attnviz",
+    "Type a sentence, then click a word. See which other words a real model looks at when it reads that word.",
+    page="home",
+)
 first = examples("encode")[0]
 prompt = sentence_box(first.text)
 result = run(catalog.available()[0], "encode", prompt) if prompt else None

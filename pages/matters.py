@@ -38,7 +38,7 @@ KNOWN = ("answer-en", *(name for name in catalog.available() if name != "answer-
 
 header(
     "What matters",
-    "Which words does the answer depend on? Click a word to run the model without it; compare 14 methods.",
+    "Which words does the output depend on? Click a word: the model runs without it. Below, 14 methods are tested.",
     "matters",
 )
 model = one_model(KNOWN, ABOUT)

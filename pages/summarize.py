@@ -25,7 +25,7 @@ from attnviz.ui.summarize.view import (
     written_summary,
 )
 
-header("Summarize", "Type a text. See which sentence a model keeps as its summary, and which words.")
+header("Summarize", "Type a text. See which sentence a model keeps as its summary, and which words it looks at most.")
 model = controls.summarizer_picker()
 prompt, example = prompt_box("summarize", further=(), forget=controls.forget_word)
 sidebar = st.sidebar.container()

@@ -88,11 +88,10 @@ def compare_sides(change: str, beside: DeltaGenerator) -> None:
 def show_changes(compared: Comparison, sides: Sides, results: tuple[Result, Result]) -> None:
     """How far each head has changed, and one of them on both sides; below it what to notice."""
     chosen = changes.chosen_head(compared)
-    at = chosen or compared.most
+    at = chosen or (compared.most if sides.are_models else compared.first)
     with hero() as heading:
-        story(
-            compared.sentence(chosen, sides.names if sides.are_models else None), compared.describe_place(chosen), place=heading
-        )
+        said = compared.sentence(chosen, sides.names if sides.are_models else None)
+        story(said, compared.describe_place(at), place=heading)
         if compared.has_changed:
             with st.container(key="desk-heads"):
                 heads, links = st.columns([3, 2], gap="large") if compared.divergence.size > 1 else (None, st.container())

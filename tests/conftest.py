@@ -1,5 +1,6 @@
 """What holds for every test: shapes are checked, nothing is random, and nothing leaves this machine."""
 
+import gc
 import importlib
 import ipaddress
 import os
@@ -11,6 +12,8 @@ import hypothesis
 import jaxtyping
 import numpy as np
 import pytest
+
+from tests import shared
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
@@ -24,12 +27,21 @@ hypothesis.settings.load_profile("attnviz")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check every annotated shape whenever a function of ours is called, before anything of ours is imported."""
-    # The process that only hands out tests to workers needs none of it, and its workers wait for it.
-    if config.getoption("numprocesses", 0) and not hasattr(config, "workerinput"):
-        return
+    if not hasattr(config, "workerinput"):
+        shared.begin()
+        config.add_cleanup(shared.end)
+        # The process that only hands out tests to workers needs none of the rest, and its workers wait for it.
+        if config.getoption("numprocesses", 0):
+            return
     for library in LIBRARIES:
         importlib.import_module(library)
     importlib.import_module("tests.checking").install()
+
+
+def pytest_collection_finish() -> None:
+    """What is imported stays: no garbage is looked for in it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -41,11 +53,6 @@ def _seeds() -> None:
     torch.manual_seed(2017)
     # Tiny models lose more by sharing work between threads than they win.
     torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _class_store(tmp_path_factory: pytest.TempPathFactory) -> None:
-    os.environ["ATTNVIZ_CLASS_STORE"] = f"sqlite:///{tmp_path_factory.mktemp('classes') / 'classes.sqlite'}"
 
 
 @pytest.fixture(scope="session")

@@ -29,11 +29,15 @@ _PATTERNS = {
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a sentence; a strong one is a token, which stands in quotes, or the name of a head."""
+    """A piece of a sentence; a strong one is a token, which stands in quotes, or the name of a head.
+
+    A hint says what to click, and is not shown to a class.
+    """
 
     text: str
     strong: bool = False
     quoted: bool = False
+    hint: bool = False
 
 
 Sentence = tuple[Part, ...]

@@ -3,7 +3,7 @@
 import html
 from pathlib import Path
 
-from attnviz.analysis.wording import Sentence, written
+from attnviz.analysis.wording import Part, Sentence, written
 
 SCRIPT = Path(__file__).with_name("markup.js").read_text(encoding="utf-8")
 STYLE = Path(__file__).with_name("markup.css").read_text(encoding="utf-8")
@@ -16,10 +16,14 @@ def sentence_html(sentence: Sentence) -> str:
     >>> sentence_html((Part("<s>", strong=True, quoted=True), Part(" looks away.")))
     '<strong dir="auto">“&lt;s&gt;”</strong> looks away.'
     """
-    return "".join(
-        f'<strong dir="auto">{html.escape(written(part))}</strong>' if part.strong else html.escape(written(part))
-        for part in sentence
-    )
+    return "".join(_part_html(part) for part in sentence)
+
+
+def _part_html(part: Part) -> str:
+    text = html.escape(written(part))
+    if part.strong:
+        return f'<strong dir="auto">{text}</strong>'
+    return f'<span class="hint">{text}</span>' if part.hint else text
 
 
 class Page(str):

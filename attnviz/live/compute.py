@@ -33,7 +33,7 @@ def _worked(example: WorkedExample) -> dict[str, Any]:
     tokens = tuple(example.tokens.split())
     visible = mask_of(example.mask, len(tokens), padded=1)
     x, w_q, w_k, w_v, w_o = (example.numbers()[name] for name in TABLES)
-    tables = Tables(tokens, x, w_q, w_k, w_v, w_o, visible, example.heads)
+    tables = Tables(tokens, x, w_q, w_k, w_v, w_o, visible, example.heads, columns=example.columns)
     computed = compute(tables)
     said = {
         "source": "worked",

@@ -34,7 +34,7 @@ SITE_PAGES = (
     SitePage(
         "encode",
         "Encode",
-        "Type a sentence, then click a word. See where it looks in every head: all look at once, each in its own way.",
+        "A model reads a sentence by letting every word look at the others. Click a word to see where it looks.",
         {"text": "Sentence"},
     ),
     SitePage(
@@ -52,7 +52,7 @@ SITE_PAGES = (
     SitePage(
         "summarize",
         "Summarize",
-        "Type a text. See which sentence a model keeps as its summary, and which words.",
+        "Type a text. See which sentence a model keeps as its summary, and which words it looks at most.",
         {"text": "Text"},
     ),
     SitePage(

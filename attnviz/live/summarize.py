@@ -6,7 +6,6 @@ from typing import Any
 from attnviz.analysis.summarize.selection import Amount, choose, read_passage
 from attnviz.analysis.summarize.selectors import selectors
 from attnviz.analysis.summarize.summary_words import describe_choice, describe_sentences
-from attnviz.analysis.wording import whole_percent
 from attnviz.live.story import Described
 from attnviz.models.result import Result
 
@@ -23,8 +22,7 @@ def describe_selection(results: Sequence[Result], example: Mapping[str, Any]) ->
     selector = selectors(passage, result.trace, selects=card.selects, layer=layer, head=None)[0]
     kept = choose(passage, selector.units, selector.sentences, AMOUNT)
     story = (describe_sentences(passage, kept, selector.sentences), describe_choice(passage, kept, selector.units))
-    share = float(selector.sentences[kept.sentences].sum())
-    facts = [card.name, selector.name, f"{whole_percent(share)} of the attention that sentences receive"]
+    facts = ["The summary", card.name, selector.name]
     drawn = {
         "units": [[unit.start, unit.end] for unit in passage.units],
         "bars": [{"name": "attention received", "values": selector.units.round(5).tolist()}],

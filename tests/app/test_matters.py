@@ -72,7 +72,7 @@ def test_of_a_long_text_two_methods_come_first_and_all_are_shown_in_the_end(monk
     # What has been run is shown at once, the same to whoever opens the address, and by any other method.
     again = open_page("matters", **address, way="received")
     assert rows(again) == table
-    assert "Attention received is " in drawn(again)
+    assert "By attention received it depends" in drawn(again)
     assert again.query_params["way"] in ("received", ["received"])
     assert len(run) == 4
 
@@ -85,7 +85,7 @@ def rows(app: AppTest) -> list[str]:
 
 def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back():
     app = open_page("matters", text=SENTENCE, pair=QUESTION, taken="0.2.999")
-    assert "“Attention, mean of all layers” is " in drawn(app)
+    assert "By “attention, mean of all layers” it depends" in drawn(app)
     assert "Without “Who”, “the”, its probability goes from" in said(app)
     # The last of the three is no word of this text.
     assert app.query_params["taken"] in ("0.2", ["0.2"])
@@ -128,7 +128,7 @@ def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets
     (picker,) = [each for each in app.selectbox if each.key == "about"]
     assert picker.options[0] == "The whole translation"
     assert "The word piece" in drawn(app)
-    assert "Attention rollout is " in drawn(app)
+    assert "By attention rollout it depends" in drawn(app)
     picker.set_value("translation").run()
     assert not app.exception
     assert "about" not in app.query_params
@@ -142,7 +142,7 @@ def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets
 
 def test_the_head_from_which_somebody_came_is_asked_first():
     app = open_page("matters", text=SENTENCE, pair=QUESTION, seen="head:cross:0:3")
-    assert "“L0·H3, the head you came from” is " in drawn(app)
+    assert "By “L0·H3, the head you came from” it depends" in drawn(app)
     assert app.query_params["seen"] in ("head:cross:0:3", ["head:cross:0:3"])
 
 

@@ -184,7 +184,7 @@ def test_a_text_is_run_here_and_without_a_network(browser: Browser, site: str):
         page = opened(context.new_page(), f"{site}/encode/")
         typed(page, "The keys to the old cabinet are missing.")
         expect(page.locator(STORY)).to_contain_text("“cabinet”")
-        expect(page.locator(".explorer .where")).to_contain_text("The average of all")
+        expect(page.locator(".explorer .where")).to_contain_text("On average over all")
         assert page.evaluate("() => asked") < 20
         # What a first visit keeps is kept behind the page; it is whole when another text runs.
         typed(page, "A dog that barked at cats was loud.")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from playwright.sync_api import BrowserContext
 
 from tests.browser.harness import ROOT
+from tests.browser.pages import settle
 
 # Attributes and classes that are Streamlit's; `st-key-…` are ours.
 NAMES = re.compile(r"\[(data-test[\w-]*)=[\"']?([\w-]+)|\.(st[A-Z]\w*)|(st-emotion[\w-]*)")
@@ -41,8 +42,9 @@ def test_every_name_of_streamlits_that_we_use_is_on_a_page(context: BrowserConte
     for path, width in (("", 1400), ("whatif", 1400), ("translate", 1400), ("encode", 390)):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(f"{app_url}/{path}")
-        page.locator(".st-key-hero").wait_for()
+        settle(page)
         page.locator("textarea").first.fill("Typed, and not run.")
+        page.get_by_test_id("InputInstructions").first.wait_for(state="attached")
         actual |= set(page.evaluate("() => [...seen]"))
     expected = list(named())
     assert len({name for name, _ in expected}) > 10

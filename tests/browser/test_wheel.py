@@ -6,13 +6,12 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 from playwright.sync_api import expect
 
+from tests import shared
 from tests.browser.harness import ROOT, serving
 from tests.browser.pages import go, open_page
 
@@ -70,37 +69,18 @@ MEGABYTES = 95
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 
 
-def once(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path], object]) -> Path:
-    """A folder that the first of all workers fills, and the others wait for."""
-    worker = factory.getbasetemp()
-    folder = (worker.parent if "PYTEST_XDIST_WORKER" in os.environ else worker) / name
-    with FileLock(f"{folder}.lock"):
-        if not folder.exists():
-            partial = folder.with_name(f"{name}.partial")
-            partial.mkdir(exist_ok=True)
-            fill(partial)
-            partial.rename(folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    def build(folder: Path) -> None:
-        command = [*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)]
-        subprocess.run(command, check=True)
-
-    (built,) = once(tmp_path_factory, "wheel", build).glob("attnviz-*.whl")
+def wheel() -> Path:
+    command = [*PIP, "wheel", "--no-deps", "--no-build-isolation", str(ROOT), "--wheel-dir"]
+    (built,) = shared.once("wheel", lambda folder: subprocess.run([*command, str(folder)], check=True)).glob("attnviz-*.whl")
     return built
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(wheel: Path) -> Path:
     """A folder that holds attnviz as installed from the wheel; its dependencies are those of this environment."""
-
-    def install(folder: Path) -> None:
-        subprocess.run([*PIP, "install", "--no-deps", "--target", str(folder), str(wheel)], check=True)
-
-    return once(tmp_path_factory, "installed", install)
+    command = [*PIP, "install", "--no-deps", str(wheel), "--target"]
+    return shared.once("installed", lambda folder: subprocess.run([*command, str(folder)], check=True))
 
 
 def files(folder: Path) -> list[Path]:

@@ -201,7 +201,7 @@ def _likeliest(logits: Float[np.ndarray, " token"], spans: Sequence[int]) -> np.
 def describe_answer(
     texts: Sequence[str], spans: Sequence[Span], *, nothing: float | None = None, threshold: float | None = None
 ) -> Sentence:
-    """Name the best answer and the next; or, where the model declines, how likely no answer is.
+    """Name the next best answer; or, where the model declines, how likely no answer is, and the best one.
 
     texts      of the spans
     nothing    p(no answer) of a model that declines, 0 to 1; None: it answers
@@ -212,9 +212,12 @@ def describe_answer(
         limit = "more than any answer" if threshold is None else f"it declines above {percent(threshold)}"
         return (Part(f"No answer has {percent(nothing)}: {limit}. The likeliest answer would be "), *best, Part("."))
     if len(spans) == 1:
-        return (Part("Best answer "), *best, Part("; there is no other."))
-    following = (quoted(cut(texts[1], MOST_CHARACTERS)), Part(f" ({percent(spans[1].probability)})."))
-    return (Part("Best answer "), *best, Part("; next best "), *following)
+        return (Part("There is no other answer."),)
+    return (
+        Part("The next best answer is "),
+        quoted(cut(texts[1], MOST_CHARACTERS)),
+        Part(f" ({percent(spans[1].probability)})."),
+    )
 
 
 def describe_confidence(confidence: float) -> str:

@@ -36,6 +36,8 @@ def worked_steps(tables: Tables, computed: Computed, head: int) -> tuple[Computa
         IndexError: there is no such head.
     """
     x = _tokens("X", tables.x, tables)
+    if len(tables.columns) == len(x.columns):
+        x = replace(x, columns=tables.columns)
     projected = {
         name: _project(x, name, weights, values, tables)
         for name, weights, values in (
@@ -44,7 +46,7 @@ def worked_steps(tables: Tables, computed: Computed, head: int) -> tuple[Computa
             ("V", tables.w_v, computed.value),
         )
     }
-    tokens_step = ComputationStep("X", "The tokens", "X", _token_sentence(tables), (x,))
+    tokens_step = ComputationStep("X", "Tokens", "X", _token_sentence(tables), (x,))
     steps = [tokens_step, *projected.values(), *_one_head(tables, computed, head, {n: s.result for n, s in projected.items()})]
     if tables.n_heads > 1:
         steps.append(_concatenated(tables, computed))
@@ -66,7 +68,7 @@ def _project(
     x: Matrix, name: str, weights: Float[np.ndarray, "dim dim"], values: Float[np.ndarray, "token dim"], tables: Tables
 ) -> ComputationStep:
     dims = tuple(map(str, range(len(weights))))
-    table = Matrix(f"W_{name}", weights, dims, dims, blocks=tables.n_heads)
+    table = Matrix(f"W_{name}", weights, x.columns, dims, blocks=tables.n_heads)
     result = _tokens(name, values, tables, tables.n_heads)
     titles = {"Q": "Queries", "K": "Keys", "V": "Values"}
     return ComputationStep(

@@ -111,10 +111,12 @@ def verdict(figures: Mapping[str, Faithfulness], chosen: str, best: str | None, 
     """Compare in one sentence the chosen method with chance, and with the best fast one, if that is known.
 
     >>> figures = {"attention": Faithfulness(0.54, 0.4), "gradient": Faithfulness(0.59, 0.3)}
-    >>> for part in verdict(figures, "attention", "gradient", Faithfulness(0.32, 0.6)).split(": ", 1):
+    >>> said = verdict(figures, "attention", "gradient", Faithfulness(0.32, 0.6))
+    >>> for part in said.replace(": without", ". without").split(". "):
     ...     print(part)
     attention is better than chance here
-    without the words it ranks first the probability drops by 0.54, without random words by 0.32. The best, gradient: 0.59.
+    without the words it ranks first the probability drops by 0.54, without random words by 0.32
+    The best method, gradient: 0.59.
     >>> verdict(figures, "gradient", "gradient", Faithfulness(-0.06, 0.6)).split("drops by ")[1]
     '0.59, without random words by −0.06. No other method tested does better.'
     """
@@ -125,7 +127,7 @@ def verdict(figures: Mapping[str, Faithfulness], chosen: str, best: str | None, 
         return said
     if chosen == best:
         return f"{said} No other method tested does better."
-    return f"{said} The best, {best}: {signed(figures[best].comprehensiveness)}."
+    return f"{said} The best method, {best}: {signed(figures[best].comprehensiveness)}."
 
 
 def _compared(one: float, other: float) -> str:

@@ -47,12 +47,11 @@ def describe_choice(passage: Passage, selection: Selection, scores: Float[np.nda
     """Say which share of the words is kept, and which share of the attention they receive."""
     candidates = passage.candidate
     share = whole_percent(float(scores[selection.units].sum() / max(scores[candidates].sum(), np.finfo(float).tiny)))
-    part = whole_percent(int(selection.units.sum()) / int(candidates.sum()))
     best = passage.units[int(np.where(selection.units, scores, -np.inf).argmax())]
     return (
-        Part(f"The {int(selection.units.sum())} marked words are {part} of the text and get {share} of the attention: "),
+        Part(f"{int(selection.units.sum())} of {int(candidates.sum())} words are marked. They get {share} of the attention, "),
         quoted(best.text),
-        Part(" gets most."),
+        Part(" most."),
     )
 
 

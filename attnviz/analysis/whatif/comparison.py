@@ -5,16 +5,21 @@ compared with the row of the aligned query, over all keys of both: what only one
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attnviz.analysis.head_metrics import is_word
+from attnviz.analysis.head_ranking import PRONOUNS
 from attnviz.analysis.token_alignment import Pairs, align_tokens
 from attnviz.analysis.view import default_map
 from attnviz.analysis.wording import Part, Sentence, head_words, quoted, whole_percent
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
+
+# A pronoun that looks elsewhere by less than that is not spoken of.
+LEAST_TOLD = 0.1
 
 
 @dataclass(frozen=True)
@@ -87,9 +92,11 @@ class Comparison:
         return tuple(links)
 
     def sentence(self, place: tuple[int, int] | None = None, models: tuple[str, str] | None = None) -> Sentence:
-        """Say which word looks elsewhere in a head, or in the one that changed most; between `models`, where each looks."""
+        """Say which word looks elsewhere in a head, or in the first to look at; between `models`, where each looks."""
         if not self.has_changed:
             return (Part("Nothing changed: "), Part("both sides are the same in every head", True), Part("."))
+        if place is None and not models and self._pronoun_link:
+            return self._of_pronoun()
         layer, head = place or self.most
         weights = self.before.weights(layer, head), self.after.weights(layer, head)
         name = Part(head_words(layer, head, capital=True), True)
@@ -106,29 +113,76 @@ class Comparison:
         else:
             same = self.before.keys[was].text == self.after.keys[key].text
             before = f", was {share}" if same else f"; before, “{self.before.keys[was].text}” got {share}"
-        ends = (Part(" in "), Part(head_words(layer, head), True)) if self.divergence.size > 1 else ()
         return (
             *((Part(f"In {models[1]} "),) if models else ()),
             quoted(self.after.queries[row].text),
             Part(f"{'' if models else ' now'} looks at "),
             quoted(self.after.keys[key].text),
             Part(f" ({whole_percent(weights[1][row, key])}{before})"),
-            *ends,
-            Part("."),
+            *self._in(layer, head),
         )
 
     def describe_place(self, place: tuple[int, int] | None = None) -> Sentence:
-        """Say how much a head changed, or the one that changed most, and its place among all."""
+        """Say how much a head changed, or the one to look at first, and its place among all."""
         if not self.has_changed:
             return (Part("Change a word of the second text, or choose another head or model."),)
-        layer, head = place or self.most
+        layer, head = place or self.first
         changed = float(self.divergence[layer, head])
+        how_much = f"{changed:.2f} of 1 on average"
         if self.divergence.size == 1:
-            return (Part(f"Its one head changed by {changed:.2f} of 1, averaged over all words."),)
+            return (Part(f"Its one head changed by {how_much}."),)
         larger = int((self.divergence[~self.is_off] > changed).sum())
-        rank = "most" if not larger else f"as number {larger + 1}"
-        how_much = f"{changed:.2f} of 1, averaged over all words"
-        return (Part(f"Of all {self.divergence.size} heads this one changed {rank} ({how_much}). Click another."),)
+        of, most = self.divergence.size, f"{head_words(*self.most)} changed most"
+        rank = f"number {larger + 1} of {of}; {most}" if larger else f"the most of all {of}"
+        return (Part(f"This head changed by {how_much}: {rank}."), Part(" Click another.", hint=True))
+
+    @cached_property
+    def first(self) -> tuple[int, int]:
+        """The layer and head to look at first: where the first pronoun looks elsewhere, else the one that changed most."""
+        return self._pronoun_link[:2] if self._pronoun_link else self.most
+
+    @cached_property
+    def _pronoun_link(self) -> tuple[int, int, int, int] | None:
+        """Find the layer and head in which the first pronoun looks much more or less at a word of both sides, and which.
+
+        Its row and its column are indices of `queries` and `keys`.
+        """
+        queries, keys = self.before.queries, self.before.keys
+        rows = [
+            row for row, (one, other) in enumerate(self.queries)
+            if queries[one].text.casefold() in PRONOUNS and queries[one].text == self.after.queries[other].text
+        ]  # fmt: skip
+        columns = [
+            column for column, (one, other) in enumerate(self.keys)
+            if is_word(keys[one]) and keys[one].text == self.after.keys[other].text
+            and keys[one].text.casefold() not in PRONOUNS
+        ]  # fmt: skip
+        if not rows or not columns:
+            return None
+        old, new = (
+            np.array([attention.layer_weights(layer)[:, self.queries[rows[0]][side]] for layer in range(attention.n_layers)])
+            [..., [self.keys[column][side] for column in columns]]
+            for side, attention in enumerate((self.before, self.after))
+        )  # fmt: skip
+        moved = np.where(self.is_off[..., None], 0, np.abs(new - old))
+        layer, head, place = map(int, np.unravel_index(int(moved.argmax()), moved.shape))
+        return (layer, head, rows[0], columns[place]) if moved[layer, head, place] >= LEAST_TOLD else None
+
+    def _of_pronoun(self) -> Sentence:
+        """Say where the first pronoun looked, and how much it still does."""
+        assert self._pronoun_link
+        layer, head, row, column = self._pronoun_link
+        (query, query_after), (key, key_after) = self.queries[row], self.keys[column]
+        was, now = self.before.weights(layer, head)[query, key], self.after.weights(layer, head)[query_after, key_after]
+        return (
+            quoted(self.before.queries[query].text), Part(f" now looks {'less' if now < was else 'more'} at "),
+            quoted(self.before.keys[key].text), Part(f" ({whole_percent(now)}, was {whole_percent(was)})"),
+            *self._in(layer, head),
+        )  # fmt: skip
+
+    def _in(self, layer: int, head: int) -> Sentence:
+        """Close a sentence with the head that it is about, where there are several."""
+        return (*((Part(" in "), Part(head_words(layer, head), True)) if self.divergence.size > 1 else ()), Part("."))
 
     def _largest_gain(
         self, before: Float[np.ndarray, "query key"], after: Float[np.ndarray, "row column"]

@@ -12,6 +12,7 @@ def name_of(head: Head, costs: HeadCosts) -> str:
     return name if len(costs.costs) == 1 else f"{head[0]} {name}"
 
 
+_SCALE = "0 is as before, 1 unrelated. "
 _HARMLESS = "Without any single head the output stays as likely, or becomes likelier."
 
 
@@ -34,8 +35,9 @@ def describe_costs(costs: HeadCosts, chosen: Head | None = None) -> tuple[Senten
     lead = (Part("Without "), Part(_in_words(head, costs), True), Part(f" {_effect(costs.of(head), costs)}: {rank}."))
     few = sum(costs.of(each) < costs.of(most) / 10 for each in costs.ranked)
     tenth = "that" if head == most else f"the most, which is {_in_words(most, costs)}"
-    rest = f"{few} of the {heads} heads cost less than a tenth of {tenth}." if costs.of(most) > 0 else _HARMLESS
-    return lead, (Part(f"{rest} Click another head."),)
+    verb, scale = ("change it by", _SCALE) if costs.unit == "cosine" else ("cost", "")
+    rest = f"{scale}{few} of the {heads} heads {verb} less than a tenth of {tenth}." if costs.of(most) > 0 else _HARMLESS
+    return lead, (Part(rest), Part(" Click another head.", hint=True))
 
 
 def _in_words(head: Head, costs: HeadCosts) -> str:
@@ -48,10 +50,10 @@ def _effect(cost: float, costs: HeadCosts) -> str:
     >>> _effect(2.76, HeadCosts("nats", -3.0, {})), _effect(-0.1, HeadCosts("nats", -3.0, {}))
     ('the output is 16 times less likely', 'the output is 1.1 times likelier')
     >>> _effect(0.055, HeadCosts("cosine", 0.0, {}))
-    'the final vectors change by 0.055'
+    'the model reads this text differently, by 0.055'
     """
     if costs.unit == "cosine":
-        return f"the final vectors change by {written_cost(cost, abs(cost))}"
+        return f"the model reads this text differently, by {written_cost(cost, abs(cost))}"
     times = math.exp(min(abs(cost), 600))
     if times < 1.005:
         return "the output stays as likely"
@@ -70,6 +72,6 @@ def describe_curve(curve: RemovalCurve) -> Sentence:
     )
     heads = f"{curve.counts[place]} of {curve.counts[-1]} heads at once"
     return (
-        Part(f"Switching off {heads} costs {least} if they are the least costly, {most} if they are the most costly, and "),
-        Part(f"{mean} if they are random ({low} to {high} in {len(drawn)} draws)."),
+        Part(f"Switching off {heads} costs {least} if they are the least important, {most} if the most important, "),
+        Part(f"{mean} if random ({low} to {high} in {len(drawn)} draws)."),
     )

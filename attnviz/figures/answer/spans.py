@@ -21,6 +21,7 @@ from attnviz.text.spans import Span
 _WORDS = Path(__file__).parents[1] / "explorer" / "words.css"
 STYLE = MATRIX + "\n".join(path.read_text(encoding="utf-8") for path in (Path(__file__).with_name("spans.css"), _WORDS))
 BAR_PIXELS = 22
+LEAST_MARKED = 0.005
 # Of a longer passage only so many tokens are drawn: a browser lays out no book in an instant.
 MOST_DRAWN = 2_400
 
@@ -89,9 +90,13 @@ def _unit(token: Token, bars: Sequence[Bars], index: int, highest: float) -> str
 
 
 def _span_start(rank: int, span: Span, declined: bool) -> str:
+    is_unlikely = span.probability < LEAST_MARKED
+    # The sentence above names the two best; of the others, those count that are more than nothing.
+    if is_unlikely and rank > 1:
+        return f'<span data-rank="{rank + 1}">'
     kind = "span best" if rank == 0 and not declined else "span"
     first = " data-first" if rank == 0 else ""
-    share = "&lt;1\xa0%" if span.probability < 0.005 else whole_percent(span.probability)
+    share = "&lt;1\xa0%" if is_unlikely else whole_percent(span.probability)
     badge = f'<span class="rank">{rank + 1} · {share}</span>'
     return f'<span class="{kind}"{first} data-rank="{rank + 1}">{badge}'
 
@@ -151,7 +156,7 @@ def first_heads(
         for (layer, head), weight in heads
     )
     who, whom = (f"<strong><bdi>{html.escape(name)}</bdi></strong>" for name in names)
-    caption = f'<p class="note">Which heads send {who} to {whom}?</p>'
+    caption = f'<p class="note">Which heads link {who} to {whom}?</p>'
     return f'<div class="first" style="{css_variables(theme)}">{caption}<ol class="first-heads">{rows}</ol></div>'
 
 

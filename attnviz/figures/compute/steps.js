@@ -137,6 +137,7 @@ function wayThrough(walk) {
     const disabled = isLocked(walk, index);
     const title = disabled ? `${step.title}: reveal the weights first` : step.title;
     const button = make("button", { className: kind, title, disabled, onclick: () => go(walk, index) }, ...typeset(step.symbol));
+    if (step.title !== step.symbol) button.append(make("small", {}, step.title));
     if (index === walk.step) button.setAttribute("aria-current", "step");
     button.dataset.keep = `step${index}`;
     way.append(button);

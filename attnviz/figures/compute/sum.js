@@ -14,9 +14,10 @@ export function written(walk, step) {
   const origin = walk.data.origins[id];
   const line = make("div", { className: "sum" });
   line.setAttribute("aria-live", "polite");
-  const name = walk.expanded ? "" : [matrix.rows[row], matrix.columns[column]].filter(Boolean).join(" · ");
+  const numbered = matrix.columns[column].replace(/^\d+$/, "column $&");
+  const name = walk.expanded ? "" : [matrix.rows[row], numbered].filter(Boolean).join(" · ");
   if (name) line.append(make("span", { className: "place" }, name));
-  if (!origin) line.append(cell?.text === "…" ? "The others, which are not shown one by one." : `${cell?.text ?? ""}  is given.`);
+  if (!origin) line.append(cell?.text === "…" ? "The others, which are not shown one by one." : `${cell?.text ?? ""} is given: it comes from no other number.`);
   const inStep = new Map(step.matrices.map((each, index) => [each.name, index]));
   for (const [text, of] of origin?.sum ?? []) {
     if (!of) line.append(...typeset(text));
@@ -26,7 +27,10 @@ export function written(walk, step) {
       line.append(make("span", { className: own ? "number result" : "number", tone: colour }, ...typeset(text)));
     }
   }
-  if (cell?.exact) line.append(make("span", { className: "exact" }, `exactly ${cell.exact}`));
+  if (cell?.exact && numeric(cell.exact) !== numeric(cell.text)) line.append(make("span", { className: "exact" }, `exactly ${cell.exact}`));
   if (walk.expanded && origin) line.append(make("button", { className: "goto", onclick: () => go(walk, origin.step) }, `Step ${origin.step + 1}`));
   return line;
 }
+
+/** @param {string} text  a number as it is shown, with its minus sign */
+const numeric = (text) => Number(text.replace("−", "-"));

@@ -101,10 +101,10 @@ export class WordsView extends View {
     const count = overview.layers * overview.heads;
     const table = state.canRank ? state.store?.table(question.queries) : null;
     if (table && !table.value) this.later(table.promise, () => this.parts.draw());
-    const mean = table?.value ? ` The average of all: ${percent(table.value.mean(question.keys))}.` : "";
+    const mean = table?.value ? ` On average over all, ${percent(table.value.mean(question.keys))}.` : "";
     const shown = headWords(head.layer, head.head);
-    const where = count === 1 ? "In the model's only head." : `${count} heads look, each in its own way; this is ${shown}.`;
-    this.fact.textContent = (state.where ? `In ${state.where}.` : where) + mean;
+    const where = count === 1 ? "This model has one head." : `The model has ${count} heads, and each looks in its own way; this is ${shown}.`;
+    this.fact.textContent = (state.where && count > 1 ? `In ${state.where}.` : where) + mean;
   }
 
   /** @param {Head} head @param {number} query @param {number} key */

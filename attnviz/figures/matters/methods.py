@@ -16,7 +16,10 @@ STYLE = Path(__file__).with_name("ways.css").read_text(encoding="utf-8")
 # So many characters of a text can be read in cells of one line; of a longer one, only the colours are shown.
 READABLE = 70
 _OWN = " class=own"
-_HEADINGS = ("Method", "Share of each word", "Drop without its top words", "Drop with its top words alone", "Agreement", "")
+_HEADINGS = (
+    "Method", "Share of each word", "Drop without its top words (line: chance)", "Drop with its top words alone",
+    "Agreement with removal", "",
+)  # fmt: skip
 
 
 def methods_table(

@@ -52,7 +52,7 @@ export class TranslationsTable extends AlignmentPart {
 
   /** @param {Model[]} models */
   table(models) {
-    const more = models.some(({ said }) => said.parts.some(([, , differs]) => differs)) ? " · marked words: the models disagree" : "";
+    const more = models.some(({ said }) => said.parts.some(([, , differs]) => differs)) ? " · marked: the models chose different words" : "";
     const heads = [make("th", { scope: "col" }, "Model"), make("th", { scope: "col" }, "Translation", make("small", {}, more))];
     return make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...models.map((each) => this.row(each))));
   }

@@ -61,9 +61,5 @@ def _scale(costs: HeadCosts, largest: float, theme: Theme) -> str:
     # Final vectors change or stay: no head is one without which they change less than not at all.
     stops = ",".join(diverging(share / 4, theme) for share in range(-4 if can_gain else 0, 5))
     bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
-    ends = (
-        (f"likelier without −{most}", f"+{most} less likely without")
-        if can_gain
-        else ("0", f"{most} change of the final vectors")
-    )
+    ends = (f"likelier without −{most}", f"+{most} less likely without") if can_gain else ("0", f"{most} change")
     return f'<p class="scale"><span>{ends[0]} {bar} {ends[1]}</span></p>'

@@ -16,9 +16,9 @@ def removal_lines(curve: RemovalCurve, theme: Theme = LIGHT) -> tuple[tuple[str,
     """List the lines of the picture: name, colour, and points from 0 to 1, y from the top."""
     means = curve.random.mean(axis=0)
     lines = (
-        ("most costly first", FOR, curve.most),
-        ("by chance, mean", theme.faint, means),
-        ("least costly first", AGAINST, curve.least),
+        ("most important first", FOR, curve.most),
+        ("random order", theme.faint, means),
+        ("least important first", AGAINST, curve.least),
     )
     return tuple((name, colour, tuple(zip(_across(curve), _down(curve, costs), strict=True))) for name, colour, costs in lines)
 
@@ -49,7 +49,7 @@ def removal_figure(curve: RemovalCurve, unit: str, *, theme: Theme = LIGHT) -> s
         for (name, colour, points), costs in zip(removal_lines(curve, theme), values, strict=True)
     ]
     across = tuple((x, str(count)) for x, count in zip(_across(curve), curve.counts, strict=True))
-    title = f"heads off · up: {unit} · band: {len(curve.random)} random draws"
+    title = f"number of heads off · up: {unit} · band: {len(curve.random)} random orders"
     axes = Axes(across, heights(curve), title, plain(describe_curve(curve)))
     return lines_figure(lines, axes, band=random_band(curve), theme=theme)
 

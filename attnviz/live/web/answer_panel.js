@@ -94,7 +94,7 @@ function firstHeads(desk, { side, heads, name, layer, head }, answer) {
     return make("li", {}, make("button", { type: "button", "data-head": `${own}.${number}`, "aria-pressed": isChosen, onclick },
       make("span", {}, `head ${number} of layer ${own}`), bar, make("b", {}, percent(weight))));
   });
-  const caption = make("p", { class: "note" }, "Which heads send ", make("strong", {}, word(who)), " to ", make("strong", {}, word(whom)), "?");
+  const caption = make("p", { class: "note" }, "Which heads link ", make("strong", {}, word(who)), " to ", make("strong", {}, word(whom)), "?");
   return make("div", { class: "first" }, caption, make("ol", { class: "first-heads" }, ...rows));
 }
 

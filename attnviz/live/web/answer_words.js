@@ -127,7 +127,7 @@ const wordsOfQuestion = (tokens) => tokens.flatMap((token, index) => ((token.seg
 /** @param {Token} token @param {TextPlace} place */
 const isInside = (token, [start, end]) => token.segment === 1 && !token.special && token.start < end && start < token.end;
 
-/** The best answer and the next; or, where the model declines, how likely no answer is.
+/** The next best answer; or, where the model declines, how likely no answer is, and the best one.
  * @param {Found} found @returns {Sentence} */
 export function describeAnswer({ spans, declined, nothing, limit }) {
   const [best, next] = spans;
@@ -137,6 +137,6 @@ export function describeAnswer({ spans, declined, nothing, limit }) {
     const why = limit === null ? "more than any answer" : `it declines above ${percent(limit)}`;
     return [word(`No answer has ${percent(nothing)}: ${why}. The likeliest answer would be `), ...named, word(".")];
   }
-  if (!next) return [word("Best answer "), ...named, word("; there is no other.")];
-  return [word("Best answer "), ...named, word("; next best "), nameOf(cutTo(next.text)), word(` (${percent(next.probability)}).`)];
+  if (!next) return [word("There is no other answer.")];
+  return [word("The next best answer is "), nameOf(cutTo(next.text)), word(` (${percent(next.probability)}).`)];
 }

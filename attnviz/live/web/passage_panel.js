@@ -10,6 +10,7 @@ import { wholePercent } from "../../figures/drawing/percent.js";
  */
 
 const BAR = 22;
+const LEAST_MARKED = 0.005;
 // Of a longer passage only so many words are drawn, as attnviz/figures/answer/spans.py has it.
 const MOST_DRAWN = 2400;
 
@@ -76,7 +77,9 @@ function drawUnit(text, index, { units, bars, kept = [], sentences = [] }, highe
 
 /** @param {number} rank @param {number} probability @param {boolean} declined */
 function openSpan(rank, probability, declined) {
-  const share = probability < 0.005 ? "<1\u00A0%" : wholePercent(probability);
+  // The sentence above names the two best; of the others, those count that are more than nothing.
+  if (probability < LEAST_MARKED && rank > 1) return make("span", {});
+  const share = probability < LEAST_MARKED ? "<1\u00A0%" : wholePercent(probability);
   return make("span", { class: rank === 0 && !declined ? "span best" : "span" }, make("span", { class: "rank", "data-rank": rank + 1 }, `${rank + 1} · ${share}`));
 }
 

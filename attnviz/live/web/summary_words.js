@@ -22,10 +22,10 @@ const scoreAt = (scores, at) => at.reduce((sum, place) => sum + scores[place], 0
 /** All that the page Summarize draws besides heads. @param {string} text @param {Selection} selection
  * @param {{ name: string, selects: [number, number] }} card */
 export function describeSelection(text, selection, { name, selects }) {
-  const { units, sentences, unitScores, sentenceScores, kept, keptSentences } = selection;
+  const { units, sentences, unitScores, kept, keptSentences } = selection;
   const [letters, chosen] = [Array.from(text), places(keptSentences)];
   const read = (/** @type {[number, number]} */ [start, end]) => letters.slice(start, end).join("");
-  const facts = [name, "Trained selector", `${wholePercent(scoreAt(sentenceScores, chosen))} of the attention that sentences receive`];
+  const facts = ["The summary", name, "Trained selector"];
   return {
     first: { encoder: [selects[0], null] },
     story: [describeSentences(selection), describeChoice(letters, selection)],
@@ -44,8 +44,8 @@ function describeChoice(letters, { units, unitScores, kept }) {
   const [chosen, candidates] = [places(kept), places(units.map(({ candidate }) => candidate))];
   const share = scoreAt(unitScores, chosen) / Math.max(scoreAt(unitScores, candidates), Number.MIN_VALUE);
   const best = units[chosen.reduce((most, place) => (unitScores[place] > unitScores[most] ? place : most))];
-  const lead = `The ${chosen.length} marked words are ${wholePercent(chosen.length / candidates.length)} of the text and get ${wholePercent(share)} of the attention: `;
-  return [plain(lead), keptWord(letters.slice(best.start, best.end).join("")), plain(" gets most.")];
+  const lead = `${chosen.length} of ${candidates.length} words are marked. They get ${wholePercent(share)} of the attention, `;
+  return [plain(lead), keptWord(letters.slice(best.start, best.end).join("")), plain(" most.")];
 }
 
 /** Which sentences are kept, and how far the next one stays behind. @param {Selection} selection @returns {Sentence} */

@@ -20,7 +20,8 @@ Numbers = dict[str, np.ndarray]
 class WorkedExample:
     """A worked example and one line on what to notice; `given` holds its matrices, where no seed makes them.
 
-    `step` is the symbol of the step that the line speaks of, `cell` the row and the column of its result.
+    `step` is the symbol of the step that the line speaks of, `cell` the row and the column of its result; `columns` says what
+    the columns of X stand for.
     """
 
     label: str
@@ -33,6 +34,7 @@ class WorkedExample:
     step: str
     cell: tuple[int, int]
     given: dict[str, Any]
+    columns: tuple[str, ...] = ()
 
     def numbers(self) -> Numbers:
         """X and the four matrices."""
@@ -53,6 +55,7 @@ def _worked_example(entry: dict[str, Any]) -> WorkedExample:
     return WorkedExample(
         entry["label"], entry["notice"], entry["tokens"], entry.get("heads", 1), entry.get("mask", "none"),
         len(given["x"][0]) if given else entry["dim"], entry.get("seed", 1), entry["step"], tuple(entry["cell"]), given,
+        tuple(entry.get("columns", ())),
     )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ def verdict_sentences(atlas: Atlas, chosen: tuple[int, int]) -> tuple[Sentence, 
     best, name = atlas.best(layer, head), head_words(layer, head)
     n_layers, n_heads = atlas.shape
     doing = sum(atlas.best(*place) is not None for place in np.ndindex(n_layers, n_heads))
-    found = f"For {doing} of {n_layers * n_heads} heads we found something they do. Click a head."
+    found = f"For {doing} of {n_layers * n_heads} heads we found something they do."
     if best is None:
         return (Part(name, True), Part(f": none of the {len(atlas.claims)} habits that were tried.")), (Part(found),)
     facts = atlas.claims[best]
@@ -59,7 +59,7 @@ def verdict_sentences(atlas: Atlas, chosen: tuple[int, int]) -> tuple[Sentence, 
     source, target = claim_sides(parse(facts.text))
     return (
         Part(f"{source[0].upper()}{source[1:]} looks at {target}", strong=True),
-        Part(f" {rate} of the time in {name}; simple rules get {rival} at most."),
+        Part(f" {rate} of the time in {name}; the best simple rule, {rival}."),
     ), (Part(found),)
 
 

@@ -18,6 +18,11 @@ _ORDER = (
     "do-heads-mean-something", "does-it-matter", "prettiest-picture", "a-model-learns", "questionnaire",
 )  # fmt: skip
 
+_KEPT = (
+    "Its links work as long as this app keeps the file: on this server, until it is started again. For links that last, "
+    "put the file into the folder that `ATTNVIZ_LESSONS` names."
+)
+
 
 def show_cards() -> None:
     """A card for each lesson, which opens its first step, or the one that this visitor has come to."""
@@ -55,11 +60,7 @@ def _card(name: str, lesson: Lesson) -> None:
 def show_upload() -> None:
     """A box for a lesson of one's own; what is wrong with it is one sentence with its line."""
     st.file_uploader("Open a lesson of your own (Markdown)", type=["md"], key="lesson-file", on_change=_receive,
-                     max_upload_size=1)  # fmt: skip
-    st.caption(
-        "Its links work as long as this app keeps the file: on this server, until it is started again. For links that last, "
-        "put the file into the folder that `ATTNVIZ_LESSONS` names."
-    )
+                     max_upload_size=1, help=_KEPT)  # fmt: skip
     if refused := st.session_state.get("lesson_refused"):
         st.error(escaped(refused), icon=":material/school:")
 

@@ -32,7 +32,7 @@ _HOW = """
 - **Drop without its top words**: how far the probability of the output falls without the most important 1, 5, 10, 20
   and 50 % of the words, on average; more is better, and the upright line is chance.
 - **Drop with its top words alone**: how far it falls when only they stay; less is better (DeYoung et al. 2020).
-- **Agreement**: how far the order agrees with leaving one word out, −1 to 1 (Kendall's tau).
+- **Agreement with removal**: how far the order agrees with leaving one word out, −1 to 1 (Kendall's tau).
 - A removed word is replaced by a blank token: the model's mask, or its token for unknown words. The
   output's own words, underlined, always stay.
 - One text proves little, and a text of many blanks is unlike what the model has learned from. `attnviz faithful` measures the
@@ -50,20 +50,21 @@ def show_verdict(report: AttributionReport, method: str, place: DeltaGenerator, 
         place.info(f"This passage is read in overlapping windows. What is explained is {report.part}.", icon=":material/info:")
     probability = f"<small>probability {whole_percent(report.probability)}</small>"
     place.html(f'<p class="answer" dir="auto">{_capital(report.target)} {probability}</p>')
-    story(_top_words(report, method), (Part(f"{_tested(report, method, compares)} Click another method below."),), place=place)
+    tested = Part(_tested(report, method, compares)), Part(" Click another method below.", hint=True)
+    story(_top_words(report, method), tested, place=place)
 
 
 def _tested(report: AttributionReport, method: str, compares: bool) -> str:
     """Say how faithful a method is, compared with chance and with the best other one."""
     if not (figures := report.figures):
-        return f"So says {_quoted(_lower(method_named(method).title))}, which is being tested."
+        return "This method is being tested."
     # The slow ones come later, unless one of them is looked at: the sentence must not change when they do.
     is_slow = method_named(method).speed != "fast"
     others = [name for name in figures if name != "random" and (is_slow or method_named(name).speed == "fast")]
     best = max(others, key=lambda name: figures[name].comprehensiveness, default="random")
     looked_at = method if method in figures else best
     named = {name: _quoted(_lower(method_named(name).title)) for name in figures}
-    named[looked_at] = _quoted(method_named(looked_at).title)
+    named[looked_at] = "This method" if looked_at == method else _quoted(method_named(looked_at).title)
     renamed = {named[name]: figure for name, figure in figures.items()}
     return verdict(renamed, named[looked_at], named[best] if compares else None, figures["random"])
 
@@ -72,16 +73,17 @@ def _top_words(report: AttributionReport, method: str) -> Sentence:
     """Say which words the output depends on most, by one method."""
     if method == "random":
         return (Part("No method that was tested can follow this model over this text."),)
+    by = _quoted(_lower(method_named(method).title))
     words = dict.fromkeys(
         report.words[place]
         for place in report.ranked(method)
         if place not in report.own and report.shares[method][place] > 0 and any(map(str.isalnum, report.words[place]))
     )
     if not words:
-        return (Part("By this method it depends on none of the words."),)
+        return (Part(f"By {by} it depends on none of the words."),)
     first, *others = [quoted(word) for word in list(words)[:3]]
     rest = [part for place, word in enumerate(others, 2) for part in (Part(" and " if place > len(others) else ", "), word)]
-    return Part("It depends most on "), first, *rest, Part(".")
+    return Part(f"By {by} it depends most on "), first, *rest, Part(".")
 
 
 def show_text(report: AttributionReport, method: str, removed: tuple[int, ...]) -> None:

@@ -9,7 +9,6 @@ import streamlit as st
 
 from attnviz.analysis.summarize.selection import Passage, Selection
 from attnviz.analysis.summarize.selectors import Selector
-from attnviz.analysis.wording import whole_percent
 from attnviz.models.result import Result
 from attnviz.paths import assets_folder
 
@@ -43,10 +42,7 @@ _BELIEVE = """
 def show_kept(result: Result, passage: Passage, kept: Selection, selector: Selector) -> None:
     """What the model wrote, or else the sentences that were kept, in large type; and by which model and selector."""
     wrote = result.trace.output
-    small = f"{result.card.name} wrote this" if wrote else f"{result.card.name} · {selector.name}"
-    if not wrote and selector.tokens is not None:
-        share = float(selector.sentences[kept.sentences].sum())
-        small += f" · {whole_percent(share)} of the attention that sentences receive"
+    small = f"{result.card.name} wrote this" if wrote else f"The summary · {result.card.name} · {selector.name}"
     text = html.escape(wrote or passage.extract(kept.sentences)) or "<em>nothing</em>"
     st.html(f'<p class="answer"><bdi>{text}</bdi> <small>{html.escape(small)}</small></p>')
 
@@ -70,8 +66,8 @@ def rouge_note(model: str, reference: str) -> str:
     if model not in (OWN, READ_BY) or not measured():
         return ""
     return (
-        f"ROUGE-1 as measured on {measured()['abstracts']} held-out abstracts, one sentence kept. Write a summary of your own "
-        "below, and this very text is scored."
+        f"ROUGE-1: how many words the kept sentence shares with a summary that a person wrote (100: all), over "
+        f"{measured()['abstracts']} other abstracts. Write a summary of your own below, and this very text is scored."
     )
 
 

@@ -21,7 +21,7 @@ from attnviz.ui.whatif.controls import Ablation
 
 _GRID = Markup("costs", MARKUP + STYLE)
 _CURVE = Markup("removal", MARKUP + CURVE)
-_ORDERS = {"layer": "By layer", "cost": "By cost"}
+_ORDERS = {"layer": "By layer", "cost": "By importance"}
 READING = """
 - A head is switched off where the model computes it, in every step; everything after it computes with what is left. Its cost
   is how far ln p falls of the output that the model gives with all heads; for a model that writes nothing, how far its final
@@ -88,7 +88,7 @@ def _compare(edits: str) -> None:
 
 def show_curve(curve: RemovalCurve, unit: str) -> None:
     """How the output holds when more and more heads are off."""
-    _CURVE("removal", removal_figure(curve, "ln p lost" if unit == "nats" else "change of the final vectors", theme=theme()))
+    _CURVE("removal", removal_figure(curve, "ln p lost" if unit == "nats" else "change", theme=theme()))
     st.caption(plain(describe_curve(curve)))
 
 

@@ -119,10 +119,7 @@ def test_cells_are_as_likely_as_the_spans_say():
 
 def test_sentences_tell_the_numbers():
     spans = [Span(2, 2, 0.62), Span(0, 0, 0.002)]
-    assert (
-        plain(describe_answer(["cat", "the"], spans, threshold=0.3))
-        == "Best answer “cat” (62\xa0%); next best “the” (under 1\xa0%)."
-    )
+    assert plain(describe_answer(["cat", "the"], spans, threshold=0.3)) == "The next best answer is “the” (under 1\xa0%)."
     message = plain(describe_answer(["cat"], spans[:1], nothing=0.38, threshold=0.3))
     assert message == "No answer has 38\xa0%: it declines above 30\xa0%. The likeliest answer would be “cat” (62\xa0%)."
     assert plain(describe_answer(["cat"], spans[:1], nothing=0.9)).startswith("No answer has 90\xa0%: more than any answer.")
@@ -240,8 +237,9 @@ def test_a_map_without_the_answer_is_passed_over(trace: AttentionTrace) -> None:
 
 def test_long_texts_are_cut_in_a_sentence() -> None:
     texts, spans = ["a" * 61, "b" * 60], [Span(0, 0, 0.6), Span(1, 1, 0.2)]
-    assert plain(describe_answer(texts, spans)) == f"Best answer “{'a' * 59}…” (60\xa0%); next best “{'b' * 60}” (20\xa0%)."
-    assert plain(describe_answer(texts, spans[:1])).endswith("; there is no other.")
+    assert plain(describe_answer(texts, spans)) == f"The next best answer is “{'b' * 60}” (20\xa0%)."
+    assert plain(describe_answer(texts[::-1], spans)) == f"The next best answer is “{'a' * 59}…” (20\xa0%)."
+    assert plain(describe_answer(texts, spans[:1])) == "There is no other answer."
     shown = asked_of([FIRM], "cats")
     assert plain(describe_question_words(shown, "c" * 61, (0, 4))).startswith(f"“{'c' * 59}…” ")
     assert describe_confidence(0.814) == "answers this sure are right 81 times in 100"

@@ -60,7 +60,7 @@ def test_what_is_told_of_a_choice(actual):
     units, sentences = actual.by_unit(tokens), actual.by_sentence(tokens)
     kept = choose(actual, units, sentences, Amount(2))
     said = plain(describe_choice(actual, kept, units))
-    assert all(part in said for part in ("2 marked words are 50\xa0%", "75\xa0% of the attention", "“Dogs” gets most"))
+    assert all(part in said for part in ("2 of 4 words are marked. They get 75\xa0% of the attention", "“Dogs” most."))
     assert plain(describe_sentences(actual, kept, sentences)) == (
         "Sentence 2 of 2 is kept. It gets 56\xa0% of the attention; the next best gets 44\xa0%."
     )

@@ -37,7 +37,7 @@ def test_where_no_head_costs_anything_it_says_so():
     helped = plain(describe_costs(HeadCosts("cosine", 0.0, {"encoder": np.array([[-0.1, 0.0]])}))[1])
     assert helped.startswith("Without any single head")
     turned = plain(describe_costs(HeadCosts("cosine", 0.0, {"encoder": np.array([[0.1, 0.0]])}))[0])
-    assert turned.startswith("Without head 0 of layer 0 the final vectors change by 0.100")
+    assert turned.startswith("Without head 0 of layer 0 the model reads this text differently, by 0.100")
 
 
 def test_the_curve_is_told_at_about_half_of_the_heads():

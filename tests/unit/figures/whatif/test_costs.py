@@ -40,9 +40,9 @@ def test_a_head_that_is_missed_is_red_and_one_in_the_way_is_blue():
 
 def test_the_curve_is_drawn_between_its_lowest_and_its_highest_cost():
     lines = {name: points for name, _, points in removal_lines(CURVE)}
-    assert lines["most costly first"][-1] == (1.0, 0.0)
-    assert lines["least costly first"][0] == (0.0, 1.0)
-    assert lines["by chance, mean"][1] == (0.5, pytest.approx(1 - 1.3 / 4.3))
+    assert lines["most important first"][-1] == (1.0, 0.0)
+    assert lines["least important first"][0] == (0.0, 1.0)
+    assert lines["random order"][1] == (0.5, pytest.approx(1 - 1.3 / 4.3))
     assert random_band(CURVE)[1] == (0.5, pytest.approx(1 - 1.8 / 4.3))
     assert len(random_band(CURVE)) == 6
     assert [text for _, text in heights(CURVE)] == ["0", "1", "2", "3", "4"]

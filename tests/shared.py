@@ -1,0 +1,60 @@
+"""What is made once for all processes of a test run: one app in a browser, one store of classes, models as graphs."""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+from filelock import FileLock
+
+# The folder that the processes of a run share: whoever begins the run names it, and those that it starts inherit the name.
+FOLDER = "TEST_RUN_FOLDER"
+
+
+def begin() -> None:
+    """Make the folder, in the process that ends last."""
+    os.environ[FOLDER] = tempfile.mkdtemp(prefix="attnviz-tests-")
+    os.environ["ATTNVIZ_CLASS_STORE"] = f"sqlite:///{folder() / 'classes.sqlite'}"
+
+
+def end() -> None:
+    """Stop the app and remove the folder."""
+    if (note := folder() / "app.json").exists():
+        with suppress(psutil.NoSuchProcess):
+            server = psutil.Process(json.loads(note.read_text())["pid"])
+            server.terminate()
+            if psutil.wait_procs([server], timeout=10)[1]:
+                server.kill()
+    shutil.rmtree(folder(), ignore_errors=True)
+
+
+def folder() -> Path:
+    return Path(os.environ[FOLDER])
+
+
+def once(name: str, make: Callable[[Path], object]) -> Path:
+    """The file or folder that `make` writes, whichever process needs it first."""
+    place = folder() / name
+    with FileLock(f"{place}.lock"):
+        if not place.exists():
+            unfinished = place.with_name(f"{name}.part")
+            make(unfinished)
+            unfinished.rename(place)
+    return place
+
+
+def app_url() -> str:
+    """The address of the app of this checkout."""
+    return json.loads(once("app.json", _serve).read_text())["address"]
+
+
+def _serve(note: Path) -> None:
+    from tests.browser.harness import ROOT, begin_server
+
+    server, address = begin_server([sys.executable, "-m", "attnviz.cli"], folder=ROOT, log=folder() / "app.log")
+    note.write_text(json.dumps({"pid": server.pid, "address": address}))
