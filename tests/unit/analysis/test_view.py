@@ -2,6 +2,7 @@
 
 import itertools
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -209,3 +210,40 @@ def test_a_matrix_is_made_once_for_all_who_look_at_it_and_kept_no_longer():
     kept = weakref.ref(first)
     del first
     assert kept() is None
+
+
+CACHED = AttentionMap(
+    "decoder", numbered(5)[3:], numbered(5), given_map([[0.25] * 4 + [0], [0.2] * 5], numbered(2), numbered(5)).store
+)
+
+
+@pytest.mark.parametrize(
+    ("attention", "view", "causal"),
+    [
+        (make_map(ONE, causal=True), View(), True),
+        (make_map(ONE, causal=True), View(words=True), False),
+        (make_map(ONE, causal=True), View(hide_special=True), False),
+        (make_map(ONE), View(), False),
+        (dot_product_map(S, causal=True), View(), True),
+        (dot_product_map(S, causal=True, sink=np.ones(6)), View(), False),
+        (CACHED, View(), False),
+        (replace(CACHED, causal=True), View(), True),
+        (dot_product_map(numbered(1), causal=True), View(), False),
+    ],
+)
+def test_a_matrix_is_causal_where_no_query_looks_at_a_later_key(attention, view, causal):
+    matrix = head_matrix(attention, layer=0, head=0, view=view)
+    assert matrix.causal == causal
+    if causal:
+        late = np.triu(np.ones(matrix.weights.shape, bool), 1 + len(matrix.keys) - len(matrix.queries))
+        assert not matrix.weights[late].any()
+        assert not matrix.visible[late].any()
+
+
+def test_a_part_of_a_matrix_is_cut_with_its_tokens():
+    matrix = head_matrix(make_map(ONE), layer=1, head=2)
+    part = matrix.part(range(2, 5), range(1, 4))
+    np.testing.assert_array_equal(part.weights, matrix.weights[2:5, 1:4])
+    assert (part.queries, part.keys) == (ONE[2:5], ONE[1:4])
+    assert (part.rows, part.columns, part.own) == ((2, 3, 4), (1, 2, 3), (1, 2, None))
+    assert part.visible.shape == (3, 3)

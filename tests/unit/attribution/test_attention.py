@@ -26,6 +26,7 @@ SITES = {
     "encoder": ENCODER,
     "cross": [*ENCODER, AttentionSite(WRITTEN, TEXT, "cross")],
     "steps": [*ENCODER, *(AttentionSite(slice(N + at, N + at + 1), TEXT, "cross") for at in range(2))],
+    "one": [AttentionSite(slice(N, N + 1), TEXT, "cross")],
     "narrow": [ENCODER[0], AttentionSite(TEXT, slice(0, 2), "encoder", 1)],
     "written": [*ENCODER, AttentionSite(WRITTEN, TEXT, "cross"), AttentionSite(WRITTEN, WRITTEN, "decoder")],
 }
@@ -42,11 +43,12 @@ class Model:
 
         self.sites, self.norm = SITES[sites], norm
         self.n = max(site.queries.stop for site in self.sites)
-        self.readout = {0: 0.25, 2: 0.75} if self.n == N else {N: 0.25, N + 1: 0.75}
+        self.readout = {N: {0: 0.25, 2: 0.75}, N + 1: {N: 1.0}, N + 2: {N: 0.25, N + 1: 0.75}}[self.n]
         sizes = [(site.queries.stop - site.queries.start, site.keys.stop - site.keys.start) for site in self.sites]
         self.weights = [drawn(HEADS, *size).softmax(dim=-1) for size in sizes]
         self.values, self.outputs = ([drawn(DIM, DIM) for _ in sizes] for _ in range(2))
-        self.bias, self.gain, self.asks, self.written = drawn(DIM), drawn(DIM), drawn(DIM), drawn(self.n - N, DIM)
+        # Behind a norm all is small: no length may be taken for a bound.
+        self.bias, self.gain, self.asks, self.written = drawn(DIM), drawn(DIM) / 50, drawn(DIM), drawn(self.n - N, DIM)
         self.embedding, self.ids = drawn(9, DIM), torch.tensor([5, 3, 1, 3])
 
     def normed(self, states: torch.Tensor) -> torch.Tensor:
@@ -223,6 +225,13 @@ def test_norms_are_lengths_of_what_reaches_a_position(
             kept = (kept - kept.mean(axis=1, keepdims=True)) * scale
         if site.kind == "encoder":
             parts[np.arange(N), np.arange(N)] += kept
+        if sites == "encoder" or norm == "before":
+            made = norms.composition(attention.recorded(bound)[at], of_itself=site.kind == "encoder")
+            own = parts[np.arange(N), np.arange(N)] if site.kind == "encoder" else kept
+            others = parts.sum(axis=1) - (own if site.kind == "encoder" else 0)
+            both = [np.linalg.norm(each, axis=1) for each in (own, others)]
+            np.testing.assert_allclose(made.own, both[0])
+            np.testing.assert_allclose(made.mixing, both[1] / (both[0] + both[1]))
         step = model.whole(at, np.linalg.norm(parts, axis=2))
         for row, query in enumerate(range(model.n)[site.queries]) if site.kind == "cross" else ():
             step[query, query] = np.linalg.norm(kept[row])

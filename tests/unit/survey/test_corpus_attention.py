@@ -8,16 +8,17 @@ import pytest
 
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.counts import count
+from attnviz.analysis.heads.statistics import measure
 from attnviz.analysis.heads.word_attention import strongest, word_attention
 from attnviz.core.errors import ClaimError, CorpusError, ModelError, PromptError
-from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
-from attnviz.survey import corpora, corpus_attention
+from attnviz.survey import atlas, corpora, corpus_attention
 from attnviz.survey.corpora import corpus, plain
 from attnviz.survey.corpus_attention import CorpusAttention, look, shuffled
 from attnviz.text.conllu import ParsedSentence, ParsedWord
-from tests.factories import make_map, sentence
+from tests.factories import make_map, sentence, typed
 
 TEXTS = [f"the cat number {at} saw {'unread' if at in (2, 5) else 'it'} twice" for at in range(40)]
 
@@ -153,3 +154,10 @@ def test_lines_are_sentences_and_a_bad_one_is_named(tmp_path: Any) -> None:
     (tmp_path / "a.txt").write_text("one two\n\nthree\n", encoding="utf-8")
     assert [each.text for each in corpus(str(tmp_path / "a.txt"))] == ["one two", "three"]
     assert corpus(corpora.TREEBANK) is corpora.shipped("ewt")
+
+
+def test_of_a_head_that_gives_nothing_no_share_goes_anywhere() -> None:
+    weights = np.stack([np.eye(4), np.zeros((4, 4))])[None]
+    still = AttentionMap("encoder", typed("a b c d"), typed("a b c d"), DenseWeights(tuple(weights)))
+    shares = atlas._shares(measure(still))
+    np.testing.assert_allclose(shares.sum(axis=2), [[1, 0]])

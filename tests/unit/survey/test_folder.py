@@ -17,7 +17,7 @@ from attnviz.cli import main
 from attnviz.core.errors import CorpusError
 from attnviz.core.trace import AttentionMap, DenseWeights
 from attnviz.figures.heads.survey import measures_table
-from attnviz.survey.folder import STATE, State, from_bytes, headvis, opened, rows, save, to_bytes
+from attnviz.survey.folder import STATE, State, from_bytes, headvis, merge_folders, opened, rows, save, to_bytes
 from tests.factories import make_map, numbered
 
 STATISTICS = merge(*(measure(make_map(numbered(size)), "a text") for size in (5, 7)))
@@ -177,3 +177,22 @@ def test_the_table_has_what_the_rows_of_all_texts_have_in_common():
     assert table["low"][row] < table["mean"][row] < table["high"][row]
     assert len({(row["layer"], row["head"]) for row in headvis(SURVEY)}) == 6
     assert headvis(SURVEY)[5]["self_score"] == pytest.approx(values.mean())
+
+
+def test_shards_of_one_survey_are_added_up_in_their_order(tmp_path):
+    other = replace(SURVEY, shards=("1/4",), parts=2)
+    for name, state in (("a", SURVEY), ("b", other), ("c", replace(other, model="another"))):
+        save(tmp_path / "deep" / name, state)
+    whole = merge_folders([tmp_path / "deep" / name for name in "ab"], tmp_path / "whole")
+    assert (whole.model, whole.kind, whole.corpus) == (SURVEY.model, SURVEY.kind, SURVEY.corpus)
+    assert (whole.shards, whole.parts) == (("1/3", "1/4", "2/3"), 13)
+    np.testing.assert_allclose(whole.statistics.sums, 2 * STATISTICS.sums)
+    again = opened(tmp_path / "whole")
+    assert (again.shards, again.parts, again.statistics.read) == (whole.shards, whole.parts, 4)
+    assert json.loads((tmp_path / "whole" / "headvis" / "scatter_data.json").read_text()) == headvis(whole)
+    for names, says in (("ac", "not of one model"), ("aa", "twice"), ("ad", "d holds no survey")):
+        with pytest.raises(CorpusError, match=says):
+            merge_folders([tmp_path / "deep" / name for name in names], tmp_path / "out")
+    for folder, says in (("nowhere", "There is no folder"), ("deep", "deep holds no survey")):
+        with pytest.raises(CorpusError, match=says):
+            opened(tmp_path / folder)

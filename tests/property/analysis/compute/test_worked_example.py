@@ -17,7 +17,7 @@ from attnviz.core.head_inputs import PARAMETERS, Computed, Tables
 from attnviz.models.compute.worked_example import compute
 from attnviz.nn import reference
 
-laws = settings(max_examples=200, deadline=None, derandomize=True, database=None)
+laws = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
 
 @st.composite

@@ -249,6 +249,9 @@ def test_a_token_has_the_weight_of_the_word_that_it_stands_in() -> None:
     shown = asked_of([FIRM, EVEN], "cats run")
     tokens = (Token("c", 0, 1), Token("ats", 1, 4), Token(" ", 4, 5), Token("run", 5, 8), Token("s", 8, 9), special("[SEP]"))
     assert shown.of_word(1, tokens).tolist() == pytest.approx([0.5, 0.5, 0, 0.4, 0, 0.5])
+    later = tuple(replace(token, start=token.start + 3, end=token.end + 3) for token in shown.passage)
+    moved = replace(shown, matrix=replace(shown.matrix, queries=later))
+    assert moved.of_word(1, (Token("a", 0, 2), Token("b", 2, 3), Token("c", 3, 4))).tolist() == pytest.approx([0, 0, 0.5])
     np.testing.assert_allclose(shown.of_text(3, 6), np.mean([FIRM, EVEN], axis=0), atol=1e-6)
     np.testing.assert_allclose(shown.of_text(4, 5), 0)
     assert [token.text for token, _ in shown.lookers(1, n=1)] == ["cats"]

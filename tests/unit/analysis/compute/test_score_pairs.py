@@ -18,6 +18,7 @@ def test_the_largest_pairs_come_first_and_all_others_are_the_rest():
     assert [(pair.query_giver, pair.key_giver, pair.share) for pair in pairs] == [(1, 1, 3.0), (0, 1, -2.0), (2, 2, 1.0)]
     assert rest_of(SHARES, pairs) == pytest.approx(0.25 + 0.5 + 0.125 - 0.0625)
     assert rest_of(SHARES, SHARES.largest(100)) == pytest.approx(0)
+    assert len(SHARES.largest()) == 8
 
 
 def test_each_side_sums_to_the_score():
