@@ -72,6 +72,8 @@ HELD = {
     "compute a head": "source model text pair attention target layer head query key words predict at",
     "train": "task kind layers n_heads divided forcing padding steps first pace toy_head",
 }
+# Where a page takes long, chance is drawn so that all of it was used soon.
+CHANCE = {"translate": "translate 10"}
 # Where a person begins.
 BEGUN = {
     "matters": {"text": "Ada wrote it.", "pair": "Who wrote it?"},
@@ -86,7 +88,7 @@ class Person:
 
     def __init__(self, page: str) -> None:
         self.page = page
-        self.draw = random.Random(page)
+        self.draw = random.Random(CHANCE.get(page, page))
         self.used: Counter[str] = Counter()
         self.held: set[str] = set()
 

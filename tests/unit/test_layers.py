@@ -149,10 +149,7 @@ def circle_of(sources: dict[str, tuple[str, tuple[str, ...]]]) -> list[str]:
     """Modules that import each other in a circle, lazily or not; `sources` has of each module its source and its package."""
     graph: dict[str, set[str]] = {}
     for module, (source, package) in sources.items():
-        run = ast.parse(source)
-        for block in [node for node in ast.walk(run) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]:
-            block.body = [ast.Pass()]
-        prefixes = ((".".join(name[:end]) for end in range(len(name), 0, -1)) for name in imported(ast.unparse(run), package))
+        prefixes = ((".".join(name[:end]) for end in range(len(name), 0, -1)) for name in imported(run_time(source), package))
         targets = {next((prefix for prefix in each if prefix in sources), module) for each in prefixes}
         graph[module] = targets - {module}
     try:
@@ -160,6 +157,16 @@ def circle_of(sources: dict[str, tuple[str, tuple[str, ...]]]) -> list[str]:
     except CycleError as error:
         return list(error.args[1])
     return []
+
+
+def run_time(source: str) -> str:
+    """A source without what only a type checker reads."""
+    if "TYPE_CHECKING" not in source:
+        return source
+    run = ast.parse(source)
+    for block in [node for node in ast.walk(run) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]:
+        block.body = [ast.Pass()]
+    return ast.unparse(run)
 
 
 def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
