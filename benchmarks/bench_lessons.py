@@ -17,9 +17,8 @@ from attnviz.lessons.lesson_file import read_lesson
 from attnviz.lessons.library import shipped_lessons
 from benchmarks.harness import Row, at_most, browsing, none, run, serving
 from tests.browser.harness import until, watched
-from tests.browser.pages import DESK, PHONE, serious, settle
+from tests.browser.pages import BEAMER, DESK, LABELS, LEAST_LABEL, PHONE, serious, settle
 from tests.browser.test_lessons import FOCUSED, OVERFLOW, open_step, snapshot, tab_to
-from tests.browser.test_present import BEAMER, LABELS, LEAST_LABEL
 
 SCREENS: dict[str, ViewportSize] = {"desk": DESK, "phone": PHONE, "wall": BEAMER}
 # When a step or an answer is there, after a key was pressed.

@@ -12,6 +12,30 @@ SENTENCE = "The animal didn't cross the street because it was too tired."
 HOSTILE = '<script>window.hacked=1</script> </script> <img src=x onerror="window.hacked=1"> a&b "q" مرحبا 😀 中文'
 DESK: ViewportSize = {"width": 1440, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
+BEAMER: ViewportSize = {"width": 1920, "height": 1080}
+LEAST_LABEL = 28
+# The size on the screen of every text that is seen, in the page and in components; indices of a formula belong to their letter.
+LABELS = """() => {
+  const labels = [];
+  const look = (root) => {
+    for (const each of root.querySelectorAll("*")) {
+      if (each.shadowRoot) look(each.shadowRoot);
+      const size = parseFloat(getComputedStyle(each).fontSize);
+      const isSeen = each.checkVisibility() && !each.closest("sub, sup, style, .live, output, [aria-hidden=true].note");
+      const { width, height } = each.getBoundingClientRect();
+      if (!isSeen || width <= 2 || height <= 2) continue;
+      const text = [...each.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()).join("");
+      const at = each.ownerSVGElement && each.getScreenCTM();
+      // Of what is turned, too.
+      const scale = at ? Math.hypot(at.a, at.b) : (each.currentCSSZoom ?? 1);
+      if (text) labels.push([size * scale, text]);
+      const drawn = each.matches("canvas[tabindex]") && each.getContext("2d").font.match(/([\\d.]+)px/);
+      if (drawn) labels.push([Number(drawn[1]) * scale, "a canvas"]);
+    }
+  };
+  look(document.querySelector("[data-testid=stMain]"));
+  return labels;
+}"""
 # Every page, with a query that is soon computed: the slow methods of Matters take a pass of the model for every word.
 PAGES = {
     "": "", "encode": "", "translate": "", "answer": "", "summarize": "", "heads": "", "whatif": "",

@@ -31,28 +31,12 @@ from tests.browser.pages import (
 DIGITS = 5.1e-5
 # From a sentence of one's own to the head that links its pronoun (seconds).
 LONGEST = 10
-# A sentence, its pronoun, and a word that it may stand for.
+# A sentence, its pronoun, and a word that it may stand for; tests/unit/analysis/test_word_links.py has more of them.
 PRONOUNS = (
     ("The trophy did not fit in the suitcase because it was too big.", "it", "trophy"),
-    ("The trophy did not fit in the suitcase because it was too small.", "it", "suitcase"),
-    ("Anna gave Ben the book because he had asked for it.", "he", "Ben"),
-    ("The dog chased the ball until it rolled under the car.", "it", "ball"),
-    ("My sister called the doctor before she left the house.", "she", "sister"),
-    ("The students thanked the teacher because they had passed.", "they", "students"),
-    ("The city closed the bridge after engineers found that it was cracked.", "it", "bridge"),
-    ("Tom told Paul that he would be late.", "he", "Tom"),
-    ("The cup fell from the table but it did not break.", "it", "cup"),
-    ("The farmer sold his horse since it could no longer work.", "it", "horse"),
     ("The judges praised the singers after they had sung.", "they", "singers"),
     ("When the queen met the king, she smiled.", "she", "queen"),
-    ("The ship passed the island before it sank.", "it", "ship"),
-    ("The boys fed the ducks because they were hungry.", "they", "ducks"),
-    ("The letter was lost, so nobody could read it.", "it", "letter"),
-    ("Maria lent Julia her coat because she was cold.", "she", "Julia"),
-    ("The company built a factory where it needed one.", "it", "company"),
-    ("The river flooded the field and then it froze.", "it", "field"),
-    ("The lamp on the desk went out when it broke.", "it", "lamp"),
-    ("The engine stopped because it had no oil.", "it", "engine"),
+    ("Tom told Paul that he would be late.", "he", "Tom"),
 )
 
 

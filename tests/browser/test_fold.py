@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.browser.harness import watched
-from tests.browser.pages import DESK, PAGES, PHONE, serious, settle
+from tests.browser.pages import BEAMER, DESK, LABELS, LEAST_LABEL, PAGES, PHONE, serious, settle
 
 # What is typed, what a model makes of it in one line, the sentence that the picture's numbers make.
 PARTS = {
@@ -23,7 +23,6 @@ PARTS = {
 }
 # Where a picture begins, on any page.
 PICTURE = ".words .token, [data-pick], .matrix"
-LOWEST_ON_A_PHONE = 400
 TYPED = "[class*=st-key-prompt] textarea"
 LEAST_OF_HERO = 0.7
 # Of a page that draws all it is told in frames of their own: of one that is fast, browsers call 0.1 good.
@@ -55,6 +54,22 @@ COVERED = """() => {
       line.left < button.right && button.left < line.right && line.top < button.bottom && button.top < line.bottom));
   }).map((text) => text.textContent);
 }"""
+SMALL: ViewportSize = {"width": 1280, "height": 720}
+LEAST_OF_SCREEN = 0.75
+PICTURES = """() => {
+  const boxes = [];
+  const look = (root) => {
+    for (const each of root.querySelectorAll("canvas[tabindex], svg, .compute, table, .stHtml, p")) {
+      const box = each.getBoundingClientRect();
+      if (each.checkVisibility() && box.width > 60) boxes.push(box);
+    }
+    for (const each of root.querySelectorAll("*")) if (each.shadowRoot) look(each.shadowRoot);
+  };
+  look(document.querySelector(".st-key-hero"));
+  const span = (low, high) => Math.max(...boxes.map((box) => box[high])) - Math.min(...boxes.map((box) => box[low]));
+  return [span("left", "right") / innerWidth, span("top", "bottom") / innerHeight];
+}"""
+OVERFLOW = "(main) => [main.scrollWidth - main.clientWidth, main.scrollHeight - main.clientHeight]"
 each_page = pytest.mark.parametrize("path", PARTS, ids=[path or "home" for path in PARTS])
 
 
@@ -118,15 +133,11 @@ def test_the_picture_is_seen_at_once_and_nothing_jumps(slow: Page, app_url: str,
 
 
 @each_page
-def test_nothing_overflows_or_covers_a_sentence_and_axe_finds_nothing_serious(page: Page, app_url: str, path: str) -> None:
-    """With the folded parts open."""
+def test_nothing_overflows_axe_finds_nothing_serious_and_the_back_row_can_read(page: Page, app_url: str, path: str) -> None:
+    """On one visit, with the folded parts open: on a phone, at desks, in the dark, and presented."""
     page.set_viewport_size(PHONE)
     open_page(page, app_url, path, "all=open&all1=open")
-    main = page.get_by_test_id("stMain")
-    assert main.evaluate("(main) => main.scrollWidth") <= PHONE["width"]
-    header = page.get_by_test_id("stHeader")
-    alpha = header.evaluate("(header) => getComputedStyle(header).backgroundColor")
-    assert not alpha.startswith("rgba") or alpha.endswith(", 1)"), "what is scrolled would be seen through the header"
+    fits_a_phone(page)
     for width in (1024, 1280, 1360, DESK["width"]):
         page.set_viewport_size({"width": width, "height": 800})
         settle(page)
@@ -135,6 +146,33 @@ def test_nothing_overflows_or_covers_a_sentence_and_axe_finds_nothing_serious(pa
     page.emulate_media(color_scheme="dark")
     settle(page)
     assert serious(page, "dark") == []
+    fills_a_beamer(page)
+
+
+def fits_a_phone(page: Page) -> None:
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("(main) => main.scrollWidth") <= PHONE["width"]
+    header = page.get_by_test_id("stHeader")
+    alpha = header.evaluate("(header) => getComputedStyle(header).backgroundColor")
+    assert not alpha.startswith("rgba") or alpha.endswith(", 1)"), "what is scrolled would be seen through the header"
+
+
+def fills_a_beamer(page: Page) -> None:
+    page.set_viewport_size(BEAMER)
+    # A window on the full screen could not be made smaller.
+    page.evaluate("() => { document.documentElement.requestFullscreen = undefined; }")
+    page.keyboard.press("f")
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    settle(page)
+    expect(page.locator(".st-key-toolbar")).to_be_hidden()
+    small = [(round(size, 1), text[:40]) for size, text in page.evaluate(LABELS) if size < LEAST_LABEL - 0.1]
+    assert not small
+    assert max(page.evaluate(PICTURES)) >= LEAST_OF_SCREEN
+    page.set_viewport_size(SMALL)
+    settle(page)
+    across, down = page.get_by_test_id("stMain").evaluate(OVERFLOW)
+    assert across <= 1, f"{across} px are cut off sideways"
+    assert down <= 1, f"{down} px are cut off below"
 
 
 def test_the_menu_leads_to_every_page_and_stays_closed_on_a_phone(page: Page, app_url: str) -> None:

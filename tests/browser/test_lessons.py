@@ -10,8 +10,7 @@ from attnviz.lessons.hand_in import read_hand_in
 from attnviz.lessons.lesson_file import read_lesson
 from attnviz.lessons.library import shipped_lessons
 from tests.browser.harness import until
-from tests.browser.pages import PHONE, head_weights, parameters, seen, serious, settle
-from tests.browser.test_present import BEAMER, LABELS, LEAST_LABEL
+from tests.browser.pages import BEAMER, LABELS, LEAST_LABEL, PHONE, head_weights, parameters, seen, serious, settle
 
 FOCUSED = """(selector) => {
   let at = document.activeElement;
