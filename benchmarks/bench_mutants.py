@@ -102,8 +102,9 @@ class Worker:
 def rows(given: Namespace) -> Iterator[Row]:
     """Who survives, then how many were killed: in each folder, and in all."""
     mutants, tests = sample(modules(given.folders), given.mutants, given.seed), given.tests.split()
-    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(WORKERS) as pool:
-        trees = [copy_tree(Path(place) / str(worker)) for worker in range(WORKERS)]
+    workers = min(WORKERS, given.mutants)
+    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(workers) as pool:
+        trees = [copy_tree(Path(place) / str(worker)) for worker in range(workers)]
         known = line_tests(trees, tests)
         free: Queue[Worker] = Queue()
         for worker in pool.map(lambda tree: Worker(tree, tests, known, given.seconds), trees):
