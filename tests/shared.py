@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 from filelock import FileLock
@@ -46,6 +47,24 @@ def once(name: str, make: Callable[[Path], object]) -> Path:
             make(unfinished)
             unfinished.rename(place)
     return place
+
+
+def exported(name: str, folder: Path) -> dict[str, Any]:
+    """What `attnviz.live.graphs.export` writes and returns."""
+    from attnviz.live.graphs.manifest import MANIFEST, export
+
+    made = once(f"graphs of {name}", lambda place: export(name, place))
+    shutil.copytree(made, folder, dirs_exist_ok=True)
+    return json.loads((folder / name / MANIFEST).read_text(encoding="utf-8"))
+
+
+def run_script(script: Path, arguments: list[str], output: Path) -> None:
+    """Run a benchmark in this process; it takes graphs of models from here."""
+    from attnviz.live import graphs, site
+    from benchmarks import harness
+
+    graphs.export = site.export = exported
+    harness.run_script(script, arguments, output)
 
 
 def app_url() -> str:

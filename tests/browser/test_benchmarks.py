@@ -14,7 +14,8 @@ import psutil
 import pytest
 
 from benchmarks import harness
-from benchmarks.harness import Row, at_most, none, run_script
+from benchmarks.harness import Row, at_most, none
+from tests import shared
 from tests.browser.harness import ROOT
 
 SCRIPTS = sorted((ROOT / "benchmarks").glob("bench_*.py"))
@@ -41,7 +42,7 @@ def test_a_benchmark_runs_on_tiny_input_and_prints_its_table(
     output = tmp_path / "output.txt"
     # A forked process runs the file of __main__ first, which a test of a page may have replaced by its own script.
     monkeypatch.setitem(sys.modules, "__main__", types.ModuleType("__main__"))
-    begun = FORKS.Process(target=run_script, args=(script, ["--smoke", "--server", app_url], output))
+    begun = FORKS.Process(target=shared.run_script, args=(script, ["--smoke", "--server", app_url], output))
     begun.start()
     begun.join(PATIENCE)
     begun.kill()

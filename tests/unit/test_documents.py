@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from attnviz import cli
+from tests import shared
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md")), ROOT / "docs/notebook.ipynb"]
@@ -134,6 +135,7 @@ def attnviz(words: list[str], data: bytes, monkeypatch: pytest.MonkeyPatch) -> b
         return b""
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with monkeypatch.context() as patch:
+        patch.setattr("attnviz.live.site.export", shared.exported)
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
         patch.setattr(sys, "stdout", out)
         assert cli.main([*words, *SHORTER.get(words[0], [])]) == 0, words

@@ -16,8 +16,9 @@ const get = async (path) => new Response(await readFile(path));
 const manifest = JSON.parse(await readFile(`${folder}/${name}/model.json`, "utf-8"));
 const model = await load(folder, manifest, { ort, Tokenizer, segmenter, fetch: get });
 const base64 = ({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength).toString("base64");
-const weightsOf = ({ layers, heads, weights }) => {
-  const all = Array.from({ length: layers * heads }, (_, place) => weights(Math.floor(place / heads), place % heads));
+const weightsOf = ({ layers, heads, weights }, first) => {
+  const places = Array.from({ length: layers * heads }, (_, place) => [Math.floor(place / heads), place % heads]);
+  const all = places.filter(([layer]) => layer >= first).map((place) => weights(...place));
   const size = all[0].length;
   const joined = new Float32Array(all.length * size);
   all.forEach((own, place) => joined.set(own, place * size));
@@ -28,11 +29,12 @@ for await (const line of createInterface({ input: process.stdin })) {
   const start = performance.now();
   let answer;
   try {
-    const { inspect, ...request } = JSON.parse(line);
+    // Of long texts the last layers are enough: they are made of those before, and all of them are a hundred megabytes.
+    const { inspect, first = 0, ...request } = JSON.parse(line);
     const trace = await model.trace(request);
     const milliseconds = performance.now() - start;
     const inputs = inspect ? await model.inspect(request, ...inspect) : undefined;
-    const maps = trace.maps.map((map) => ({ ...map, weights: base64(weightsOf(map)) }));
+    const maps = trace.maps.map((map) => ({ ...map, weights: base64(weightsOf(map, first)) }));
     answer = { ...trace, maps, inputs, milliseconds, peak: process.resourceUsage().maxRSS * 1024 };
   } catch (error) {
     answer = { error: error.message, kind: error.constructor.name };
