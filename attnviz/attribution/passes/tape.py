@@ -121,14 +121,16 @@ class AttentionTape(TorchFunctionMode):
         self._awaits_output = False
         last = self.attentions[-1]
         weight = args[1] if func is F.linear else args[2].T
-        n_heads, width = last.value.shape[1], last.value.shape[3]
-        n_queries = last.weights.shape[2]
-        if weight.shape[1] == last.weights.shape[1] * width and n_heads:
+        n_heads, n_queries = last.weights.shape[1:3]
+        if weight.shape[1] == n_heads * last.value.shape[3]:
             last.output, last.mixed = weight, made.reshape(-1, n_queries, made.shape[-1])
 
     def _norm(self, func: Any, args: Any, kwargs: Any, made: Tensor) -> None:
         given = {**dict(zip(("input", "shape", "weight", "bias", "eps"), args, strict=False)), **kwargs}
-        norm = Norm(given["input"], made, given.get("weight"), float(given.get("eps") or 1e-5), func is F.layer_norm)
+        centred = func is F.layer_norm
+        # What PyTorch takes where none is given.
+        eps = given.get("eps") or (1e-5 if centred else torch.finfo(made.dtype).eps)
+        norm = Norm(given["input"], made, given.get("weight"), float(eps), centred)
         if self.attentions and self.attentions[-1].after is None:
             self.attentions[-1].after = norm
         self.norms.append(norm)

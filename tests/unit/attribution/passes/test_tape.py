@@ -106,3 +106,37 @@ def test_a_gradient_can_be_asked_of_weights_that_look_at_no_token() -> None:
     with AttentionTape() as tape:
         F.scaled_dot_product_attention(QUERY, KEY, VALUE)
     assert tape.attentions[0].given.requires_grad
+
+
+@pytest.mark.parametrize(
+    ("run", "eps", "centred"),
+    [
+        (lambda x, weight: F.layer_norm(x, (6,)), 1e-5, True),
+        (lambda x, weight: F.layer_norm(x, (6,), weight, weight, 0.5), 0.5, True),
+        (lambda x, weight: F.layer_norm(x, (6,), weight=weight, eps=0.25), 0.25, True),
+        (lambda x, weight: F.rms_norm(x, (6,), weight), torch.finfo(torch.float32).eps, False),
+        (lambda x, weight: F.rms_norm(x, (6,), weight=weight, eps=0.125), 0.125, False),
+    ],
+)
+def test_a_norm_is_recorded_as_it_was_computed(run: Any, eps: float, centred: bool) -> None:
+    states, weight = torch.randn(2, 5, 6) / 100, torch.randn(6)
+    with torch.no_grad(), AttentionTape() as tape:
+        made = run(states, weight)
+    (norm,) = tape.norms
+    assert (norm.read is states, norm.gave is made, norm.eps, norm.centred) == (True, True, pytest.approx(eps), centred)
+    assert norm.weight is None or norm.weight is weight
+    parts = states - states.mean(dim=-1, keepdim=True) if centred else states
+    scaled = parts / (parts.pow(2).mean(dim=-1, keepdim=True) + norm.eps).sqrt() * (1 if norm.weight is None else weight)
+    bias = weight if norm.eps == 0.5 else 0
+    torch.testing.assert_close(made, scaled + bias, rtol=1e-4, atol=1e-5)
+
+
+def test_a_linear_layer_of_another_size_is_no_output_matrix() -> None:
+    for size, known in ((6, True), (3, False)):
+        with torch.no_grad(), AttentionTape() as tape:
+            context = F.scaled_dot_product_attention(QUERY, KEY, VALUE)
+            F.linear(context.transpose(1, 2).flatten(2)[..., :size], torch.randn(7, size))
+            F.linear(torch.randn(1, 4, 6), torch.randn(8, 6))
+        (attention,) = tape.attentions
+        assert (attention.output is not None) == known
+        assert attention.mixed is None or attention.mixed.shape == (1, 4, 7)
