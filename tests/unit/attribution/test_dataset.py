@@ -11,6 +11,7 @@ from attnviz.attribution.dataset import DatasetOptions, FigureRow, measure_datas
 from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
+from attnviz.models.capabilities import bind_target
 from tests.translators import tiny_translator
 
 TEXTS = [Prompt(text) for text in ("The dog eat.", "The red car is not new.", "Tom didn't eat the car.", "The dog is red.")]
@@ -43,7 +44,14 @@ def test_a_record_of_other_figures_is_measured_again(model, tmp_path):
     journal = tmp_path / "out.jsonl"
     rows = measure_dataset(model, TEXTS, USED, journal, DatasetOptions(limit=1), print)
     header, record = journal.read_text(encoding="utf-8").splitlines()
-    for forged in ([0, 5, {"random": [0.5]}], [0, 5, {"random": [0.5, "no", None, 1.0]}], [0, "five", {}], [0, 5], [0]):
+    for forged in (
+        [0, 5, {"random": [0.5]}],
+        [0, 5, {"random": [0.5, "no", None, 1.0]}],
+        [0, 5, {"random": [0.5, 0.5, "no", 1.0]}],
+        [0, "five", {}],
+        [0, 5],
+        [0],
+    ):
         journal.write_text(f"{header}\n{json.dumps(forged)}\n{record}\n", encoding="utf-8")
         assert measure_dataset(model, TEXTS, USED, journal, DatasetOptions(limit=1), print) == rows
 
@@ -78,6 +86,16 @@ def test_figures_that_are_not_finite_enter_no_mean(model, tmp_path, monkeypatch)
     rows = measure_dataset(model, TEXTS, USED, tmp_path / "out.jsonl", DatasetOptions(limit=2), said.append)
     assert "its figures are not finite" in said[0]
     assert len(rows) == 2 * len(USED)
+
+
+def test_texts_of_too_many_tokens_are_left_out(model, tmp_path):
+    sizes = [len(bind_target(model, text).tokens) for text in TEXTS]
+    middle = sorted(sizes)[2]
+    rows = measure_dataset(model, TEXTS, USED[2:], tmp_path / "out.jsonl", DatasetOptions(max_tokens=middle), print)
+    assert {row.text for row in rows} == {at for at, size in enumerate(sizes) if size <= middle}
+    assert {row.tokens for row in rows} == {size for size in sizes if size <= middle}
+    with pytest.raises(ModelError, match="allow more tokens"):
+        measure_dataset(model, TEXTS, USED[2:], tmp_path / "none.jsonl", DatasetOptions(max_tokens=1), print)
 
 
 def test_a_target_that_is_none_is_refused(model, tmp_path):

@@ -1,12 +1,17 @@
 """Ways, held against a truth that is known: an untrained model knows nothing of it, and a distance is what it says."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
 from attnviz.analysis.matters.planted_truth import PlantedScores, distance, ranking
+from attnviz.attribution import planted
 from attnviz.attribution.methods import METHODS
 from attnviz.attribution.planted import planted_scores
+from attnviz.core.errors import ModelError
 from attnviz.models.translate import toy as toys
 from attnviz.models.translate.toy import untrained_toy
 from attnviz.models.translate.toy_config import ToyConfig
@@ -48,3 +53,39 @@ def test_every_way_is_scored_or_says_why_not(task, kind):
     assert set(got.refused) == ({"frozen-gradient"} if kind == "dot" else set())
     assert all(0 <= far <= 1 for far in got.distances.values())
     assert (got.step, got.accuracy) == (3, 0)
+
+
+def test_distances_are_means_over_tokens_with_a_source_and_methods_that_apply(monkeypatch, unchecked):
+    bound, shares = [], {"Ab": [1.0, 0.0], "B": [0.0, 4.0], "cd": [1.0, 1.0]}
+
+    def bind(_, prompt, target):
+        bound.append((prompt.text, prompt.target, target))
+        return prompt.target
+
+    class Fixed:
+        def __init__(self, name: str, refuses: str = "") -> None:
+            self.name, self.refuses, self.calls = name, refuses, 0
+
+        def compute(self, target):
+            self.calls += 1
+            if target == self.refuses:
+                raise ModelError("It does not apply.")
+            return SimpleNamespace(values=np.array(shares[target]))
+
+    model: Any = SimpleNamespace(
+        translate=lambda text: [SimpleNamespace(pieces=text.upper())], forced={"Ab": "A BC", "B": "b", "cd": "cd"}.get
+    )
+    monkeypatch.setattr(planted, "bind_target", bind)
+    solved: Any = [
+        SimpleNamespace(source=("a", "bc"), target=("A", "b"), possible=[{0}, set(), {1}]),
+        SimpleNamespace(source=("a", " ", "b"), target=("B",), possible=[{1}]),
+        SimpleNamespace(source=("a", "b"), target=("c", "d"), possible=[set(), {0}]),
+    ]
+    methods: Any = [Fixed("all"), Fixed("some", "B")]
+    got = planted_scores(model, solved, methods, step=5)
+    assert [(text, target, part.kind, part.place) for text, target, part in bound] == [
+        ("a bc", "Ab", "token", 0), ("a bc", "Ab", "token", 2), ("a b", "B", "token", 0), ("ab", "cd", "token", 1),
+    ]  # fmt: skip
+    assert got.distances == {"all": pytest.approx(np.mean([0, 1, 0, 0.5]))}
+    assert (got.step, got.accuracy, got.refused) == (5, pytest.approx(1 / 3), {"some": "It does not apply."})
+    assert [method.calls for method in methods] == [4, 3]

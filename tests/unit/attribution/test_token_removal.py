@@ -13,6 +13,7 @@ from attnviz.attribution import token_removal
 from attnviz.attribution.methods import METHODS
 from attnviz.attribution.token_removal import (
     MethodShares,
+    attribution_report,
     deletion_curve,
     faithfulness,
     outcomes,
@@ -24,7 +25,9 @@ from attnviz.attribution.token_removal import (
 from attnviz.core.errors import ModelError
 from attnviz.core.shares import Shares
 from attnviz.core.trace import Prompt, Token
+from attnviz.models.capabilities import capabilities
 from attnviz.models.targets import BoundTarget, Outcome
+from tests.factories import special
 
 GONE = 99
 # ln p(output) falls by so much when the token in this place goes; the last belongs to the output, and never goes.
@@ -132,3 +135,32 @@ def test_of_one_text_all_words_may_be_its_own():
 def test_a_token_of_no_word_is_not_one_with_a_word_of_that_number():
     tokens = (Token("a", 0, 1, segment=1, word=1), Token("b", 2, 3, segment=1), Token("c", 4, 5, segment=1, word=1))
     assert words(tokens) == ((0, 2), (1,))
+
+
+def test_a_report_has_the_shares_of_words_and_how_faithful_each_method_is(monkeypatch):
+    tokens = (special("[CLS]"), Token("un", 0, 2, word=0), Token("do", 2, 4, word=0), *TOKENS[3:])
+    bound, told = bound_of(tokens, frozenset({0, 4})), list[tuple[str, float]]()
+    monkeypatch.setattr(token_removal, "bind_target", lambda *_: bound)
+    model, prompt = attnviz.load("minilm"), Prompt("undo d e", pair="it")
+    report = attribution_report(
+        model, prompt, "", ["random", "last-layer"], lambda stage, share: told.append((stage, share or 0))
+    )
+    assert (report.target, report.words, report.own) == ("it", ("undo", "d", "e"), frozenset({2}))
+    values = token_removal.random_shares(bound)
+    np.testing.assert_allclose(report.shares["random"], [values[1] + values[2], values[3], values[4]])
+    (figures,) = report.figures.values()
+    want = faithfulness(bound, shares_by_method(bound, [METHODS["random"]]))["random"]
+    assert (figures.comprehensiveness, figures.sufficiency) == (want.comprehensiveness, want.sufficiency)
+    assert (report.probability, [*report.refused]) == (1, ["last-layer"])
+    assert [*dict(told)] == ["Running “Chance”", "Running “Attention, last layer”", "Testing 1 methods by masking words"]
+    assert report.targets == capabilities(model).targets(prompt)
+    untested = attribution_report(model, prompt, "similarity", ["random"], tested=False)
+    assert (untested.figures, untested.refused) == ({}, {})
+
+
+def test_milliseconds_are_those_that_a_method_takes(monkeypatch):
+    ticks = iter([1.0, 1.25, 2.0, 2.5])
+    monkeypatch.setattr(token_removal.time, "perf_counter", lambda: next(ticks))
+    made = shares_by_method(bound_of(), [METHODS["random"], METHODS["last-layer"]])
+    assert made.milliseconds == {"random": 250, "last-layer": 500}
+    assert [*made.shares] == ["random"]

@@ -8,7 +8,8 @@ from attnviz.core.quantity import spread_window
 
 def test_a_band_lies_where_a_plain_loop_lays_it() -> None:
     band = np.random.default_rng(3).random((2, 6, 5)).astype(np.float32)
-    (spread,), seen = spread_window([band], 6)
+    (spread, fewer), seen = spread_window([band, band[:1]], 6)
+    np.testing.assert_array_equal(fewer, spread[:1])
     want, inside = np.zeros((2, 6, 6), np.float32), np.zeros((6, 6), bool)
     for query in range(6):
         for column in range(5):
@@ -19,7 +20,7 @@ def test_a_band_lies_where_a_plain_loop_lays_it() -> None:
     np.testing.assert_array_equal(seen, inside)
 
 
-@pytest.mark.parametrize("shape", [(2, 5, 5), (2, 5, 4), (2, 5, 6), (2, 3, 7)])
+@pytest.mark.parametrize("shape", [(2, 5, 5), (2, 5, 4), (2, 5, 6), (2, 3, 7), (2, 7, 3), (2, 5, 2)])
 def test_what_is_no_band_stays_as_it_is(shape: tuple[int, int, int]) -> None:
     weights = np.random.default_rng(3).random(shape).astype(np.float32)
     (same,), seen = spread_window([weights], 5)

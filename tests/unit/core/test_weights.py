@@ -244,3 +244,23 @@ def test_an_edited_head_has_its_own_rows_and_nothing_told_of_them() -> None:
         (slab,), (own,) = store.slabs(0, head), plain.slabs(0, head)
         np.testing.assert_array_equal(slab.weights, rows if head == 2 else own.weights)
         assert (slab.entropy is None) == (head == 2)
+    for some in (slice(1, 3), slice(2, 5), slice(3, 6)):
+        whole = store.layer(0)[some]
+        np.testing.assert_array_equal(store.layers[0].weights(some), whole)
+
+
+@pytest.mark.parametrize(("heads", "n_weights"), [((), 0), ((1, 1), 2), ((1, 2), 1), ((1,), 2)])
+def test_edited_heads_have_each_its_own_weights(heads: tuple[int, ...], n_weights: int) -> None:
+    with pytest.raises(TraceError, match=f"{n_weights} edited heads have the numbers"):
+        EditedHeads(heads, uniform(n_weights))
+
+
+@pytest.mark.parametrize(("more", "is_row"), [(9e-5, True), (2e-4, False), (-9e-5, True), (-2e-4, False), (-1.0, True)])
+def test_a_row_sums_to_one_but_for_its_rounding(more: float, is_row: bool) -> None:
+    weights = uniform()
+    weights[0, 1] *= 1 + more
+    if is_row:
+        assert DenseWeights((weights,)).head(0, 0)[1].sum() == pytest.approx(1 + more, abs=1e-6)
+    else:
+        with pytest.raises(TraceError, match="row of query 1 in layer 0 head 0"):
+            DenseWeights((weights,))

@@ -8,15 +8,16 @@ import pytest
 
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.counts import count
-from attnviz.analysis.heads.statistics import measure
+from attnviz.analysis.heads.statistics import FIELDS, measure, merge
 from attnviz.analysis.heads.word_attention import strongest, word_attention
 from attnviz.core.errors import ClaimError, CorpusError, ModelError, PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
-from attnviz.survey import atlas, corpora, corpus_attention
+from attnviz.survey import atlas, corpora, corpus_attention, corpus_survey
 from attnviz.survey.corpora import corpus, plain
 from attnviz.survey.corpus_attention import CorpusAttention, look, shuffled
+from attnviz.survey.corpus_survey import SurveyJob
 from attnviz.text.conllu import ParsedSentence, ParsedWord
 from tests.factories import make_map, sentence, typed
 
@@ -161,3 +162,38 @@ def test_of_a_head_that_gives_nothing_no_share_goes_anywhere() -> None:
     still = AttentionMap("encoder", typed("a b c d"), typed("a b c d"), DenseWeights(tuple(weights)))
     shares = atlas._shares(measure(still))
     np.testing.assert_allclose(shares.sum(axis=2), [[1, 0]])
+
+
+def test_a_corpus_is_read_part_by_part_and_goes_on_where_it_was_stopped(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus_survey, "PART", 3)
+    files = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    files[0].write_text("".join(f" {text}\n\n" for text in TEXTS[:8]), encoding="utf-8")
+    files[1].write_text("unread\n" * 5 + "\n".join(TEXTS[8:12]), encoding="utf-8")
+    texts = [*TEXTS[:8], *["unread"] * 5, *TEXTS[8:12]]
+    parts = [tuple(texts[at : at + 3]) for at in range(0, 17, 3)]
+    job = SurveyJob("reader", tuple(files))
+    assert list(job.parts()) == list(enumerate(parts))
+    for number in (1, 2):
+        of_two = replace(job, shard=(number, 2))
+        assert list(of_two.parts()) == list(enumerate(parts))[number - 1 :: 2]
+        assert of_two.shard_name == f"{number}/2"
+    told: list[str] = []
+    state = corpus_survey.survey(Reader(), job, tmp_path / "out", lambda stage, _: told.append(stage))
+    read = [text for text in texts if "unread" not in text]
+    want = merge(*(measure(Reader().trace(Prompt(text)).encoder, text) for text in read))
+    for field in FIELDS:
+        np.testing.assert_allclose(getattr(state.statistics, field), getattr(want, field))
+    assert state.statistics.examples == want.examples
+    assert (state.model, state.kind, state.corpus, state.shards, state.parts) == ("reader", "encoder", job.corpus, ("1/1",), 6)
+    n_tokens = len(read[0].split()) + 2
+    # The fourth part is none that can be read.
+    assert told == [f"{n} texts, {n * n_tokens} tokens" for n in (2, 4, 6, 8, 10)]
+    # What is read already is not read again.
+    assert corpus_survey.survey(Reader(blank=True), job, tmp_path / "out", lambda *_: pytest.fail("read again")).parts == 6
+    with pytest.raises(CorpusError, match="another model, corpus or shard"):
+        corpus_survey.survey(Reader(), replace(job, shard=(1, 2)), tmp_path / "out")
+    with pytest.raises(CorpusError, match="no text to read in this shard"):
+        corpus_survey.survey(Reader(), replace(job, shard=(9, 9)), tmp_path / "none")
+    assert replace(job, files=(files[0],)).corpus != job.corpus == SurveyJob("other", tuple(files)).corpus
+    with pytest.raises(CorpusError, match=r"There is no file .*c\.txt"):
+        _ = SurveyJob("reader", (tmp_path / "c.txt",)).corpus

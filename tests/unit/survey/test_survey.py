@@ -14,16 +14,15 @@ from attnviz.analysis.heads.atlas import CLAIMS, from_json, to_json
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.statistics import FIELDS, NAMES, RESERVOIR, measure, merge
 from attnviz.analysis.heads.verdict import compare_with_rivals
-from attnviz.analysis.heads.word_attention import word_attention
 from attnviz.cli import main
-from attnviz.core.errors import ClaimError, CorpusError, ModelError
+from attnviz.core.errors import ClaimError, CorpusError
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.capabilities import capabilities
 from attnviz.survey import corpus_survey
 from attnviz.survey.atlas import make
 from attnviz.survey.corpora import corpus, plain, shipped
-from attnviz.survey.corpus_attention import look, shuffled
+from attnviz.survey.corpus_attention import look
 from attnviz.survey.folder import from_bytes, load, merge_folders
 from attnviz.survey.shipped import available, shipped_atlas
 
@@ -42,21 +41,6 @@ def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "texts.txt"
     path.write_text("\n\n".join(TEXTS), encoding="utf-8")
     return path
-
-
-def test_words_get_what_their_tokens_get(minilm):
-    (sentence,) = plain(["The unbelievable antelope sleeps."])
-    attention = minilm.trace(sentence.text).encoder
-    actual = word_attention(attention, sentence)
-    of = [[k for k, token in enumerate(attention.keys) if not token.special and word.start <= token.start < word.end]
-          for word in sentence.words] + [[k] for k, token in enumerate(attention.keys) if token.special]  # fmt: skip
-    assert max(map(len, of)) > 1
-    for layer in (0, 5):
-        weights = attention.layer_weights(layer)
-        for row, queries in enumerate(of):
-            for column, keys in enumerate(of):
-                want = np.mean([[weights[head, q, keys].sum() for q in queries] for head in range(12)], axis=1)
-                np.testing.assert_allclose(actual.weights[layer, :-1, row, column], want, atol=1e-6)
 
 
 def test_shards_merged_equal_one_run_and_a_killed_run_goes_on(minilm, texts, tmp_path):
@@ -142,29 +126,12 @@ def test_claims_of_the_treebank_come_out_as_published_here(minilm, unchecked):
         own.test([parse("obj -> head")])
 
 
-def test_shuffled_words_keep_their_heads():
-    sentence = shipped("ewt")[1]
-    mixed = shuffled(sentence, 3)
-    assert [mixed.text[word.start : word.end] for word in mixed.words] == [word.text for word in mixed.words]
-
-    def links(each):
-        return sorted((word.text, "" if word.head is None else each.words[word.head].text) for word in each.words)
-
-    assert links(mixed) == links(sentence)
-    assert [word.text for word in mixed.words] != [word.text for word in sentence.words]
-
-
 def test_an_untrained_model_is_another_each_seed_and_the_same_for_one(minilm):
     first, again, other = (
         capabilities(minilm).untrained(seed).trace("The cat sat.").encoder.weights(1, 1) for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 1e-4
-
-
-def test_a_model_that_looks_at_a_text_only_while_it_writes_says_so():
-    with pytest.raises(ModelError, match="no attention of a text to itself"):
-        look(catalog.load("dot-lstm-en-fr"), plain(["I am tired."]))
 
 
 def test_an_atlas_is_read_as_it_was_written(minilm, unchecked):

@@ -69,10 +69,23 @@ def chained(steps: tuple[ComputationStep, ...]) -> None:
             elif step.signs == ("·", "="):
                 assert {each[0] for each in origin.cells} == {left.name, right.name}
                 assert [each[2] for each in origin.cells] == [*shown, *shown]
+            if step.signs in (("×", "="), ("·", "=")):
+                assert origin.text.startswith(factors(left, right, column, by_rows=step.signs[0] == "×"))
             if origin.text.count(" = ") == 2 and step.symbol != "÷√d" and "e^" not in origin.text:
                 _, terms, total = origin.text.split(" = ")
                 numbers = re.findall(rf"{MINUS}? ?\d+\.\d\d", terms)
                 assert sum(map(number, numbers)) == pytest.approx(number(total)), (row, origin.text)
+
+
+def factors(left: Matrix, right: Matrix, column: int, *, by_rows: bool) -> str:
+    """The terms that a sum begins with: of a long one the five largest of those that stand on the page, and how many others."""
+    n, known = int(left.size.split(" × ")[1]), len(kept_names(left.columns))
+    others = [(right.values[at, column], right.shown[at][column]) if by_rows else (right.values[0, at], right.shown[0][at])
+              for at in range(known)]  # fmt: skip
+    order = sorted(range(known), key=lambda at: -abs(left.values[0, at] * others[at][0]))
+    some = sorted(order[:5] if n > 6 else order)
+    pairs = [[f"({text})" if text.startswith(MINUS) else text for text in (left.shown[0][at], others[at][1])] for at in some]
+    return " + ".join("·".join(pair) for pair in pairs) + (f" + ({n - len(some)} more)" if n > len(some) else "")
 
 
 def kept_names(names: tuple[str, ...]) -> list[str]:
@@ -303,3 +316,28 @@ def test_a_weight_is_written_as_a_power_over_a_sum(scores: list[float], seen: li
     assert says in origin.text
     assert origin.text.endswith("0.27")
     assert origin.cells == tuple(("S", 0, at) for at in range(2) if (seen[at] and seen[0]) or (not seen[0] and at == 0))
+
+
+@pytest.mark.parametrize("shift", [0.0, 9.0, -9.0])
+@pytest.mark.parametrize("n", [5, 6, 7, 11])
+def test_a_weight_among_many_is_written_with_the_largest_and_the_sum_of_the_others(n: int, shift: float) -> None:
+    scores = np.random.default_rng(n).normal(size=n).round(2) + shift
+    seen = np.arange(n) != 1
+    matrix = Matrix("S", scores[None], ("q",), tuple(map(str, range(n))))
+    for at in (0, n - 1):
+        origin = softmax_origin(row_of(matrix, 0), seen, at, Term("0.27", "A"))
+        shown = [at, *(key for key in np.argsort(-scores).tolist() if seen[key] and key != at)]
+        more = max(len(shown) - 5, 0) if len(shown) > 6 else 0
+        kept_keys = sorted(shown[: len(shown) - more])
+        highest = scores[seen].max()
+        less = "" if not shift else f" {MINUS if shift > 0 else '+'} {abs(highest):.2f}"
+        powers = {key: f"e^{{{matrix.shown[0][key]}{less}}}" for key in kept_keys}
+        below = " + ".join(powers.values()) + (f" + ({more} more)" if more else "")
+        top, over, total = re.fullmatch(
+            re.escape(f"{powers[at]} / ({below}) = ") + r"(\S+) / \((.*)\) = \1 / (\S+) = 0\.27", origin.text
+        ).groups()  # pyright: ignore[reportOptionalMemberAccess]
+        energies = np.exp(scores - (highest if shift else 0))
+        assert float(top) == pytest.approx(energies[at], abs=0.00501)
+        assert sum(map(float, over.split(" + "))) == pytest.approx(float(total))
+        assert float(total) == pytest.approx(energies[seen].sum(), abs=0.00501)
+        assert origin.cells == tuple(("S", 0, key) for key in range(n) if seen[key])

@@ -5,9 +5,6 @@ import pytest
 
 from attnviz.analysis.heads.pattern import PATTERNS, WORDS, likeness, pattern_text, read_pattern
 from attnviz.figures.heads.pattern import likeness_grid
-from attnviz.models import catalog
-from attnviz.survey import corpus_attention
-from attnviz.survey.corpus_attention import first_words
 
 
 def test_the_likeness_is_the_correlation_of_all_cells():
@@ -49,29 +46,3 @@ def test_a_drawing_of_nothing_or_of_everything_is_like_no_head():
     means = np.random.default_rng(5).random((1, 2, WORDS, WORDS))
     for pattern in (np.zeros((WORDS, WORDS), bool), np.ones((WORDS, WORDS), bool)):
         assert not likeness(means, pattern).any()
-
-
-def test_the_means_are_those_of_a_plain_loop_over_traces(monkeypatch):
-    monkeypatch.setattr(corpus_attention, "MOST_SENTENCES", 3)
-    model = catalog.load("minilm")
-    got = first_words(model)
-    fitting = [
-        each
-        for each in corpus_attention.shipped(corpus_attention.TREEBANK)
-        if WORDS <= len(each.words) <= corpus_attention.MOST_WORDS
-    ][:3]
-    want = np.zeros((WORDS, WORDS))
-    for sentence in fitting:
-        attention = model.trace(sentence.text).encoder
-        weights = attention.weights(2, 3)
-        for query, key in np.ndindex(WORDS, WORDS):
-            rows, columns = (
-                [
-                    index for index, token in enumerate(attention.queries)
-                    if not token.special and sentence.words[place].start <= token.start < sentence.words[place].end
-                ]
-                for place in (query, key)
-            )  # fmt: skip
-            want[query, key] += weights[np.ix_(rows, columns)].sum(axis=1).mean() / 3
-    assert got.sentences == 3
-    np.testing.assert_allclose(got.means[2, 3], want, atol=1e-5)

@@ -11,6 +11,7 @@ from attnviz.analysis.heads.verdict import MARGIN, ClaimResult, Rival
 from attnviz.analysis.heads.wording import (
     claim_sides,
     describe_label,
+    describe_question,
     describe_rival,
     describe_verdict,
     short_claim,
@@ -108,6 +109,10 @@ def test_a_verdict_has_its_numbers(changes, says):
         ("amod -> head", ("an adjective on a noun", "its noun")),
         ("obj | iobj -> head", (None, "the word it belongs to")),
         ("obj -> head | self", (None, None)),
+        ("any -> +2", ("a word", "the word 2 after it")),
+        ("any -> -3 | next", ("a word", "the word 3 before it or the word after it")),
+        ('/x/ -> "A"', ("a word like /x/", "“a”")),
+        ("NOUN | orphan -> its nsubj", ("a noun or a word that is orphan", "its subject")),
     ],
 )
 def test_what_a_word_belongs_to_has_a_name_where_only_one_relation_is_meant(claim, sides):
@@ -115,6 +120,7 @@ def test_what_a_word_belongs_to_has_a_name_where_only_one_relation_is_meant(clai
     for got, want in zip(said, sides, strict=True):
         assert want is None or got == want
     assert ("verb" in said[1]) == (claim == "obj -> head")
+    assert describe_question(result(claim=parse(claim))) == f"Does head 2 of layer 1 look from {said[0]} to {said[1]}?"
 
 
 @pytest.mark.parametrize(("unit", "name"), [(-1, "nothing"), (0, "Cats"), (1, "sleep"), (2, "a special token")])
