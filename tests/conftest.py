@@ -33,15 +33,16 @@ def pytest_configure(config: pytest.Config) -> None:
         # The process that only hands out tests to workers needs none of the rest, and its workers wait for it.
         if config.getoption("numprocesses", 0):
             return
+    gc.disable()
     for library in LIBRARIES:
         importlib.import_module(library)
     importlib.import_module("tests.checking").install()
 
 
 def pytest_collection_finish() -> None:
-    """What is imported stays: no garbage is looked for in it again."""
-    gc.collect()
+    """What is imported stays: no garbage is looked for in it, neither while it comes nor later."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -1,9 +1,13 @@
 """The Encode page's script without a browser: what it asks of models, and what it says when they fail."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import streamlit as st
+import torch
+from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
 from attnviz.analysis.heads.wording import describe_label
@@ -14,8 +18,9 @@ from attnviz.ui import permissions as settings
 from attnviz.ui.background.jobs import Job
 from attnviz.ui.layout import size
 from tests.factories import make_map, numbered
+from tests.tiny import FAMILY
 from tests.translators import tiny_translator
-from tests.visits import script
+from tests.visits import html, script
 
 PAGE = "encode"
 
@@ -209,3 +214,35 @@ def test_a_model_of_which_nothing_is_known_shows_its_weights(app: AppTest) -> No
     assert not app.exception
     assert any("no output matrix" in each.value for each in app.error)
     assert any("with weight" in each.proto.body for each in app.get("html"))
+
+
+def _truncated(folder: Path) -> None:
+    FAMILY["bert"].save(folder)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+
+
+def _plain_mlp(folder: Path) -> None:
+    (folder / "config.json").write_text(json.dumps({"model_type": "mlp", "hidden_size": 8}))
+    save_file({"layer.weight": torch.zeros(8, 8)}, folder / "model.safetensors")
+
+
+def _rwkv(folder: Path) -> None:
+    (folder / "config.json").write_text(json.dumps({"model_type": "rwkv", "hidden_size": 8, "num_hidden_layers": 1}))
+
+
+@pytest.mark.parametrize("spoil", [_truncated, _plain_mlp, _rwkv], ids=["cut", "mlp", "rwkv"])
+def test_what_is_no_model_gets_one_sentence_and_the_next_run_works(app: AppTest, tmp_path: Path, spoil: Callable) -> None:
+    spoil(tmp_path)
+    app.query_params.update(model=str(tmp_path), text="The cat sat.")
+    app.run()
+    assert not app.exception
+    (error,) = app.error
+    assert tmp_path.name in error.value
+    assert app.text_area(key="typed").value == "The cat sat."
+    app.selectbox(key="model").set_value("minilm").run()
+    app.text_area(key="typed").set_value("It works again.")
+    next(button for button in app.button if button.label == "Run").click().run()
+    assert not app.exception
+    assert not app.error
+    assert "works" in html(app)

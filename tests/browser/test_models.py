@@ -1,18 +1,15 @@
 """Other models on the Encode page: every kind, from folders that the tests make, and everything that is no model."""
 
-import json
 from pathlib import Path
 
 import pytest
-import torch
 from playwright.sync_api import Page, expect
-from safetensors.torch import save_file
 
 import attnviz
 from attnviz.core.trace import Prompt
 from tests.browser.pages import choose, head_weights, open_page, run, settle
 from tests.browser.test_encode import DIGITS
-from tests.tiny import FAMILIES, FAMILY
+from tests.tiny import FAMILIES
 
 TEXT = "the cat sat on the mat because it was tired ."
 TARGET = "the dog ran to the street ."
@@ -57,25 +54,8 @@ def test_a_model_that_keeps_its_queries_to_itself_still_shows_its_weights(
     assert head_weights(page)[3] == pytest.approx(wanted[3].tolist(), abs=DIGITS)
 
 
-def _truncated(folder: Path) -> None:
-    family = FAMILY["bert"]
-    family.save(folder)
-    weights = folder / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-1000])
-
-
-def _plain_mlp(folder: Path) -> None:
-    (folder / "config.json").write_text(json.dumps({"model_type": "mlp", "hidden_size": 8}))
-    save_file({"layer.weight": torch.zeros(8, 8)}, folder / "model.safetensors")
-
-
-def _rwkv(folder: Path) -> None:
-    (folder / "config.json").write_text(json.dumps({"model_type": "rwkv", "hidden_size": 8, "num_hidden_layers": 1}))
-
-
-@pytest.mark.parametrize("spoil", [_truncated, _plain_mlp, _rwkv, lambda folder: None], ids=["cut", "mlp", "rwkv", "empty"])
-def test_what_is_no_model_gets_one_sentence_and_the_next_run_works(page: Page, app_url: str, tmp_path: Path, spoil) -> None:
-    spoil(tmp_path)
+def test_what_is_no_model_gets_one_sentence_and_the_next_run_works(page: Page, app_url: str, tmp_path: Path) -> None:
+    """More kinds of it are in tests/app/test_encode.py."""
     open_page(page, app_url, model=str(tmp_path), text=TEXT)
     message = page.get_by_test_id("stAlert")
     expect(message).to_have_count(1)

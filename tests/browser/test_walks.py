@@ -3,7 +3,7 @@
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.pages import open_page, run, settle
-from tests.browser.walking import Step, Walk, Walker
+from tests.browser.walking import Difference, Step, Walk, Walker
 
 TEXT = "A kitten naps on the couch near the old wooden door."
 
@@ -14,8 +14,8 @@ def test_a_walk_at_random_ends_with_what_a_fresh_load_shows(context: BrowserCont
     assert actual is None, str(walker.shrink(actual))
 
 
-def test_a_false_picture_is_found_and_shrunk_to_what_it_needs(context: BrowserContext, app_url: str) -> None:
-    """The grid after Run, in a page whose grid is made to keep what it has drawn."""
+def test_a_false_picture_is_found(context: BrowserContext, app_url: str) -> None:
+    """The grid after a click on an example, in a page whose grid is made to keep what it has drawn."""
     walker = Walker(context, app_url)
     falsify = """() => {
       const draw = OffscreenCanvasRenderingContext2D.prototype.putImageData;
@@ -23,12 +23,27 @@ def test_a_false_picture_is_found_and_shrunk_to_what_it_needs(context: BrowserCo
       OffscreenCanvasRenderingContext2D.prototype.putImageData = function (...all) { if (count++ < 72) draw.apply(this, all); };
     }"""
     walker.page.add_init_script(f"({falsify})()")
-    steps = (Step("toggle", "Second sentence"), Step("example", "Bank and bank"))
-    actual = walker.follow(Walk("encode?look=kind_cells", "light", 1440, steps))
-    assert actual
-    shrunk = walker.shrink(actual)
-    assert len(shrunk.walk.steps) == 1
-    assert "canvas heads" in str(shrunk)
+    actual = walker.follow(Walk("encode?look=kind_cells", "light", 1440, (Step("example", "Bank and bank"),)))
+    assert "canvas heads" in str(actual)
+
+
+def test_a_walk_is_shrunk_to_the_steps_that_it_needs() -> None:
+    """Two steps of eleven: one that does it, and one that has to come before."""
+    steps = tuple(Step("toggle", str(number)) for number in range(11))
+
+    class Remembered(Walker):
+        def __init__(self) -> None:
+            self.followed: list[Walk] = []
+
+        def follow(self, walk: Walk) -> Difference | None:
+            self.followed.append(walk)
+            names = [step.name for step in walk.steps]
+            return Difference(walk, "/", ("other",)) if "7" in names and "3" in names[: names.index("7")] else None
+
+    walker = Remembered()
+    shrunk = walker.shrink(Difference(Walk("encode", "light", 1440, steps), "/", ("other",)))
+    assert [step.name for step in shrunk.walk.steps] == ["3", "7"]
+    assert len(walker.followed) < 30
 
 
 def test_figures_follow_the_theme(page: Page, app_url: str) -> None:
