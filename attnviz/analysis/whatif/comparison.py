@@ -18,7 +18,7 @@ from attnviz.analysis.wording import Part, Sentence, head_words, quoted, whole_p
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 
-# A pronoun that looks elsewhere by less than that is not spoken of.
+# A change that is smaller tells nothing of a pronoun, nor of two words where there is a larger one to special tokens.
 LEAST_TOLD = 0.1
 
 
@@ -202,7 +202,8 @@ class Comparison:
              for key, each in enumerate(self.after.keys)]
             for _, row in self.queries
         ])  # fmt: skip
-        if not (gains[telling] > 0).any():
+        most = float(gains[telling].max(initial=0))
+        if most <= 0 or most < LEAST_TOLD <= gains.max():
             telling = np.ones_like(telling)
         row, key = np.unravel_index(int(np.where(telling, gains, -np.inf).argmax()), gains.shape)
         return int(row), int(key), old[int(key)]

@@ -8,7 +8,7 @@ import pytest
 from attnviz.analysis.whatif.comparison import compare
 from attnviz.analysis.wording import plain
 from attnviz.core.errors import TraceError
-from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, Token
 from tests.factories import given_map, make_map, sentence, typed
 
 BEFORE, AFTER = sentence("it was tired now"), sentence("it was really tired now")
@@ -77,6 +77,14 @@ def test_a_link_between_two_words_is_named_before_a_word_that_looks_at_itself():
         plain(compare(trace(one), trace(other)).sentence())
         == "“too” now looks at “wide” (90\xa0%; before, “tired” got 50\xa0%)."
     )
+
+
+def test_a_link_to_a_special_token_is_named_where_words_gain_next_to_nothing():
+    tokens = (Token("[CLS]", 0, 0, special=True), *typed("it saw"))
+    one, other = (given_map([[1, 0, 0], row, [0, 0, 1]], tokens) for row in ([0.1, 0.88, 0.02], [0.9, 0.05, 0.05]))
+    assert "“it” now looks at “[CLS]” (90" in plain(compare(trace(one), trace(other)).sentence((0, 0)))
+    small = given_map([[1, 0, 0], [0.15, 0.8, 0.05], [0, 0, 1]], tokens)
+    assert "“it” now looks at “saw” (5" in plain(compare(trace(one), trace(small)).sentence((0, 0)))
 
 
 def test_the_sentence_says_what_changed_most():
