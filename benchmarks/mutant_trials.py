@@ -44,6 +44,8 @@ class Trials:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Answer until there is nothing more to try."""
         items = {item.nodeid: item for item in session.items}
+        # What tests/conftest.py froze is not among the objects.
+        gc.unfreeze()
         for each in gc.get_objects():
             if isinstance(each, FunctionType):
                 self.functions.setdefault((each.__code__.co_filename, each.__code__), []).append(each)
