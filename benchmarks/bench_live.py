@@ -1,4 +1,4 @@
-"""Models in a browser against the app's own: agreement on many texts, time and memory, in the WebAssembly that browsers run.
+"""Models in a browser against the app's own: agreement on many texts, and time, in the WebAssembly that browsers run.
 
 Each model is exported and run in Node on one thread. A difference of output is printed with both.
 """
@@ -34,7 +34,6 @@ RUNNER = ROOT / "tests" / "unit" / "live" / "graphs" / "run.js"
 # Of a model's files, those that a first text needs, compressed, with the runtime: what typing costs a visitor, in bytes.
 RUNTIME = 3_700_000
 BYTES = {"encode": 36e6, "translate": 14e6, "transformer": 22e6}
-MEGABYTES = 450
 # Maps that Node is given in one text.
 AT_ONCE = 10
 # Of a hundred outputs, how many have to be the same; which text each size takes, and how long it may take.
@@ -181,7 +180,6 @@ def rows(given: Namespace) -> Iterator[Row]:
             limit = BYTES.get("transformer" if name.startswith("transformer") else task, 1e9)
             first, whole = (fetched(manifest, n) + RUNTIME for n in (12, 1000))
             yield at_most(f"{name}: bytes of a first text", first / 1e6, limit / 1e6, "MB", f", {whole / 1e6:.1f} MB in all")
-            yield at_most(f"{name}: memory", node(requests(task, 1)[0])["peak"] / 2**20, MEGABYTES, "MB")
             node.close()
 
 

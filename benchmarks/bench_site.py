@@ -167,15 +167,34 @@ def runs(browser: Browser, url: str, folder: Path, given: Namespace) -> Iterator
             page.wait_for_load_state("networkidle")
             fetched = [name for name in Files.fetched if name.startswith(("/models/", "/runner/", "/vendor/"))]
             yield at_most(f"{model}: bytes of a first text", compressed(folder, fetched) / 1e6, limit / 1e6, "MB")
+            memory = TabMemory()
             yield from warm(page, model, given.runs)
-            used = max(status(each.pid, "VmHWM") for each in psutil.Process().children(recursive=True) if is_tab(each))
-            yield at_most(f"{model}: memory of the tab at most", used / 1024, MEGABYTES, "MB")
+            private, whole = memory.most()
+            note = f", {whole:.0f} MB with the browser's code, which tabs share"
+            yield at_most(f"{model}: private memory of the tab at most", private, MEGABYTES, "MB", note)
         yield none(f"{model}: errors, and requests elsewhere", problems)
 
 
-def is_tab(process: psutil.Process) -> bool:
-    """Whether a process draws a page."""
-    return "--type=renderer" in process.cmdline()
+class TabMemory:
+    """The most memory that a tab holds from now on: its own is looked at a hundred times a second."""
+
+    def __init__(self) -> None:
+        children = psutil.Process().children(recursive=True)
+        self.tabs = [each.pid for each in children if "--type=renderer" in each.cmdline()]
+        self.private = 0
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._look, daemon=True)
+        self.thread.start()
+
+    def _look(self) -> None:
+        while not self.ended.wait(0.01):
+            self.private = max(self.private, *(status(each, "RssAnon") + status(each, "RssShmem") for each in self.tabs))
+
+    def most(self) -> tuple[float, float]:
+        """Stop looking; return what is private, and all that was ever held, in MB."""
+        self.ended.set()
+        self.thread.join()
+        return self.private / 1024, max(status(each, "VmHWM") for each in self.tabs) / 1024
 
 
 def warm(page: Page, model: str, n: int) -> Iterator[Row]:

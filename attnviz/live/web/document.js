@@ -1,7 +1,5 @@
 // All heads of a picture as a document of their own, the one that attnviz writes: the explorer with its packages in it.
 
-import { escaped } from "./matrix_svg.js";
-
 /**
  * @import { Desk } from "./desk.js"
  * @import { ModelPicture } from "./picture.js"
@@ -31,7 +29,7 @@ export async function documentOf(desk, picture, { kind, layer, head, view }) {
 async function packed(picture, kind, [layers, heads], view) {
   const overview = await picture.overview(kind, view);
   if (!overview) throw new Error("nothing is left to show");
-  const { chunks, ...header } = overview;
+  const { chunks, plain, ...header } = overview;
   const all = Array.from({ length: layers * (heads + 1) }, (_, place) => {
     const head = place % (heads + 1);
     return /** @type {[number, number | null]} */ ([Math.floor(place / (heads + 1)), head === heads ? null : head]);
@@ -41,13 +39,23 @@ async function packed(picture, kind, [layers, heads], view) {
   /** @type {Record<string, [number, number]>} */
   const places = {};
   let size = 0;
-  for (const [name, chunk] of whole) {
+  const packedChunks = plain ? await Promise.all([...whole].map(packedChunk)) : [...whole];
+  for (const [name, chunk] of packedChunks) {
     places[name] = [size, chunk.length];
     size += chunk.length;
   }
   const head = new TextEncoder().encode(JSON.stringify({ ...header, chunks: places }));
-  const data = await new Blob([new Uint32Array([head.length]), head, ...whole.values()]).arrayBuffer();
+  const data = await new Blob([new Uint32Array([head.length]), head, ...packedChunks.map(([, chunk]) => chunk)]).arrayBuffer();
   return base64(new Uint8Array(data));
+}
+
+/** As it travels: of a head, all but how many decimals its numbers have is compressed. @param {[name: string, chunk: Uint8Array<ArrayBuffer>]} part
+ * @returns {Promise<[name: string, chunk: Uint8Array<ArrayBuffer>]>} */
+async function packedChunk([name, chunk]) {
+  const first = name === "thumbs" ? 0 : 1;
+  const stream = new Blob([chunk.subarray(first)]).stream().pipeThrough(new CompressionStream("deflate"));
+  const small = await new Blob([chunk.subarray(0, first), await new Response(stream).arrayBuffer()]).arrayBuffer();
+  return [name, new Uint8Array(small)];
 }
 
 /** @param {Uint8Array} bytes */
@@ -55,4 +63,11 @@ function base64(bytes) {
   const parts = [];
   for (let at = 0; at < bytes.length; at += 0x8000) parts.push(String.fromCharCode(...bytes.subarray(at, at + 0x8000)));
   return btoa(parts.join(""));
+}
+
+/** @param {string} text */
+function escaped(text) {
+  const named = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+  // HTML has no other control character.
+  return named.replace(/[^\P{Cc}\t\n]|[\ufffe\uffff]/gu, "");
 }

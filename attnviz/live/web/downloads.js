@@ -1,6 +1,7 @@
 // What can be taken from a page: the head that is shown as a drawing or a table, and all heads as a document of their own.
 
 import { make } from "../../figures/drawing/elements.js";
+import { THEMES } from "../../figures/drawing/themes.js";
 import { shownOn } from "./controls.js";
 import { asCsv } from "./csv.js";
 import { documentOf } from "./document.js";
@@ -14,6 +15,8 @@ import { nameOfHead } from "./written.js";
  * @typedef {{ weights: Float32Array, queries: Token[], keys: Token[], masked: boolean[] }} Table
  */
 
+const [DPI, CSS_DPI, MOST_PIXELS] = [600, 96, 6000];
+
 /** @param {Desk} desk @param {HTMLElement} box */
 export function downloadButtons(desk, box) {
   const picture = desk.picture;
@@ -21,7 +24,7 @@ export function downloadButtons(desk, box) {
   const shown = shownOn(desk.config.page, picture, desk.values);
   const name = [picture.said.models[0], nameOfHead(shown.layer, shown.head).replace("·", "-")].join("-");
   const isFull = desk.values.scale !== "Fit to this head";
-  const drawn = async () => drawMatrix(await picture.table(shown), title(shown), isFull);
+  const drawn = async () => drawMatrix({ table: await picture.table(shown), model: picture.said.models[0], ...shown, isFull, theme: THEMES.light }, asImage);
   /** @type {[end: string, make: () => Promise<Blob>][]} */
   const files = [
     ["svg", async () => new Blob([await drawn()], { type: "image/svg+xml" })],
@@ -33,9 +36,6 @@ export function downloadButtons(desk, box) {
   box.replaceChildren(...buttons);
 }
 
-/** @param {{ layer: number, head: number | null }} shown */
-const title = ({ layer, head }) => (head === null ? `L${layer}, mean of all heads` : nameOfHead(layer, head));
-
 /** @param {string} name @param {() => Promise<Blob>} made @param {HTMLElement} box */
 async function save(name, made, box) {
   try {
@@ -46,13 +46,21 @@ async function save(name, made, box) {
   }
 }
 
-/** @param {string} svg @returns {Promise<Blob>} */
+/** @param {Uint8ClampedArray<ArrayBuffer>} pixels @param {number} width */
+function asImage(pixels, width) {
+  const canvas = make("canvas", { width, height: pixels.length / 4 / width });
+  canvas.getContext("2d")?.putImageData(new ImageData(pixels, width), 0, 0);
+  return canvas.toDataURL();
+}
+
+/** As sharp as the app's: so many dots an inch, or as many as most programs open. @param {string} svg @returns {Promise<Blob>} */
 async function asPng(svg) {
   const image = new Image();
   image.src = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   await image.decode();
   URL.revokeObjectURL(image.src);
-  const canvas = make("canvas", { width: image.width * 2, height: image.height * 2 });
+  const scale = Math.min(DPI / CSS_DPI, MOST_PIXELS / Math.max(image.width, image.height));
+  const canvas = make("canvas", { width: Math.round(image.width * scale), height: Math.round(image.height * scale) });
   canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("png")))));
 }

@@ -6,7 +6,7 @@
  *   piece?: string }} Token
  * @typedef {{ words?: boolean, hideSpecial?: boolean, between?: string }} View
  * @typedef {{ kind: string, queries: Token[], keys: Token[], layers: number, heads: number, causal: boolean,
- *   weights(layer: number, head: number, into?: Float32Array): Float32Array, row?(layer: number, head: number, query: number, keys: number): Float32Array }} AttentionMap
+ *   weights(layer: number, head: number, into?: Float32Array): Float32Array, row?(layer: number, head: number, query: number, keys: number): Float32Array, release?(): void }} AttentionMap
  * @typedef {{ weights: Float32Array, queries: Token[], keys: Token[], rows: number[], columns: number[],
  *   own: (number | null)[], hidden: number, causal: boolean, visible(query: number, key: number): boolean }} HeadMatrix
  * @typedef {{ tokens: Token[], parts: number[][] }} Axis

@@ -1,72 +1,155 @@
-// A head as a drawing for paper: its tokens beside it and above it, each cell with its weight.
+// A head as a drawing for paper: the file that attnviz/export/matrix.py and svg.py write. Places are in points, y runs downwards.
 
-import { THEMES } from "../../figures/drawing/themes.js";
-import { endOf } from "../../figures/explorer/colour_limit.js";
 import { endsOf } from "./colour_ends.js";
-import { visibleText } from "./written.js";
+import { roundEven } from "./compute/rounding.js";
+import { decimals, nameOfHead, significant, visibleText } from "./written.js";
 
-/** @import { Table } from "./downloads.js" */
+/**
+ * @import { Theme } from "../../figures/drawing/palette.js"
+ * @import { Table } from "./downloads.js"
+ * @typedef {{ table: Table, model: string, kind: string, layer: number, head: number | null, isFull: boolean, theme: Theme }} Drawing  isFull: colours run from 0 to 1, not to the largest weight
+ * @typedef {{ left: number, top: number, cell: number }} Room  where the cells stand, which are squares of side `cell`
+ * @typedef {{ x: number, y: number, text: string, anchor?: "start" | "end", angle?: number }} Label
+ */
 
-const CELL = 20;
-const [LABEL_SIZE, LETTER_WIDTH] = [14, 7.6];
-const [BAR_LENGTH, BAR_HEIGHT, BAR_ROOM, BAR_STEPS] = [112, 8, 52, 28];
+const FAMILY = "'Source Sans 3', 'Source Sans Pro', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
+const [COLUMN, PAGE, TALLEST, LARGEST_CELL] = [218, 455, 560, 20];
+const [FONT, LINE, PADDING, MOST_IN_LABEL] = [7, 1.15, 3, 20];
+// More cells become one image: a rectangle takes about 110 bytes.
+const MOST_CELLS = 16_384;
+const [BAR_LENGTH, BAR_HEIGHT, BAR_ROOM, BAR_STEPS, MASKED_SIDE] = [56, 4, 24, 28, 5];
+const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Cn}]/gu;
+const WIDE_SCRIPT = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60]/u;
+const [NARROW, WIDE] = ["iIjlft.,:;'|!()[]{}/\\-` \"", "mwMWÆŒ@%&"];
 
-/** @param {Table} table @param {string} title @param {boolean} isFull whether colours run from 0 to 1, not to the largest weight */
-export function drawMatrix(table, title, isFull) {
-  const { weights, queries, keys, masked } = table;
-  const [end, highest] = endsOf(table, isFull);
-  const { light } = THEMES;
-  const [rows, columns] = [queries, keys].map((tokens) => tokens.map(({ text }) => visibleText(text)));
-  const [left, top] = [widest(rows) + 14, widest(columns) + 14];
-  const said = endOf(end, highest);
-  const width = Math.max(keys.length * CELL, BAR_LENGTH + 60, said.length * LETTER_WIDTH + 30);
-  const size = [left + width + 8, top + queries.length * CELL + BAR_ROOM];
-  const cells = Array.from(weights, (weight, cell) => {
-    const [row, column] = [Math.floor(cell / keys.length), cell % keys.length];
-    const fill = masked[cell] ? light.masked : colourOf(light.scale, weight / end);
-    const told = `${rows[row]} → ${columns[column]}: ${masked[cell] ? "masked" : weight.toFixed(4)}`;
-    const place = `x="${left + column * CELL}" y="${top + row * CELL}" width="${CELL - 1}" height="${CELL - 1}"`;
-    return `<rect ${place} fill="${fill}"><title>${escaped(told)}</title></rect>`;
-  });
-  const down = rows.map((text, row) => `<text x="${left - 6}" y="${top + row * CELL + 14}" text-anchor="end">${escaped(text)}</text>`);
-  const across = columns.map((text, column) => {
-    const [x, y] = [left + column * CELL + 14, top - 6];
-    return `<text x="${x}" y="${y}" transform="rotate(-90 ${x} ${y})">${escaped(text)}</text>`;
-  });
+/** @param {Drawing} drawing @param {(pixels: Uint8ClampedArray<ArrayBuffer>, width: number) => string} asImage writes red, green, blue and opacity of each cell as the address of an image */
+export function drawMatrix(drawing, asImage) {
+  const { table: { queries, keys, masked }, theme } = drawing;
+  const [rows, columns] = [queries, keys].map((tokens) => tokens.map(({ text }) => printed(text)));
+  const room = roomFor(rows, columns);
+  const [right, bottom] = [room.left + columns.length * room.cell, room.top + rows.length * room.cell];
+  const [end, highest] = endsOf(drawing.table, drawing.isFull);
+  const below = barLabels(room.left, bottom + BAR_ROOM / 2, end, highest, masked.includes(true));
+  const reach = below.filter(({ anchor = "start" }) => anchor === "start").map(({ x, text }) => x + widthOf(text) * FONT);
+  const size = [Math.max(right, ...reach) + PADDING, bottom + BAR_ROOM].map((length) => decimals(length, 2));
+  const write = (/** @type {Label} */ label) => written(label, theme.text);
+  const title = `${nameOfHead(drawing.layer, drawing.head)} of ${drawing.model}, ${drawing.kind} attention: queries down, keys across`;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${size[0]}" height="${size[1]}" viewBox="0 0 ${size.join(" ")}" font-family="sans-serif" font-size="${LABEL_SIZE}">`,
-    `<title>${escaped(title)}</title><rect width="100%" height="100%" fill="#ffffff"/>`,
-    ...cells,
-    ...down,
-    ...across,
-    ...legend(left, size[1] - BAR_ROOM + 12, said, end < highest),
-    "</svg>",
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${size[0]}pt" height="${size[1]}pt" viewBox="0 0 ${size[0]} ${size[1]}" role="img" font-family="${FAMILY}">`,
+    `<title>${inText(title)}</title>`,
+    `<rect width="100%" height="100%" fill="${theme.background}"/>`,
+    ...(masked.length > MOST_CELLS ? [image(drawing, room, end, asImage)] : cells(drawing, room, end)),
+    ...bar(room.left, bottom + BAR_ROOM / 2 - BAR_HEIGHT, theme),
+    ...below.slice(0, 3).map(write),
+    ...(below.length > 3 ? [rectangle(below[3].x - PADDING - MASKED_SIDE, below[3].y - MASKED_SIDE / 2, MASKED_SIDE, MASKED_SIDE, theme.masked), write(below[3])] : []),
+    ...axisLabels(room, rows, columns).map(write),
+    "</svg>\n",
   ].join("\n");
 }
 
-/** The colours, and the weights of the first and the last. @param {number} left @param {number} top @param {string} said @param {boolean} isCut whether larger weights have the last */
-function legend(left, top, said, isCut) {
-  const step = BAR_LENGTH / BAR_STEPS;
-  const bar = Array.from({ length: BAR_STEPS }, (_, at) => {
-    return `<rect x="${left + at * step}" y="${top}" width="${step + 0.3}" height="${BAR_HEIGHT}" fill="${colourOf(THEMES.light.scale, at / (BAR_STEPS - 1))}"/>`;
-  });
-  const below = top + BAR_HEIGHT + 18;
-  const last = isCut ? `x="${left + 24}"` : `x="${left + BAR_LENGTH}" text-anchor="end"`;
-  return [...bar, `<text x="${left}" y="${below}">0</text>`, `<text ${last} y="${below}">${said}</text>`, `<text x="${left + BAR_LENGTH + 8}" y="${top + BAR_HEIGHT}">weight</text>`];
+/** Into the column of a paper if every label can be written there, else into the width of its page. @param {string[]} rows @param {string[]} columns @returns {Room} */
+function roomFor(rows, columns) {
+  const [left, top] = [rows, columns].map((texts) => 2 * PADDING + Math.max(...texts.map(widthOf)) * FONT);
+  const high = Math.min(LARGEST_CELL, (TALLEST - top - BAR_ROOM) / rows.length);
+  const [column, page] = [COLUMN, PAGE].map((width) => ({ left, top, cell: Math.min(high, (width - left - PADDING) / columns.length) }));
+  return stepOf(column) === 1 ? column : page;
 }
 
-/** @param {string[]} texts */
-const widest = (texts) => Math.max(...texts.map((text) => Array.from(text).length)) * LETTER_WIDTH;
+/** Labels that would touch are left out, evenly. @param {Room} room */
+const stepOf = ({ cell }) => Math.max(1, Math.ceil((FONT * LINE) / cell));
 
-/** The colour of a weight: the scale is 256 colours in hexadecimal digits. @param {string} scale @param {number} weight */
-function colourOf(scale, weight) {
-  const at = Math.round(Math.min(Math.max(weight, 0), 1) * 255);
-  return `#${scale.slice(6 * at, 6 * at + 6)}`;
+/** @param {Room} room @param {string[]} rows @param {string[]} columns @returns {Label[]} */
+function axisLabels(room, rows, columns) {
+  const { left, top, cell } = room;
+  const isWritten = (/** @type {string} */ _, /** @type {number} */ place) => place % stepOf(room) === 0;
+  const middle = (/** @type {number} */ place) => (place * stepOf(room) + 0.5) * cell;
+  return [
+    ...rows.filter(isWritten).map((text, place) => /** @type {Label} */ ({ x: left - PADDING, y: top + middle(place), text, anchor: "end" })),
+    ...columns.filter(isWritten).map((text, place) => ({ x: left + middle(place), y: top - PADDING, text, angle: 90 })),
+  ];
+}
+
+/** @param {Drawing} drawing @param {Room} room @param {number} end */
+function cells({ table: { weights, keys, masked }, theme }, { left, top, cell }, end) {
+  const side = cell - (cell >= 3 ? 0.4 : 0);
+  return Array.from(weights, (weight, at) => {
+    const [query, key] = [Math.floor(at / keys.length), at % keys.length];
+    const data = ` data-query="${query}" data-key="${key}"${masked[at] ? "" : ` data-weight="${significant(weight, 6)}"`}`;
+    return rectangle(left + key * cell, top + query * cell, side, side, masked[at] ? theme.masked : colourOf(theme, shadeOf(weight, end)), data);
+  });
+}
+
+/** @param {Drawing} drawing @param {Room} room @param {number} end @param {(pixels: Uint8ClampedArray<ArrayBuffer>, width: number) => string} asImage */
+function image({ table: { weights, queries, keys, masked }, theme }, { left, top, cell }, end, asImage) {
+  const pixels = new Uint8ClampedArray(4 * weights.length);
+  weights.forEach((weight, at) => {
+    const colour = masked[at] ? theme.masked : colourOf(theme, shadeOf(weight, end));
+    pixels.set([1, 3, 5].map((start) => parseInt(colour.slice(start, start + 2), 16)), 4 * at);
+    pixels[4 * at + 3] = 255;
+  });
+  const place = placed(left, top, keys.length * cell, queries.length * cell);
+  return `<image ${place} preserveAspectRatio="none" style="image-rendering:pixelated" href="${asImage(pixels, keys.length)}"/>`;
+}
+
+/** @param {number} left @param {number} top @param {Theme} theme */
+function bar(left, top, theme) {
+  const step = BAR_LENGTH / BAR_STEPS;
+  return Array.from({ length: BAR_STEPS }, (_, at) => {
+    // A little wider than a step, so that no gap shines through.
+    const wide = at === BAR_STEPS - 1 ? step : step + 0.3;
+    return rectangle(left + at * step, top, wide, BAR_HEIGHT, colourOf(theme, roundEven((at / (BAR_STEPS - 1)) * 255)));
+  });
+}
+
+/** What stands below the bar and beside it, of masked cells last. @param {number} left @param {number} bottom of the bar @param {number} end @param {number} highest @param {boolean} isMasked @returns {Label[]} */
+function barLabels(left, bottom, end, highest, isMasked) {
+  const [middle, y] = [bottom - BAR_HEIGHT / 2, bottom + 6];
+  const last = end < highest
+    ? { x: left + 2 * PADDING + FONT, y, text: `${significant(end, 2)} or more: at most 1 % of the weights` }
+    : { x: left + BAR_LENGTH, y, text: decimals(end, 2).replace(/\.?0+$/, ""), anchor: /** @type {const} */ ("end") };
+  const masked = { x: left + BAR_LENGTH + 42 + MASKED_SIDE + PADDING, y: middle, text: "masked" };
+  return [{ x: left, y, text: "0" }, last, { x: left + BAR_LENGTH + PADDING, y: middle, text: "weight" }, ...(isMasked ? [masked] : [])];
+}
+
+/** @param {Label} label @param {string} colour */
+function written({ x, y, text, anchor = "start", angle }, colour) {
+  const turn = angle ? ` transform="rotate(-${angle} ${decimals(x, 2)} ${decimals(y, 2)})"` : "";
+  return `<text x="${decimals(x, 2)}" y="${decimals(y, 2)}" dy="0.33em" text-anchor="${anchor}" font-size="${FONT}" fill="${colour}" xml:space="preserve"${turn}>${inText(text)}</text>`;
+}
+
+/** @param {number} x @param {number} y @param {number} width @param {number} height @param {string} fill */
+const rectangle = (x, y, width, height, fill, data = "") => `<rect ${placed(x, y, width, height)} fill="${fill}"${data}/>`;
+
+/** @param {number[]} place x, y, width and height */
+function placed(...place) {
+  const [x, y, width, height] = place.map((each) => decimals(each, 2));
+  return `x="${x}" y="${y}" width="${width}" height="${height}"`;
+}
+
+/** Which of 256 colours a weight has, in float32 as NumPy has it. @param {number} weight @param {number} end */
+const shadeOf = (weight, end) => roundEven(Math.fround(Math.min(Math.max(Math.fround(weight / Math.fround(end)), 0), 1) * 255));
+
+/** @param {Theme} theme @param {number} shade */
+const colourOf = (theme, shade) => `#${theme.scale.slice(6 * shade, 6 * shade + 6)}`;
+
+/** A token as a label: a long one is cut, and what no printer knows becomes �. @param {string} text */
+function printed(text) {
+  const letters = Array.from(visibleText(text).replace(UNPRINTABLE, "\ufffd"));
+  return letters.length > MOST_IN_LABEL ? `${letters.slice(0, MOST_IN_LABEL - 1).join("")}…` : letters.join("");
+}
+
+/** How wide a text is about, in its font's size. @param {string} text */
+const widthOf = (text) => Array.from(text).reduce((sum, letter) => sum + widthOfLetter(letter), 0);
+
+/** @param {string} letter */
+function widthOfLetter(letter) {
+  if (/\p{Mn}/u.test(letter)) return 0;
+  if (WIDE_SCRIPT.test(letter)) return 1;
+  if (NARROW.includes(letter)) return 0.35;
+  if (WIDE.includes(letter)) return 0.95;
+  return /\p{Uppercase}/u.test(letter) ? 0.72 : 0.6;
 }
 
 /** @param {string} text */
-export function escaped(text) {
-  const named = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
-  // Neither in XML nor in HTML is there another control character.
-  return named.replace(/[^\P{Cc}\t\n]|[\ufffe\uffff]/gu, "");
-}
+const inText = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

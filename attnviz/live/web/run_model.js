@@ -16,11 +16,12 @@ export async function runModel(desk, key, prompt, values) {
   if (!names.length || names.some((name) => !models.includes(name))) throw new Error("no model");
   if (typeof WebAssembly !== "object") throw new Error("no webassembly");
   const request = { ...prompt, ...optionsOf(desk.config, values) };
+  const inspects = desk.config.page === "compute";
   const traces = [];
   for (const name of names) {
     const busy = showBusy(desk, name);
     try {
-      traces.push(await background.ask("run", { key, name, runtimeBytes, request }, busy.progress));
+      traces.push(await background.ask("run", { key, name, runtimeBytes, inspects, request }, busy.progress));
     } finally {
       busy.end();
     }

@@ -56,10 +56,10 @@ const WORK = {
     return { maps: maps.length };
   },
 
-  /** Runs a model, which is fetched where it is not here yet. @param {{ key: string, name: string, runtimeBytes: number, request: object }} asked
+  /** Runs a model, which is fetched where it is not here yet. @param {{ key: string, name: string, runtimeBytes: number, inspects: boolean, request: object }} asked
    * @param {Progress} onProgress */
-  async run({ key, name, runtimeBytes, request }, onProgress) {
-    if (!models.has(name)) models.set(name, load(name, runtimeBytes, onProgress));
+  async run({ key, name, runtimeBytes, inspects, request }, onProgress) {
+    if (!models.has(name)) models.set(name, load(name, runtimeBytes, inspects, onProgress));
     const loading = /** @type {Promise<Model>} */ (models.get(name));
     loading.catch(() => models.delete(name));
     const model = await loading;
@@ -160,8 +160,8 @@ function chosenCell(matrix, query, key) {
   return column < 0 ? [row, largestOf(matrix, row)] : [row, column];
 }
 
-/** @param {string} name @param {number} runtimeBytes @param {Progress} onProgress @returns {Promise<Model>} */
-async function load(name, runtimeBytes, onProgress) {
+/** @param {string} name @param {number} runtimeBytes @param {boolean} inspects @param {Progress} onProgress @returns {Promise<Model>} */
+async function load(name, runtimeBytes, inspects, onProgress) {
   const base = new URL("models/", root);
   const response = await fetch(new URL(`${name}/model.json`, base)).catch(() => null);
   if (!response?.ok) throw new Error("download");
@@ -177,7 +177,7 @@ async function load(name, runtimeBytes, onProgress) {
   const runner = await import(new URL("runner/model.js", root).href).catch(() => Promise.reject(new Error("download")));
   const manifest = await response.json();
   const segmenter = manifest.task === "summarize" ? openSegmenter(root) : undefined;
-  return runner.load(base.href, manifest, { ...(await runtime), segmenter: await segmenter }, progressOf("model"));
+  return runner.load(base.href, manifest, { ...(await runtime), segmenter: await segmenter, inspects }, progressOf("model"));
 }
 
 /** @param {string} key @param {Promise<AttentionMap[]>} maps */
@@ -192,7 +192,9 @@ async function forgetOldTraces(newest) {
   let kept = 0;
   for (const [key, maps] of [...traces].reverse()) {
     for (const { layers, heads, queries, keys } of await maps) kept += layers * heads * queries.length * keys.length;
-    if (kept > WEIGHTS_KEPT && key !== newest) traces.delete(key);
+    if (kept <= WEIGHTS_KEPT || key === newest) continue;
+    traces.delete(key);
+    for (const map of await maps) map.release?.();
   }
 }
 

@@ -18,3 +18,12 @@ export function decimals(value, digits) {
   const isHalf = scaled - low === 0.5 && Number.isInteger(value * 2 ** (digits + 1));
   return isHalf && low % 2 === 0 ? (low / 10 ** digits).toFixed(digits) : value.toFixed(digits);
 }
+
+/** A number with so many digits, as Python's format "g" writes it. @param {number} value @param {number} digits */
+export function significant(value, digits) {
+  if (value === 0) return "0";
+  const [scaled, power] = value.toExponential(digits - 1).split("e");
+  const exponent = Number(power);
+  if (exponent >= -4 && exponent < digits) return String(Number(value.toPrecision(digits)));
+  return `${Number(scaled)}e${power[0]}${power.slice(1).padStart(2, "0")}`;
+}

@@ -8,6 +8,7 @@ import { endsOf } from "../../../attnviz/live/web/colour_ends.js";
 import { asCsv } from "../../../attnviz/live/web/csv.js";
 import { focusCell } from "../../../attnviz/live/web/head_metrics.js";
 import { Lens } from "../../../attnviz/live/web/head_view.js";
+import { drawMatrix } from "../../../attnviz/live/web/matrix_svg.js";
 import { headChunks, overviewOf } from "../../../attnviz/live/web/map_package.js";
 import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
 import { WordLinks } from "../../../attnviz/live/web/word_links.js";
@@ -27,7 +28,7 @@ function alignmentOf({ weights, queries, keys }) {
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { map, view } = JSON.parse(line);
+  const { map, view, theme } = JSON.parse(line);
   const bytes = Buffer.from(map.weights, "base64");
   const weights = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
   const size = weights.length / map.layers;
@@ -51,7 +52,9 @@ for await (const line of createInterface({ input: process.stdin })) {
     const links = new WordLinks(own, view);
     const questions = QUESTIONS.map((question) => links.first(question));
     const rows = [...links.words.queries.keys()].map((word) => base64(new Uint8Array(links.table([word]).buffer)));
+    const drawing = { table: { ...first, masked }, model: "t", kind: own.kind, layer: 0, head: 0, isFull: false, theme };
     answer = { overview: header, links: questions, rows, thumbs: base64(chunks.get("thumbs")), heads, told, csv: asCsv({ ...first, masked }, { layer: 0, head: 0 }),
+      svg: drawMatrix(drawing, base64),
       ends: [true, false].map((isFull) => endsOf({ ...first, masked }, isFull)) };
   }
   process.stdout.write(`${JSON.stringify(answer)}\n`);

@@ -2,7 +2,9 @@
 
 import base64
 import dataclasses
+import io
 import json
+import re
 import subprocess
 import sys
 import zlib
@@ -12,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.translate.alignment import describe_alignment
@@ -23,9 +26,12 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Promp
 from attnviz.export import Picture, export
 from attnviz.figures.explorer.overview import chunk_name, overview
 from attnviz.figures.explorer.packages import codes_of, decimals_of, unpack_chunks
+from attnviz.figures.explorer.script import themes
 from attnviz.live.story import sentence_parts
 from tests.factories import HOSTILE, make_map, numbered, pair, sentence, special, typed
 
+# As the script of a page has it.
+THEME = json.loads(themes().partition("=")[2].rstrip("; \n"))["light"]
 RUNNER = Path(__file__).with_name("picture.js")
 VIEWS = (View(), View(words=True), View(hide_special=True), View(words=True, hide_special=True))
 # As in picture.js: the head that was chosen, the word that looks and the one that is looked at, by positions in the map.
@@ -50,7 +56,7 @@ def _case(attention: AttentionMap, view: View) -> dict[str, Any]:
     tokens = {name: [dataclasses.asdict(each) for each in getattr(attention, name)] for name in ("queries", "keys")}
     shape = {"layers": attention.n_layers, "heads": attention.n_heads, "kind": attention.kind, "causal": attention.causal}
     data = {"weights": base64.b64encode(weights.astype("<f4").tobytes()).decode()}
-    return {"map": {**tokens, **shape, **data}, "view": {"words": view.words, "hideSpecial": view.hide_special}}
+    return {"map": {**tokens, **shape, **data}, "view": {"words": view.words, "hideSpecial": view.hide_special}, "theme": THEME}
 
 
 def assert_same(made: dict[str, Any], attention: AttentionMap, view: View) -> None:
@@ -86,7 +92,18 @@ def assert_same(made: dict[str, Any], attention: AttentionMap, view: View) -> No
     shown = Picture(trace, attention.kind, 0, 0, head_matrix(attention, layer=0, head=0, view=view), view, True)
     assert made["csv"] == export([shown], "csv").decode()
     fitted = dataclasses.replace(shown, full_scale=False)
+    _assert_same_drawing(made["svg"], export(fitted, "svg").decode())
     assert made["ends"] == [pytest.approx((each.end, each.highest)) for each in (shown, fitted)]
+
+
+def _assert_same_drawing(made: str, wanted: str) -> None:
+    """Hold a head as a drawing: the same file, but for how the pixels of a large one are packed."""
+    apart = [re.split(r'(?<=href=")[^"]+', svg) for svg in (made, wanted)]
+    assert apart[0] == apart[1]
+    if len(apart[0]) > 1:
+        packed, png = (re.findall(r'href="([^"]+)', svg)[0] for svg in (made, wanted))
+        image = Image.open(io.BytesIO(base64.b64decode(png.partition(",")[2]))).convert("RGBA")
+        assert base64.b64decode(packed) == image.tobytes()
 
 
 def _assert_same_links(made: dict[str, Any], attention: AttentionMap, view: View) -> None:

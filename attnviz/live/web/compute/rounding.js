@@ -1,5 +1,7 @@
 // Rounding that adds up, as attnviz/analysis/compute/rounding.py does it: numbers are counted in units of their last shown digit.
 
+import { significant } from "../written.js";
+
 export const MINUS = "−";
 const UNITS = 100;
 
@@ -46,12 +48,5 @@ export function summed([first, ...rest]) {
   return [spelled(first), ...rest.map((count) => `${count < 0 ? ` ${MINUS} ` : " + "}${spelled(Math.abs(count))}`)].join("");
 }
 
-/** A number with eight digits, written as Python's format ".8g". @param {number} value */
-export function eightDigits(value) {
-  if (value === 0) return "0";
-  const exponent = Number(value.toExponential(7).split("e")[1]);
-  if (exponent >= -4 && exponent < 8) return String(Number(value.toPrecision(8))).replace("-", MINUS);
-  const [digits, power] = value.toExponential(7).split("e");
-  const short = digits.includes(".") ? digits.replace(/\.?0+$/, "") : digits;
-  return `${short}e${power[0]}${power.slice(1).padStart(2, "0")}`.replaceAll("-", MINUS);
-}
+/** @param {number} value */
+export const eightDigits = (value) => significant(value, 8).replaceAll("-", MINUS);

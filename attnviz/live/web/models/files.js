@@ -1,8 +1,12 @@
 // The files of a model: fetched with progress, unpacked, and those of the version that the manifest names.
 
 import { ModelError } from "./errors.js";
+import { forget } from "./memory.js";
 
 /** @typedef {import("./types.d.ts").File} File */
+
+// Bytes that are unpacked before the next ones are.
+const AT_ONCE = 1 << 18;
 
 /** Where files are fetched, and how many bytes have come. */
 export class Source {
@@ -37,33 +41,23 @@ export class Source {
     const isPacked = content[0] === 0x1f && content[1] === 0x8b;
     const isRight = isPacked ? content.length === file.bytes && (await isOf(content, file.sha256)) : content.length === file.size;
     if (!isRight) {
-      await forget(this.base + file.file);
+      await forgetFile(this.base + file.file);
       throw new ModelError(`The file ${file.file} is of another version than this page: reload the page.`);
     }
-    if (!isPacked) return content;
-    const stream = new Blob([content]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
+    return isPacked ? unpacked(content, file.size) : content;
   }
 
   /** @param {File} file */
-  async download({ file, bytes }) {
+  async download({ file, bytes, size }) {
     const response = await this.get(this.base + file).catch(() => null);
     if (!response?.ok || !response.body) {
       throw new ModelError(`The file ${file} could not be fetched: check the connection and run again.`);
     }
-    const parts = [];
     let before = 0;
-    try {
-      for (const reader = response.body.getReader(); ; ) {
-        const { done, value } = await reader.read();
-        if (done) break;
-        parts.push(value);
-        before = this.count(before, value.length, bytes);
-      }
-    } catch {
+    const onBytes = (/** @type {number} */ more) => void (before = this.count(before, more, bytes));
+    return collected(response.body, bytes, size, onBytes).catch(() => {
       throw new ModelError(`The download of ${file} broke off: run again.`);
-    }
-    return joined(parts);
+    });
   }
 
   /**
@@ -80,15 +74,48 @@ export class Source {
   }
 }
 
-/** @param {Uint8Array<ArrayBuffer>[]} parts */
-function joined(parts) {
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
+/**
+ * Put the parts of a stream in one place as they come: parts that wait would take the memory of the whole again.
+ * @param {ReadableStream<Uint8Array>} stream
+ * @param {number} expected size
+ * @param {number} other size that it may have
+ * @param {(count: number) => void} [onBytes]
+ */
+async function collected(stream, expected, other, onBytes = () => {}) {
+  let content = new Uint8Array(expected);
+  let length = 0;
+  for (const reader = stream.getReader(); ; ) {
+    const { done, value } = await reader.read();
+    if (done) return length === content.length ? content : content.slice(0, length);
+    if (length + value.length > content.length) {
+      const larger = new Uint8Array(Math.max(other, length + value.length));
+      larger.set(content.subarray(0, length));
+      content = larger;
+    }
+    content.set(value, length);
+    length += value.length;
+    onBytes(value.length);
   }
+}
+
+/**
+ * @param {Uint8Array<ArrayBuffer>} content compressed, which is let go of
+ * @param {number} size
+ */
+async function unpacked(content, size) {
+  const { readable, writable } = new DecompressionStream("gzip");
+  const [whole] = await Promise.all([collected(readable, size, size), written(writable.getWriter(), content)]);
+  forget(content);
   return whole;
+}
+
+/**
+ * @param {WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>} writer
+ * @param {Uint8Array<ArrayBuffer>} content
+ */
+async function written(writer, content) {
+  for (let at = 0; at < content.length; at += AT_ONCE) await writer.write(content.subarray(at, at + AT_ONCE));
+  await writer.close();
 }
 
 /**
@@ -106,6 +133,6 @@ async function isOf(content, sha256) {
  * A file that is not the right one is not kept: the next visit fetches it again.
  * @param {string} url
  */
-async function forget(url) {
+async function forgetFile(url) {
   for (const name of (await globalThis.caches?.keys().catch(() => [])) ?? []) await (await caches.open(name)).delete(url);
 }

@@ -1,11 +1,11 @@
 // The weights of all heads of a map, as a graph gives them, or made of the queries and keys that it gives.
 
-import { forget } from "./session.js";
+import { forget } from "./memory.js";
 
 /**
  * @typedef {import("./session.js").Computed} Computed
  * @typedef {import("./session.js").Pass} Pass
- * @typedef {Pick<import("./types.d.ts").AttentionMap, "weights" | "row">} MapWeights
+ * @typedef {Pick<import("./types.d.ts").AttentionMap, "weights" | "row" | "release">} MapWeights
  */
 
 // Of a map with more weights, each takes two bytes: four would be 75 MB for 512 tokens.
@@ -50,8 +50,9 @@ export async function encoderWeights(pass, outputs, heads) {
     const [query, key] = [queries, keys].map((each) => ({ data: joined(each.slice(layer, layer + atOnce)), dims: [atOnce, tokens, dim] }));
     const { weights: { data } } = await pass.run({ query, key });
     for (let at = 0; at < data.length; at += size) all.add(data.subarray(at, at + size));
-    if (all.isPacked) [data, query.data, key.data].forEach(forget);
+    [query.data, key.data, ...(all.isPacked ? [data] : [])].forEach(forget);
   }
+  [...queries, ...keys].forEach(forget);
   return all.add(...top);
 }
 
@@ -96,6 +97,11 @@ class HeadWeights {
 
   /** @type {NonNullable<MapWeights["row"]>} */
   row = (layer, head, query, keys) => this.#read(layer * this.heads + head, query * keys, (query + 1) * keys);
+
+  // Short texts share their memory with what a graph gave, and are small.
+  release = () => {
+    if (this.isPacked) this.#all.forEach(forget);
+  };
 
   /**
    * @param {number} place

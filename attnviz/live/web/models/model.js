@@ -4,6 +4,7 @@ import { Answerer } from "./answer.js";
 import { Encoder } from "./encode.js";
 import { ModelError } from "./errors.js";
 import { Source } from "./files.js";
+import { forget } from "./memory.js";
 import { WordVectors } from "./rows.js";
 import { Pass } from "./session.js";
 import { Summarizer } from "./summarize.js";
@@ -63,11 +64,12 @@ export async function load(base, manifest, runtime, onProgress = () => {}) {
  * @param {Runtime} runtime
  * @returns {Promise<Loaded>}
  */
-async function files(source, manifest, { ort, Tokenizer, segmenter }) {
+async function files(source, manifest, { ort, Tokenizer, segmenter, inspects }) {
   const [graphs, tokenizers] = [Object.entries(manifest.graphs), Object.entries(manifest.tokenizers)];
   const all = [...manifest.parts, ...graphs.map(([, file]) => file), ...tokenizers.map(([, file]) => file)];
   const contents = await source.all(all);
-  const stored = new Map(contents.splice(0, manifest.parts.length).flatMap((content) => [...storedWeights(content)]));
+  const parts = contents.splice(0, manifest.parts.length);
+  const stored = new Map(parts.flatMap((content) => [...storedWeights(content)]));
   /** @type {Record<string, Pass>} */
   const passes = {};
   // One after the other: each needs its weights in memory twice while it is made.
@@ -76,12 +78,23 @@ async function files(source, manifest, { ort, Tokenizer, segmenter }) {
   }
   const read = tokenizers.map(([name], place) => [name, new Tokenizer(JSON.parse(new TextDecoder().decode(contents[place])), {})]);
   const vectors = manifest.rows && new WordVectors(manifest.rows, source);
-  const learned = manifest.task === "encode" ? attentionOf(stored) : new Map();
+  const learned = inspects ? attentionOf(stored) : new Map();
+  parts.forEach(forget);
+  forgetBinary(ort.env.wasm);
   return { manifest, passes, tokenizers: Object.fromEntries(read), vectors, learned, segmenter };
 }
 
 /**
- * Keep the matrices that heads are made of, and let go of the files that they came in.
+ * Let go of what the runtime was made of, which is running now.
+ * @param {import("onnxruntime-web/wasm").Env.WebAssemblyFlags} wasm
+ */
+function forgetBinary(wasm) {
+  if (wasm.wasmBinary instanceof ArrayBuffer) forget(new Uint8Array(wasm.wasmBinary));
+  wasm.wasmBinary = undefined;
+}
+
+/**
+ * Copy the matrices that heads are made of out of the files that they came in.
  * @param {Map<string, import("./weights.js").Stored>} stored
  */
 function attentionOf(stored) {

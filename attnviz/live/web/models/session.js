@@ -1,5 +1,6 @@
 // A pass of a model: its graph with its weights, in ONNX Runtime.
 
+import { forget } from "./memory.js";
 import { restore } from "./weights.js";
 
 /**
@@ -37,6 +38,7 @@ export class Pass {
     }
     const externalData = [{ path: WEIGHTS, data: new Uint8Array(numbers.buffer) }];
     const session = await ort.InferenceSession.create(graph, { executionProviders: ["wasm"], externalData });
+    forget(numbers);
     return new Pass(ort, session);
   }
 
@@ -57,12 +59,4 @@ export class Pass {
   release() {
     return this.session.release();
   }
-}
-
-/**
- * Give memory back at once: to find out that nobody has it takes a browser until there are tens of megabytes of it.
- * @param {Float32Array} numbers
- */
-export function forget({ buffer }) {
-  if (buffer instanceof ArrayBuffer) buffer.transfer?.(0);
 }

@@ -1,5 +1,5 @@
 // What the runner of models takes and gives. The values are those of attnviz.core.trace; offsets count code points, as Python's do.
-import type { InferenceSession, Tensor } from "onnxruntime-web/wasm";
+import type { Env, InferenceSession, Tensor } from "onnxruntime-web/wasm";
 import type { Tokenizer } from "@huggingface/tokenizers";
 
 export interface Token {
@@ -28,6 +28,8 @@ export interface AttentionMap {
   weights(layer: number, head: number, into?: Float32Array): Float32Array;
   /** What one query gives to all keys, of which there are so many. */
   row(layer: number, head: number, query: number, keys: number): Float32Array;
+  /** Gives the memory of a long text back: the map cannot be read any more. */
+  release(): void;
 }
 
 export interface Prompt {
@@ -135,11 +137,13 @@ export interface Manifest {
 
 /** What comes from other packages: ONNX Runtime, the tokenizers, and where files are fetched. */
 export interface Runtime {
-  ort: { InferenceSession: typeof InferenceSession; Tensor: typeof Tensor };
+  ort: { InferenceSession: typeof InferenceSession; Tensor: typeof Tensor; env: Env };
   Tokenizer: typeof Tokenizer;
   /** `get_sentence_boundaries` of sentencex-wasm, for the summarizer. */
   segmenter?: (language: string, text: string) => { text: string }[];
   fetch?: (url: string) => Promise<Response>;
+  /** Whether heads will be looked into: the matrices that they are made of are kept besides. */
+  inspects?: boolean;
 }
 
 /** Called with the bytes that have come and those that will, compressed. */

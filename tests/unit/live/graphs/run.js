@@ -14,7 +14,7 @@ initSync({ module: await readFile(new URL("sentencex_wasm_bg.wasm", import.meta.
 const [folder, name] = process.argv.slice(2);
 const get = async (path) => new Response(await readFile(path));
 const manifest = JSON.parse(await readFile(`${folder}/${name}/model.json`, "utf-8"));
-const model = await load(folder, manifest, { ort, Tokenizer, segmenter, fetch: get });
+const model = await load(folder, manifest, { ort, Tokenizer, segmenter, fetch: get, inspects: true });
 const base64 = ({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength).toString("base64");
 const weightsOf = ({ layers, heads, weights }, first) => {
   const places = Array.from({ length: layers * heads }, (_, place) => [Math.floor(place / heads), place % heads]);
@@ -35,7 +35,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     const milliseconds = performance.now() - start;
     const inputs = inspect ? await model.inspect(request, ...inspect) : undefined;
     const maps = trace.maps.map((map) => ({ ...map, weights: base64(weightsOf(map, first)) }));
-    answer = { ...trace, maps, inputs, milliseconds, peak: process.resourceUsage().maxRSS * 1024 };
+    answer = { ...trace, maps, inputs, milliseconds };
   } catch (error) {
     answer = { error: error.message, kind: error.constructor.name };
   }
