@@ -14,6 +14,7 @@ from attnviz.analysis.answer.question_attention import (
     describe_question_words,
     describe_word,
     head_shares,
+    joint,
     question_attention,
     sides,
     strongest_heads,
@@ -23,6 +24,7 @@ from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.view import View
 from attnviz.analysis.wording import percent
 from attnviz.core.trace import AttentionTrace, Token
+from attnviz.figures.matrix import labels
 from attnviz.figures.tokens import visible_text
 from attnviz.live.story import Described, sentence_parts
 from attnviz.models.result import Result
@@ -50,7 +52,7 @@ def describe_answers(results: Sequence[Result], example: Mapping[str, Any]) -> D
     kind = "cross" if side == SIDES[0] else "encoder"
     shown = question_attention(trace, side, layer=layer, head=head, view=VIEW)
     story = (describe_question_words(shown, text, answers.place), likely)
-    more = {"answer": _headline(result), "passage": _passage(result), "seen": seen}
+    more = {"answer": _headline(result), "passage": _passage(result), "seen": seen, "joint": _joint(result)}
     return Described({kind: (layer, head)}, story, more)
 
 
@@ -118,4 +120,25 @@ def _passage(result: Result) -> dict[str, object]:
         "bars": [{"name": name, "values": values.round(4).tolist()} for name, values in zip(BARS, bars, strict=True)],
         "spans": [best, *others],
         "declined": answers.declined,
+    }
+
+
+def _joint(result: Result) -> dict[str, object]:
+    """Write start × end, where the answer is found."""
+    answers = result.answers
+    logits, decoding = answers.result.logits, answers.decoding
+    table = joint(
+        answers.tokens,
+        logits.start,
+        logits.end,
+        answers.result.spans,
+        limit=decoding.limit,
+        length_penalty=decoding.length_penalty,
+    )
+    return {
+        "rows": labels(table.starts),
+        "columns": labels(table.ends),
+        "weights": table.probabilities.ravel().round(6).tolist(),
+        "masked": (~table.legal).ravel().tolist(),
+        "ranks": table.marks,
     }

@@ -26,7 +26,7 @@ export const PARAMETERS = {
   encode: { model: "text", text: "text", pair: "text", attention: KINDS, mean: "flag", words: "flag", hide_special: "flag", ...HEAD, ...EXPLORER, queries: "text", keys: "text" },
   translate: { models: "names", text: "text", target: "text", into: ["French", "German"], decoding: ["Greedy", "Beam"], width: "number", hero: "number",
     all_heads: "switch", whole_words: "switch", hide_special: "flag", ...HEAD, ...each({ query: "number", key: "number" }, 1, 2, 3, 4) },
-  answer: { models: "names", question: "text", passage: "text", side: ["cross", "passage", "question"], all_heads: "switch", whole_words: "switch",
+  answer: { models: "names", question: "text", passage: "text", picture: ["passage", "matrix", "spans"], side: ["cross", "passage", "question"], all_heads: "switch", whole_words: "switch",
     hide_special: "flag", ...HEAD, ...each({ asked: "number", all: OPEN, ...EXPLORER }, 1) },
   summarize: { model: "text", text: "text", unit: ["Count", "Share"], words_kept: "number", share_kept: "number", sentences_kept: "number",
     all_heads: "switch", whole_words: "switch", all: OPEN, ...HEAD, ...EXPLORER },
@@ -34,7 +34,7 @@ export const PARAMETERS = {
     words: "flag", at: "text", present: "flag" },
 };
 // What only the app can do.
-const APP_ONLY = ["edits", "renormalize", "between", "penalty", "weighing", "picture", "other", "reading", "hard", "way", "punctuation", "reference",
+const APP_ONLY = ["edits", "renormalize", "between", "penalty", "weighing", "other", "reading", "hard", "way", "punctuation", "reference",
   "tokens", "numbers", "mask", "own", "padded", "divide", "seed", "predict"];
 const OF_ONE_MODEL = /^(edits|begins|candidate)[1-4]$/;
 

@@ -6,6 +6,7 @@ import { DARK, paletteNow } from "./colours.js";
 import { shownOn } from "./controls.js";
 import { ExplorerFold } from "./explorer_fold.js";
 import { drawPassage } from "./passage_panel.js";
+import { smallMatrix } from "./small_matrix.js";
 import { tell } from "./story.js";
 
 /**
@@ -14,6 +15,9 @@ import { tell } from "./story.js";
  * @import { Desk, Panel } from "./desk.js"
  * @import { ModelPicture } from "./picture.js"
  */
+
+const PICTURES = { passage: "Question and passage", matrix: "Matrix", spans: "Start and end" };
+const ABOUT_SPANS = "First word down, last word across: how likely this answer is. The best are numbered; grey cells are no answer.";
 
 /** @param {Desk} desk @param {(picture: ModelPicture) => void} drawAnswer @returns {Panel} */
 export function answerPanel(desk, drawAnswer) {
@@ -30,7 +34,10 @@ export function answerPanel(desk, drawAnswer) {
       picture.seen = seen;
       drawAnswer(picture);
       tell(answerPart("story"), [...seen.story, ...(seen.word === null ? picture.said.story.slice(1) : [])]);
-      again = () => drawSeen(desk, picture, seen);
+      const { picture: kind = "passage" } = values;
+      const matrix = kind === "matrix" ? await picture.answerMatrix(seen, askedBy(values).view) : picture.said.joint;
+      if (mine !== turn) return;
+      again = () => (kind === "passage" ? drawSeen(desk, picture, seen) : drawAnswerMatrix(desk, seen, kind, matrix));
       again();
       await fold.show(picture, shownOn("answer", picture, values), values);
     },
@@ -51,11 +58,49 @@ function drawSeen(desk, { said: { passage, prompt, answer } }, seen) {
   const meets = asked === null ? "" : `“${question[asked][0]}”`;
   const own = bars ? [{ name: seen.side === "question" ? `${meets} looks here` : `looks at ${meets}`, values: bars }] : passage.bars;
   const note = make("p", { class: "note" }, asked === null ? whatSharesAre(seen) : `Bars show attention with ${meets} in ${placeOf(seen)}. Click it again to go back.`);
-  const focused = /** @type {HTMLElement | null} */ (document.activeElement?.closest("[data-word], [data-head]"));
-  drawPassage(answerPart("passage"), prompt.text, { ...passage, bars: own }, note, questionButtons(desk, seen));
+  const restore = keptFocus();
+  drawPassage(answerPart("passage"), prompt.text, { ...passage, bars: own }, pictureButtons(desk, "passage"), note, questionButtons(desk, seen));
   if (seen.heads.length) answerPart("passage").append(firstHeads(desk, seen, answer.text));
-  const again = focused && Object.entries(focused.dataset).map(([name, value]) => `[data-${name}="${value}"]`).join("");
-  if (again) /** @type {HTMLElement | null} */ (answerPart("passage").querySelector(again))?.focus({ preventScroll: true });
+  restore();
+}
+
+/** What has the keyboard has it again once the picture is drawn anew. */
+function keptFocus() {
+  const place = answerPart("passage");
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement?.closest("#passage [data-word], #passage [data-head], #passage [data-picture], #passage .cells"));
+  const again = focused && (Object.entries(focused.dataset).map(([name, value]) => `[data-${name}="${value}"]`).join("") || ".cells");
+  return () => again && /** @type {HTMLElement | null} */ (place.querySelector(again))?.focus({ preventScroll: true });
+}
+
+/** @param {Desk} desk @param {string} shown */
+function pictureButtons(desk, shown) {
+  const buttons = Object.entries(PICTURES).map(([kind, name]) => {
+    const onclick = () => void desk.change({ picture: kind === "passage" ? null : kind, query1: null, key1: null });
+    return make("button", { type: "button", "data-picture": kind, "aria-pressed": String(kind === shown), onclick }, name);
+  });
+  return make("div", { class: "pictures", role: "group", "aria-label": "Picture" }, ...buttons);
+}
+
+/** Question and passage as a matrix, of which a click chooses a cell; or start × end. @param {Desk} desk @param {AnswerHead} seen @param {string} kind @param {any} matrix */
+function drawAnswerMatrix(desk, seen, kind, matrix) {
+  const restore = keptFocus();
+  const isSpans = kind === "spans";
+  const about = `Each row: one word, and where it looks in ${placeOf(seen)}. Of a long passage, the part around the answer.`;
+  const note = make("p", { class: "note" }, isSpans ? ABOUT_SPANS : about);
+  const pick = (/** @type {number} */ row, /** @type {number} */ column) => void desk.change({ query1: matrix.at[0][row], key1: matrix.at[1][column] });
+  const look = isSpans
+    ? { number: "probability", isFull: false }
+    : { number: "weight", isFull: desk.values.scale !== "Fit to this head", selected: chosenCellOf(matrix, desk.values), pick };
+  answerPart("passage").replaceChildren(pictureButtons(desk, kind), note, ...smallMatrix(matrix, look));
+  restore();
+}
+
+/** The cell of the address, else the largest of the answer's first row. @param {any} matrix @param {Values} values @returns {[number, number]} */
+function chosenCellOf({ at: [rows, columns], weights, first }, { query1, key1 }) {
+  const [row, column] = [rows.indexOf(query1), columns.indexOf(key1)];
+  if (row >= 0 && column >= 0) return [row, column];
+  const own = weights.slice(first * columns.length, (first + 1) * columns.length);
+  return [first, own.indexOf(Math.max(...own))];
 }
 
 /** @param {AnswerHead} seen */

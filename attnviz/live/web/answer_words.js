@@ -3,7 +3,7 @@
 
 import { percent } from "../../figures/drawing/percent.js";
 import { isWord } from "../../figures/explorer/question.js";
-import { cutTo, describeQuestionWords, describeWord, headShares, nameOf, QuestionAttention, word } from "./question_attention.js";
+import { cutTo, describeQuestionWords, describeWord, headShares, labelOf, nameOf, QuestionAttention, word } from "./question_attention.js";
 import { decimals, visibleText } from "./written.js";
 
 /**
@@ -12,8 +12,9 @@ import { decimals, visibleText } from "./written.js";
  * @import { Sentence } from "./wording.js"
  * @typedef {{ start: number, end: number, probability: number, text: string }} Span
  * @typedef {{ spans: Span[], tokens: Token[], start: ArrayLike<number>, end: ArrayLike<number>, nothing: number, declined: boolean,
- *   limit: number | null, confidence: number | null }} Found  limit: above which p(no answer) declines; null: where it exceeds
+ *   limit: number | null, confidence: number | null, joint: Joint }} Found  limit: above which p(no answer) declines; null: where it exceeds
  *   the best answer's; confidence: how many answers this sure are right; null: it declines
+ * @typedef {{ starts: number[], ends: number[], weights: number[], masked: boolean[], ranks: [number, number][] }} Joint  tokens of the passage
  * @typedef {{ share: number, layer: number, head: number }} StrongestHead
  * @typedef {{ text: string, place: TextPlace, units: TextPlace[] }} FoundAnswer  units: the tokens of the passage
  * @typedef {{ side: Side | null, layer: number | null, head: number | null, isMean: boolean | null, word: number | null, view: View }} AnswerQuestion
@@ -28,7 +29,7 @@ const MOST_HEADS = 5;
 
 /** All that the page Answer draws besides the explorer. @param {Found} found @param {AttentionMap[]} maps @param {string} model */
 export function describeFound(found, maps, model) {
-  const { spans, tokens, declined, nothing, confidence } = found;
+  const { spans, tokens, declined, nothing, confidence, joint } = found;
   const facts = [model, declined ? `${percent(nothing)} for no answer` : `${percent(spans[0].probability)} sure`];
   if (confidence !== null) facts.push(`answers this sure are right ${decimals(100 * confidence, 0)} times in 100`);
   const units = tokens.map(({ start, end }) => /** @type {TextPlace} */ ([start, end]));
@@ -49,6 +50,7 @@ export function describeFound(found, maps, model) {
       spans: spans.map(({ start, end, probability }) => [start, end, probability]),
       declined,
     },
+    joint: { ...joint, rows: joint.starts.map((at) => labelOf(tokens[at])), columns: joint.ends.map((at) => labelOf(tokens[at])) },
   };
 }
 
@@ -80,6 +82,12 @@ export function describeHeadOf(maps, { text, place, units }, { side, layer, head
     bars: asked === null ? null : shown.ofWord(asked, units), name: most === undefined ? "" : question[most].text, heads,
     story: asked === null ? [looks] : [looks, describeWord(shown, asked)],
   };
+}
+
+/** One head as a matrix, around the answer. @param {AttentionMap[]} maps @param {TextPlace} place @param {Pick<AnswerHead, "side" | "kind" | "layer" | "head">} seen @param {View} view */
+export function matrixOf(maps, place, { side, kind, layer, head }, view) {
+  const map = /** @type {AttentionMap} */ (maps.find((each) => each.kind === kind));
+  return new QuestionAttention(map, side, layer, head, view).around(place);
 }
 
 /** The places of weights, the largest first. @param {ArrayLike<number>} weights */

@@ -14,7 +14,7 @@ import { alignmentsOf } from "./alignments.js";
  * @typedef {[layer: number, head: number | null]} HeadPlace
  * @typedef {{ kind: string, shape: [layers: number, heads: number], file: string, layers?: string[], first: HeadPlace }} MapOfSite
  * @typedef {{ name: string, models: string[], label: string, notice: string, prompt: Record<string, string>, output: string, shown: string,
- *   story: Sentence[], maps: MapOfSite[], answer?: any, passage?: any, seen?: AnswerHead,
+ *   story: Sentence[], maps: MapOfSite[], answer?: any, passage?: any, joint?: any, seen?: AnswerHead,
  *   shapes?: [layers: number, heads: number][], link?: any, tokens?: any, computation?: any, at?: any, checked?: any }} Said
  * @typedef {{ kind: string, layer: number, head: number | null, view: View }} HeadShown
  * @typedef {HeadShown & { query: number | null, key: number | null }} Place
@@ -63,6 +63,12 @@ export class ModelPicture {
   answerHead(asked) {
     const { answer, passage: { units, spans: [[first, last]] } } = this.said;
     return this.ask("answer", { answer: { text: answer.text, place: [units[first][0], units[last][1]], units }, asked });
+  }
+
+  /** Question and passage in one head as a matrix, around the answer. @param {AnswerHead} seen @param {View} view */
+  answerMatrix(seen, view) {
+    const { passage: { units, spans: [[first, last]] } } = this.said;
+    return this.ask("matrix", { place: [units[first][0], units[last][1]], seen, view });
   }
 
   /** What words give in every head. @param {string} kind @param {View} view @param {number[]} words @returns {Promise<Uint8Array<ArrayBuffer>>} */

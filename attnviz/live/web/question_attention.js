@@ -4,9 +4,11 @@ import { percent } from "../../figures/drawing/percent.js";
 import { isWord } from "../../figures/explorer/question.js";
 import { Lens } from "./head_view.js";
 import { MOSTLY } from "./wording.js";
+import { visibleText } from "./written.js";
 
 /**
  * @import { AttentionMap, Token, View } from "./head_view.js"
+ * @import { SmallMatrix } from "./small_matrix.js"
  * @import { Part, Sentence } from "./wording.js"
  * @typedef {"cross" | "passage" | "question"} Side  cross-attention, or a block of the encoder's, by the text whose tokens look
  * @typedef {[start: number, end: number]} TextPlace  characters of the passage
@@ -14,8 +16,8 @@ import { MOSTLY } from "./wording.js";
 
 /** @type {Record<Side, string>} */
 const BLOCKS = { cross: "all", passage: "second-first", question: "first-second" };
-// Of an answer in a sentence.
-const MOST_CHARACTERS = 60;
+// Of an answer in a sentence, and of a label.
+const [MOST_CHARACTERS, MOST_LABEL] = [60, 14];
 // As in the explorer's headline (wording.js).
 const [LEAST_SAID, SECOND] = [0.1, 0.05];
 const MOST_LOOKERS = 3;
@@ -32,7 +34,9 @@ const lensOf = (map, side, view) => new Lens(map, { ...view, between: BLOCKS[sid
 export class QuestionAttention {
   /** @param {AttentionMap} map @param {Side} side @param {number} layer @param {number | null} head @param {View} view */
   constructor(map, side, layer, head, view) {
-    const { weights, queries, keys } = lensOf(map, side, view).matrix(layer, head);
+    const matrix = lensOf(map, side, view).matrix(layer, head);
+    const { weights, queries, keys } = matrix;
+    this.matrix = matrix;
     this.isFromQuestion = side === "question";
     this.question = this.isFromQuestion ? queries : keys;
     this.passage = this.isFromQuestion ? keys : queries;
@@ -51,6 +55,23 @@ export class QuestionAttention {
   ofWord(column, units) {
     const read = this.#units(column);
     return units.map(([start]) => read.find(({ token }) => token.start <= start && start < token.end)?.weight ?? 0);
+  }
+
+  /** The part with so many words of the passage, those of the answer in the middle; at: where its rows and columns stand in the map.
+   * @param {TextPlace} place @returns {SmallMatrix & { at: [number[], number[]], first: number }} first: the first row of the answer */
+  around([start, end], most = 16) {
+    const { matrix: { weights, queries, keys, rows, columns }, passage, isFromQuestion } = this;
+    const inside = passage.flatMap((token, at) => (token.start < end && start < token.end ? [at] : []));
+    const middle = inside.length ? Math.floor((inside[0] + inside[inside.length - 1]) / 2) : 0;
+    const first = Math.max(Math.min(middle - most / 2, passage.length - most), 0);
+    const kept = [...passage.keys()].slice(first, first + most);
+    const [down, across] = isFromQuestion ? [[...queries.keys()], kept] : [kept, [...keys.keys()]];
+    const row = isFromQuestion ? 0 : down.findIndex((at) => queries[at].end > start);
+    return {
+      rows: down.map((at) => labelOf(queries[at])), columns: across.map((at) => labelOf(keys[at])),
+      weights: down.flatMap((query) => across.map((key) => weights[query * keys.length + key])),
+      at: [down.map((at) => rows[at]), across.map((at) => columns[at])], first: Math.max(row, 0),
+    };
   }
 
   /** The words of the passage with the largest weights to, or from, a word of the question. @param {number} column */
@@ -128,7 +149,10 @@ export function describeWord(shown, asked) {
 }
 
 /** @param {string} text */
-export function cutTo(text) {
+export function cutTo(text, most = MOST_CHARACTERS) {
   const letters = Array.from(text);
-  return letters.length <= MOST_CHARACTERS ? text : `${letters.slice(0, MOST_CHARACTERS - 1).join("")}…`;
+  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
 }
+
+/** @param {Token} token */
+export const labelOf = ({ text }) => cutTo(visibleText(text), MOST_LABEL);

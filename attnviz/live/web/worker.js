@@ -1,6 +1,6 @@
 // What takes time happens here, so that the page never waits: models run, maps are read, overviews and sentences are made.
 
-import { describeFound, describeHeadOf } from "./answer_words.js";
+import { describeFound, describeHeadOf, matrixOf } from "./answer_words.js";
 import { unfoldWeight } from "./compute/weight_steps.js";
 import { AlignmentHeads } from "./alignment_heads.js";
 import { describeLikelihood } from "./alignment_wording.js";
@@ -16,13 +16,14 @@ import { describeHead, describeHidden, describeLink } from "./wording.js";
 import { nameOfHead } from "./written.js";
 
 /**
- * @import { AnswerQuestion, FoundAnswer } from "./answer_words.js"
+ * @import { AnswerHead, AnswerQuestion, FoundAnswer } from "./answer_words.js"
  * @import { AttentionMap, HeadMatrix, View } from "./head_view.js"
  * @import { HeadPlace } from "./map_package.js"
  * @import { MapFiles } from "./map_source.js"
  * @typedef {{ key: string, kind: string, view: View }} Place
  * @import { Progress, Runtime } from "./runtime.js"
  * @typedef {{ model: string, output: string, extra: any, cut: number | null, cutPair: number | null, maps: AttentionMap[] }} Trace
+ * @import { TextPlace } from "./question_attention.js"
  * @import { WordQuestion } from "./word_links.js"
  * @import { HeadInputs } from "./compute/link_steps.js"
  * @import { WeightPlace } from "./compute/weight_steps.js"
@@ -126,6 +127,11 @@ const WORK = {
   /** Question and passage in one head. @param {{ key: string, answer: FoundAnswer, asked: AnswerQuestion }} given */
   async answer({ key, answer, asked }) {
     return describeHeadOf(await traceOf(key), answer, asked);
+  },
+
+  /** Question and passage in one head as a matrix. @param {{ key: string, place: TextPlace, seen: AnswerHead, view: View }} given */
+  async matrix({ key, place, seen, view }) {
+    return matrixOf(await traceOf(key), place, seen, view);
   },
 
   /** The steps of one weight. @param {{ key: string, name: string, request: object, place: WeightPlace }} asked */

@@ -5,7 +5,7 @@ import process from "node:process";
 import { text } from "node:stream/consumers";
 import { AlignmentHeads } from "../../../attnviz/live/web/alignment_heads.js";
 import { describeLikelihood } from "../../../attnviz/live/web/alignment_wording.js";
-import { describeFound, describeHeadOf } from "../../../attnviz/live/web/answer_words.js";
+import { describeFound, describeHeadOf, matrixOf } from "../../../attnviz/live/web/answer_words.js";
 import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
 import { drawnPart } from "../../../attnviz/live/web/passage_panel.js";
@@ -23,6 +23,7 @@ function opened(map) {
 const { answers, drawn, heads, likely, translations, selections } = JSON.parse(await text(process.stdin));
 const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(opened), "m"));
 const seen = heads.map(({ maps, answer, asked }) => describeHeadOf(maps.map(opened), answer, asked));
+const matrices = heads.map(({ maps, answer, asked }, at) => matrixOf(maps.map(opened), answer.place, seen[at], asked.view));
 const written = translations.map(({ output, draft, cross, card, asked }) => {
   const { described, weights, ...chosen } = describeTranslation(output, draft, opened(cross), card, asked);
   const heads = new AlignmentHeads(opened(cross), draft, card, { words: true, ...asked });
@@ -33,4 +34,4 @@ const kept = selections.map(({ text: passage, map, sentences, amount, card }) =>
   const units = unitsOf(passage, map.queries, sentences);
   return describeSelection(passage, choose(opened(map), units, sentences, { ...amount, selects: card.selects }), card);
 });
-process.stdout.write(JSON.stringify({ found, seen, written, kept, likely: likely.map((each) => describeLikelihood(...each)), drawn: drawn.map((each) => drawnPart(...each)) }));
+process.stdout.write(JSON.stringify({ found, seen, matrices, written, kept, likely: likely.map((each) => describeLikelihood(...each)), drawn: drawn.map((each) => drawnPart(...each)) }));

@@ -22,11 +22,12 @@ from attnviz.analysis.answer.question_attention import (
 )
 from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.translate.alignment import clearest_link, describe_likelihood, read_as, truer
-from attnviz.analysis.view import Lens, View, head_matrix
+from attnviz.analysis.view import HeadMatrix, Lens, View, head_matrix
 from attnviz.analysis.wording import head_of_model, head_place
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.figures.answer.spans import marked_answer
 from attnviz.figures.explorer.packages import unpack_chunks
+from attnviz.figures.matrix import labels
 from attnviz.figures.translate.alignments import Aligned, alignments
 from attnviz.live.answer import AnswerPlace, describe_head_of
 from attnviz.live.story import sentence_parts
@@ -118,7 +119,7 @@ def made_in_node() -> dict[str, Any]:
             {"start": each.start, "end": each.end, "probability": each.probability, "text": text_of(each)} for each in spans
         ]
         found = {"spans": listed, "tokens": tokens, "start": shares, "end": shares, "nothing": 0.62, "declined": declined}
-        found |= {"limit": limit, "confidence": None if declined else 0.953}
+        found |= {"limit": limit, "confidence": None if declined else 0.953, "joint": {"starts": [2], "ends": [4, 5]}}
         answers.append({"maps": [plain(each) for each in maps], "found": found})
     heads = [asked_of(*each) for each in HEADS]
     heads.append({**heads[1], "asked": {**heads[1]["asked"], "layer": None, "head": None, "isMean": None}})
@@ -165,11 +166,14 @@ def test_a_browser_describes_what_the_app_does():
     made = made_in_node()
     for actual, (maps, spans, declined, limit) in zip(made["found"], ANSWERS, strict=True):
         assert_answer(actual, AttentionTrace("m", Prompt("t", question="q"), maps), spans, declined=declined, limit=limit)
+        assert (actual["joint"]["rows"], actual["joint"]["columns"]) == (["cat"], ["kitt", "en"])
     trace, answer = AttentionTrace("m", Prompt("t", question="q"), MAPS), AnswerPlace(ANSWER, PLACE, PASSAGE)
     unasked = strongest_places(head_shares(trace, "cross", View(), PLACE, 1))[0]
     for actual, (side, layer, head, word, view) in zip(made["seen"], [*HEADS, ("cross", *unasked, 1, View())], strict=True):
         wanted = describe_head_of(trace, answer, side, layer=layer, head=head, word=word, view=view)
         assert_head(actual, wanted)
+    for actual, (side, layer, head, _, view) in zip(made["matrices"], HEADS, strict=False):
+        assert_matrix(actual, question_attention(trace, side, layer=layer, head=head, view=view).around(*PLACE))
     expected = [(card, place, view, {}) for card, (place, view) in zip(CARDS, DRAWN, strict=True)]
     expected += [(CARDS[1], place, view, asked) for asked, place, view in ASKED]
     for actual, (card, place, view, asked) in zip(made["written"], expected, strict=True):
@@ -207,6 +211,12 @@ def assert_head(actual: dict[str, Any], wanted: dict[str, Any]) -> None:
     assert [each[:2] for each in made] == [each[:2] for each in expected]
     assert [each[2] for each in made] == pytest.approx([each[2] for each in expected], abs=6e-5)
     assert actual == wanted
+
+
+def assert_matrix(actual: dict[str, Any], expected: HeadMatrix) -> None:
+    assert (actual["rows"], actual["columns"]) == tuple(map(list, map(labels, (expected.queries, expected.keys))))
+    assert actual["at"] == [list(expected.rows), list(expected.columns)]
+    np.testing.assert_allclose(actual["weights"], expected.weights.ravel(), atol=1e-6)
 
 
 def weights_given(metrics: dict[str, float], position: int, view: View) -> np.ndarray:

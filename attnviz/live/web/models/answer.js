@@ -3,7 +3,7 @@
 import { encode } from "./bert_tokens.js";
 import { ModelError } from "./errors.js";
 import { encoderWeights, weightsOf, layersOf } from "./map_weights.js";
-import { bestSpans, judge, largest, marginals, merged, pairLogits, windowsOf } from "./spans.js";
+import { bestSpans, jointOf, judge, largest, marginals, merged, pairLogits, windowsOf } from "./spans.js";
 
 /**
  * @typedef {import("./bert_tokens.js").Encoded} Encoded
@@ -105,7 +105,8 @@ export class Answerer {
     }
     const spans = bestSpans(pairs, limit, N_BEST, 0);
     const best = widest(spans[0], windows);
-    return { logits: { start, end, nothing: 0 }, spans, ...marginals(pairs, limit, 0), windows, best };
+    const joint = jointOf({ start, end }, spans, limit, penalty);
+    return { joint, spans, ...marginals(pairs, limit, 0), windows, best };
   }
 
   /**

@@ -42,6 +42,40 @@ export function merged(windows, values) {
   return best;
 }
 
+// Starts, and ends, that are drawn of start × end: more could not be read.
+const DRAWN = 16;
+
+/**
+ * List p(start, end) of the likeliest starts and ends, in the order of the passage.
+ * @param {Logits} logits
+ * @param {Span[]} spans the best
+ * @param {number} limit
+ * @param {number} lengthPenalty
+ */
+export function jointOf({ start, end }, spans, limit, lengthPenalty) {
+  const [best] = spans;
+  const [rows, columns] = [likeliest(start, spans.map((span) => span.start)), likeliest(end, spans.map((span) => span.end))];
+  const masked = rows.flatMap((row) => columns.map((column) => column < row || column > row + limit));
+  // One span's probability is known, and with it that of all others: they differ by their logits alone.
+  const above = rows.flatMap((row) => columns.map((column) => {
+    return start[row] - start[best.start] + end[column] - end[best.end] - lengthPenalty * (column - row - (best.end - best.start));
+  }));
+  const weights = above.map((logit, at) => (masked[at] ? 0 : Math.exp(logit) * best.probability));
+  const ranks = spans.map((span) => /** @type {[number, number]} */ ([rows.indexOf(span.start), columns.indexOf(span.end)]));
+  return { starts: rows, ends: columns, weights, masked, ranks };
+}
+
+/**
+ * @param {ArrayLike<number>} logits
+ * @param {number[]} own places that are among them
+ */
+function likeliest(logits, own) {
+  const places = [...new Set(own)];
+  const ranked = Array.from(logits, (_, place) => place).filter((place) => !places.includes(place));
+  ranked.sort((one, other) => logits[other] - logits[one] || one - other);
+  return [...places, ...ranked.slice(0, Math.max(DRAWN - places.length, 0))].sort((one, other) => one - other);
+}
+
 /**
  * Compute the logit of every span: at its start, and by how many tokens follow; -Infinity where there is none.
  * @param {Logits} logits

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnviz.analysis.answer.question_attention import joint
 from attnviz.analysis.summarize.selection import read_passage, top
 from attnviz.core.trace import Token
 from attnviz.models.answer.decoding import SpanDecoding
@@ -48,6 +49,12 @@ def test_spans_are_found_as_in_python():
         np.testing.assert_allclose(actual, wanted, atol=1e-12)
     (spans,) = call(["spans", "bestSpans", flat, limit, 4, nothing])
     wanted = best_spans(start, end, limit=limit, n=4, length_penalty=penalty, nothing=nothing)
+    (table,) = call(["spans", "jointOf", logits, spans, limit, penalty])
+    tokens = [Token(str(place), place, place + 1) for place in range(23)]
+    drawn = joint(tokens, start, end, wanted, limit=limit, length_penalty=penalty)
+    assert [table["starts"], table["ends"]] == [[token.start for token in side] for side in (drawn.starts, drawn.ends)]
+    assert (table["masked"], table["ranks"]) == ((~drawn.legal).ravel().tolist(), [list(mark) for mark in drawn.marks])
+    np.testing.assert_allclose(table["weights"], drawn.probabilities.ravel(), atol=1e-12)
     assert [(each["start"], each["end"]) for each in spans] == [(each.start, each.end) for each in wanted]
     np.testing.assert_allclose([each["probability"] for each in spans], [each.probability for each in wanted], atol=1e-12)
 
