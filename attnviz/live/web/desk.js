@@ -151,7 +151,7 @@ export class Desk {
     const missing = this.config.fields.find((name) => name !== "pair" && !values[name]);
     if (missing) return this.say(sentenceOf(`no ${missing}`));
     if (!this.config.fields.every((name) => isInAddress(values[name]))) return this.say(sentenceOf("too long"));
-    for (const name of ["model", "models", "into", "unit", "words_kept", "share_kept", "sentences_kept"]) if (this.values[name]) values[name] = this.values[name];
+    for (const name of ["model", "models", "into", "picture", "unit", "words_kept", "share_kept", "sentences_kept"]) if (this.values[name]) values[name] = this.values[name];
     if (this.config.page === "compute") values.source = "model";
     // What somebody types here is fetched for: one translator, until they choose more.
     if (this.config.page === "translate") values.models ??= namesOf(this, values).slice(0, 1);

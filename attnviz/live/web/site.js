@@ -16,6 +16,8 @@ if (config.examples) {
   // What keeps the site says when there is no room left.
   navigator.serviceWorker?.addEventListener("message", ({ data }) => desk.warn(sentenceOf(String(data))));
 }
+// On a phone the pages stand in one line, which may be longer than the screen.
+document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 if (config.lesson) openLesson(config.lesson);
 // Served from a disk, or without the secrecy that workers need, the site works and is not kept.
 if ("serviceWorker" in navigator) navigator.serviceWorker.register(new URL("service_worker.js", root)).catch(() => {});

@@ -18,6 +18,8 @@ export function drawToolbar(desk) {
   bar.replaceChildren(...downloads, copy, folded("QR code", (box) => drawCode(desk, box)), present);
   document.addEventListener("keydown", (event) => press(desk, event));
   addEventListener("attnviz-address", () => showPresent(Boolean(desk.values.present)));
+  // Its lines come one after the other.
+  new ResizeObserver(fitPicture).observe(/** @type {HTMLElement} */ (document.getElementById("hero")));
 }
 
 /** A button that opens a box, which is filled anew each time. @param {string} name @param {(box: HTMLElement) => void} fill */
@@ -80,15 +82,33 @@ function turnPresent(desk, on) {
 // A window of this size shows letters as they are; a larger screen enlarges them, so that 14 px are 28 at 1920 × 1080.
 const PLAIN = { width: 960, height: 540 };
 
+const MARGIN = 8;
+
 /** @param {boolean} on */
 function showPresent(on) {
   const page = document.documentElement;
   const picture = /** @type {HTMLElement} */ (document.getElementById("picture"));
+  const hasChanged = page.classList.contains("presenting") !== on;
   page.classList.toggle("presenting", on);
   for (const root of picture.shadowRoot?.querySelectorAll(".explorer, .alignment, .compute") ?? []) root.toggleAttribute("data-presenting", on);
+  document.getElementById("passage")?.toggleAttribute("data-presenting", on);
   page.style.setProperty("--zoom", on ? String(Math.max(1, Math.min(innerWidth / PLAIN.width, innerHeight / PLAIN.height))) : "1");
+  if (!on) page.style.removeProperty("--picture-height");
+  if (hasChanged) dispatchEvent(new Event("resize"));
+  fitPicture();
+}
+
+/** A picture that takes its height from the room there is gets all that the rest leaves, as in attnviz/ui/frame/present.js. */
+function fitPicture() {
+  const page = document.documentElement;
+  const hero = /** @type {HTMLElement} */ (document.getElementById("hero"));
+  const canvases = [...(document.getElementById("picture")?.shadowRoot?.querySelectorAll("canvas[tabindex]") ?? [])];
+  if (!page.classList.contains("presenting") || !canvases.length) return;
   const zoom = Number(page.style.getPropertyValue("--zoom"));
-  const above = picture.getBoundingClientRect().top / zoom;
-  page.style.setProperty("--picture-height", on ? `${Math.max(120, innerHeight / zoom - above - 16)}px` : "");
+  const heightOf = (/** @type {Element} */ element) => element.getBoundingClientRect().height;
+  const rest = heightOf(hero) - Math.max(...canvases.map((each) => heightOf(each.closest(".picture") ?? each)));
+  const height = `${Math.max(120, Math.floor((innerHeight - rest) / zoom - 2 * MARGIN))}px`;
+  if (page.style.getPropertyValue("--picture-height") === height) return;
+  page.style.setProperty("--picture-height", height);
   dispatchEvent(new Event("resize"));
 }
