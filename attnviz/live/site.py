@@ -19,6 +19,7 @@ from attnviz.figures.explorer.script import STYLE as EXPLORER_STYLE
 from attnviz.figures.explorer.script import themes
 from attnviz.figures.html import STYLE as MARKUP_STYLE
 from attnviz.figures.javascript import bundle
+from attnviz.figures.summarize.passage import STYLE as SUMMARY_STYLE
 from attnviz.figures.translate.alignments import STYLE as ALIGNMENTS_STYLE
 from attnviz.lessons.check import ComputedSource
 from attnviz.lessons.lesson_file import Lesson
@@ -38,7 +39,7 @@ from attnviz.live.shell import (
     write_lessons_page,
     write_page,
 )
-from attnviz.live.summarize import AMOUNT
+from attnviz.live.summarize import AMOUNT, measured_selectors
 from attnviz.models.catalog import load
 from attnviz.paths import assets_folder
 
@@ -56,7 +57,7 @@ SCRIPT_OF = {"translate": "alignments.js", "compute": "steps.js"}
 TASKS = {"compute": "encode"}
 # What a page's script has to know besides.
 OPTIONS: dict[str, dict[str, Any]] = {
-    "summarize": {"amount": asdict(AMOUNT)},
+    "summarize": {"amount": asdict(AMOUNT), "measured": measured_selectors()},
     "compute": {
         "tones": [*OPERANDS, RESULT],
         "weight": {name: examples_of("encode")[0][name] for name in ("layer", "head", "query", "key")},
@@ -102,7 +103,8 @@ def _write_site(folder: Path, models: Sequence[str], files: Sequence[Path], repo
     copy_packages(folder / "vendor")
     for name, text in scripts().items():
         _write(folder / f"{name}.js", text)
-    _write(folder / "site.css", colours() + MARKUP_STYLE + ANSWER_STYLE + (WEB / "site.css").read_text(encoding="utf-8"))
+    styles = colours(), MARKUP_STYLE, ANSWER_STYLE, SUMMARY_STYLE, (WEB / "site.css").read_text(encoding="utf-8")
+    _write(folder / "site.css", "".join(styles))
     _write(folder / "steps.css", STEPS_STYLE)
     _write(folder / "document.html", template())
     shutil.copytree(WEB / "models", folder / "runner", ignore=shutil.ignore_patterns("*.ts"))

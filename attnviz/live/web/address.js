@@ -28,13 +28,13 @@ export const PARAMETERS = {
     all_heads: "switch", whole_words: "switch", hide_special: "flag", ...HEAD, ...each({ query: "number", key: "number" }, 1, 2, 3, 4) },
   answer: { models: "names", question: "text", passage: "text", picture: ["passage", "matrix", "spans"], side: ["cross", "passage", "question"], all_heads: "switch", whole_words: "switch",
     hide_special: "flag", ...HEAD, ...each({ asked: "number", all: OPEN, ...EXPLORER }, 1) },
-  summarize: { model: "text", text: "text", unit: ["Count", "Share"], words_kept: "number", share_kept: "number", sentences_kept: "number",
+  summarize: { model: "text", text: "text", unit: ["Count", "Share"], words_kept: "number", share_kept: "number", sentences_kept: "number", way: ["trained", "last", "mean", "head", "rollout", "first"],
     all_heads: "switch", whole_words: "switch", all: OPEN, ...HEAD, ...EXPLORER },
   compute: { source: ["worked", "model"], worked: "text", model: "text", text: "text", layer: "number", head: "number", query: "number", key: "number",
     words: "flag", at: "text", present: "flag" },
 };
 // What only the app can do.
-const APP_ONLY = ["edits", "renormalize", "between", "penalty", "weighing", "other", "reading", "hard", "way", "punctuation", "reference",
+const APP_ONLY = ["edits", "renormalize", "between", "penalty", "weighing", "other", "reading", "hard", "punctuation", "reference",
   "tokens", "numbers", "mask", "own", "padded", "divide", "seed", "predict"];
 const OF_ONE_MODEL = /^(edits|begins|candidate)[1-4]$/;
 
@@ -52,7 +52,7 @@ export async function readAddress(page, search) {
 }
 
 /** What the address asks for that only the app can do. @param {string} search */
-export const askedOfTheApp = (search) => [...new URLSearchParams(search)].filter(([name, value]) => value && (APP_ONLY.includes(name) || OF_ONE_MODEL.test(name)));
+export const askedOfTheApp = (search) => [...new URLSearchParams(search)].filter(([name, value]) => value && (APP_ONLY.includes(name) || OF_ONE_MODEL.test(name) || (name === "way" && value === "random")));
 
 /** @param {string} page @param {Values} values */
 export async function writeAddress(page, values) {

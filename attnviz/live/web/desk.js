@@ -17,7 +17,7 @@ import { isInAddress } from "./text_url.js";
  * @typedef {{ label: string, models: string[], prompt: Record<string, string>, file: string, into: string, shapes?: [layers: number, heads: number][], source?: string,
  *   place?: Values, opens?: Values }} Example  of Compute: where its numbers are from, and which weight it has; of Encode: the link it opens
  * @typedef {{ page: string, fields: string[], examples: Example[], first: Record<string, [layer: number, head: number | null]>,
- *   models: string[], runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null,
+ *   models: string[], runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null, measured?: { rouge: Record<string, number>, note: string },
  *   tones?: string[], weight?: Record<string, number> }} Config  first: of each
  *   kind of map the head that is looked at unasked; amount: how much is kept of a text unasked
 
@@ -151,7 +151,7 @@ export class Desk {
     const missing = this.config.fields.find((name) => name !== "pair" && !values[name]);
     if (missing) return this.say(sentenceOf(`no ${missing}`));
     if (!this.config.fields.every((name) => isInAddress(values[name]))) return this.say(sentenceOf("too long"));
-    for (const name of ["model", "models", "into", "picture", "unit", "words_kept", "share_kept", "sentences_kept"]) if (this.values[name]) values[name] = this.values[name];
+    for (const name of ["model", "models", "into", "picture", "way", "unit", "words_kept", "share_kept", "sentences_kept"]) if (this.values[name]) values[name] = this.values[name];
     if (this.config.page === "compute") values.source = "model";
     // What somebody types here is fetched for: one translator, until they choose more.
     if (this.config.page === "translate") values.models ??= namesOf(this, values).slice(0, 1);

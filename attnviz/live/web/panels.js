@@ -4,10 +4,9 @@ import { AlignmentPanel } from "./alignment_panel.js";
 import { answerPanel } from "./answer_panel.js";
 import { stepsPanel } from "./compute/steps_panel.js";
 import { asHead, isPinned, shownOn } from "./controls.js";
-import { ExplorerFold } from "./explorer_fold.js";
 import { ExplorerPanel } from "./explorer_panel.js";
-import { drawPassage } from "./passage_panel.js";
 import { make } from "../../figures/drawing/elements.js";
+import { selectionPanel } from "./selectors_panel.js";
 import { tell } from "./story.js";
 
 /**
@@ -24,7 +23,7 @@ export function panelOf(desk) {
   const { page } = desk.config;
   if (page === "compute") return stepsPanel(desk, part("picture"), (text) => (part("hidden").textContent = text));
   if (page === "answer") return answerPanel(desk, drawAnswer);
-  if (page === "summarize") return selectionPanel(desk);
+  if (page === "summarize") return selectionPanel(desk, drawAnswer);
   return page === "translate" ? alignmentPanel(desk) : headPanel(desk);
 }
 
@@ -65,21 +64,8 @@ async function askForLink(picture, values) {
 /** @param {ModelPicture} picture */
 const cellOf = ({ linked }) => linked && { query: linked.query, key: linked.key };
 
-/** @param {Desk} desk @returns {Panel} */
-function selectionPanel(desk) {
-  const fold = new ExplorerFold(desk, "");
-  return {
-    async show(picture, values) {
-      drawAnswer(picture);
-      drawPassage(part("passage"), picture.said.prompt.text, picture.said.passage);
-      tell(part("story"), picture.said.story);
-      await fold.show(picture, shownOn("summarize", picture, values), values);
-    },
-  };
-}
-
-/** The answer, or the kept sentences, in large type. @param {ModelPicture} picture */
-function drawAnswer({ said: { answer } }) {
+/** The answer, or the kept sentences, in large type. @param {ModelPicture} picture @param {{ answer?: any }} [said] */
+function drawAnswer(picture, { answer } = picture.said) {
   const facts = make("small", {}, answer.facts.join(" · "));
   const words = answer.declined ? [make("em", {}, answer.declined), ` Likeliest: ${answer.text} `] : [make("bdi", {}, answer.text), " "];
   part("answer").replaceChildren(...words, facts);

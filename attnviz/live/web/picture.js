@@ -14,7 +14,7 @@ import { alignmentsOf } from "./alignments.js";
  * @typedef {[layer: number, head: number | null]} HeadPlace
  * @typedef {{ kind: string, shape: [layers: number, heads: number], file: string, layers?: string[], first: HeadPlace }} MapOfSite
  * @typedef {{ name: string, models: string[], label: string, notice: string, prompt: Record<string, string>, output: string, shown: string,
- *   story: Sentence[], maps: MapOfSite[], answer?: any, passage?: any, joint?: any, seen?: AnswerHead,
+ *   story: Sentence[], maps: MapOfSite[], answer?: any, passage?: any, joint?: any, read?: any, rows?: any[], seen?: AnswerHead,
  *   shapes?: [layers: number, heads: number][], link?: any, tokens?: any, computation?: any, at?: any, checked?: any }} Said
  * @typedef {{ kind: string, layer: number, head: number | null, view: View }} HeadShown
  * @typedef {HeadShown & { query: number | null, key: number | null }} Place
@@ -69,6 +69,12 @@ export class ModelPicture {
   answerMatrix(seen, view) {
     const { passage: { units, spans: [[first, last]] } } = this.said;
     return this.ask("matrix", { place: [units[first][0], units[last][1]], seen, view });
+  }
+
+  /** What every selector keeps. @param {object} amount @param {number} layer @param {number | null} head @returns {Promise<any[]>} */
+  selectors(amount, layer, head) {
+    const { prompt: { text }, read } = this.said;
+    return this.ask("selectors", { text, read, amount, layer, head });
   }
 
   /** What words give in every head. @param {string} kind @param {View} view @param {number[]} words @returns {Promise<Uint8Array<ArrayBuffer>>} */

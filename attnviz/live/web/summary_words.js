@@ -9,34 +9,49 @@ import { wholePercent } from "../../figures/drawing/percent.js";
  *   keptSentences: boolean[] }} Selection
  */
 
+const TRAINED = { key: "trained", name: "Trained selector", isAttention: true };
+const NO_LOOK = "This selector looks at no attention: it is there to compare with, and bars show only its order.";
+
 /** @param {string} text @returns {Part} */
 const keptWord = (text) => [text, 2];
 /** @param {string} text @returns {Part} */
 const plain = (text) => [text, 0];
-/** @param {number} share */
 /** @param {boolean[]} marks */
 const places = (marks) => [...marks.keys()].filter((place) => marks[place]);
 /** @param {number[]} scores @param {number[]} at */
 const scoreAt = (scores, at) => at.reduce((sum, place) => sum + scores[place], 0);
 
 /** All that the page Summarize draws besides heads. @param {string} text @param {Selection} selection
- * @param {{ name: string, selects: [number, number] }} card */
-export function describeSelection(text, selection, { name, selects }) {
+ * @param {{ name: string, selects: [number, number] }} card @param {{ key: string, name: string, isAttention: boolean }} selector */
+export function describeSelection(text, selection, { name, selects }, selector = TRAINED) {
   const { units, sentences, unitScores, kept, keptSentences } = selection;
   const [letters, chosen] = [Array.from(text), places(keptSentences)];
   const read = (/** @type {[number, number]} */ [start, end]) => letters.slice(start, end).join("");
-  const facts = ["The summary", name, "Trained selector"];
+  const facts = ["The summary", name, selector.name];
+  const answer = chosen.map((place) => read(sentences[place])).join(" ");
+  const least = Math.min(...unitScores, 0);
   return {
     first: { encoder: [selects[0], null] },
-    story: [describeSentences(selection), describeChoice(letters, selection)],
-    answer: { text: chosen.map((place) => read(sentences[place])).join(" "), declined: "", facts },
+    story: selector.isAttention ? [describeSentences(selection), describeChoice(letters, selection)] : [[plain(NO_LOOK)]],
+    answer: { text: answer, declined: "", facts },
+    row: { key: selector.key, name: selector.name, sentences: answer, words: runningText(letters, units, kept) },
     passage: {
       units: units.map(({ start, end }) => [start, end]),
-      bars: [{ name: "attention received", values: unitScores }],
+      bars: [{ name: "attention received", values: unitScores.map((score) => score - least) }],
       kept: places(kept),
       sentences: chosen.map((place) => sentences[place]),
     },
   };
+}
+
+/** The kept words as running text, those that touch in the text unparted. @param {string[]} letters @param {Unit[]} units @param {boolean[]} kept */
+function runningText(letters, units, kept) {
+  let [text, last] = ["", 0];
+  for (const { start, end } of units.filter((_, place) => kept[place])) {
+    text += (start === last ? "" : " ") + letters.slice(start, end).join("");
+    last = end;
+  }
+  return text.trim();
 }
 
 /** The share of the words that is kept, and that of the attention they receive. @param {string[]} letters @param {Selection} selection @returns {Sentence} */

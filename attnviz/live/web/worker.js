@@ -9,6 +9,7 @@ import { Lens } from "./head_view.js";
 import { headChunks, overviewOf } from "./map_package.js";
 import { mapOfFiles } from "./map_source.js";
 import { openRuntime, openSegmenter } from "./runtime.js";
+import { describeSelectors } from "./selectors.js";
 import { describeSelection } from "./summary_words.js";
 import { describeTranslation } from "./translation.js";
 import { WordLinks } from "./word_links.js";
@@ -23,6 +24,8 @@ import { nameOfHead } from "./written.js";
  * @typedef {{ key: string, kind: string, view: View }} Place
  * @import { Progress, Runtime } from "./runtime.js"
  * @typedef {{ model: string, output: string, extra: any, cut: number | null, cutPair: number | null, maps: AttentionMap[] }} Trace
+ * @import { Amount } from "./models/selection.js"
+ * @import { Read } from "./selectors.js"
  * @import { TextPlace } from "./question_attention.js"
  * @import { WordQuestion } from "./word_links.js"
  * @import { HeadInputs } from "./compute/link_steps.js"
@@ -129,6 +132,11 @@ const WORK = {
     return describeHeadOf(await traceOf(key), answer, asked);
   },
 
+  /** What every selector keeps of a text. @param {{ key: string, text: string, read: Read, amount: Amount, layer: number, head: number | null }} given */
+  async selectors({ key, text, read, amount, layer, head }) {
+    return describeSelectors(text, /** @type {any} */ (await mapOf(key, "encoder")), read, amount, layer, head);
+  },
+
   /** Question and passage in one head as a matrix. @param {{ key: string, place: TextPlace, seen: AnswerHead, view: View }} given */
   async matrix({ key, place, seen, view }) {
     return matrixOf(await traceOf(key), place, seen, view);
@@ -154,9 +162,16 @@ const WORK = {
 function describe({ card }, request, extra, maps) {
   const cross = maps.find(({ kind }) => kind === "cross");
   if (extra?.spans) return describeFound(extra, maps, card.name);
-  if (extra?.keptSentences) return describeSelection(request.text, extra, card);
+  if (extra?.keptSentences) return describeRead(request, extra, card, maps[0]);
   if (extra?.steps && cross) return { shape: [cross.layers, cross.heads] };
   return { tokens: maps[0].keys.map(({ text }) => text) };
+}
+
+/** @param {any} request @param {any} extra @param {any} card @param {any} map */
+function describeRead({ text, words, sentences: wanted, share }, extra, card, map) {
+  const read = { sentences: extra.sentences, selects: card.selects, name: card.name };
+  const all = describeSelectors(text, map, read, { words, wanted, share }, card.selects[0], null);
+  return { ...describeSelection(text, extra, card), read, rows: all.map(({ row }) => row) };
 }
 
 /** @param {HeadMatrix} matrix @param {number | null} query @param {number | null} key @returns {[number, number]} */

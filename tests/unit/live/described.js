@@ -9,6 +9,7 @@ import { describeFound, describeHeadOf, matrixOf } from "../../../attnviz/live/w
 import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
 import { drawnPart } from "../../../attnviz/live/web/passage_panel.js";
+import { describeSelectors } from "../../../attnviz/live/web/selectors.js";
 import { describeSelection } from "../../../attnviz/live/web/summary_words.js";
 import { describeTranslation } from "../../../attnviz/live/web/translation.js";
 
@@ -32,6 +33,8 @@ const written = translations.map(({ output, draft, cross, card, asked }) => {
 });
 const kept = selections.map(({ text: passage, map, sentences, amount, card }) => {
   const units = unitsOf(passage, map.queries, sentences);
-  return describeSelection(passage, choose(opened(map), units, sentences, { ...amount, selects: card.selects }), card);
+  const read = { sentences, ...card };
+  const chosen = describeSelection(passage, choose(opened(map), units, sentences, { ...amount, selects: card.selects }), card);
+  return { ...chosen, all: describeSelectors(passage, opened(map), read, amount, 1, 2) };
 });
 process.stdout.write(JSON.stringify({ found, seen, matrices, written, kept, likely: likely.map((each) => describeLikelihood(...each)), drawn: drawn.map((each) => drawnPart(...each)) }));

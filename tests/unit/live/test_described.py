@@ -23,7 +23,7 @@ from attnviz.analysis.answer.question_attention import (
 from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.translate.alignment import clearest_link, describe_likelihood, read_as, truer
 from attnviz.analysis.view import HeadMatrix, Lens, View, head_matrix
-from attnviz.analysis.wording import head_of_model, head_place
+from attnviz.analysis.wording import Sentence, head_of_model, head_place
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.figures.answer.spans import marked_answer
 from attnviz.figures.explorer.packages import unpack_chunks
@@ -31,7 +31,7 @@ from attnviz.figures.matrix import labels
 from attnviz.figures.translate.alignments import Aligned, alignments
 from attnviz.live.answer import AnswerPlace, describe_head_of
 from attnviz.live.story import sentence_parts
-from attnviz.live.summarize import AMOUNT, describe_selection
+from attnviz.live.summarize import AMOUNT, KEYS, describe_selection, describe_selectors
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
 from attnviz.text.sentences import Sentences
@@ -271,9 +271,17 @@ def assert_selection(actual: dict[str, Any], written: str) -> None:
     trace = AttentionTrace("s", Prompt(written.replace("|", "")), (make_map(sentence(written), layers=4, heads=3),))
     expected = describe_selection([Result(trace, SUMMARIZER, 0.0)], {})
     assert actual["first"] == {"encoder": [3, None]}
-    assert actual["story"] == [sentence_parts(each) for each in expected.story]
-    assert actual["answer"] == expected.more["answer"]
-    wanted = json.loads(json.dumps(expected.more["passage"]))
+    assert_described(actual, expected.story, expected.more)
+    described = describe_selectors(Result(trace, SUMMARIZER, 0.0), layer=1, head=2)
+    assert [each["key"] for each in actual["all"]] == list(KEYS)
+    for made, (story, more) in zip(actual["all"], described, strict=True):
+        assert_described(made, story, more)
+
+
+def assert_described(actual: dict[str, Any], story: tuple[Sentence, ...], more: dict[str, Any]) -> None:
+    assert actual["story"] == [sentence_parts(each) for each in story]
+    assert (actual["answer"], actual["row"]) == (more["answer"], more["row"])
+    wanted = json.loads(json.dumps(more["passage"]))
     values = [bars[0].pop("values") for bars in (actual["passage"]["bars"], wanted["bars"])]
     assert values[0] == pytest.approx(values[1], abs=1.1e-5)
     assert actual["passage"] == wanted

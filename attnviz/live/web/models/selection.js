@@ -7,6 +7,7 @@ import { sentenceAt } from "./sentences.js";
  * @typedef {import("./types.d.ts").AttentionMap} AttentionMap
  * @typedef {{ start: number, end: number, places: number[], sentence: number, candidate: boolean }} Unit a word, and its tokens
  * @typedef {import("./sentences.js").Spans} Spans
+ * @typedef {{ words: number, wanted: number, share: boolean }} Amount with `share` so many percent of the words; and wanted sentences
  */
 
 /**
@@ -37,21 +38,53 @@ export function unitsOf(text, tokens, sentences) {
 }
 
 /**
- * Compute the attention that each key receives in a layer: the mean over its heads and over the queries that were typed.
- * @param {AttentionMap} map
- * @param {number} layer
+ * List the queries that were typed; all of them where there is none.
+ * @param {Token[]} queries
  */
-export function received({ queries, keys, heads, weights }, layer) {
+function typedQueries(queries) {
   const typed = queries.flatMap(({ special }, place) => (special ? [] : [place]));
-  const asked = typed.length ? typed : queries.map((_, place) => place);
+  return typed.length ? typed : queries.map((_, place) => place);
+}
+
+/**
+ * Compute the attention that each key receives in a layer: the mean over its heads, or of one, and over the queries that were typed.
+ * @param {Pick<AttentionMap, "queries" | "keys" | "heads" | "weights">} map
+ * @param {number} layer
+ * @param {number | null} [only] head
+ */
+export function received({ queries, keys, heads, weights }, layer, only = null) {
+  const asked = typedQueries(queries);
   const total = new Float64Array(keys.length);
-  for (let head = 0; head < heads; head += 1) {
-    const own = weights(layer, head);
+  const own = only === null ? [...Array(heads).keys()] : [only];
+  for (const head of own) {
+    const given = weights(layer, head);
     for (const query of asked) {
-      for (let key = 0; key < keys.length; key += 1) total[key] += own[query * keys.length + key];
+      for (let key = 0; key < keys.length; key += 1) total[key] += given[query * keys.length + key];
     }
   }
-  return total.map((sum) => sum / heads / asked.length);
+  return total.map((sum) => sum / own.length / asked.length);
+}
+
+/**
+ * Follow what the typed queries look at down through layers, residuals counted as half: Abnar & Zuidema 2020, section 3.
+ * @param {AttentionMap} map
+ * @param {number[]} layers
+ */
+export function rollout({ queries, heads, weights }, layers) {
+  const asked = typedQueries(queries);
+  let flow = new Float64Array(queries.length);
+  for (const query of asked) flow[query] = 1 / asked.length;
+  for (const layer of [...layers].reverse()) {
+    const below = flow.map((share) => share / 2);
+    for (let head = 0; head < heads; head += 1) {
+      const given = weights(layer, head);
+      flow.forEach((share, query) => {
+        for (let key = 0; key < below.length; key += 1) below[key] += (share / 2 / heads) * given[query * below.length + key];
+      });
+    }
+    flow = below;
+  }
+  return flow;
 }
 
 /**
@@ -94,13 +127,24 @@ export function top(scores, k, candidates) {
  * @param {AttentionMap} map
  * @param {Unit[]} units
  * @param {Spans} sentences
- * @param {{ words: number, wanted: number, share: boolean, selects: [number, number] }} amount with `share` so many percent of the words
+ * @param {Amount & { selects: [number, number] }} amount
  */
-export function choose(map, units, sentences, { words, wanted, share, selects: [wordLayer, sentenceLayer] }) {
-  const candidates = units.map(({ candidate }) => candidate);
-  const n = candidates.filter(Boolean).length;
+export function choose(map, units, sentences, { selects: [wordLayer, sentenceLayer], ...amount }) {
   const unitScores = byUnit(units, received(map, wordLayer));
   const sentenceScores = bySentence(units, received(map, sentenceLayer), sentences.length);
+  return chooseBy({ unitScores, sentenceScores }, units, sentences, amount);
+}
+
+/**
+ * Choose what is kept by the scores of words and of sentences.
+ * @param {{ unitScores: number[], sentenceScores: number[] }} scores
+ * @param {Unit[]} units
+ * @param {Spans} sentences
+ * @param {Amount} amount
+ */
+export function chooseBy({ unitScores, sentenceScores }, units, sentences, { words, wanted, share }) {
+  const candidates = units.map(({ candidate }) => candidate);
+  const n = candidates.filter(Boolean).length;
   const readable = sentences.map((_, number) => units.some((unit) => unit.candidate && unit.sentence === number));
   const count = Math.min(Math.max(share ? evenly((words / 100) * n) : words, 1), n);
   const kept = top(unitScores, count, candidates);
