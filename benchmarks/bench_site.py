@@ -301,7 +301,7 @@ if __name__ == "__main__":
         "runs": (5, 1),
         "addresses": (200, 4),
         "texts": (20, 2),
-        "links": (40, 1),
+        "links": (60, 1),
         "seed": (1, 1),
     }
     run(rows, minutes=60, sizes=sizes)

@@ -62,6 +62,10 @@ LINKS: tuple[tuple[str, Query], ...] = (
     ("answer", {}),
     ("answer", {"asked1": 3}),
     ("answer", {"side": "cross"}),
+    ("answer", {"picture": "matrix"}),
+    ("answer", {"picture": "spans"}),
+    ("answer", {**PASSAGE, "picture": "matrix", "layer": 2, "head": 4, "side": "question"}),
+    ("answer", {**PASSAGE, "picture": "spans"}),
     ("answer", {"side": "question", "layer": 1, "head": 2}),
     ("answer", PASSAGE),
     ("answer", {**PASSAGE, "asked1": 1, "all1": "open"}),
@@ -70,6 +74,10 @@ LINKS: tuple[tuple[str, Query], ...] = (
     ("summarize", {}),
     ("summarize", {"text": TOWN, "sentences_kept": 2, "words_kept": 6}),
     ("summarize", {"text": TOWN, "unit": "Share", "share_kept": 40}),
+    ("summarize", {"way": "mean"}),
+    ("summarize", {"way": "head", "layer": 2, "head": 3, "all_heads": "false"}),
+    ("summarize", {"text": TOWN, "way": "rollout"}),
+    ("summarize", {"text": TOWN, "way": "first", "sentences_kept": 2}),
     ("summarize", {"all": "open"}),
     ("summarize", {"all": "open", "whole_words": "false"}),
     ("compute", {}),
@@ -87,6 +95,7 @@ READ = """() => {
   const drawn = (name, holds) => every.find((each) => each[name] && holds(each[name].state) && isSeen(each))?.[name].state;
   const head = drawn("explorer", ({ current }) => current)?.current;
   const { models = [] } = drawn("alignment", () => true) ?? {};
+  const titles = every.filter((each) => each.matches(".compared rect > title")).map(({ textContent }) => textContent);
   const weights = head ? Array.from(head.codes, (code) => (code === 65535 ? 0 : code / head.one)) : [];
   return {
     sentences: seen(".explorer .headline, .story p, #story p"),
@@ -96,14 +105,16 @@ READ = """() => {
     heads: seen(".first-heads li, .ranked li"),
     question: seen(".asked .word"),
     kept: seen(".unit.kept bdi"),
+    selector: seen(".ways tr.chosen"),
+    cells: titles.map((each) => each.replace(/: [^:]*$/, "")),
     translations: models.map(({ said }) => `${said.name}: ${said.head}: ${said.parts.map(([text]) => text).join("")}`),
     steps: seen(".compute"),
     head: head ? [head.layer, head.head] : [],
-    numbers: [weights, ...models.map((each) => [...each.weights])],
+    numbers: [weights, titles.map((each) => Number(each.split(": ").pop()) || 0), ...models.map((each) => [...each.weights])],
   };
 }"""
 # Of these the site says less than the app, which has sentences on its models and its history besides.
-EXACT = ("where", "heads", "question", "kept", "translations", "head")
+EXACT = ("where", "heads", "question", "kept", "selector", "cells", "translations", "head")
 
 
 def compared(browser: Browser, site: str, app: str, folder: Path, n: int) -> Iterator[Row]:
