@@ -22,7 +22,7 @@ const EXPLORER = { view: VIEWS, look: "text", query: "number", key: "number" };
 /** The names of several models side by side end with the number of the model. @param {Record<string, Type>} types @param {number[]} slots */
 const each = (types, ...slots) => Object.fromEntries(slots.flatMap((slot) => Object.entries(types).map(([name, type]) => [name + slot, type])));
 /** @type {Record<string, Record<string, Type>>} */
-export const PARAMETERS = {
+const PARAMETERS = {
   encode: { model: "text", text: "text", pair: "text", attention: KINDS, mean: "flag", words: "flag", hide_special: "flag", ...HEAD, ...EXPLORER, queries: "text", keys: "text" },
   translate: { models: "names", text: "text", target: "text", into: ["French", "German"], decoding: ["Greedy", "Beam"], width: "number", hero: "number",
     all_heads: "switch", whole_words: "switch", hide_special: "flag", ...HEAD, ...each({ query: "number", key: "number" }, 1, 2, 3, 4) },

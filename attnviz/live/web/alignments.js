@@ -10,10 +10,10 @@
 const LEAST_WEIGHT = 0.03;
 
 /** @param {Values} values */
-export const isHeadChosen = ({ layer, head, all_heads: isMean }) => [layer, head, isMean].some((each) => (each ?? null) !== null);
+const isHeadChosen = ({ layer, head, all_heads: isMean }) => [layer, head, isMean].some((each) => (each ?? null) !== null);
 
 /** The number of the model that is large. @param {Values} values @param {number} count of the models */
-export const heroOf = ({ hero }, count) => (hero >= 1 && hero <= count ? hero : 1);
+const heroOf = ({ hero }, count) => (hero >= 1 && hero <= count ? hero : 1);
 
 /** Whether the address asks for the heads, the words and the link that a picture came with.
  * @param {Values} values @param {[layers: number, heads: number][]} shapes of the models */

@@ -102,7 +102,7 @@ function firmestSide(strongest, sides) {
 
 /** For each side the head in which the answer and one word of the question look most firmly at each other.
  * @param {AttentionMap[]} maps @param {TextPlace} place @returns {Partial<Record<Side, StrongestHead>>} */
-export function strongestHeads(maps, place) {
+function strongestHeads(maps, place) {
   /** @type {Partial<Record<Side, StrongestHead>>} */
   const best = {};
   for (const map of maps) {
@@ -137,7 +137,7 @@ const isInside = (token, [start, end]) => token.segment === 1 && !token.special 
 
 /** The next best answer; or, where the model declines, how likely no answer is, and the best one.
  * @param {Found} found @returns {Sentence} */
-export function describeAnswer({ spans, declined, nothing, limit }) {
+function describeAnswer({ spans, declined, nothing, limit }) {
   const [best, next] = spans;
   /** @type {Sentence} */
   const named = [nameOf(cutTo(best.text)), word(` (${percent(best.probability)})`)];

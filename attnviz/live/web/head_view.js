@@ -15,7 +15,7 @@
 
 /** The weights of one head, or with null the mean over the heads of its layer.
  * @param {AttentionMap} map @param {number} layer @param {number | null} head @param {Float32Array} [into] an array that may be written over */
-export function headWeights(map, layer, head, into) {
+function headWeights(map, layer, head, into) {
   if (head !== null) return map.weights(layer, head, into);
   const mean = Float32Array.from(map.weights(layer, 0));
   for (let other = 1; other < map.heads; other++) {
@@ -34,7 +34,7 @@ export function rowWeights(map, layer, head, query) {
 }
 
 /** Whether a query may look at a key of the map: in a causal one not at later ones. @param {AttentionMap} map */
-export function visibleIn({ causal, queries, keys }) {
+function visibleIn({ causal, queries, keys }) {
   const shift = keys.length - queries.length;
   /** @param {number} query @param {number} key */
   return (query, key) => !causal || key <= query + shift;

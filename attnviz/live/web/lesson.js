@@ -92,7 +92,7 @@ function showPoints({ questions }, given) {
 }
 
 /** The file that `attnviz grade` reads. @param {string} lesson @param {Map<string, Given>} given @param {string} student */
-export function handIn(lesson, given, student) {
+function handIn(lesson, given, student) {
   const answers = Array.from(given, ([question, { answer, seconds }]) => ({ question, answer, seconds: Math.round(10 * seconds) / 10 }));
   return JSON.stringify({ format: "attnviz hand-in", version: 1, lesson, student, answers }, null, 1);
 }

@@ -80,7 +80,7 @@ export function headChunks(map, view, places) {
 }
 
 /** The number of decimals in the first byte, then the low bytes of all codes, then the high ones. @param {HeadMatrix} matrix */
-export function chunkOf(matrix) {
+function chunkOf(matrix) {
   const { weights, keys } = matrix;
   const digits = decimalsOf(weights);
   const one = 10 ** digits;

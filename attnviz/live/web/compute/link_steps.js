@@ -64,7 +64,7 @@ export function linkSteps(inputs, vectors, link) {
 const grouped = (value) => value.toLocaleString("en");
 
 /** @param {number[]} scores */
-export function softmaxOf(scores) {
+function softmaxOf(scores) {
   const highest = Math.max(...scores);
   const powers = scores.map((score) => Math.exp(score - highest));
   const total = powers.reduce((sum, power) => sum + power, 0);

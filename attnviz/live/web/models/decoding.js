@@ -3,9 +3,8 @@
 /**
  * @typedef {{ scores: Float32Array, after: Decoder }} Step the scores of every row, one behind the other
  * @typedef {{ next(tokens: number[]): Promise<Step>, select(rows: number[]): Decoder }} Decoder
- * @typedef {{ tokens: number[], logProbability: number, node: number | null }} Tip a hypothesis, and the node of its last token
- * @typedef {{ token: number, parent: number | null, logProbability: number, kept: boolean }} Node one token that was weighed
- * @typedef {{ width: number, lengthPenalty: number, longest: number }} Beam
+ * @typedef {{ tokens: number[], logProbability: number }} Tip a hypothesis
+ * @typedef {{ width: number, longest: number }} Beam
  * @typedef {{ row: number, token: number, value: number }} Extension
  */
 
@@ -13,17 +12,15 @@ export const START = 1;
 export const END = 2;
 
 /**
- * Find the best hypotheses for one sentence, best first, as many as the beam is wide, and keep the tree of the search.
+ * Find the best hypotheses for one sentence, best first, as many as the beam is wide.
  * @param {Decoder} decoder
  * @param {Beam} beam
  */
 export async function beamSearch(decoder, beam) {
   /** @type {Tip[]} */
-  let open = [{ tokens: [], logProbability: 0, node: null }];
+  let open = [{ tokens: [], logProbability: 0 }];
   /** @type {Tip[]} */
   const finished = [];
-  /** @type {Node[]} */
-  const nodes = [];
   for (let step = 0; step < beam.longest && open.length; step += 1) {
     const { scores, after } = await decoder.next(open.map(({ tokens }) => tokens.at(-1) ?? START));
     const rows = logProbabilities(scores, open.length);
@@ -32,42 +29,18 @@ export async function beamSearch(decoder, beam) {
     const following = [];
     const parents = [];
     for (const { row, token, value } of kept) {
-      nodes.push({ token, parent: open[row].node, logProbability: rows[row][token], kept: true });
-      const tip = { tokens: [...open[row].tokens, token], logProbability: value, node: nodes.length - 1 };
+      const tip = { tokens: [...open[row].tokens, token], logProbability: value };
       if (token === END) finished.push(tip);
       else {
         following.push(tip);
         parents.push(row);
       }
     }
-    nodes.push(...dropped(rows, open, kept));
     open = following;
     decoder = after.select(parents);
   }
   // What the limit cut short comes after all that ended by itself.
-  const tips = [...ranked(finished, beam.lengthPenalty), ...ranked(open, beam.lengthPenalty)];
-  return { tips, nodes };
-}
-
-/**
- * Let a decoder write a prefix and wait for its last token; also ln p of the prefix.
- * @param {Decoder} decoder
- * @param {number[]} prefix
- * @returns {Promise<{ decoder: Decoder, given: number }>}
- */
-export async function resume(decoder, prefix) {
-  let given = 0;
-  let last = START;
-  for (const token of prefix) {
-    const { scores, after } = await decoder.next([last]);
-    given += logProbabilities(scores, 1)[0][token];
-    decoder = after;
-    last = token;
-  }
-  const waiting = decoder;
-  /** @type {Decoder} */
-  const resumed = { next: (tokens) => waiting.next(tokens.map(() => last)), select: () => resumed };
-  return { decoder: prefix.length ? resumed : decoder, given };
+  return [...ranked(finished), ...ranked(open)];
 }
 
 /**
@@ -90,7 +63,7 @@ export function logProbabilities(scores, nRows) {
  * @param {ArrayLike<number>} values
  * @param {number} n
  */
-export function topOf(values, n) {
+function topOf(values, n) {
   /** @type {number[]} */
   const best = [];
   for (let place = 0; place < values.length; place += 1) {
@@ -120,27 +93,11 @@ function likeliest(rows, before, width) {
 }
 
 /**
- * Of each row the likeliest token that was not kept: where the search did not go.
- * @param {Float32Array[]} rows
+ * Sort by ln p / length.
  * @param {Tip[]} tips
- * @param {Extension[]} kept
- * @returns {Node[]}
  */
-function dropped(rows, tips, kept) {
-  return rows.flatMap((own, row) => {
-    const taken = new Set(kept.filter((each) => each.row === row).map(({ token }) => token));
-    const token = topOf(own, kept.length + 1).find((each) => !taken.has(each) && own[each] > -Infinity);
-    return token === undefined ? [] : [{ token, parent: tips[row].node, logProbability: own[token], kept: false }];
-  });
-}
-
-/**
- * Sort by ln p / length^α.
- * @param {Tip[]} tips
- * @param {number} lengthPenalty
- */
-function ranked(tips, lengthPenalty) {
+function ranked(tips) {
   /** @param {Tip} tip */
-  const score = ({ tokens, logProbability }) => logProbability / Math.max(1, tokens.length) ** lengthPenalty;
+  const score = ({ tokens, logProbability }) => logProbability / Math.max(1, tokens.length);
   return [...tips].sort((one, other) => score(other) - score(one));
 }

@@ -1,22 +1,18 @@
-// A translator: the best translations that it finds, or what it is made to write, with the probability of every token.
+// A translator: the best translation that it finds, or what it is made to write, with the probability of every token.
 
 import { RecurrentDecoder, TransformerDecoder } from "./decoders.js";
-import { beamSearch, END, logProbabilities, resume, START, topOf } from "./decoding.js";
+import { beamSearch, END, logProbabilities, START } from "./decoding.js";
 import { ModelError } from "./errors.js";
 import { weightsOf } from "./map_weights.js";
 import { piecesOf } from "./pieces.js";
-import { ended, nameOf, special, tokensOf, writtenTokens } from "./translation_tokens.js";
+import { ended, special, tokensOf, writtenTokens } from "./translation_tokens.js";
 
 /**
  * @typedef {import("./types.d.ts").Token} Token
  * @typedef {import("./types.d.ts").Request} Request
- * @typedef {{ text: string, pieces: number[], logProbability: number }} Translation
- * @typedef {{ token: Token, probability: number, alternatives: [string, number][] }} DecodingStep
+ * @typedef {{ token: Token, probability: number }} DecodingStep
  * @typedef {{ ids: number[], tokens: Token[], cut: number | null }} Source
  */
-
-// Alternatives that are listed of each token.
-const N_ALTERNATIVES = 5;
 
 export class Translator {
   /** @param {import("./model.js").Loaded} loaded */
@@ -32,36 +28,18 @@ export class Translator {
    * @param {Request} request
    * @returns {Promise<import("./model.js").Outcome>}
    */
-  async trace({ text, target, beam = 1, lengthPenalty = 1, candidate = 0, begins = [] }) {
+  async trace({ text, target, beam = 1 }) {
     const source = this.read(text);
     const decoder = await (this.options.written_rows ? RecurrentDecoder : TransformerDecoder).begin(this.passes, source.ids);
-    if (target) {
-      const pieces = this.forced(target);
-      const tokens = tokensOf(piecesOf(this.target, target), target);
-      const followed = await this.follow(decoder, source, pieces, target, tokens);
-      const [own] = (await this.search(decoder, source, { width: 1, lengthPenalty }, [])).candidates;
-      return this.outcome(followed, { own, logProbability: total(followed.steps), candidates: [], chosen: 0, pieces: [] });
+    const own = await this.search(decoder, source, target ? 1 : beam);
+    if (!target) {
+      const output = this.textOf(own.pieces);
+      const { steps, maps } = await this.follow(decoder, source, own.pieces, writtenTokens(this.target, own.pieces, output));
+      return { output, maps, cuts: [source.cut], extra: { own: null, logProbability: own.logProbability, steps } };
     }
-    const prefix = this.piecesOf(begins);
-    if (prefix.includes(END)) {
-      const followed = await this.write(decoder, source, prefix);
-      const candidates = [{ text: followed.output, pieces: prefix, logProbability: total(followed.steps) }];
-      return this.outcome(followed, { logProbability: candidates[0].logProbability, candidates, chosen: 0, pieces: this.names(prefix) });
-    }
-    const { candidates, tree } = await this.search(decoder, source, { width: beam, lengthPenalty }, prefix);
-    const chosen = Math.max(0, Math.min(candidate, candidates.length - 1));
-    const { pieces, logProbability } = candidates[chosen];
-    const followed = await this.write(decoder, source, pieces);
-    return this.outcome(followed, { logProbability, candidates, chosen, pieces: this.names(pieces), tree });
-  }
-
-  /**
-   * @param {{ output: string, steps: DecodingStep[], maps: import("./types.d.ts").AttentionMap[], cut: number | null }} followed
-   * @param {Record<string, unknown>} draft
-   */
-  outcome({ output, steps, maps, cut }, draft) {
-    const closed = this.names(this.options.unwritable);
-    return { output, maps, cuts: [cut], extra: { own: null, tree: null, ...draft, steps, closed } };
+    const pieces = this.forced(target);
+    const { steps, maps } = await this.follow(decoder, source, pieces, tokensOf(piecesOf(this.target, target), target));
+    return { output: target, maps, cuts: [source.cut], extra: { own, logProbability: total(steps), steps } };
   }
 
   /**
@@ -89,34 +67,15 @@ export class Translator {
   }
 
   /**
-   * Find the translations that begin with a prefix, best first, and the tree that the search walked after it.
+   * Find the best translation.
    * @param {RecurrentDecoder | TransformerDecoder} decoder
    * @param {Source} source
-   * @param {{ width: number, lengthPenalty: number }} beam
-   * @param {number[]} prefix
+   * @param {number} width of the beam
    */
-  async search(decoder, source, beam, prefix) {
-    const most = Math.min(this.card.max_tokens - 1, 3 * source.ids.length + 10);
-    const begun = await resume(restricted(decoder, this.options.unwritable), prefix);
-    const { tips, nodes } = await beamSearch(begun.decoder, { ...beam, longest: Math.max(1, most - prefix.length) });
-    const candidates = tips.map(({ tokens, logProbability }) => {
-      const pieces = [...prefix, ...tokens];
-      return { text: this.textOf(pieces), pieces, logProbability: begun.given + logProbability };
-    });
-    const branches = nodes.map(({ token, parent, logProbability, kept }) => {
-      return { name: nameOf(this.target, token), parent, probability: Math.exp(logProbability), kept };
-    });
-    return { candidates, tree: { branches, leaves: tips.map(({ node }) => node) } };
-  }
-
-  /**
-   * @param {RecurrentDecoder | TransformerDecoder} decoder
-   * @param {Source} source
-   * @param {number[]} pieces
-   */
-  write(decoder, source, pieces) {
-    const output = this.textOf(pieces);
-    return this.follow(decoder, source, pieces, output, writtenTokens(this.target, pieces, output));
+  async search(decoder, source, width) {
+    const longest = Math.min(this.card.max_tokens - 1, 3 * source.ids.length + 10);
+    const [{ tokens, logProbability }] = await beamSearch(restricted(decoder, this.options.unwritable), { width, longest });
+    return { pieces: tokens, logProbability };
   }
 
   /**
@@ -124,10 +83,9 @@ export class Translator {
    * @param {RecurrentDecoder | TransformerDecoder} decoder
    * @param {Source} source
    * @param {number[]} pieces
-   * @param {string} output
    * @param {Token[]} written
    */
-  async follow(decoder, source, pieces, output, written) {
+  async follow(decoder, source, pieces, written) {
     const { scores, weights } = await decoder.follow([START, ...pieces.slice(0, -1)]);
     // An end mark is a row too, unless the limit came before it.
     const rows = pieces[pieces.length - 1] === END ? [...written, ended()] : written;
@@ -139,7 +97,7 @@ export class Translator {
       const [queries, keys] = axes[kind];
       return { kind, queries, keys, layers, heads, causal: kind === "decoder", ...weightsOf(weights[kind], heads) };
     });
-    return { output, steps, maps, cut: source.cut };
+    return { steps, maps };
   }
 
   /**
@@ -149,13 +107,8 @@ export class Translator {
    * @returns {DecodingStep[]}
    */
   steps(scores, rows, pieces) {
-    const probabilities = logProbabilities(scores, pieces.length).map((row) => row.map(Math.exp));
-    return rows.map((token, place) => {
-      const own = probabilities[place];
-      const best = topOf(own, N_ALTERNATIVES);
-      const alternatives = best.map((piece) => /** @type {[string, number]} */ ([nameOf(this.target, piece), own[piece]]));
-      return { token, probability: own[pieces[place]], alternatives };
-    });
+    const rowsOfScores = logProbabilities(scores, pieces.length);
+    return rows.map((token, place) => ({ token, probability: Math.exp(rowsOfScores[place][pieces[place]]) }));
   }
 
   /** @param {number[]} pieces */
@@ -163,22 +116,6 @@ export class Translator {
     const ids = pieces.filter((piece) => piece !== END);
     if (!ids.length) return "";
     return this.target.decode(ids, { skip_special_tokens: true, clean_up_tokenization_spaces: false }).trim();
-  }
-
-  /** @param {number[]} pieces */
-  names(pieces) {
-    return pieces.map((piece) => nameOf(this.target, piece));
-  }
-
-  /** @param {string[]} names */
-  piecesOf(names) {
-    return names.map((name) => {
-      const piece = this.target.token_to_id(name);
-      if (piece === undefined || this.options.unwritable.includes(piece)) {
-        throw new ModelError(`${this.card.name} has no piece '${name}' to go on from: choose one of its alternatives.`);
-      }
-      return piece;
-    });
   }
 }
 

@@ -14,7 +14,7 @@ import { piecesOf } from "./pieces.js";
  * @param {Tokenizer} vocabulary
  * @param {number} piece
  */
-export function nameOf(vocabulary, piece) {
+function nameOf(vocabulary, piece) {
   return vocabulary.id_to_token(piece) ?? `<${piece}>`;
 }
 

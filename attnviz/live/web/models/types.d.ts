@@ -42,11 +42,6 @@ export interface Prompt {
 export interface Request extends Prompt {
   /** Hypotheses that a translation keeps at every step; 1 is greedy. */
   beam?: number;
-  lengthPenalty?: number;
-  /** Which of the translations found is looked at, 0 the best. */
-  candidate?: number;
-  /** Names of the pieces that a translation must begin with. */
-  begins?: string[];
   /** How many words a summary keeps, or with `share` how many percent of them; and how many sentences. */
   words?: number;
   sentences?: number;
