@@ -55,6 +55,7 @@ class ShownHead:
 
 # What the explorer says of how it is looked at is never longer.
 LOOK_CHARACTERS = 600
+CELLS_A_SECOND = 4e7  # that a small server measures and draws, of all heads
 VIEWS = ("grid", "matrix", "arcs", "text")
 
 
@@ -246,7 +247,8 @@ def _overview(attention: AttentionMap, view: View, limit: int) -> explorer.Overv
     """The overview of a map is made once for each way to see its tokens, and kept as long as the map is."""
     ways = _OVERVIEWS.setdefault(attention, {})
     if (view, limit) not in ways:
-        with at_a_place():
+        cells = attention.n_layers * attention.n_heads * len(attention.queries) * len(attention.keys)
+        with at_a_place(cells / CELLS_A_SECOND):
             ways[view, limit] = explorer.overview(attention, view=view, limit=limit)
     return ways[view, limit]
 

@@ -4,8 +4,9 @@ import functools
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -14,6 +15,7 @@ from attnviz.analysis.difference import is_difference
 from attnviz.analysis.head_metrics import HeadMeter, matrix_slabs
 from attnviz.analysis.token_words import whole_words
 from attnviz.analysis.view import HeadMatrix, Lens, View, head_weights
+from attnviz.core.cancellation import cancellation_point
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.core.weights import Slab
 from attnviz.figures.explorer.packages import (
@@ -30,6 +32,8 @@ from attnviz.figures.tokens import direction, visible_text
 # Two bytes a cell before compression. What takes more comes head by head.
 MESSAGE_BYTES = 8 * 2**20
 BYTES_PER_CELL = 2
+# How often it is looked whether somebody else is to go first.
+LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -63,13 +67,7 @@ def overview(attention: AttentionMap, *, view: View | None = None, limit: int = 
     lens = Lens(attention, view or View())
     whole = attention.n_layers * attention.n_heads * len(lens.queries) * len(lens.keys) * BYTES_PER_CELL <= limit
 
-    def survey(layer: int) -> "_Layer":
-        return _survey(attention, lens, layer, keep=whole)
-
-    # NumPy and zlib let go of the interpreter, so that layers are surveyed side by side; a product that were shared among
-    # threads besides would have them wait for each other.
-    with _products().limit(limits=1), ThreadPoolExecutor(os.cpu_count()) as workers:
-        layers = list(workers.map(survey, range(attention.n_layers)))
+    layers = _surveyed(attention, lens, keep=whole)
     thumbs = np.stack([each.thumbs for each in layers])
     chunks = {"thumbs": squeeze(thumbs.tobytes())}
     for each in layers:
@@ -138,10 +136,31 @@ class _Layer:
     chunks: dict[str, bytes]
 
 
-def _survey(attention: AttentionMap, lens: Lens, layer: int, *, keep: bool) -> _Layer:
+def _surveyed(attention: AttentionMap, lens: Lens, *, keep: bool) -> "list[_Layer]":
+    """Survey layers side by side: NumPy and zlib let go of the interpreter.
+
+    Where this thread waits at its cancellation point, all wait, each once its head is done.
+    """
+    go_on = Lock()
+    # A product that were shared among threads besides would have them wait for each other.
+    with _products().limit(limits=1), ThreadPoolExecutor(os.cpu_count()) as workers:
+        layers = [workers.submit(_survey, attention, lens, each, go_on, keep=keep) for each in range(attention.n_layers)]
+        try:
+            while wait(layers, timeout=LOOK_SECONDS).not_done:
+                with go_on:
+                    cancellation_point()
+        except BaseException:
+            workers.shutdown(wait=False, cancel_futures=True)
+            raise
+        return [each.result() for each in layers]
+
+
+def _survey(attention: AttentionMap, lens: Lens, layer: int, go_on: Lock, *, keep: bool) -> _Layer:
     visible, signed = attention.visible(layer), is_difference(attention)
     mask, thumbs, notes, chunks = None, [], [], {}
     for head in range(attention.n_heads):
+        with go_on:
+            pass
         # Of a long text whose heads are not packed yet, no head is ever there as a whole.
         slabs = attention.slabs(layer, head)
         matrix = None

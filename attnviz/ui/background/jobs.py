@@ -30,8 +30,6 @@ REDRAW_SECONDS = 0.15
 PICTURE_PIXELS = 640
 # A page that runs again asks again: for so long work goes on though nobody waits.
 GRACE_SECONDS = 1.0
-# Work that waits needs a thread, too: it may have begun, and made room.
-MOST_THREADS = 256
 # A page that is complete is still to be drawn, at home by the same cores.
 DRAWING_SECONDS = 0.4
 # Work that has waited for places longer than this ends, and its page says that there is too much to do.
@@ -86,10 +84,18 @@ class Priority:
 PRIORITY = Priority()
 
 
+def _begin(work: Callable[[], Made]) -> Future[Made]:
+    """Begins work in a thread that ends with it: for each thread that lives on, PyTorch's products of matrices keep 4 MB."""
+    _watch_for_idle_time()
+    thread = ThreadPoolExecutor(1, thread_name_prefix="attnviz")
+    begun = thread.submit(work)
+    thread.shutdown(wait=False)
+    return begun
+
+
 @cache
-def _threads() -> ThreadPoolExecutor:
+def _watch_for_idle_time() -> None:
     threading.Thread(target=clear_when_idle, args=(PRIORITY,), name="attnviz-idle", daemon=True).start()
-    return ThreadPoolExecutor(max_workers=MOST_THREADS, thread_name_prefix="attnviz")
 
 
 def clear_when_idle(priority: Priority, seconds: float = IDLE_SECONDS) -> Never:
@@ -171,7 +177,7 @@ class Job(Generic[Made]):
                 raise CancelledError("This has ended, because nobody waited for it: ask again.")
             self._waiting += 1
             if self._future is None:
-                self._future = _threads().submit(self._run)
+                self._future = _begin(self._run)
         try:
             yield self._future
         finally:
@@ -259,9 +265,9 @@ def stoppable(stop: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def at_a_place() -> Iterator[None]:
-    """Lets a page itself do what takes the processor for long, as one of those who compute."""
-    with computing().place():
+def at_a_place(expected: float = 0.0) -> Iterator[None]:
+    """Lets a page itself do what is `expected` to take the processor for so many seconds, as one of those who compute."""
+    with computing().place(expected=expected, asked=st.session_state.get("begun")):
         yield
 
 

@@ -64,12 +64,13 @@ class Slots:
     that is worked while others wait, a share goes to whoever has been waited for the longest, so that long work ends, too,
     however much short work comes.
 
-    `is_full` tells whether no further long work may begin beside what has begun: what has begun keeps its tensors.
+    `is_full` tells whether no further long work may begin beside what has begun: what has begun keeps its tensors. `extra`
+    places are there beside the others, for work that wants less than a slice: it need not wait for long work to make room.
     """
 
-    def __init__(self, count: int, is_full: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, count: int, is_full: Callable[[], bool] = lambda: False, extra: int = 0) -> None:
         self._changed = threading.Condition()
-        self._free = count
+        self._free, self._extra = count, extra
         self._waiting: list[Turn] = []
         self._owed = 0.0
         self._long_begun = 0
@@ -116,7 +117,7 @@ class Slots:
             self._waiting.append(turn)
             begun, before = time.monotonic(), turn.waited
             try:
-                while not self._free or turn is not self._next():
+                while turn is not self._next():
                     check()
                     self._changed.wait(_LOOK_SECONDS)
                     turn.waited = before + time.monotonic() - begun
@@ -134,6 +135,9 @@ class Slots:
 
     def _next(self) -> Turn | None:
         """Whose turn it is of those who wait."""
+        if self._free <= 0:
+            short = [turn for turn in self._waiting if turn.used < SLICE_SECONDS] if self._free > -self._extra else []
+            return min(short, key=attrgetter("used"), default=None)
         fresh = [turn for turn in self._waiting if turn.is_long and not turn.has_begun] if self._long_begun else []
         ready = [turn for turn in self._waiting if turn not in fresh] if fresh and self._is_full() else self._waiting
         by = attrgetter("asked" if self._owed >= OWED_SECONDS else "used")
@@ -169,7 +173,7 @@ def workers() -> int:
 @cache
 def computing() -> Slots:
     """Where models compute, and whatever else takes the processor for long."""
-    return Slots(workers(), _is_full)
+    return Slots(workers(), _is_full, extra=1)
 
 
 def _is_full() -> bool:

@@ -1,13 +1,18 @@
 """The overview of a map: what it says of each head, and which heads travel with it."""
 
+import importlib
+import threading
+import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from attnviz.analysis.head_metrics import measure, strongest_link
 from attnviz.analysis.view import View, head_matrix
-from attnviz.core.errors import TraceError
+from attnviz.core.cancellation import cancellable
+from attnviz.core.errors import CancelledError, TraceError
 from attnviz.core.trace import Token
 from attnviz.figures.explorer import heads_package, overview
 from attnviz.figures.explorer.packages import head_chunk, thumb_of, unpack_chunks
@@ -64,6 +69,44 @@ def test_heads_of_a_long_text_are_pooled_and_measured_while_they_are_computed(ca
         assert measured == pytest.approx((numbers.entropy, numbers.near, numbers.distance, highest), abs=6e-4)
         assert numbers.link
         assert note["link"][:2] == [numbers.link.query, numbers.link.key]
+
+
+def test_heads_wait_where_somebody_else_goes_first_and_end_where_nobody_waits(monkeypatch):
+    module = importlib.import_module("attnviz.figures.explorer.overview")
+    begun, held, go_on, ends = threading.Semaphore(0), threading.Event(), threading.Event(), threading.Event()
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    measured = module._measured
+
+    def slowly(*given: object) -> object:
+        begun.release()
+        time.sleep(0.02)
+        return measured(*given)
+
+    def wait() -> None:
+        if ends.is_set():
+            raise CancelledError("Nobody waits.")
+        held.set()
+        go_on.wait(30)
+
+    monkeypatch.setattr(module, "_measured", slowly)
+    attention = dot_product_map(numbered(7))
+
+    def survey() -> object:
+        with cancellable(wait):
+            return overview(attention)
+
+    with ThreadPoolExecutor(1) as pool:
+        actual = pool.submit(survey)
+        assert held.wait(30)
+        time.sleep(0.1)
+        while begun.acquire(blocking=False):
+            pass
+        assert not begun.acquire(timeout=0.1)
+        assert not actual.done()
+        go_on.set()
+        assert actual.result(30).data == overview(attention).data
+        ends.set()
+        assert isinstance(pool.submit(survey).exception(30), CancelledError)
 
 
 def test_between_two_texts_there_is_no_distance():

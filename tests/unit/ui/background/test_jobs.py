@@ -288,6 +288,16 @@ def test_a_download_that_hangs_takes_no_place_from_those_who_compute(monkeypatch
     assert not thread.is_alive()
 
 
+def test_a_thread_ends_with_its_work():
+    place, threads = st.empty(), []
+    for number in range(3):
+        assert Job(lambda _, n=number: threads.append(threading.current_thread()) or n).result(place) == number
+    assert len(set(threads)) == 3
+    for each in threads:
+        each.join(30)
+        assert not each.is_alive()
+
+
 def test_what_work_leaves_is_cleared_away_once_nobody_works(monkeypatch: pytest.MonkeyPatch):
     cleared, priority = threading.Semaphore(0), Priority()
     monkeypatch.setattr(memory, "give_back", cleared.release)

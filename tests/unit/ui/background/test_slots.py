@@ -92,6 +92,40 @@ def test_what_is_expected_to_take_long_lets_what_came_later_and_is_short_go_firs
     assert order == ["short", "long"]
 
 
+def test_short_work_has_a_place_beside_long_work_that_makes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slots, "SLICE_SECONDS", 0.25)
+    shared, order = Slots(1, extra=1), []
+
+    def work(name: str, expected: float, inside: threading.Event, go_on: threading.Event) -> None:
+        with shared.place(expected=expected):
+            inside.set()
+            order.append(name)
+            go_on.wait(30)
+
+    calls = [(*each, threading.Event(), threading.Event()) for each in (("short", 0.1), ("long", 0.3), ("short, too", 0.1))]
+    threads = [threading.Thread(target=work, args=each, daemon=True) for each in calls]
+    with shared.place(expected=9.0):
+        threads[0].start()
+        assert calls[0][2].wait(30)
+        # A second short one waits while the first has the place, and long work all the time.
+        for n_waiting, each in enumerate(threads[1:], start=1):
+            each.start()
+            wait_until(lambda n=n_waiting: len(shared._waiting) == n)
+        time.sleep(0.15)
+        assert order == ["short"]
+        calls[0][3].set()
+        assert calls[2][2].wait(30)
+        assert order == ["short", "short, too"]
+        calls[2][3].set()
+        threads[2].join(30)
+        assert not calls[1][2].wait(0.15)
+    calls[1][3].set()
+    for each in threads:
+        each.join(30)
+    assert order == ["short", "short, too", "long"]
+    assert shared._free == 1
+
+
 def test_who_is_told_to_end_while_it_waits_leaves_the_line_and_the_place_is_free():
     shared = Slots(1)
     ends = threading.Event()
