@@ -123,7 +123,7 @@ def _examples(looks: Any, tested: ClaimResult, most: int) -> list[str]:
 def run_survey(arguments: argparse.Namespace) -> int:
     """Measure a corpus, or add up measurements."""
     from attnviz.survey import corpus_survey
-    from attnviz.survey.folder import merge_folders
+    from attnviz.survey.shards import merge_folders
 
     if arguments.merge:
         merge_folders(arguments.merge, arguments.out)

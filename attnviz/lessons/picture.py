@@ -13,7 +13,8 @@ from attnviz.core.trace import AttentionMap, Prompt
 from attnviz.models.base import ModelCard
 from attnviz.models.catalog import Task
 from attnviz.models.result import Result
-from attnviz.text.url_text import current_address, unpack
+from attnviz.text.old_addresses import current_address
+from attnviz.text.url_text import unpack
 
 # "home" is the address / itself.
 PAGES = ("home", "encode", "translate", "answer", "summarize", "heads", "whatif", "matters", "compute", "train")

@@ -22,7 +22,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from attnviz import settings
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.paths import app_folder
-from attnviz.text.url_text import current_address
+from attnviz.text.old_addresses import current_address
 from attnviz.ui.classroom.phone_page import phone_script
 from attnviz.ui.frame.style import STYLE
 

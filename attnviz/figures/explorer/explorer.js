@@ -8,7 +8,7 @@ import { ArcsView } from "./arcs.js";
 import { HeadGrid } from "./head_grid.js";
 import { HeadsList } from "./heads_list.js";
 import { columnHeight } from "./heights.js";
-import { LinksTable } from "./links_table.js";
+import { StrongestLinks } from "./strongest_links.js";
 import { MatrixView } from "./matrix_view.js";
 import { RankingView } from "./ranking.js";
 import { ExplorerState, TABS } from "./state.js";
@@ -119,7 +119,7 @@ export class Explorer {
     if (hasMatrix) this.#drawHead(links);
   }
 
-  /** Draws again when the head in view has come. @param {LinksTable} links */
+  /** Draws again when the head in view has come. @param {StrongestLinks} links */
   #drawHead(links) {
     const { state } = this;
     const { layer, head, store } = state;
@@ -162,6 +162,6 @@ function views(parts) {
   const grid = new HeadGrid(parts, thumbnails, roomForHeads);
   const ranking = new RankingView(parts, thumbnails, roomForHeads);
   const [arcs, text] = [new ArcsView(parts), new TextView(parts)];
-  const [words, first, links] = [new WordsView(parts), new HeadsList(parts), new LinksTable(parts)];
+  const [words, first, links] = [new WordsView(parts), new HeadsList(parts), new StrongestLinks(parts)];
   return { grid, ranking, first, matrix, arcs, text, words, links, panes: [first, grid, ranking, matrix, arcs, text] };
 }

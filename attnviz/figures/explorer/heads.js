@@ -2,7 +2,7 @@
 
 import { colourLimit } from "./colour_limit.js";
 import { headName, number } from "./head_names.js";
-import { linkTable } from "./link_table.js";
+import { linkTable } from "./word_weights.js";
 
 export const MASKED = 65535;
 export const THUMB_MASKED = 255;
@@ -13,7 +13,7 @@ const BYTES_KEPT = 48e6;
 
 /**
  * @import { Bytes } from "../drawing/package.js"
- * @import { LinkTable, Word } from "./link_table.js"
+ * @import { WordWeights, Word } from "./word_weights.js"
  * @typedef {[text: string, special: number, piece: string]} Token
  * @typedef {[query: number, key: number, weight: number]} Link
  * @typedef {"queries" | "keys"} Axis
@@ -38,7 +38,7 @@ export class HeadStore {
   unpacked = new Map();
   /** @type {Map<string, PromiseWithResolvers<void> & { place: HeadPlace | null }>} */
   waiting = new Map();
-  /** @type {Map<string, { value: LinkTable | null, promise: Promise<LinkTable> }>} What the heads are ranked by, for words that were asked about. */
+  /** @type {Map<string, { value: WordWeights | null, promise: Promise<WordWeights> }>} What the heads are ranked by, for words that were asked about. */
   tables = new Map();
 
   /** @param {Overview} overview @param {(places: HeadPlace[]) => void} ask */
@@ -87,7 +87,7 @@ export class HeadStore {
     const name = queries.join();
     let kept = this.tables.get(name);
     if (!kept) {
-      const made = { value: /** @type {LinkTable | null} */ (null), promise: linkTable(this, queries) };
+      const made = { value: /** @type {WordWeights | null} */ (null), promise: linkTable(this, queries) };
       made.promise.then((table) => (made.value = table)).catch(() => this.tables.delete(name));
       this.tables.set(name, (kept = made));
     }

@@ -5,14 +5,14 @@ import { clamp } from "../drawing/canvas.js";
 import { headName } from "./head_names.js";
 import { HeadStore } from "./heads.js";
 import { ORDERS } from "./orders.js";
-import { wordShares } from "./link_table.js";
+import { wordShares } from "./word_weights.js";
 import { elsewhere, isWord, wordOf } from "./question.js";
 import { chipsName, FIRST_OPTIONS, readOptions } from "./view_options.js";
 
 /**
  * @import { HeadEdits } from "../drawing/edit_marks.js"
  * @import { Head, HeadPlace, Overview } from "./heads.js"
- * @import { LinkTable } from "./link_table.js"
+ * @import { WordWeights } from "./word_weights.js"
  * @import { Question } from "./question.js"
  * @import { ViewOptions, Zoom } from "./view_options.js"
  * @typedef {{ on: boolean, heads: [layer: number, head: number][], columns: [layer: number | null, key: number][],
@@ -135,7 +135,7 @@ export class ExplorerState {
     return others.length ? others.reduce((best, key) => (shares[key] > shares[best] ? key : best)) : null;
   }
 
-  /** The head that the words lead to, where no person chose one. @param {LinkTable} table */
+  /** The head that the words lead to, where no person chose one. @param {WordWeights} table */
   follow(table) {
     if (!this.hasWords || this.words.isPinned) return;
     const { queries, keys, isLink } = this.question;

@@ -3,7 +3,7 @@
 import { around, make } from "../drawing/elements.js";
 import { percent } from "../drawing/percent.js";
 import { headName } from "./head_names.js";
-import { wordShares } from "./link_table.js";
+import { wordShares } from "./word_weights.js";
 import { stepAlong, View } from "./view.js";
 import { headline, headWords } from "./wording.js";
 

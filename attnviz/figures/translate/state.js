@@ -5,7 +5,7 @@ import { Model } from "./model.js";
 /**
  * @import { Place } from "../drawing/matrix.js"
  * @import { Bytes } from "../drawing/package.js"
- * @import { Ranked } from "../explorer/link_table.js"
+ * @import { Ranked } from "../explorer/word_weights.js"
  * @import { Description } from "./model.js"
  * @typedef {{ name: string, models: Description[], chunks: Map<string, Bytes>, seq: number, hero: number,
  *   cells: Record<number, [query: number, key: number]>, ranked?: Record<number, RankedLink>, open: boolean, theme: string,

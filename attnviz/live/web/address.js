@@ -1,7 +1,7 @@
 // What a page shows is in its address, by the names that the app gives it (attnviz/ui/address/parameters.py): a link to the app opens
 // the same picture here. What cannot be read counts as not there.
 
-import { packText, unpackText } from "./text_url.js";
+import { packText, unpackText } from "./url_text.js";
 
 /**
  * @typedef {"text" | "flag" | "switch" | "number" | "names" | readonly string[]} Type  a flag is off unless the address says so; of a switch, the page

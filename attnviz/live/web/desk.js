@@ -9,7 +9,7 @@ import { drawControls } from "./controls.js";
 import { sentenceOf } from "./messages.js";
 import { SitePicture } from "./picture.js";
 import { namesOf, optionsOf, runModel } from "./run_model.js";
-import { isInAddress } from "./text_url.js";
+import { isInAddress } from "./url_text.js";
 
 /**
  * @import { Values } from "./address.js"

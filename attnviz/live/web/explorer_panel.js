@@ -1,6 +1,6 @@
 // The explorer on a page of the site: it shows a map of a picture, and what is chosen in it becomes the page's address.
 
-import { tableName } from "../../figures/explorer/link_table.js";
+import { tableName } from "../../figures/explorer/word_weights.js";
 import { isPinned } from "./controls.js";
 import { mountPicture } from "./pane.js";
 

@@ -77,7 +77,7 @@ export class WordLinks {
     });
   }
 
-  /** What some words give in every head, as attnviz/figures/explorer/link_table.js reads it. @param {number[]} words */
+  /** What some words give in every head, as attnviz/figures/explorer/word_weights.js reads it. @param {number[]} words */
   table(words) {
     const size = this.columns.length;
     const all = new Float32Array(this.map.layers * this.map.heads * size);

@@ -23,7 +23,7 @@ from attnviz.survey import corpus_survey
 from attnviz.survey.atlas import make
 from attnviz.survey.corpora import corpus, plain, shipped
 from attnviz.survey.corpus_attention import look
-from attnviz.survey.folder import from_bytes, load, merge_folders
+from attnviz.survey.shards import from_bytes, load, merge_folders
 from attnviz.survey.shipped import available, shipped_atlas
 
 NAMES_SEEN = ("dog", "bird", "child", "teacher", "animal", "man", "woman", "king", "queen", "boy", "girl", "horse", "fish")

@@ -11,7 +11,7 @@ import { View } from "./view.js";
 
 const STRONGEST = 10;
 
-export class LinksTable extends View {
+export class StrongestLinks extends View {
   /** @type {Head | null} */
   head = null;
 

@@ -7,7 +7,7 @@
  * @typedef {{ layer: number, head: number, weight: number }} Ranked
  */
 
-export class LinkTable {
+export class WordWeights {
   /** @param {Overview} overview @param {Float32Array} weights ordered layer, head, word that is looked at */
   constructor({ layers, heads, words }, weights) {
     this.size = words.keys.length;
@@ -53,18 +53,18 @@ export class LinkTable {
 }
 
 /** The table of some words that look: out of the heads, where all of them are here, else as the host sends it.
- * @param {HeadStore} store @param {number[]} queries @returns {Promise<LinkTable>} */
+ * @param {HeadStore} store @param {number[]} queries @returns {Promise<WordWeights>} */
 export async function linkTable(store, queries) {
   const { overview } = store;
   const { layers, heads, words } = overview;
   if (!store.isComplete) {
     const bytes = await store.chunk(tableName(queries.map((query) => words.queries[query].parts[0])));
-    return new LinkTable(overview, new Float32Array(bytes.slice().buffer));
+    return new WordWeights(overview, new Float32Array(bytes.slice().buffer));
   }
   const places = Array.from({ length: layers * heads }, (_, place) => store.head(Math.floor(place / heads), place % heads));
   const weights = new Float32Array(places.length * words.keys.length);
   (await Promise.all(places)).forEach((head, place) => weights.set(wordShares(head, words, queries), place * words.keys.length));
-  return new LinkTable(overview, weights);
+  return new WordWeights(overview, weights);
 }
 
 /** What the chunk of a table is called, by the first rows of the words that look. @param {number[]} rows */
