@@ -53,7 +53,7 @@ def compute_example() -> Download | None:
     with picture:
         computed = worked_example(tables)
         with hero() as heading:
-            steps = worked_steps(tables, computed, chosen.head)
+            steps = worked_steps(tables, computed, chosen.head, example.columns)
             is_revealed = show_steps(steps, first=example.step, cell=example.cell, predict=predict)
             if is_revealed:
                 heading.caption(f":material/lightbulb: {example.notice}")

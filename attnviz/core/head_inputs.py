@@ -26,7 +26,6 @@ class Tables:
 
     visible  True where the query of a row may look at the key of a column
     scaled   whether scores are divided by √d_k
-    columns  what the columns of X stand for; empty: nothing is said of them
 
     Raises:
         TraceError: the tables do not fit together, are too large to show, or hold what is no number.
@@ -41,7 +40,6 @@ class Tables:
     visible: Bool[np.ndarray, "token token"]
     n_heads: int = 1
     scaled: bool = True
-    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         n_tokens, dim = self.x.shape

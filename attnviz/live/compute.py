@@ -33,7 +33,7 @@ def _worked(example: WorkedExample) -> dict[str, Any]:
     tokens = tuple(example.tokens.split())
     visible = mask_of(example.mask, len(tokens), padded=1)
     x, w_q, w_k, w_v, w_o = (example.numbers()[name] for name in TABLES)
-    tables = Tables(tokens, x, w_q, w_k, w_v, w_o, visible, example.heads, columns=example.columns)
+    tables = Tables(tokens, x, w_q, w_k, w_v, w_o, visible, example.heads)
     computed = compute(tables)
     said = {
         "source": "worked",
@@ -42,7 +42,7 @@ def _worked(example: WorkedExample) -> dict[str, Any]:
         "notice": f"{example.notice.replace('$', '')} {_OWN_NUMBERS}",
     }
     checked = f"Checked: NumPy computes the same numbers, to {computed.difference:.0e}."
-    steps = worked_steps(tables, computed, 0)
+    steps = worked_steps(tables, computed, 0, example.columns)
     at = first_place(steps, example.step, example.cell)
     return {**said, "prompt": {"text": example.tokens}, "maps": [], "checked": checked, **_described(steps, at)}
 

@@ -29,15 +29,15 @@ _PROJECTION_SENTENCES = {
 }
 
 
-def worked_steps(tables: Tables, computed: Computed, head: int) -> tuple[ComputationStep, ...]:
-    """List all steps, those between the scores and the context for one head.
+def worked_steps(tables: Tables, computed: Computed, head: int, columns: tuple[str, ...] = ()) -> tuple[ComputationStep, ...]:
+    """List all steps, those between the scores and the context for one head; `columns` says what those of X stand for.
 
     Raises:
         IndexError: there is no such head.
     """
     x = _tokens("X", tables.x, tables)
-    if len(tables.columns) == len(x.columns):
-        x = replace(x, columns=tables.columns)
+    if len(columns) == len(x.columns):
+        x = replace(x, columns=columns)
     projected = {
         name: _project(x, name, weights, values, tables)
         for name, weights, values in (

@@ -169,7 +169,7 @@ def tables_editor(
     st.session_state.edited = edited
     publish("numbers", numbers_text(edited), numbers_text(example.numbers()))
     try:
-        return Tables(tokens, **edited, visible=visible, n_heads=chosen.n_heads, scaled=chosen.scaled, columns=example.columns)
+        return Tables(tokens, **edited, visible=visible, n_heads=chosen.n_heads, scaled=chosen.scaled)
     except TraceError as error:
         st.error(escaped(error), icon=":material/edit:")
         return None
