@@ -150,8 +150,9 @@ def test_the_word_to_look_at_first_is_one_of_the_first_forty_eight() -> None:
 def test_the_strongest_head_gives_some_words_most_of_all_of_some_others() -> None:
     attention = make_map(sentence("the cat saw un|believ|able dogs near the barn"), layers=3, heads=5)
     links = WordLinks(attention, View())
-    queries, keys, best = [2, 4], [1, 5, 6], (-1.0, (0, 0))
-    for layer, head in np.ndindex(3, 5):
-        matrix = links.lens.matrix(attention.weights(layer, head), attention.visible(layer)).weights
-        best = max(best, (float(matrix[np.ix_(queries, keys)].sum()), (layer, head)))
-    assert links.strongest_head(queries, keys) == best[1]
+    for queries, keys in (([2, 4], [1, 5, 6]), ([1], [3]), ([5, 6, 7], [2, 4])):
+        best = (-1.0, (0, 0))
+        for layer, head in np.ndindex(3, 5):
+            matrix = links.lens.matrix(attention.weights(layer, head), attention.visible(layer)).weights
+            best = max(best, (float(matrix[np.ix_(queries, keys)].sum()), (layer, head)))
+        assert links.strongest_head(queries, keys) == best[1]

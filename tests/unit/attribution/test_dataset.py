@@ -88,6 +88,19 @@ def test_figures_that_are_not_finite_enter_no_mean(model, tmp_path, monkeypatch)
     assert len(rows) == 2 * len(USED)
 
 
+def test_a_text_that_cannot_be_read_is_left_out_and_the_others_are_measured(model, tmp_path, monkeypatch):
+    def bind(model, prompt, target):
+        if prompt is TEXTS[2]:
+            raise ModelError("It has no such output.")
+        return bind_target(model, prompt, target)
+
+    monkeypatch.setattr(dataset, "bind_target", bind)
+    said: list[str] = []
+    rows = measure_dataset(model, TEXTS, USED[2:], tmp_path / "out.jsonl", DatasetOptions(), said.append)
+    assert {row.text for row in rows} == {0, 1, 3}
+    assert "text 2 is left out: It has no such output." in said
+
+
 def test_texts_of_too_many_tokens_are_left_out(model, tmp_path):
     sizes = [len(bind_target(model, text).tokens) for text in TEXTS]
     middle = sorted(sizes)[2]

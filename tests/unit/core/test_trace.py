@@ -185,3 +185,11 @@ def test_values_cannot_be_changed() -> None:
     for value, name in ((one, "model"), (one.encoder, "causal"), (one.prompt, "text"), (one.encoder.queries[0], "text")):
         with pytest.raises(AttributeError):
             setattr(value, name, None)
+
+
+def test_layers_in_which_nothing_is_visible_mix_tokens_in_another_way() -> None:
+    normal = np.random.default_rng(3).normal(size=(2, HEADS, 4, DIM)).astype(np.float32)
+    masks = [np.ones((4, 4), bool), np.zeros((4, 4), bool), np.eye(4, dtype=bool), None, np.zeros((4, 4), bool)]
+    store = QueryKeyWeights(tuple(QueryKeyLayer(normal[0], normal[1], 0.5, visible=mask) for mask in masks))
+    assert attention("encoder", queries=tokens(4), keys=tokens(4), store=store).without_attention == (1, 4)
+    assert attention().without_attention == ()

@@ -151,7 +151,7 @@ def test_a_folder_that_is_too_large_is_not_read(tmp_path):
     save(tmp_path, SURVEY)
     with (tmp_path / STATE).open("ab") as file:
         file.truncate(2**28)
-    with pytest.raises(CorpusError, match="read its heads"):
+    with pytest.raises(CorpusError, match="a survey of more than 128 MB: read its heads"):
         opened(tmp_path)
 
 

@@ -341,3 +341,14 @@ def test_a_weight_among_many_is_written_with_the_largest_and_the_sum_of_the_othe
         assert sum(map(float, over.split(" + "))) == pytest.approx(float(total))
         assert float(total) == pytest.approx(energies[seen].sum(), abs=0.00501)
         assert origin.cells == tuple(("S", 0, key) for key in range(n) if seen[key])
+
+
+def test_a_part_of_a_matrix_and_a_matrix_that_is_turned_know_their_places() -> None:
+    matrix = Matrix("A", np.arange(12.0).reshape(3, 4), ("p", "q", "r"), ("a", "b", "c", "d"), first=(2, 5))
+    part = matrix.part(slice(1, 3), "part")
+    assert (part.place(1, 0), part.columns, part.shown[1], part.label, part.shape) == (
+        ("A", 3, 6), ("b", "c"), ("5.00", "6.00"), "part", "3 × 2",
+    )  # fmt: skip
+    turned = matrix.flip("turned")
+    assert (turned.place(3, 1), turned.rows, turned.shown[3]) == (("A", 3, 8), matrix.columns, ("3.00", "7.00", "11.00"))
+    assert turned.values[3, 1] == 7

@@ -15,6 +15,7 @@ from attnviz.analysis.heads.matching import REGEX_SECONDS, Clock, sources, targe
 from attnviz.analysis.heads.verdict import (
     SEED,
     Evidence,
+    Half,
     choose,
     compare_with_rivals,
     holm,
@@ -331,3 +332,10 @@ def test_a_pronoun_looks_at_what_it_stands_for_and_nothing_else_does():
 def test_what_is_kept_of_a_sentence_weighs_what_its_arrays_do():
     (looked,) = corpus(3, size=1)[1]
     assert looked.nbytes == sum(each.nbytes for each in (looked.other, looked.top, looked.other_weight, looked.top_weight))
+
+
+@pytest.mark.parametrize("queries", [29, 30])
+def test_a_head_is_far_enough_ahead_on_enough_words(queries):
+    n, ahead = np.array([queries - 1.0, 1.0]), np.array([[0.06, 0.05, 0.049, -0.05]])
+    counts = Counts(n, np.zeros((2, 1, 4)), np.zeros((2, len(OFFSETS))), n)
+    assert Half(counts, (), np.zeros((1, 4)), ahead).enough.tolist() == [[queries == 30, queries == 30, False, False]]
