@@ -75,5 +75,7 @@ def app_url() -> str:
 def _serve(note: Path) -> None:
     from tests.browser.harness import ROOT, begin_server
 
-    server, address = begin_server([sys.executable, "-m", "attnviz.cli"], folder=ROOT, log=folder() / "app.log")
+    # As much at once as all workers may ask for.
+    limits = {"ATTNVIZ_RUNS": "6", "ATTNVIZ_TRAININGS": "8"}
+    server, address = begin_server([sys.executable, "-m", "attnviz.cli"], folder=ROOT, log=folder() / "app.log", **limits)
     note.write_text(json.dumps({"pid": server.pid, "address": address}))

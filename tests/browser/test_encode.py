@@ -100,16 +100,9 @@ def test_on_home_a_typed_sentence_is_two_clicks_from_the_head_of_a_link(
     assert_reopens(page, other)
 
 
-def test_a_click_in_the_grid_opens_that_head_and_is_in_the_address(page: Page, app_url: str, encoder: AttentionMap) -> None:
-    open_page(page, app_url)
-    page.mouse.click(*head_at(page, 6, 12, 0, 2))
-    expect(page.locator(".story")).to_contain_text("a previous-token head")
-    settle(page)
-    assert (parameters(page)["layer"], parameters(page)["head"]) == ("0", "2")
-    assert head_weights(page)[5] == pytest.approx(encoder.weights(0, 2)[5].tolist(), abs=DIGITS)
-
-
-def test_hovering_a_head_tells_its_numbers_and_keys_reach_every_head(page: Page, app_url: str, encoder: AttentionMap) -> None:
+def test_a_head_of_the_grid_tells_its_numbers_and_is_opened_by_keys_and_by_a_click_into_the_address(
+    page: Page, app_url: str, encoder: AttentionMap
+) -> None:
     open_page(page, app_url)
     page.mouse.move(*head_at(page, 6, 12, 3, 1))
     expect(page.locator(".note")).to_contain_text("it → animal  0.677")
@@ -118,6 +111,12 @@ def test_hovering_a_head_tells_its_numbers_and_keys_reach_every_head(page: Page,
     expect(page.locator(".note")).to_contain_text("L4·H1")
     page.keyboard.press("Enter")
     expect(page.locator(".story")).to_contain_text("L4·H1")
+    settle(page)
+    page.mouse.click(*head_at(page, 6, 12, 0, 2))
+    expect(page.locator(".story")).to_contain_text("a previous-token head")
+    settle(page)
+    assert (parameters(page)["layer"], parameters(page)["head"]) == ("0", "2")
+    assert head_weights(page)[5] == pytest.approx(encoder.weights(0, 2)[5].tolist(), abs=DIGITS)
 
 
 def test_a_click_on_a_cell_selects_its_row_and_its_column(page: Page, app_url: str) -> None:
