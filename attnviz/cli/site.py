@@ -9,7 +9,7 @@ from attnviz.cli.traces import progress_line
 
 # What travels with attnviz and runs in a browser.
 MODELS = (
-    "minilm", "bahdanau-en-fr", "bilstm-en-fr", "dot-lstm-en-fr", "transformer-en-fr", "bahdanau-en-de", "transformer-en-de",
+    "minilm", "dot-lstm-en-fr", "bilstm-en-fr", "bahdanau-en-fr", "transformer-en-fr", "bahdanau-en-de", "transformer-en-de",
     "answer-en", "summarize-en",
 )  # fmt: skip
 _EPILOG = f"""examples:
