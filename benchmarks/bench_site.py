@@ -163,11 +163,11 @@ def runs(browser: Browser, url: str, folder: Path, given: Namespace) -> Iterator
         Files.fetched.clear()
         with visit(browser, problems) as page:
             opened(page, f"{url}/{PAGE_OF[model]}/?models={model}&model={model}")
+            memory = TabMemory()
             typed(page, "I saw the two old dogs near the house today.")
             page.wait_for_load_state("networkidle")
             fetched = [name for name in Files.fetched if name.startswith(("/models/", "/runner/", "/vendor/"))]
             yield at_most(f"{model}: bytes of a first text", compressed(folder, fetched) / 1e6, limit / 1e6, "MB")
-            memory = TabMemory()
             yield from warm(page, model, given.runs)
             private, whole = memory.most()
             note = f", {whole:.0f} MB with the browser's code, which tabs share"
