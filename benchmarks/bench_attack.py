@@ -131,6 +131,22 @@ ATTACKS: dict[str, tuple[int, Attack]] = {
 }  # fmt: skip
 
 
+# What a visitor does on the pages that are attacked: what they load once, and keep, is no matter of an attack.
+USED: dict[str, dict[str, str | list[str]]] = {
+    "encode": {"text": "The cat sat."}, "answer": {"passage": "Anna lives in Rome.", "question": "Where does Anna live?"},
+    "summarize": {"text": "The cat sat. It slept."}, "translate": {"text": "The cat sat.", "models": TRANSLATORS},
+    "heads": {"claim": "any -> next"}, "matters": {"text": "The cat sat."}, "whatif": {"change": "head", "text": "A cat sat."},
+}  # fmt: skip
+
+
+def use_pages(app: App) -> None:
+    """Opens each of these pages, so that the server has what they need."""
+    visit = Visit(app)
+    for page, query in USED.items():
+        visit.open(page, **query)
+    visit.close()
+
+
 @contextmanager
 def hanging() -> Iterator[int]:
     """A port where somebody listens who never answers."""
@@ -180,6 +196,10 @@ def rows(given: Namespace) -> Iterator[Row]:
         public["ATTNVIZ_MEMORY_MB"] = str(MEMORY_MB)
         with serving(command=PUBLIC, environment=public) as app:
             warm_up(app, BARS if given.lesson else ["encode"])
+            if given.lesson:
+                use_pages(app)
+                # What that has left behind is given back.
+                time.sleep(given.rest / 2)
             yield Row("memory before", f"{(before := app.megabytes()):,.0f} MB")
             for name in given.attacks:
                 actual, errors, peak, acts = attacked(app, *ATTACKS[name], given.seconds)
