@@ -56,6 +56,11 @@ def _seeds() -> None:
     torch.set_num_threads(1)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _class_store(tmp_path_factory: pytest.TempPathFactory) -> None:
+    os.environ["ATTNVIZ_CLASS_STORE"] = f"sqlite:///{tmp_path_factory.mktemp('classes') / 'classes.sqlite'}"
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of a database of PostgreSQL's."""

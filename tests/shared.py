@@ -1,16 +1,13 @@
-"""What is made once for all processes of a test run: one app in a browser, one store of classes, models as graphs."""
+"""What is made once for all processes of a test run: models as graphs, the wheel."""
 
 import json
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import psutil
 from filelock import FileLock
 
 # The folder that the processes of a run share: whoever begins the run names it, and those that it starts inherit the name.
@@ -20,17 +17,10 @@ FOLDER = "TEST_RUN_FOLDER"
 def begin() -> None:
     """Make the folder, in the process that ends last."""
     os.environ[FOLDER] = tempfile.mkdtemp(prefix="attnviz-tests-")
-    os.environ["ATTNVIZ_CLASS_STORE"] = f"sqlite:///{folder() / 'classes.sqlite'}"
 
 
 def end() -> None:
-    """Stop the app and remove the folder."""
-    if (note := folder() / "app.json").exists():
-        with suppress(psutil.NoSuchProcess):
-            server = psutil.Process(json.loads(note.read_text())["pid"])
-            server.terminate()
-            if psutil.wait_procs([server], timeout=10)[1]:
-                server.kill()
+    """Remove the folder."""
     shutil.rmtree(folder(), ignore_errors=True)
 
 
@@ -65,17 +55,3 @@ def run_script(script: Path, arguments: list[str], output: Path) -> None:
 
     graphs.export = site.export = exported
     harness.run_script(script, arguments, output)
-
-
-def app_url() -> str:
-    """The address of the app of this checkout."""
-    return json.loads(once("app.json", _serve).read_text())["address"]
-
-
-def _serve(note: Path) -> None:
-    from tests.browser.harness import ROOT, begin_server
-
-    # As much at once as all workers may ask for.
-    limits = {"ATTNVIZ_RUNS": "6", "ATTNVIZ_TRAININGS": "8"}
-    server, address = begin_server([sys.executable, "-m", "attnviz.cli"], folder=ROOT, log=folder() / "app.log", **limits)
-    note.write_text(json.dumps({"pid": server.pid, "address": address}))

@@ -51,7 +51,7 @@ def given(monkeypatch: pytest.MonkeyPatch, data: bytes, name: str = "x.attn") ->
     state = SimpleNamespace(trace_file=Upload(data, name), address={})
     held = state.__dict__
     state.update = held.update
-    state.pop = held.pop
+    state.pop, state.get = held.pop, held.get
     state.setdefault = held.setdefault
     monkeypatch.setattr(st, "session_state", state)
     opened._receive()

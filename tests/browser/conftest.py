@@ -1,14 +1,14 @@
-"""A running app, one for all xdist workers, and a real browser of each that may reach only this machine."""
+"""A running app and a real browser that may reach only this machine. Each xdist worker has its own of both."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests import shared
 from tests.browser import chromium
-from tests.browser.harness import PATIENCE, WINDOW, Watch, forget, watched
+from tests.browser.harness import PATIENCE, ROOT, WINDOW, Watch, forget, serving, watched
 
 # No name but this machine's leads anywhere. Playwright's routes would block as well, and take the browser's cache with them:
 # every page that is opened a second time took twice as long.
@@ -18,9 +18,11 @@ expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")
-def app_url() -> str:
+def app_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the app of this checkout."""
-    return shared.app_url()
+    log = tmp_path_factory.mktemp("server") / "log.txt"
+    with serving([sys.executable, "-m", "attnviz.cli"], folder=ROOT, log=log) as address:
+        yield address
 
 
 # Not for the session: while Playwright runs, its event loop counts as running, and other tests' asyncio would refuse to start.

@@ -32,21 +32,6 @@ def free_port() -> int:
 @contextmanager
 def serving(command: list[str], *, folder: Path, log: Path, option: str = "--port", **environment: str) -> Iterator[str]:
     """The address of the app that `command` serves (its port is appended to it); it is stopped at the end."""
-    server, address = begin_server(command, folder=folder, log=log, option=option, **environment)
-    try:
-        yield address
-    finally:
-        server.terminate()
-        try:
-            server.wait(10)
-        except subprocess.TimeoutExpired:
-            server.kill()
-
-
-def begin_server(
-    command: list[str], *, folder: Path, log: Path, option: str = "--port", **environment: str
-) -> tuple[subprocess.Popen, str]:
-    """A server that answers, and its address."""
     port = free_port()
     address = f"http://localhost:{port}"
     with log.open("w") as output:
@@ -57,14 +42,20 @@ def begin_server(
             stdout=output,
             stderr=subprocess.STDOUT,
         )
-    started = time.monotonic()
-    while not is_healthy(address):
-        waited = time.monotonic() - started
-        if server.poll() is not None or waited > PATIENCE / 1000:
+    try:
+        started = time.monotonic()
+        while not is_healthy(address):
+            waited = time.monotonic() - started
+            if server.poll() is not None or waited > PATIENCE / 1000:
+                pytest.fail(f"the app did not start within {waited:.0f} s:\n{log.read_text()[-4000:]}")
+            time.sleep(0.1)
+        yield address
+    finally:
+        server.terminate()
+        try:
+            server.wait(10)
+        except subprocess.TimeoutExpired:
             server.kill()
-            pytest.fail(f"the app did not start within {waited:.0f} s:\n{log.read_text()[-4000:]}")
-        time.sleep(0.1)
-    return server, address
 
 
 def is_healthy(address: str) -> bool:
@@ -115,7 +106,7 @@ class Watch:
         """Fails where something went wrong, and forgets it."""
         errors = [text for page in self._context.pages for text in page.get_by_test_id("stException").all_inner_texts()]
         problems, self.problems = self.problems + errors, []
-        assert not problems
+        assert not problems, problems
 
     def _request(self, request: Request) -> None:
         if not self._is_local(request.url):

@@ -125,7 +125,7 @@ class SlowConnection:
     def wait(self, page: Page, part: bytes) -> None:
         """Until what is held up has that part."""
         said = lambda: any(part in message for _, message in self._held or [] if isinstance(message, bytes))
-        assert until(page, said), f"the server never said {part!r}"
+        assert until(page, said), f"of {len(self._held or [])} messages none has {part!r}; {page.locator('body').inner_text()}"
 
     def release(self) -> None:
         held, self._held = self._held or [], None
