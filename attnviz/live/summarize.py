@@ -6,7 +6,7 @@ from typing import Any
 
 from attnviz.analysis.summarize.selection import Amount, choose, read_passage
 from attnviz.analysis.summarize.selectors import selectors
-from attnviz.analysis.summarize.summary_words import NO_LOOK, describe_choice, describe_sentences
+from attnviz.analysis.summarize.summary_words import NO_LOOK, describe_choice, describe_rouge, describe_sentences
 from attnviz.analysis.wording import Sentence
 from attnviz.live.story import Described
 from attnviz.models.result import Result
@@ -62,8 +62,6 @@ def measured_selectors() -> dict[str, Any]:
     """Read the ROUGE-1 of selectors on held-out abstracts, as it was measured, and say what it is."""
     figures = json.loads((assets_folder() / "models" / OWN / "metrics.json").read_text(encoding="utf-8"))
     end = ": ROUGE-1"
-    note = (
-        f"ROUGE-1 as measured on {figures['abstracts']} held-out abstracts, one sentence kept. The app also compares what "
-        "chance keeps, and a summary of your own: pip install attnviz."
-    )
+    more = "The app also compares what chance keeps, and a summary of your own: pip install attnviz."
+    note = f"{describe_rouge(figures['abstracts'])} {more}"
     return {"rouge": {name.removesuffix(end): value for name, value in figures.items() if name.endswith(end)}, "note": note}

@@ -55,6 +55,18 @@ def describe_choice(passage: Passage, selection: Selection, scores: Float[np.nda
     )
 
 
+def describe_rouge(abstracts: int) -> str:
+    """Say what the ROUGE-1 of a selector is that was measured on so many abstracts.
+
+    >>> describe_rouge(619).endswith(", over 619 other abstracts.")
+    True
+    """
+    return (
+        "ROUGE-1: how many words the kept sentence shares with a summary that a person wrote (100: all), over "
+        f"{abstracts} other abstracts."
+    )
+
+
 def describe_sentences(passage: Passage, selection: Selection, shares: Float[np.ndarray, " sentence"]) -> Sentence:
     """Say which sentences are kept, and how far the first that is not stays behind the last that is."""
     numbers = [int(number) + 1 for number in np.flatnonzero(selection.sentences)]

@@ -9,6 +9,7 @@ import streamlit as st
 
 from attnviz.analysis.summarize.selection import Passage, Selection
 from attnviz.analysis.summarize.selectors import Selector
+from attnviz.analysis.summarize.summary_words import describe_rouge
 from attnviz.models.result import Result
 from attnviz.paths import assets_folder
 
@@ -65,10 +66,7 @@ def rouge_note(model: str, reference: str) -> str:
         return "ROUGE of the kept sentences against your summary, in percent."
     if model not in (OWN, READ_BY) or not measured():
         return ""
-    return (
-        f"ROUGE-1: how many words the kept sentence shares with a summary that a person wrote (100: all), over "
-        f"{measured()['abstracts']} other abstracts. Write a summary of your own below, and this very text is scored."
-    )
+    return f"{describe_rouge(measured()['abstracts'])} Write a summary of your own below, and this very text is scored."
 
 
 def show_measured() -> None:
