@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import streamlit as st
 
 from attnviz.core.errors import TraceError
-from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.ui.address.state import finish
 from attnviz.ui.answer import controls, notices
@@ -20,12 +19,6 @@ from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt import question_box
 from attnviz.ui.quantity_picker import in_chosen_quantity
 from attnviz.ui.sidebar import machines
-
-CHOOSE = "Choose a model in the sidebar: one, or two side by side."
-NO_MODEL = (
-    "Choose a model in the sidebar. None travels with this copy of attnviz yet: train one with "
-    "`python -m recipes answer-en --data FOLDER`, or name one of the hub, such as distilbert-base-cased-distilled-squad."
-)
 
 
 def show_answers(results: Mapping[int, Result], editors: Mapping[int, Editor], view: AnswerView) -> None:
@@ -52,7 +45,7 @@ names = controls.answerers_picker()
 prompt, example = question_box(forget=controls.forget_question)
 sidebar = st.sidebar.container()
 if not names:
-    st.info(CHOOSE if catalog.available_for("answer") else NO_MODEL, icon=":material/school:")
+    notices.ask_for_model()
 results, editors = run_side_by_side(names, "answer", prompt) if prompt else ({}, {})
 if results:
     view = controls.answer_view_picker({slot: current_result(each, editors[slot]) for slot, each in results.items()}, sidebar)

@@ -6,7 +6,6 @@ import streamlit as st
 
 from attnviz.analysis.translate.alignment import describe_alignment
 from attnviz.core.errors import TraceError
-from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.ui.address.state import finish
 from attnviz.ui.edit.current_map import CurrentMap, current_result
@@ -25,12 +24,6 @@ from attnviz.ui.translate.alignment_view import AlignmentView, alignment_downloa
 from attnviz.ui.translate.view import show_alignments, show_translation_edits
 
 HOW = "Click a word of the translation to see where it looks."
-CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."
-NO_MODEL = (
-    "Choose a translator in the sidebar. None travels with this copy of attnviz yet: train one with "
-    "`python -m recipes bahdanau-en-fr --data FOLDER`, or name an encoder-decoder of the hub, such as "
-    "Helsinki-NLP/opus-mt-en-fr."
-)
 
 
 def show_translations(results: dict[int, Result], editors: dict[int, Editor], view: AlignmentView, large: int) -> None:
@@ -60,7 +53,7 @@ typed, example = prompt_box(controls.EXAMPLES[into], further=(), forget=controls
 sidebar = st.sidebar.container()
 decoding = controls.decoding_picker()
 if not names:
-    st.info(CHOOSE if catalog.available_for("translate") else NO_MODEL, icon=":material/school:")
+    notices.ask_for_translator()
 elif typed:
     prompt = forced_target(typed)
     options = {slot: controls.options_of(slot, decoding) for slot, _ in enumerate(names, start=1)}

@@ -149,14 +149,6 @@ def _stronger(strongest: Link | None, slab: Slab, between: Bool[np.ndarray, "que
     return Link(slab.rows.start + row, key, weight) if weight > least else strongest
 
 
-def focus_cell(matrix: HeadMatrix) -> tuple[int, int]:
-    """Choose the cell to look at first: the strongest link between words, else the first typed token's largest weight."""
-    if link := strongest_link(matrix):
-        return link.query, link.key
-    row = next((index for index, token in enumerate(matrix.queries) if not token.special), 0)
-    return row, int(matrix.weights[row].argmax())
-
-
 def summarize(matrix: HeadMatrix) -> HeadSummary:
     """Sum up where a head's attention goes. Between two texts no token has itself, one before or one after: these are 0."""
     rows = _typed_rows(matrix)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from attnviz.analysis.head_metrics import focus_cell
+from attnviz.analysis.first_cell import first_cell
 from attnviz.analysis.view import HeadView
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import TraceError
@@ -26,7 +26,7 @@ from attnviz.ui.layout import escaped
 _KINDS: dict[str, Callable[[Picture], Sheet]] = {
     "Matrix": matrix.draw_matrix,
     "Arcs": arcs.draw_arcs,
-    "Text": lambda shown: shaded_text.draw_shaded_text(shown, focus_cell(shown.matrix)[0]),
+    "Text": lambda shown: shaded_text.draw_shaded_text(shown, first_cell(shown.matrix)[0]),
     "All heads": grid.draw_grid,
 }
 _MOST_HEADS = 12
@@ -198,7 +198,7 @@ def _row(picture: Picture, slot: int) -> int:
     for query in (value("query"), value(f"query{slot + 1}")):
         if query in picture.matrix.rows:
             return picture.matrix.rows.index(query)
-    return focus_cell(picture.matrix)[0]
+    return first_cell(picture.matrix)[0]
 
 
 def _sheet(kind: str, heads: list[Picture], part: range | None, slot: int) -> Sheet:

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from attnviz.analysis.difference import is_difference
-from attnviz.analysis.head_metrics import focus_cell
+from attnviz.analysis.first_cell import first_cell
 from attnviz.analysis.view import HeadMatrix, HeadView, Lens, View
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap
@@ -88,7 +88,7 @@ def all_heads(
     if folded.open:
         with folded:
             matrix = head.matrix(attention)
-            at = cell or selected_cell(matrix, slot) or focus_cell(matrix)
+            at = cell or selected_cell(matrix, slot) or first_cell(matrix)
             explore(ShownHead(attention, head, matrix, at), slot=slot, on_head=on_head, editing=editing)
 
 

@@ -1,8 +1,9 @@
 // The text itself: every token shaded by what one token gives it, or gets from it.
 
 import { around, make, word } from "../drawing/elements.js";
+import { stepAlong } from "./arrow_keys.js";
 import { headName } from "./head_names.js";
-import { stepAlong, View } from "./view.js";
+import { View } from "./view.js";
 
 /**
  * @import { Axis } from "./heads.js"

@@ -2,9 +2,10 @@
 
 import { around, make } from "../drawing/elements.js";
 import { percent } from "../drawing/percent.js";
+import { stepAlong } from "./arrow_keys.js";
 import { headName } from "./head_names.js";
 import { wordShares } from "./word_weights.js";
-import { stepAlong, View } from "./view.js";
+import { View } from "./view.js";
 import { headline, headWords } from "./wording.js";
 
 /**

@@ -10,18 +10,10 @@
 const LEAST_WEIGHT = 0.03;
 
 /** @param {Values} values */
-const isHeadChosen = ({ layer, head, all_heads: isMean }) => [layer, head, isMean].some((each) => (each ?? null) !== null);
+export const isHeadChosen = ({ layer, head, all_heads: isMean }) => [layer, head, isMean].some((each) => (each ?? null) !== null);
 
 /** The number of the model that is large. @param {Values} values @param {number} count of the models */
-const heroOf = ({ hero }, count) => (hero >= 1 && hero <= count ? hero : 1);
-
-/** Whether the address asks for the heads, the words and the link that a picture came with.
- * @param {Values} values @param {[layers: number, heads: number][]} shapes of the models */
-export function isUnaskedAlignment(values, shapes) {
-  const hero = heroOf(values, shapes.length);
-  const follows = (values[`query${hero}`] ?? null) !== null && shapes[hero - 1].some((size) => size > 1);
-  return !isHeadChosen(values) && (values.whole_words ?? true) && !values.hide_special && !follows;
-}
+export const heroOf = ({ hero }, count) => (hero >= 1 && hero <= count ? hero : 1);
 
 /** @param {ModelPicture} picture @param {Values} values */
 export async function alignmentsOf(picture, values) {

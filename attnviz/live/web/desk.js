@@ -2,12 +2,12 @@
 
 import { make } from "../../figures/drawing/elements.js";
 import { askedOfTheApp, readAddress, writeAddress } from "./address.js";
-import { isUnaskedAlignment } from "./alignments.js";
 import { Background, LeftError, SaidError } from "./background.js";
-import { computeAddress, computeExamples, isPlaceOf } from "./compute/compute_place.js";
+import { computeAddress, computeExamples } from "./compute/compute_place.js";
 import { drawControls } from "./controls.js";
 import { sentenceOf } from "./messages.js";
 import { SitePicture } from "./picture.js";
+import { isReadyPicture, PROMPT } from "./ready_picture.js";
 import { namesOf, optionsOf, runModel } from "./run_model.js";
 import { isInAddress } from "./url_text.js";
 
@@ -23,9 +23,6 @@ import { isInAddress } from "./url_text.js";
 
  * @typedef {{ show(picture: ModelPicture, values: Values, example: Example | null): Promise<void> }} Panel
  */
-
-/** What the fields of a page are called in a prompt. @type {Record<string, string>} */
-const PROMPT = { text: "text", passage: "text", pair: "pair", question: "question", target: "target" };
 
 export class Desk {
   #turn = 0;
@@ -186,14 +183,7 @@ export class Desk {
 
   /** @param {Record<string, string>} prompt @param {Values} values */
   #exampleOf(prompt, values) {
-    const asked = values.models ?? (values.model ? [values.model] : null);
-    const fields = new Set([...this.config.fields.map((name) => PROMPT[name]), "pair"]);
-    const isUsual = JSON.stringify(optionsOf(this.config, values)) === JSON.stringify(optionsOf(this.config, {}));
-    return this.#among(values).find((example) => {
-      const isSameModel = !asked?.length || String(asked) === String(example.models);
-      const isSameText = [...fields].every((name) => (example.prompt[name] ?? "") === (prompt[name] ?? ""));
-      return isSameModel && isSameText && isUsual && (!prompt.target || prompt.target === example.prompt.target) && (!values.into || values.into === example.into) && isPlaceOf(example, values) && (!example.shapes || isUnaskedAlignment(values, example.shapes));
-    }) ?? null;
+    return this.#among(values).find((example) => isReadyPicture(this.config, example, prompt, values)) ?? null;
   }
 
   /** @param {Example} example @returns {Values} */

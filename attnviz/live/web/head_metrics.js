@@ -27,14 +27,6 @@ export function strongestLink(matrix) {
   return place < 0 ? null : { query: Math.floor(place / keys.length), key: place % keys.length, weight: best };
 }
 
-/** The cell to look at first. @param {HeadMatrix} matrix @returns {[query: number, key: number]} */
-export function focusCell(matrix) {
-  const link = strongestLink(matrix);
-  if (link) return [link.query, link.key];
-  const row = Math.max(matrix.queries.findIndex(({ special }) => !special), 0);
-  return [row, largestOf(matrix, row)];
-}
-
 /** The key that a query gives most. @param {HeadMatrix} matrix @param {number} row */
 export function largestOf({ weights, keys }, row) {
   let best = 0;

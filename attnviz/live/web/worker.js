@@ -3,8 +3,9 @@
 import { describeFound, describeHeadOf, matrixOf } from "./answer_words.js";
 import { unfoldWeight } from "./compute/weight_steps.js";
 import { AlignmentHeads } from "./alignment_heads.js";
-import { describeLikelihood } from "./alignment_wording.js";
-import { focusCell, largestOf } from "./head_metrics.js";
+import { firstCell } from "./first_cell.js";
+import { largestOf } from "./head_metrics.js";
+import { describeLikelihood } from "./likelihood_wording.js";
 import { Lens } from "./head_view.js";
 import { headChunks, overviewOf } from "./map_package.js";
 import { mapOfFiles } from "./map_source.js";
@@ -177,7 +178,7 @@ function describeRead({ text, words, sentences: wanted, share }, extra, card, ma
 /** @param {HeadMatrix} matrix @param {number | null} query @param {number | null} key @returns {[number, number]} */
 function chosenCell(matrix, query, key) {
   const [row, column] = [matrix.rows.indexOf(Number(query)), matrix.columns.indexOf(Number(key))];
-  if (query === null || row < 0) return focusCell(matrix);
+  if (query === null || row < 0) return firstCell(matrix);
   return column < 0 ? [row, largestOf(matrix, row)] : [row, column];
 }
 

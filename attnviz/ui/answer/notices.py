@@ -14,10 +14,16 @@ from attnviz.analysis.answer.question_attention import (
     describe_word,
 )
 from attnviz.analysis.wording import NUMBERS, Sentence, percent
+from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.ui.answer.controls import AnswerView, chosen_word
 from attnviz.ui.layout import escaped, story
 
+_CHOOSE = "Choose a model in the sidebar: one, or two side by side."
+_NO_MODEL = (
+    "Choose a model in the sidebar. None travels with this copy of attnviz yet: train one with "
+    "`python -m recipes answer-en --data FOLDER`, or name one of the hub, such as distilbert-base-cased-distilled-squad."
+)
 _HOW = """
 Question and passage go through an encoder, and every token of the passage gets two numbers: how much speaks for the answer
 **starting** there, and for it **ending** there. A span's score is their sum; answer-en takes a little from it for each token
@@ -49,6 +55,11 @@ _BELIEVE = """
   the hardest.
 - Where a token **looked** is not why the span was chosen: values, other heads and later layers decide what becomes of it.
 """
+
+
+def ask_for_model() -> None:
+    """What to do where no model is chosen."""
+    st.info(_CHOOSE if catalog.available_for("answer") else _NO_MODEL, icon=":material/school:")
 
 
 def show_answer(slot: int, result: Result, view: AnswerView, place: DeltaGenerator) -> None:

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from attnviz.analysis.head_metrics import focus_cell
+from attnviz.analysis.first_cell import first_cell
 from attnviz.analysis.head_ranking import word_names
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.edit_types import HeadSet
@@ -87,7 +87,7 @@ def _of_words(picture: LessonPicture, matrix: HeadMatrix, name: str, only: bool)
     """Questions about the word, and the link, that are chosen in a matrix."""
     query, key = value("query"), value("key")
     is_chosen = query in matrix.rows and key in matrix.columns
-    row, column = (matrix.rows.index(query), matrix.columns.index(key)) if is_chosen else focus_cell(matrix)
+    row, column = (matrix.rows.index(query), matrix.columns.index(key)) if is_chosen else first_cell(matrix)
     one, other = word_names(matrix.queries)[row], word_names(matrix.keys)[column]
     yield _spot("token", f"Which word does “{one}” look at most, in {name}?", picture, **{"from": one})
     yield _spot("number", f"How much does “{one}” look at “{other}”, in {name}?", picture, **{"from": one, "to": other})

@@ -8,13 +8,20 @@ from attnviz.analysis.translate.alignment import Reading
 from attnviz.analysis.translate.spelling import spelled_out
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import Prompt
+from attnviz.models import catalog
 from attnviz.models.result import Result
-from attnviz.text.words import seems_english
+from attnviz.text.english import seems_english
 from attnviz.ui.layout import escaped
 from attnviz.ui.translate.alignment_view import AlignmentView
 
 # The recipes leave out longer pairs (recipes.translate.recipe.Corpus).
 TRAINED_TOKENS = 40
+_CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."
+_NO_MODEL = (
+    "Choose a translator in the sidebar. None travels with this copy of attnviz yet: train one with "
+    "`python -m recipes bahdanau-en-fr --data FOLDER`, or name an encoder-decoder of the hub, such as "
+    "Helsinki-NLP/opus-mt-en-fr."
+)
 _HOW = """
 Before it writes token *i*, the decoder compares its state with every source token *j*. The softmax of these scores is the
 alignment: a row that sums to 1. The weighted mean of the source is what the decoder reads next
@@ -44,6 +51,11 @@ _SUPERVISED = (
     "**{} was told where to look.** Beside translating, it was trained to agree with the links that a statistical aligner "
     "found in the training pairs (Garg et al. 2019). This picture is taught, not discovered; the other heads found their own."
 )
+
+
+def ask_for_translator() -> None:
+    """What to do where no translator is chosen."""
+    st.info(_CHOOSE if catalog.available_for("translate") else _NO_MODEL, icon=":material/school:")
 
 
 def language_notices(prompt: Prompt, results: Iterable[Result]) -> Iterator[str]:

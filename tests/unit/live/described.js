@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import process from "node:process";
 import { text } from "node:stream/consumers";
 import { AlignmentHeads } from "../../../attnviz/live/web/alignment_heads.js";
-import { describeLikelihood } from "../../../attnviz/live/web/alignment_wording.js";
+import { describeLikelihood } from "../../../attnviz/live/web/likelihood_wording.js";
 import { describeFound, describeHeadOf, matrixOf } from "../../../attnviz/live/web/answer_words.js";
 import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";

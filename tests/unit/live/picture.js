@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { describeAlignment } from "../../../attnviz/live/web/alignment_wording.js";
 import { endsOf } from "../../../attnviz/live/web/colour_ends.js";
 import { asCsv } from "../../../attnviz/live/web/csv.js";
-import { focusCell } from "../../../attnviz/live/web/head_metrics.js";
+import { firstCell } from "../../../attnviz/live/web/first_cell.js";
 import { Lens } from "../../../attnviz/live/web/head_view.js";
 import { drawMatrix } from "../../../attnviz/live/web/matrix_svg.js";
 import { headChunks, overviewOf } from "../../../attnviz/live/web/map_package.js";
@@ -42,7 +42,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     const lens = new Lens(own, view);
     const told = places.map(([layer, head]) => {
       const matrix = lens.matrix(layer, head);
-      const sentences = [describeLink(matrix, nameOfHead(layer, head), focusCell(matrix)), describeHead(matrix)];
+      const sentences = [describeLink(matrix, nameOfHead(layer, head), firstCell(matrix)), describeHead(matrix)];
       return { sentences, hidden: describeHidden(matrix), alignment: describeAlignment(alignmentOf(matrix)) };
     });
     const { visible, ...first } = lens.matrix(0, 0);

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from attnviz.analysis.head_metrics import focus_cell
+from attnviz.analysis.first_cell import first_cell
 from attnviz.analysis.translate.alignment import describe_alignment
 from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.word_links import WordLinks
@@ -82,7 +82,7 @@ def assert_same(made: dict[str, Any], attention: AttentionMap, view: View) -> No
         assert chunk[0] == decimals
         codes = codes_of(matrix.weights, matrix.visible, decimals)
         np.testing.assert_array_equal(low + 256 * high.astype(np.uint16), codes.ravel())
-        cell = focus_cell(matrix)
+        cell = first_cell(matrix)
         link = describe_link(matrix, head_name(layer, head), cell)
         assert told["sentences"] == [sentence_parts(each) for each in (link, describe_head(matrix))]
         assert told["hidden"] == describe_hidden(matrix, renormalized=False)

@@ -1,6 +1,7 @@
 import pytest
 
-from attnviz.text.words import Words, seems_english
+from attnviz.text.english import seems_english
+from attnviz.text.words import Words
 
 
 @pytest.mark.parametrize(
