@@ -28,7 +28,7 @@ CROWD = {
 # What the address says besides the text.
 OPTIONS = {
     "translate": {"models": "bahdanau-en-fr"}, "answer": {"question": "Who has it?"}, "whatif": {"change": "head"},
-    "matters": {"model": "minilm"},
+    "matters": {"model": "minilm", "pair": "The dog sleeps in the garden."},
 }  # fmt: skip
 WITHOUT_TEXT = {"train", "lessons", "heads"}
 OTHERS = re.compile(r"It has (\d{4}) of them")

@@ -1,5 +1,6 @@
 """Heads that were planted are found, heads that do nothing are not, and the numbers equal plain loops."""
 
+import time
 from collections.abc import Set
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ import pytest
 from scipy import stats
 
 from attnviz.analysis.bootstrap import bootstrap
+from attnviz.analysis.heads import matching
 from attnviz.analysis.heads.atlas import AtlasExample, ClaimFacts
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.counts import OFFSETS, Counts, claimed_cells, count, examples_of
@@ -264,6 +266,20 @@ def test_regular_expressions_share_the_time_of_a_claim():
     for seconds in (0.0, -1.0):
         with pytest.raises(ClaimError, match=r"longer than 2 seconds, or 0\.2 for"):
             Clock(seconds).search("a", "a")
+
+
+def test_on_a_busy_server_a_simple_expression_is_looked_for_once_a_word_however_long_it_waits(monkeypatch):
+    searched: list[str] = []
+
+    class Waits:
+        def search(self, text: str, **_: object) -> None:
+            searched.append(text)
+            time.sleep(0.02)
+
+    monkeypatch.setattr(matching, "compiled", lambda _: Waits())
+    clock = Clock(0.05)
+    assert not any(clock.search("a", word) for word in ["b", "c", "d", "e", "f", "g", "b", "c", "d"])
+    assert searched == list("bcdefg")
 
 
 def test_a_head_that_is_not_there_is_told_with_those_there_are():
