@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from websockets.exceptions import WebSocketException
 
+from attnviz.ui.background.slots import BUSY
 from benchmarks.harness import App, Row, at_most, none, run, serving
 from benchmarks.visitor import Visit, p95
 
@@ -30,7 +31,7 @@ OPTIONS = {
     "translate": {"models": "bahdanau-en-fr"}, "answer": {"question": "Who has it?"}, "whatif": {"change": "head"},
     "matters": {"model": "minilm", "pair": "The dog sleeps in the garden."},
 }  # fmt: skip
-WITHOUT_TEXT = {"train", "lessons", "heads"}
+WITHOUT_TEXT = {"compute", "train", "lessons", "heads"}
 OTHERS = re.compile(r"It has (\d{4}) of them")
 COMMON = ["the", "of", "and", "to", "in", "is", "that", "for", "it", "was", "on", "with", "as", "be", "at", "by", "this", "had"]
 WHO = ["cat", "dog", "teacher", "old man", "doctor", "child", "neighbour", "driver", "queen", "baker", "singer", "farmer"]
@@ -117,7 +118,9 @@ def lesson_rows(app: App, visits: int, pause: float, length: float, limits: Mapp
     first = memory[min(60, len(memory) // 2)]
     yield at_most(f"{visits} visits: memory at the end, against that after a minute", memory[-1] / first, GROWTH, "×")
     yield at_most(f"{visits} visits: memory at most", max(memory), PEAK_MB, "MB")
-    yield none(f"{visits} visits: errors, and texts of others", errors)
+    busy = errors.count(BUSY)
+    yield Row(f"{visits} visits: pages that said that there is too much to do", f"{busy} of {sum(map(len, seconds.values()))}")
+    yield none(f"{visits} visits: errors, and texts of others", [error for error in errors if error != BUSY])
 
 
 def rows(given: Namespace) -> Iterator[Row]:

@@ -22,12 +22,14 @@ ELDEST_SHARE, OWED_SECONDS = 0.3, 0.25
 # Where no more than so many wait, each is told so many times later that there is too much to do: a few long texts of a single
 # visitor are no crowd.
 FEW, PATIENT = 4, 5
+# A page waits for several pieces of work, one after another: for all of them so many times as long as for one.
+PAGE_PATIENCE = 1.25
 # The share of the memory from which on one piece of long work is begun at a time.
 FULL = 0.6
 # Downloads compute nothing, so they share no place with models; and one that hangs must not keep all others waiting.
 DOWNLOADS = 4
 _LOOK_SECONDS = 0.1
-_BUSY = "This server computes for too many people just now: try again in a minute."
+BUSY = "This server computes for too many people just now: try again in a minute."
 
 
 @dataclass(eq=False)
@@ -91,13 +93,13 @@ class Slots:
         `expected` to take so many seconds lets shorter work go first from the beginning. Its page was `asked` for at that time.
 
         Raises:
-            BusyError: it has waited longer than `patience` seconds, or is long where others have waited half as long; where few
-                wait, only after several times as long.
+            BusyError: it has waited longer than `patience` seconds, its page a little longer, or it is long where others have
+                waited half as long; where few wait, only after several times as long.
         """
         turn = Turn(expected, time.monotonic() if asked is None else asked, max(patience, 2 * expected))
         with self._changed:
             if turn.is_long and any(each.waited > self._patience(patience) / 2 for each in self._waiting):
-                raise BusyError(_BUSY)
+                raise BusyError(BUSY)
         self._enter(turn, check)
 
         def pause() -> None:
@@ -121,8 +123,9 @@ class Slots:
                     check()
                     self._changed.wait(_LOOK_SECONDS)
                     turn.waited = before + time.monotonic() - begun
-                    if turn.waited > self._patience(turn.patience):
-                        raise BusyError(_BUSY)
+                    age = time.monotonic() - turn.asked
+                    if turn.waited > (patience := self._patience(turn.patience)) or age > PAGE_PATIENCE * patience:
+                        raise BusyError(BUSY)
                 self._free -= 1
                 self._long_begun += turn.is_long and not turn.has_begun
                 turn.entered, turn.has_begun, turn.eldest = time.monotonic(), True, self._owed >= OWED_SECONDS

@@ -256,6 +256,27 @@ def test_who_has_waited_too_long_is_told_and_so_is_at_once_who_would_wait_as_lon
     assert (shared._free, shared._waiting) == (1, [])
 
 
+def test_a_page_that_has_waited_for_other_work_is_told_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slots, "FEW", 0)
+    shared = Slots(1)
+
+    def held() -> None:
+        with shared.place():
+            inside.set()
+            ended.wait(30)
+
+    inside, ended = threading.Event(), threading.Event()
+    thread = threading.Thread(target=held, daemon=True)
+    thread.start()
+    inside.wait(30)
+    begun = time.monotonic()
+    with pytest.raises(BusyError), shared.place(expected=0.1, patience=30.0, asked=begun - 40.0):
+        pass
+    assert time.monotonic() - begun < 10
+    ended.set()
+    thread.join(30)
+
+
 def test_where_memory_is_full_no_long_work_begins_beside_another_and_short_work_does() -> None:
     full = threading.Event()
     shared, order = Slots(2, full.is_set), []
