@@ -92,6 +92,7 @@ def result(**changes) -> ClaimResult:
         ({}, ["is 50 points above the best head untrained.", "comparison: chance 10\xa0%; the best head untrained 25\xa0%."]),
         ({"rivals": (Rival("offset -1", 0.5), Rival("chance", 0.25))}, ["25 points above always 1"]),
         ({"holds": False, "rate": 0.24 + MARGIN}, ["It does not hold", f"is not {100 * MARGIN:.0f} points above the best"]),
+        ({"holds": False, "rate": MARGIN, "rivals": (Rival("chance", 0.0),)}, ["may be luck"]),
         ({"holds": False}, ["may be luck (p = 0.012 before"]),
         ({"queries": 29}, ["Too few words to tell", "only 29 words are an object with its verb to look at, and 30 are needed"]),
     ],
