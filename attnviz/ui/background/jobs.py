@@ -19,7 +19,7 @@ from attnviz import memory
 from attnviz.core.errors import CancelledError, ModelError
 from attnviz.models.base import Progress
 from attnviz.ui.background.lru_cache import LruCache
-from attnviz.ui.background.slots import Slots, computing
+from attnviz.ui.background.slots import PageWait, Slots, computing
 
 Made = TypeVar("Made")
 # What is done sooner than this needs no progress bar: it would only flicker.
@@ -134,7 +134,7 @@ class Job(Generic[Made]):
         self._cancelled = False
         self._future: Future[Made] | None = None
         # Of the page that asked first.
-        self._asked = st.session_state.get("begun", time.monotonic())
+        self._page: PageWait | None = st.session_state.get("waits")
 
     def result(self, place: DeltaGenerator, pixels: int = PICTURE_PIXELS) -> Made:
         """Waits, showing the progress in `place`, over a blank as high (pixels) as what will stand there.
@@ -188,7 +188,7 @@ class Job(Generic[Made]):
     def _run(self) -> Made:
         try:
             patience = BUSY_SECONDS if self._places is computing() else math.inf
-            with self._places.place(self._check, self._expected, asked=self._asked, patience=patience):
+            with self._places.place(self._check, self._expected, page=self._page, patience=patience):
                 return self._at_work()
         except Exception:
             self._failed(self)
@@ -267,7 +267,7 @@ def stoppable(stop: Callable[[], None]) -> Iterator[None]:
 @contextmanager
 def at_a_place(expected: float = 0.0) -> Iterator[None]:
     """Lets a page itself do what is `expected` to take the processor for so many seconds, as one of those who compute."""
-    with computing().place(expected=expected, asked=st.session_state.get("begun")):
+    with computing().place(expected=expected, page=st.session_state.get("waits")):
         yield
 
 

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from operator import attrgetter
 
@@ -33,8 +33,16 @@ BUSY = "This server computes for too many people just now: try again in a minute
 
 
 @dataclass(eq=False)
+class PageWait:
+    """When a page was asked for, and how long its work has waited for places since (seconds)."""
+
+    asked: float = field(default_factory=time.monotonic)
+    waited: float = 0.0
+
+
+@dataclass(eq=False)
 class Turn:
-    """One piece of work: how long it may take, since when its page is waited for, and what it has had so far (seconds).
+    """One piece of work: how long it may take, the page that waits for it, and what it has had so far (seconds).
 
     used      how long it has had a place; at first how long it is expected to want one
     waited    how long it has waited for places
@@ -43,7 +51,7 @@ class Turn:
     """
 
     expected: float
-    asked: float
+    page: PageWait
     patience: float
     used: float = 0.0
     waited: float = 0.0
@@ -53,6 +61,10 @@ class Turn:
 
     def __post_init__(self) -> None:
         self.used = self.expected
+
+    @property
+    def asked(self) -> float:
+        return self.page.asked
 
     @property
     def is_long(self) -> bool:
@@ -84,19 +96,19 @@ class Slots:
         check: Callable[[], None] = lambda: None,
         expected: float = 0.0,
         *,
-        asked: float | None = None,
+        page: PageWait | None = None,
         patience: float = math.inf,
     ) -> Iterator[None]:
         """Waits for a place, and holds it, but for pauses at the cancellation points of what is done there.
 
         `check` is called while this waits, and at every cancellation point: what it raises ends the work. Work that is
-        `expected` to take so many seconds lets shorter work go first from the beginning. Its page was `asked` for at that time.
+        `expected` to take so many seconds lets shorter work go first from the beginning. `page` is who waits for it.
 
         Raises:
             BusyError: it has waited longer than `patience` seconds, its page a little longer, or it is long where others have
                 waited half as long; where few wait, only after several times as long.
         """
-        turn = Turn(expected, time.monotonic() if asked is None else asked, max(patience, 2 * expected))
+        turn = Turn(expected, page or PageWait(), max(patience, 2 * expected))
         with self._changed:
             if turn.is_long and any(each.waited > self._patience(patience) / 2 for each in self._waiting):
                 raise BusyError(BUSY)
@@ -117,14 +129,15 @@ class Slots:
     def _enter(self, turn: Turn, check: Callable[[], None]) -> None:
         with self._changed:
             self._waiting.append(turn)
-            begun, before = time.monotonic(), turn.waited
+            begun, before, page_before = time.monotonic(), turn.waited, turn.page.waited
             try:
                 while turn is not self._next():
                     check()
                     self._changed.wait(_LOOK_SECONDS)
-                    turn.waited = before + time.monotonic() - begun
-                    age = time.monotonic() - turn.asked
-                    if turn.waited > (patience := self._patience(turn.patience)) or age > PAGE_PATIENCE * patience:
+                    waited = time.monotonic() - begun
+                    turn.waited, turn.page.waited = before + waited, max(turn.page.waited, page_before + waited)
+                    patience = self._patience(turn.patience)
+                    if turn.waited > patience or turn.page.waited > PAGE_PATIENCE * patience:
                         raise BusyError(BUSY)
                 self._free -= 1
                 self._long_begun += turn.is_long and not turn.has_begun

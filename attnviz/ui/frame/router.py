@@ -4,8 +4,6 @@ A server imports `app.py` once, so that cannot be this script. Nor does it stand
 folder for pages of the older kind, and open the first one without the menu.
 """
 
-import time
-
 import streamlit as st
 
 from attnviz import memory
@@ -13,6 +11,7 @@ from attnviz.paths import assets_folder, page_file
 from attnviz.ui.address.history import show_history
 from attnviz.ui.background import import_ahead
 from attnviz.ui.background.jobs import DRAWING_SECONDS, PRIORITY
+from attnviz.ui.background.slots import PageWait
 from attnviz.ui.background.uploads import bound_uploads
 from attnviz.ui.classroom.popover import ask_popover
 
@@ -40,7 +39,7 @@ def draw() -> None:
     if page is phone or (page.url_path == "" and "join" in st.query_params):
         _join()
         return
-    st.session_state.begun = time.monotonic()
+    st.session_state.waits = PageWait()
     with PRIORITY.at_work(DRAWING_SECONDS):
         _run(page)
         ask_popover()

@@ -9,7 +9,7 @@ import pytest
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import BusyError, CancelledError
 from attnviz.ui.background import slots
-from attnviz.ui.background.slots import Slots
+from attnviz.ui.background.slots import PageWait, Slots
 
 
 @pytest.fixture(autouse=True)
@@ -269,10 +269,15 @@ def test_a_page_that_has_waited_for_other_work_is_told_sooner(monkeypatch: pytes
     thread = threading.Thread(target=held, daemon=True)
     thread.start()
     inside.wait(30)
-    begun = time.monotonic()
-    with pytest.raises(BusyError), shared.place(expected=0.1, patience=30.0, asked=begun - 40.0):
+    page = PageWait(time.monotonic() - 3600)
+    with pytest.raises(BusyError), shared.place(expected=0.1, patience=0.3, page=page):
         pass
-    assert time.monotonic() - begun < 10
+    # What it has computed meanwhile, for an hour, is no waiting.
+    assert 0.3 < page.waited < 60
+    page.waited = 37.4
+    with pytest.raises(BusyError), shared.place(expected=0.1, patience=30.0, page=page):
+        pass
+    assert 37.5 < page.waited < 60
     ended.set()
     thread.join(30)
 
