@@ -3,16 +3,20 @@ FROM python:3.11-slim AS build
 # Where PyTorch for the CPU is. Empty: that of the package index, which on Linux brings CUDA, several gigabytes more.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 WORKDIR /source
-COPY constraints.txt ./
+# All but PyTorch is held against its hash; with CUDA, what PyTorch brings along comes last. setuptools builds what has no wheel.
+COPY constraints.txt image.txt ./
 RUN python -m venv /venv \
     && /venv/bin/pip install --no-cache-dir --constraint constraints.txt --no-deps ${TORCH_INDEX:+--index-url $TORCH_INDEX} torch \
-    && /venv/bin/pip install --no-cache-dir --constraint constraints.txt torch hatchling setuptools
+    && grep ^setuptools== image.txt > build.txt \
+    && /venv/bin/pip install --no-cache-dir --no-deps --require-hashes --requirement build.txt \
+    && /venv/bin/pip install --no-cache-dir --no-deps --require-hashes --no-build-isolation --requirement image.txt \
+    && /venv/bin/pip install --no-cache-dir --constraint constraints.txt torch
 COPY pyproject.toml README.md LICENSE app.py ./
 COPY .streamlit .streamlit
 COPY assets assets
 COPY pages pages
 COPY attnviz attnviz
-RUN /venv/bin/pip install --no-cache-dir --no-build-isolation --constraint constraints.txt ".[postgres]"
+RUN /venv/bin/pip install --no-cache-dir --no-build-isolation --no-deps . && /venv/bin/pip check
 
 FROM python:3.11-slim
 COPY --from=build /venv /venv

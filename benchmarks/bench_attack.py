@@ -27,6 +27,8 @@ ENCODE_SECONDS, MOST_SECONDS = 1.0, 2.0
 # What the server is told that it may take, by how much it may miss that, and how much of it may stay.
 MEMORY_MB, PEAK_MB, STAYS_MB = 2_000, 2_200, 150
 BARS = {"encode": 2.5, "answer": 2.5, "summarize": 2.5, "translate": 4.0}
+# Of a file that is taken, and of one that is too large.
+MEGABYTES = (63, 200)
 PUBLIC = (*APP, "--host", "0.0.0.0")
 # What each attack does as long as it lasts, with a number that no other call has.
 Attack = Callable[[App, int], None]
@@ -52,9 +54,9 @@ def passage(number: int) -> dict[str, str]:
 
 @cache
 def bodies() -> tuple[bytes, ...]:
-    """What a browser sends of a file of 63 MB, and of one of 200."""
+    """What a browser sends of each of these files."""
     head = b'--edge\r\nContent-Disposition: form-data; name="file"; filename="x.attn"\r\n\r\n'
-    return tuple(head + bytes(megabytes * 2**20) + b"\r\n--edge--\r\n" for megabytes in (63, 200))
+    return tuple(head + bytes(megabytes * 2**20) + b"\r\n--edge--\r\n" for megabytes in MEGABYTES)
 
 
 def uploads(app: App, number: int) -> None:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from attnviz.analysis.compute.link_steps import link_steps
 from attnviz.analysis.compute.worked_example import worked_steps
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import finish, url_value
@@ -57,7 +57,7 @@ def compute_example() -> Download | None:
             is_revealed = show_steps(steps, first=example.step, cell=example.cell, predict=predict)
             if is_revealed:
                 heading.caption(f":material/lightbulb: {example.notice}")
-        checked = f"Checked: NumPy computes the same numbers, to {computed.difference:.0e}."
+        checked = f"Checked: NumPy computes the same numbers, to {power_of_ten(computed.difference)}."
         st.caption(f":material/verified: {checked} {ROUNDED}")
     return example_download(tables, computed, chosen.head)
 
@@ -99,7 +99,7 @@ def show_weight(model: str, opened: "InspectedTrace", attention: AttentionMap, f
         if is_revealed:
             st.caption(
                 f":material/verified: {name} of {escaped(opened.trace.model)} has {computed.weight:.4f} in the heatmap; "
-                f"these steps agree with it to {computed.difference:.0e}. {ROUNDED}"
+                f"these steps agree with it to {power_of_ten(computed.difference)}. {ROUNDED}"
             )
             show_score_pairs(model, opened, attention.kind, (layer, head), (link.query, link.key))
     return weight_download(model, opened.trace, attention, (layer, head), words=words)

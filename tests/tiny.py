@@ -137,3 +137,19 @@ FAMILIES = (
         relative_attention_num_buckets=7, relative_attention_max_distance=11)),
 )  # fmt: skip
 FAMILY = {family.name: family for family in FAMILIES}
+
+
+def hybrid() -> Any:
+    """Make a MiniMax: attention in layers 0 and 2, linear attention in layer 1."""
+    config = hf.MiniMaxConfig(
+        vocab_size=VOCABULARY, hidden_size=24, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+        head_dim=4, intermediate_size=12, num_local_experts=3, block_size=5, tie_word_embeddings=True,
+        layer_types=["full_attention", "linear_attention", "full_attention"],
+    )  # fmt: skip
+    torch.manual_seed(11)
+    model = hf.MiniMaxModel(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 2:
+                parameter.normal_(0, 1.2 * parameter.shape[-1] ** -0.5)
+    return model

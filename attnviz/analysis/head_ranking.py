@@ -14,6 +14,7 @@ from attnviz.analysis.view import Lens, View, default_map
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
+from attnviz.text.words import visible
 
 # Words that stand for one before them.
 PRONOUNS = frozenset("it its itself he him his himself she her hers herself they them their theirs themselves".split())  # noqa: SIM905
@@ -123,15 +124,16 @@ def word_names(tokens: Sequence[Token]) -> list[str]:
 
 
 def word_at(word: str, tokens: Sequence[Token]) -> int:
-    """Find a word among tokens by its name of `word_names`; capitals do not matter.
+    """Find a word among tokens by its name of `word_names`; capitals and invisible characters do not matter.
 
     Raises:
         TraceError: there is none, or there are several; the message names them.
     """
-    names, wanted = word_names(tokens), word.strip().casefold()
-    if len(places := [at for at, name in enumerate(names) if name.casefold() == wanted]) == 1:
+    names, wanted = word_names(tokens), visible(word).strip().casefold()
+    forms = [visible(name).casefold() for name in names]
+    if len(places := [at for at, form in enumerate(forms) if form == wanted]) == 1:
         return places[0]
-    if alike := [name for name in names if re.sub(r"\(\d+\)$", "", name).casefold() == wanted]:
+    if alike := [name for name, form in zip(names, forms, strict=True) if re.sub(r"\(\d+\)$", "", form) == wanted]:
         raise TraceError(f"“{word}” stands {len(alike)} times in the text: write {_listed(alike, ' or ')}.")
     raise TraceError(f"There is no word “{word[:40]}”: there are {_listed(names, ', ')}.")
 

@@ -12,6 +12,7 @@ from attnviz.core.quantity import Quantity
 # A share of the attention from which on a head is called by it.
 MOSTLY = 0.5
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 WEIGHT = "weight"
 # Of each quantity its title, and what a single number of it is called in a sentence.
 TITLES: dict[Quantity, str] = {"weights": "Weights", "norms": "Weights × value norms", "mixing": "Mixing with the residual"}
@@ -69,6 +70,25 @@ def signed(value: float | int, form: str = ".2f") -> str:
     ('−0.50', '+0.5', '0.00', '−2', '−∞')
     """
     return format(value, form.replace(".", "z.")).replace("-", "−").replace("inf", "∞")
+
+
+def raised(number: int) -> str:
+    """Write a whole number as an exponent.
+
+    >>> "10" + raised(-12)
+    '10⁻¹²'
+    """
+    return str(number).translate(_RAISED)
+
+
+def power_of_ten(value: float) -> str:
+    """Write a small number as a digit and a power of ten.
+
+    >>> power_of_ten(5.2e-8), power_of_ten(0.0)
+    ('5 × 10⁻⁸', '0')
+    """
+    digit, _, exponent = f"{value:.0e}".partition("e")
+    return f"{digit} × 10{raised(int(exponent))}" if value else "0"
 
 
 def cut(text: str, most: int) -> str:

@@ -1,6 +1,7 @@
 """What several commands have in common: kinds of arguments, what their help says, and lines that are printed at once."""
 
 import argparse
+import os
 from pathlib import Path
 
 from attnviz.core.errors import shortened
@@ -37,12 +38,12 @@ def _number(text: str, least: int) -> int:
 
 
 def file_path(text: str) -> Path:
-    """Read the path of a file, as typed.
+    """Read the path of a file to write, as typed.
 
     >>> file_path("out/heads.csv").name
     'heads.csv'
     """
-    if not Path(text).name:
+    if not Path(text).name or os.path.isdir(text):
         raise argparse.ArgumentTypeError(f"this is the path of a file, not {shortened(text)}")
     return Path(text)
 

@@ -8,7 +8,7 @@ from attnviz.analysis.heads.atlas import to_json
 from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.analysis.heads.wording import describe_verdict, unit_name
-from attnviz.cli.arguments import MODEL, PLAIN, natural, positive
+from attnviz.cli.arguments import MODEL, PLAIN, file_path, natural, positive
 from attnviz.cli.traces import progress_line
 from attnviz.core import disk
 from attnviz.core.errors import ClaimError, CorpusError, shortened
@@ -47,7 +47,7 @@ def add_heads_commands(commands: Any) -> None:
     claim.add_argument("--text", default="ewt", metavar="CORPUS", help="ewt, winogender, CoNLL-U, or a text (default: ewt)")
     claim.add_argument("--first", type=positive, metavar="N", help="read the first N sentences only")
     claim.add_argument("--examples", type=natural, default=3, help="how many examples to show (default: 3)")
-    claim.add_argument("-o", "--out", type=Path, metavar="FILE", help="write a table of the results, as CSV")
+    claim.add_argument("-o", "--out", type=file_path, metavar="FILE", help="write a table of the results, as CSV")
     claim.set_defaults(command=test_claims, wrong=claim.error)
     survey = commands.add_parser("survey", help="measure every head over a corpus", epilog=_SURVEY, formatter_class=PLAIN)
     survey.add_argument("model", nargs="?", help=MODEL)
@@ -60,7 +60,7 @@ def add_heads_commands(commands: Any) -> None:
     survey.set_defaults(command=run_survey, wrong=survey.error)
     atlas = commands.add_parser("atlas", help="test every obvious claim of every head")
     atlas.add_argument("model", help=MODEL)
-    atlas.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="the file to write, as JSON")
+    atlas.add_argument("-o", "--out", type=file_path, required=True, metavar="FILE", help="the file to write, as JSON")
     atlas.add_argument("--first", type=positive, metavar="N", help="read the first N sentences only")
     atlas.set_defaults(command=make_atlas)
 

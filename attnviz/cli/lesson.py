@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from attnviz.cli.arguments import EXIT_CODES, PLAIN
+from attnviz.cli.arguments import EXIT_CODES, PLAIN, file_path
 from attnviz.cli.traces import progress_line
 from attnviz.core import disk
 from attnviz.core.errors import LessonError
@@ -81,12 +81,12 @@ def add_lesson_commands(commands: Any) -> None:
     check.set_defaults(command=check_lessons)
     paper = actions.add_parser("print", help="make a worksheet", epilog=EXIT_CODES, formatter_class=PLAIN)
     paper.add_argument("file", type=Path, metavar="FILE", help="a lesson, or the name of one that travels with attnviz")
-    paper.add_argument("-o", "--out", type=Path, required=True, metavar="SHEET", help="the .html or .pdf to write")
+    paper.add_argument("-o", "--out", type=file_path, required=True, metavar="SHEET", help="the .html or .pdf to write")
     paper.add_argument("--paper", choices=("A4", "Letter"), default="A4", help="A4, unless you say otherwise")
     paper.set_defaults(command=print_lesson)
     grade = commands.add_parser("grade", help="grade what a class hands in", epilog=_GRADE, formatter_class=PLAIN)
     grade.add_argument("folder", type=Path, metavar="FOLDER", help="the files that were handed in")
-    grade.add_argument("-o", "--out", type=Path, required=True, metavar="CSV", help="the table to write")
+    grade.add_argument("-o", "--out", type=file_path, required=True, metavar="CSV", help="the table to write")
     grade.add_argument(
         "--lesson", nargs="+", type=Path, default=[], metavar="FILE", help="lessons of your own that were answered"
     )

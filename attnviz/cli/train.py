@@ -5,7 +5,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from attnviz.cli.arguments import print_now
+from attnviz.cli.arguments import file_path, print_now
 from attnviz.core.errors import ModelNotFoundError, SettingError
 
 
@@ -14,7 +14,9 @@ def add_train_command(commands: Any) -> None:
     train = commands.add_parser("train", help="train a toy, a small model that learns in seconds")
     train.add_argument("name", help="the toy, such as toy-reverse")
     train.add_argument("--runs", type=Path, default=Path("runs"), metavar="RUNS", help="the folder to save in (default: runs)")
-    train.add_argument("--out", type=Path, metavar="PATH", help="the file to save the toy in (default: RUNS/NAME.safetensors)")
+    train.add_argument(
+        "--out", type=file_path, metavar="PATH", help="the file to save the toy in (default: RUNS/NAME.safetensors)"
+    )
     train.add_argument("--steps", type=int, help="batches that it learns from (default: the toy's)")
     train.add_argument("--seed", type=int, help="decides its first weights and all examples (default: 1)")
     # Of a model that is no toy: what to type instead is said of all that was typed.

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from PIL import Image
 
 from attnviz.analysis.view import HeadMatrix
-from attnviz.analysis.wording import cut
+from attnviz.analysis.wording import cut, signed
 from attnviz.core.trace import Token
 from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks
 from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on, rgb
@@ -68,7 +68,7 @@ class DrawnMatrix:
     def title(self, row: int, column: int) -> str:
         """Name both tokens of a cell, and its weight."""
         is_masked = self.visible is not None and not self.visible[row, column]
-        weight = "masked" if is_masked else f"{float(self.weights[row, column]):{self.written}}"
+        weight = "masked" if is_masked else signed(float(self.weights[row, column]), self.written)
         return html.escape(f"{self.rows[row]} → {self.columns[column]}: {weight}")
 
 

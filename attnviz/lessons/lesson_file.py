@@ -93,7 +93,9 @@ def read_lesson(path: Path) -> Lesson:
     try:
         if path.stat().st_size > LARGEST:
             raise LessonError(f"{path.name} has more than {LARGEST // 1000} kB: a lesson is text alone, make two of it.")
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            # A device has no size, and no end.
+            data = file.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise LessonError(f"{path} cannot be read ({why}): choose another file.") from error

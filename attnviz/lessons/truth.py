@@ -15,6 +15,7 @@ from attnviz.core.shares import Shares
 from attnviz.core.trace import Token
 from attnviz.lessons.picture import LessonPicture
 from attnviz.models.result import Result
+from attnviz.text.words import visible
 
 # Two weights nearer than this look alike on the screen: which is larger cannot be taught.
 LEAST_MARGIN = 0.03
@@ -52,13 +53,13 @@ class Truth:
 
 
 def same_answer(one: str, other: str) -> bool:
-    """Whether two answers are the same but for case, spaces, and a full stop or quotes around them."""
+    """Whether two answers are the same but for case, spaces, what is invisible, and a full stop or quotes around them."""
     return plain(one) == plain(other)
 
 
 def plain(text: str) -> str:
     """Write an answer as it is compared; one that is nothing but a mark stays."""
-    words = " ".join(text.casefold().split())
+    words = visible(" ".join(text.casefold().split()))
     return words.strip(" .“”\"'!") or words
 
 

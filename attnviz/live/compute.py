@@ -7,7 +7,7 @@ from attnviz.analysis.compute.link_steps import link_steps
 from attnviz.analysis.compute.long_vectors import QueryKey
 from attnviz.analysis.compute.steps import ComputationStep, first_place
 from attnviz.analysis.compute.worked_example import worked_steps
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.head_inputs import Tables
 from attnviz.core.trace import Prompt
 from attnviz.figures.compute.steps import computation
@@ -17,7 +17,7 @@ from attnviz.models.compute.worked_example import compute
 from attnviz.models.head_inputs import inspect_result, run_inspectable
 
 # What stands below the steps of a weight; the site's script says the same of a text that was typed.
-AGREES = "{name} of {model} has {weight:.4f} in the heatmap; these steps agree with it to {difference:.0e}."
+AGREES = "{name} of {model} has {weight:.4f} in the heatmap; these steps agree with it to {difference}."
 
 _OWN_NUMBERS = "Your own numbers, masks and guesses are in the app."
 
@@ -41,7 +41,7 @@ def _worked(example: WorkedExample) -> dict[str, Any]:
         "label": example.label,
         "notice": f"{example.notice.replace('$', '')} {_OWN_NUMBERS}",
     }
-    checked = f"Checked: NumPy computes the same numbers, to {computed.difference:.0e}."
+    checked = f"Checked: NumPy computes the same numbers, to {power_of_ten(computed.difference)}."
     steps = worked_steps(tables, computed, 0, example.columns)
     at = first_place(steps, example.step, example.cell)
     return {**said, "prompt": {"text": example.tokens}, "maps": [], "checked": checked, **_described(steps, at)}
@@ -57,7 +57,7 @@ def _weight(model: AttentionModel, example: dict[str, Any]) -> dict[str, Any]:
     computed = link_steps(inputs, attention, place, link, words=False)
     said = {"source": "model", "models": [model.card.name], "label": f"Model: {example['label']}", "notice": ""}
     checked = AGREES.format(
-        name=head_name(*place), model=model.card.name, weight=computed.weight, difference=computed.difference
+        name=head_name(*place), model=model.card.name, weight=computed.weight, difference=power_of_ten(computed.difference)
     )
     maps = [{"kind": "encoder", "shape": (attention.n_layers, attention.n_heads)}]
     opened = {"tokens": tokens, "maps": maps, "checked": checked}

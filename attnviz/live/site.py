@@ -85,6 +85,8 @@ def build(folder: Path, models: Sequence[str], lessons: Sequence[Path] = (), rep
         SiteError: the folder holds other files.
         AttnvizError: a model cannot be loaded.
     """
+    if folder.exists() and not folder.is_dir():
+        raise SiteError(f"{folder} is a file: name a folder.")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "service_worker.js").is_file():
         raise SiteError(f"{folder} holds other files: name an empty folder, or one that attnviz site wrote before.")
     # An older site stays until the new one is whole.

@@ -79,6 +79,8 @@ def kind_of(name: str | Path) -> str:
         folder = Path(name).expanduser()
         if (folder / _SUBWORDS).is_file():
             return "seq2seq"
+        if not (folder / CONFIG).is_file():
+            return ""
         kind = json.loads((folder / CONFIG).read_text(encoding="utf-8")).get("kind")
         return kind if kind in KINDS else ""
     except (OSError, RuntimeError, ValueError, AttributeError, TypeError):

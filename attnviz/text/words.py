@@ -8,6 +8,7 @@ import regex
 
 # Between two boundaries lies one word, one run of space, or one mark. An ideograph has one on either side.
 _BOUNDARY = regex.compile(r"\b", regex.WORD | regex.VERSION1)
+_INVISIBLE = regex.compile(r"[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]")
 
 
 def has_letters(text: str) -> bool:
@@ -17,6 +18,15 @@ def has_letters(text: str) -> bool:
     [True, False, True, False]
     """
     return any(map(str.isalnum, text))
+
+
+def visible(text: str) -> str:
+    r"""Leave out the characters that nobody sees, such as a joiner that was copied along, or that a script joins letters by.
+
+    >>> visible("a\u2060 cat\u00ad")
+    'a cat'
+    """
+    return _INVISIBLE.sub("", text)
 
 
 @dataclass(frozen=True)

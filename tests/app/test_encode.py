@@ -17,10 +17,11 @@ from attnviz.survey.shipped import shipped_atlas
 from attnviz.ui import permissions as settings
 from attnviz.ui.background.jobs import Job
 from attnviz.ui.layout import size
+from tests import tiny
 from tests.factories import make_map, numbered
 from tests.tiny import FAMILY
 from tests.translators import tiny_translator
-from tests.visits import html, script
+from tests.visits import html, open_page, said, script
 
 PAGE = "encode"
 
@@ -246,3 +247,12 @@ def test_what_is_no_model_gets_one_sentence_and_the_next_run_works(app: AppTest,
     assert not app.exception
     assert not app.error
     assert "works" in html(app)
+
+
+def test_a_layer_without_attention_is_said_to_be_one(tmp_path: Path, app: AppTest) -> None:
+    tiny.hybrid().save_pretrained(tmp_path)
+    tiny.tokenizer(tiny.DECODER).save_pretrained(tmp_path)
+    open_page(app, model=str(tmp_path), text="the cat sat on the mat", layer="1", head="0")
+    assert not app.error
+    assert any("Layer 1 mixes words without attention" in caption.value for caption in app.sidebar.caption)
+    assert "mixes words without attention in 1 of its 3 layers (1)" in said(app)

@@ -9,11 +9,12 @@ from argparse import Namespace
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import ClassVar
 
 import psutil
 import pytest
 
-from benchmarks import harness
+from benchmarks import bench_attack, harness
 from benchmarks.harness import Row, at_most, none
 from tests import shared
 from tests.browser.harness import ROOT
@@ -51,6 +52,44 @@ def test_a_benchmark_runs_on_tiny_input_and_prints_its_table(
     assert (header, line) == ("| what | measured | bar | |", "|---|---|---|---|")
     assert rows
     assert all(row.split(" | ")[1].strip() for row in rows)
+
+
+class Watched:
+    """A visit that takes no time; what each has asked for."""
+
+    asked: ClassVar[list[str]] = []
+    errors: tuple[str, ...] = ()
+
+    def __init__(self, app: harness.App) -> None:
+        self.close = lambda: None
+
+    def open(self, page: str, *, text: str) -> float:
+        self.asked.append(text)
+        return 0.25
+
+
+def test_an_attack_counts_how_its_acts_end_beside_texts_that_nobody_has_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(app: object, number: int) -> None:
+        time.sleep(0.02)
+        raise OSError(f"an upload of {number} MB was answered with 403")
+
+    monkeypatch.setattr(bench_attack, "Visit", Watched)
+    seconds, errors, peak, acts = bench_attack.attacked(types.SimpleNamespace(megabytes=lambda: 7.0), 2, refused, 0.4)  # pyright: ignore[reportArgumentType]
+    assert (set(seconds), errors, peak, [*acts]) == ({0.25}, [], 7.0, ["OSError: an upload of"])
+    assert len(set(Watched.asked)) == len(Watched.asked) == len(seconds) > 1
+
+
+def test_the_files_of_an_attack_are_taken_and_refused_by_the_server_itself(
+    app_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench_attack, "MEGABYTES", (1, 65))
+    bench_attack.bodies.cache_clear()
+    bench_attack.uploads(harness.App(app_url), 3)
+    monkeypatch.setattr(bench_attack, "MEGABYTES", (65, 1))
+    bench_attack.bodies.cache_clear()
+    with pytest.raises(OSError, match="was answered with 413"):
+        bench_attack.uploads(harness.App(app_url), 3)
+    bench_attack.bodies.cache_clear()
 
 
 @pytest.mark.parametrize(

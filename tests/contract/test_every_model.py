@@ -12,11 +12,14 @@ import torch
 
 import attnviz
 from attnviz import AttentionTrace, Prompt
+from attnviz.attribution.methods import METHODS
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
 from attnviz.models.hub import capture as reading
 from attnviz.models.hub import hf_attention as tape
 from attnviz.models.hub import load as hub
+from benchmarks import bench_census
+from benchmarks.census_models import architectures
 from tests import tiny
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -159,6 +162,34 @@ def test_many_texts_show_what_each_shows_alone(family: tiny.Family) -> None:
         assert actual.causal == (alone.causal and len(alone.keys) == len(alone.queries))
         for layer in range(alone.n_layers):
             np.testing.assert_allclose(actual.layer_weights(layer), alone.layer_weights(layer), atol=TOLERANCE)
+
+
+# Other families of the census: the registry, the name, whether heads are switched off, whether an output is explained.
+CENSUS = [
+    *(("text", name, True, False) for name in ("qwen3_next", "jamba", "codegen", "gptj", "t5gemma")),
+    *(("text", name, True, True) for name in ("deberta", "lfm2", "xglm", "gpt_neo", "layoutlm", "big_bird")),
+    *(("text", name, False, True) for name in ("longformer", "reformer")),
+    ("text", "led", False, False),
+    *(("question answering", name, True, True) for name in ("flaubert", "xlm")),
+    *(("question answering", name, True, False) for name in ("bart", "mbart")),
+    *(("next token", name, True, True) for name in ("whisper", "trocr", "git", "mimo_v2_flash")),
+    *(("writing", name, True, True) for name in ("encoder-decoder", "t5gemma")),
+    *(("classification", name, True, True) for name in ("bart", "ctrl", "mt5")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("registry", "name", "edited", "explained"), CENSUS)
+def test_other_families_are_read_as_their_own_attention_edited_and_explained(
+    registry: str, name: str, edited: bool, explained: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ATTNVIZ_MAX_TOKENS")
+    monkeypatch.setattr(
+        bench_census, "METHODS", {each: METHODS[each] for each in ("attention", "gradient-norm", "leave-one-out")}
+    )
+    found = bench_census.examine(next(each for each in architectures(registry) if each.model_type == name))
+    assert found is not None
+    assert (found.trace, found.foreign) == ("exact", []), found.note
+    assert (found.edits == "yes", found.methods > 0) == (edited, explained), (found.edits, found.refusals)
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.settings import SETTINGS
 from attnviz.ui.classroom.routes import HEADER
+from tests import image
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
@@ -47,7 +48,22 @@ def test_the_cloud_gets_the_torch_that_the_tests_run_with_and_the_project() -> N
     assert [Requirement(line).name for line in lines[:-1]] == ["torch"]
 
 
-@pytest.mark.parametrize("name", ["Makefile", "requirements.txt", "constraints.txt", "Dockerfile", "compose.yaml"])
+def test_every_file_of_the_image_but_pytorchs_is_held_against_its_hash() -> None:
+    listed, pins = {}, image.pins()
+    for line in image.LIST.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            pin, *hashes = line.split(" --hash=")
+            listed[pin.partition("==")[0]] = pin.partition("==")[2]
+            assert hashes
+            assert all(re.fullmatch("sha256:[0-9a-f]{64}", each) for each in hashes)
+    assert listed == {name: pins[name] for name in image.packages()}
+    installs = re.findall(r"pip install [^&]*", DOCKERFILE)
+    unheld = [each for each in installs if "--require-hashes --" not in each]
+    assert all("torch" in each or each.rstrip().endswith("--no-deps .") for each in unheld)
+    assert all("--no-deps" in each or each.rstrip().endswith(" torch") for each in installs)
+
+
+@pytest.mark.parametrize("name", ["Makefile", "requirements.txt", "constraints.txt", "image.txt", "Dockerfile", "compose.yaml"])
 def test_no_file_names_another_place_to_download_from_than_pytorchs_own(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     assert set(re.findall(r"https?://[^/:'\" \n]+", text)) <= {"http://localhost", TORCH_INDEX.removesuffix("/whl/cpu")}
@@ -59,7 +75,7 @@ def test_the_image_has_all_that_the_wheel_is_made_of() -> None:
     assert all((ROOT / path).exists() for path in copied)
     carried = re.findall(r'^"([^"]+)" = "attnviz/_app', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
     assert carried
-    assert copied == {*carried, "attnviz", "pyproject.toml", "constraints.txt", "README.md", "LICENSE"}
+    assert copied == {*carried, "attnviz", "pyproject.toml", "constraints.txt", "image.txt", "README.md", "LICENSE"}
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
     assert ignored[0] == "*"
     assert {line[1:] for line in ignored if line.startswith("!")} == copied
@@ -96,7 +112,7 @@ def test_a_class_is_shared_out_and_every_browser_stays_where_it_is() -> None:
     assert address.database == store["environment"]["POSTGRES_DB"]
     assert "ports" not in store
     assert app["depends_on"]["store"]["condition"] == "service_healthy"
-    assert '".[postgres]"' in DOCKERFILE
+    assert "psycopg" in image.packages()
 
 
 # A copy of the app: only what answers, at which names, and with its own name; and what phones of a class ask for.
@@ -155,7 +171,9 @@ def proxy(tmp_path: Path) -> Iterator[tuple[int, dict[str, subprocess.Popen[byte
         pytest.fail("There is no Caddy: run `make caddy`, or install it from caddyserver.com.")
     front, *ports = free_ports(4)
     text = re.sub(r"attnviz-app-(\d):8501", lambda each: f"127.0.0.1:{ports[int(each[1]) - 1]}", CADDYFILE)
-    (tmp_path / "Caddyfile").write_text("{\n\tadmin off\n}\n" + text.replace("\n:80 {", f"\n:{front} {{"), encoding="utf-8")
+    for usual, here in (("{\n", "{\n\tadmin off\n"), ("\n:80 {", f"\n:{front} {{"), ("read_header 20s", "read_header 2s")):
+        text = text.replace(usual, here, 1)
+    (tmp_path / "Caddyfile").write_text(text, encoding="utf-8")
     home = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
     copies = {str(port): subprocess.Popen([sys.executable, "-c", COPY, str(port)], cwd=ROOT) for port in ports}
     command = [caddy, "run", "--config", "Caddyfile", "--adapter", "caddyfile"]
@@ -173,6 +191,8 @@ def proxy(tmp_path: Path) -> Iterator[tuple[int, dict[str, subprocess.Popen[byte
 
 def test_a_new_visitor_is_answered_though_a_copy_hangs(proxy: tuple[int, dict[str, subprocess.Popen[bytes]]]) -> None:
     front, copies = proxy
+    half = socket.create_connection(("127.0.0.1", front), timeout=20)
+    half.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
     ours = get(front)
     cookie, home = ours.headers["Set-Cookie"], ours.read().decode()
     assert {"HttpOnly", "SameSite=Lax", "Path=/"} <= set(cookie.split("; "))
@@ -186,6 +206,10 @@ def test_a_new_visitor_is_answered_though_a_copy_hangs(proxy: tuple[int, dict[st
         begun = time.monotonic()
         assert get(front).read().decode() in {*copies} - {home}
         assert time.monotonic() - begun < 2
+    # Who never ends the head of a request is not waited for.
+    half.settimeout(1)
+    assert half.recv(999) == b""
+    half.close()
 
 
 def test_a_class_spans_the_copies_and_goes_on_when_one_is_killed(

@@ -10,7 +10,7 @@ import numpy as np
 from attnviz.analysis.head_metrics import Link, is_word
 from attnviz.analysis.translate.sinkhorn import balanced, same_class
 from attnviz.analysis.view import HeadMatrix
-from attnviz.analysis.wording import Part, Sentence, head_name, quoted, signed
+from attnviz.analysis.wording import Part, Sentence, head_name, quoted, raised, signed
 from attnviz.core.trace import AttentionMap, Token
 
 Reading = Literal["shifted", "naive"]
@@ -20,7 +20,6 @@ SURE = 0.4
 FIRM = 0.5
 # Letters from which on a word is more likely a noun, a verb or an adjective than a small word.
 LONGER = 4
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def read_as(attention: AttentionMap, written: tuple[Token, ...], reading: Reading) -> AttentionMap:
@@ -187,6 +186,6 @@ def _times(difference: float) -> str:
     if np.isinf(difference):
         return "infinitely"
     if difference > np.log(1e6):
-        return f"10{f'{difference / np.log(10):.0f}'.translate(_RAISED)} times"
+        return f"10{raised(round(difference / np.log(10)))} times"
     times = np.exp(difference)
     return f"{times:,.0f} times" if times >= 10 else f"{times:.1f} times"

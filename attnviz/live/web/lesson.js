@@ -55,7 +55,8 @@ export function accepts({ kind, texts = [], heads, from = 0, to = 0 }, given) {
 
 /** An answer as it is compared; one that is nothing but a mark stays. @param {string} text */
 function comparable(text) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean).join(" ");
+  const seen = text.replace(/[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu, "");
+  const words = seen.toLowerCase().split(/\s+/).filter(Boolean).join(" ").replace(/\p{Cc}/gu, "");
   return words.replace(/^[ .“”"'!]+|[ .“”"'!]+$/g, "") || words;
 }
 

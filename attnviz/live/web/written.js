@@ -27,3 +27,12 @@ export function significant(value, digits) {
   if (exponent >= -4 && exponent < digits) return String(Number(value.toPrecision(digits)));
   return `${Number(scaled)}e${power[0]}${power.slice(1).padStart(2, "0")}`;
 }
+
+/** A whole number as an exponent. @param {number} number */
+export const raised = (number) => String(number).replace("-", "⁻").replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)]);
+
+/** A small number as a digit and a power of ten, as attnviz/analysis/wording.py writes it. @param {number} value */
+export function powerOfTen(value) {
+  const [digit, exponent] = value.toExponential(0).split("e");
+  return value ? `${digit} × 10${raised(Number(exponent))}` : "0";
+}

@@ -16,6 +16,7 @@ from attnviz.core.errors import ArgumentError, ModelError, UnsupportedModelError
 from attnviz.core.weights import WeightStore
 from attnviz.models import scoring
 from attnviz.models.base import Architecture, ModelCard
+from attnviz.models.hub import hf_attention
 from attnviz.models.hub.capture import Stacks, reader_for, takes
 from attnviz.models.hub.question_answering import HubAnswerer
 from attnviz.models.hub.reading_pair import ReadingPair
@@ -63,6 +64,7 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     _fuse_activations(model)
     if model.config.is_encoder_decoder and start_of(model) is None:
         raise UnsupportedModelError(f"{facts.name} does not say with which token it starts to write; choose another model.")
+    hf_attention.set_whole_attention(model)
     body = body_of(model)
     accepts = _accepts(model, body)
     probe = _probe(model, tokenizer, accepts)
@@ -89,12 +91,20 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
         return WritingModel(card, **shared, writing=_writing(model, tokenizer))
     if architecture == "encoder-decoder":
         return ReadingPair(card, **shared)
+    if architecture == "decoder":
+        _read_labels_at_last_token(model)
     if reader.records:
         # Others may lay a batch out in a way of their own.
         scoring.prepare(body, card.n_layers)
     if architecture == "encoder" and "pair" in card.reads and "ForQuestionAnswering" in type(model).__name__:
         return HubAnswerer(replace(card, reads=(*card.reads, "question")), **shared)
     return StackModel(card, **shared)
+
+
+def _read_labels_at_last_token(model: Any) -> None:
+    """Let a decoder's label be read at the last token of a text, in a batch too: no token stands for padding."""
+    if "ForSequenceClassification" in type(model).__name__:
+        model.config.get_text_config().pad_token_id = -1
 
 
 def _fuse_activations(model: nn.Module) -> None:
@@ -167,6 +177,9 @@ def max_tokens(model: Any, tokenizer: Any) -> int:
         # RoBERTa and its kin count positions from after the padding index: 514 rows are 512 tokens.
         if isinstance(module, nn.Embedding) and "position" in name.rsplit(".", 1)[-1] and module.padding_idx is not None:
             limits.append(module.num_embeddings - module.padding_idx - 1)
+    if getattr(config, "attention_type", "") == "block_sparse":
+        # From so many tokens on BigBird attends in blocks, of which there is no map.
+        limits.append((5 + 2 * config.num_random_blocks) * config.block_size)
     return min(limit for limit in limits if limit > 0)
 
 

@@ -7,7 +7,7 @@ function is trusted only if it says what the model itself says.
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -267,6 +267,8 @@ def _unsupported(model: Any, failures: Sequence[Exception]) -> UnsupportedModelE
         if isinstance(failure, TraceError):
             return UnsupportedModelError(f"What {name} models give as their attention cannot be shown ({failure}); {_ELSE}.")
     if not failures:
+        if sense := _sense_of(inspect.signature(model.forward).parameters):
+            return UnsupportedModelError(f"{name} models give no attention of a text alone: they read {sense}, too; {_ELSE}.")
         return UnsupportedModelError(f"{name} models have no attention that can be shown; {_ELSE}.")
     reason = " ".join(str(failures[0]).split()).rstrip(".")[:160] or type(failures[0]).__name__
     if sense := _sense(model, reason):
@@ -276,9 +278,13 @@ def _unsupported(model: Any, failures: Sequence[Exception]) -> UnsupportedModelE
 
 def _sense(model: Any, reason: str) -> str:
     """What a model misses beside a text, by what it says; empty where it misses nothing else."""
-    said = next((sense for part, sense in _SENSES.items() if part in reason), "")
+    said = _sense_of([reason])
     if said or "NoneType" not in reason:
         return said
     # Some do not say what they miss, and look into what is not there.
-    inputs = inspect.signature(model.forward).parameters
-    return next((sense for part, sense in _SENSES.items() if any(part in name for name in inputs)), "")
+    return _sense_of(inspect.signature(model.forward).parameters)
+
+
+def _sense_of(texts: Collection[str]) -> str:
+    """Name the first sense of which one of these texts speaks; empty: none does."""
+    return next((sense for part, sense in _SENSES.items() if any(part in text for text in texts)), "")

@@ -71,6 +71,9 @@ class Checkpoint:
             UnsupportedModelError: transformers does not know the model, or it needs code of its own, or is quantized.
             ModelTooLargeError: it has more parameters than this machine may load.
         """
+        # A named pipe would be waited for, and a device has no end.
+        if others := [path.name for path in self.folder.iterdir() if path.exists() and not (path.is_file() or path.is_dir())]:
+            raise ModelNotFoundError(f"{self.name} holds {others[0]}, which is no file; name another folder.")
         if not (self.folder / CONFIG).is_file():
             raise ModelNotFoundError(f"{self.name} holds no model: there is no {CONFIG} in it; name a folder that has one.")
         # The numbers first: transformers makes lists and modules of them.

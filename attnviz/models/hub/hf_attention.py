@@ -26,11 +26,13 @@ from attnviz.core.query_key import QueryKeyLayer
 from attnviz.nn.edit import edited_pass
 
 NAME = "attnviz"
+# The score of a sink that takes no attention.
+NO_SHARE = -1e30
 # Keywords that leave the scores as they are: a window is already in the mask, the rest concerns caches, outputs or training.
 HARMLESS = frozenset({
-    "cache_position", "cu_seq_lens_k", "cu_seq_lens_q", "deterministic", "max_length_k", "max_length_q", "num_items_in_batch",
-    "output_attentions", "output_hidden_states", "output_router_logits", "position_ids", "return_dict", "sliding_window",
-    "use_cache",
+    "cache_position", "cu_seq_lens_k", "cu_seq_lens_q", "deterministic", "logits_to_keep", "max_length_k", "max_length_q",
+    "num_items_in_batch", "output_attentions", "output_hidden_states", "output_router_logits", "position_ids", "return_dict",
+    "sliding_window", "use_cache",
 })  # fmt: skip
 
 
@@ -97,6 +99,19 @@ def attend(
 
 AttentionInterface.register(NAME, attend)
 AttentionMaskInterface.register(NAME, sdpa_mask)
+
+
+def set_whole_attention(model: Any) -> None:
+    """Let all layers of a model attend over the same keys: BigBird over whole texts, MiMo-V2 with a sink in every layer."""
+    if hasattr(model.base_model, "set_attention_type"):
+        # It would do so by itself within the first short text, behind the back of what records its attention.
+        model.base_model.set_attention_type("original_full")
+    layers = [module for module in model.modules() if hasattr(module, "sinks")]
+    for sink in [layer.sinks for layer in layers if layer.sinks is not None][:1]:
+        for layer in layers:
+            if layer.sinks is None:
+                # One that takes nothing.
+                layer.sinks = torch.full_like(sink, max(NO_SHARE, torch.finfo(sink.dtype).min), requires_grad=False)
 
 
 def _call(module: nn.Module, given: tuple[Tensor, Tensor, Tensor], mask: Tensor | None, options: dict[str, Any]) -> Call:

@@ -85,6 +85,7 @@ class TracedModel(Capabilities):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             fresh = type(self.model)._from_config(copy.deepcopy(self.model.config)).to(self.model.device).eval()
+        hf_attention.set_whole_attention(fresh)
         fresh.set_attn_implementation(hf_attention.NAME)
         return replace(self, model=fresh, reader=AttentionFunctionReader(body_of(fresh)))
 
@@ -98,7 +99,7 @@ class TracedModel(Capabilities):
     @contextmanager
     def computing(self) -> Iterator[None]:
         """Let the model compute; whatever its files make it do wrong is one sentence."""
-        sentence = f"{self.card.name} fails at this text, for its files do not fit together; choose another model."
+        sentence = f"{self.card.name} fails at this text: type another one, or choose another model."
         with failing_as(ModelError, sentence):
             yield
 

@@ -10,7 +10,7 @@ from streamlit.components.v2 import component
 from attnviz.analysis.compute.score_pairs import BIASES, describe_pairs
 from attnviz.analysis.compute.steps import ComputationStep, first_place
 from attnviz.analysis.view import HeadView, View
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.from_weights import from_weights
 from attnviz.core.head_inputs import Computed, DotProduct, Tables
 from attnviz.core.trace import AttentionMap, AttentionTrace
@@ -113,7 +113,9 @@ def show_score_pairs(model: str, inspected: "InspectedTrace", kind: str, place: 
             return
         story(describe_pairs(shares, head_name(*place)))
         _PAIRS("pairs", pairs_table(shares, theme=theme()))
-        st.caption(f":material/verified: All pairs add up to the score of these steps, to {difference:.0e}. {_HOW_PAIRS}")
+        st.caption(
+            f":material/verified: All pairs add up to the score of these steps, to {power_of_ten(difference)}. {_HOW_PAIRS}"
+        )
 
 
 def weight_download(

@@ -104,6 +104,10 @@ def test_the_largest_come_first_and_of_equal_ones_the_first() -> None:
     assert strongest_places(weights, 2) == [(1, 2), (0, 1)]
 
 
+def test_a_word_is_found_though_invisible_characters_were_copied_along() -> None:
+    assert word_at("\u2060Sat\u200b", typed("the cat sat")) == 2
+
+
 @pytest.mark.parametrize(("count", "end"), [(12, r"w10, w11\."), (13, r"w10, w11 …\.")])
 def test_twelve_words_are_named(count: int, end: str) -> None:
     with pytest.raises(TraceError, match=rf"“{'x' * 40}”: there are w0, .*{end}$"):

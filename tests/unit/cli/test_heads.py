@@ -90,9 +90,29 @@ def test_half_a_character_of_a_shell_is_no_traceback(monkeypatch, capsys, unchec
     assert "Traceback" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["ablate", "faithful"])
-@pytest.mark.parametrize("out", ["", ".", "/"])
-def test_a_table_without_a_name_is_refused(command, out, capsys):
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ablate minilm --data x",
+        "faithful minilm --data x",
+        "claim minilm any->next",
+        "atlas minilm",
+        "grade x",
+        "train toy-copy",
+    ],
+)
+@pytest.mark.parametrize("out", ["", ".", "/", "a folder"])
+def test_a_file_to_write_without_a_name_is_refused_before_anything_is_computed(command, out, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a folder").mkdir()
     with pytest.raises(SystemExit, match="2"):
-        main([command, "minilm", "--data", "x", f"--out={out}"])
+        main([*command.split(), f"--out={out}"])
     assert "the path of a file" in capsys.readouterr().err
+
+
+def test_what_has_no_end_is_no_lesson_and_a_file_is_no_folder_of_a_site(tmp_path, capsys):
+    assert main(["lesson", "check", "/dev/zero"]) == 1
+    assert "has more than 200 kB" in capsys.readouterr().out
+    (tmp_path / "site").write_text("mine", encoding="utf-8")
+    assert main(["site", "-o", str(tmp_path / "site")]) == 1
+    assert "is a file: name a folder" in capsys.readouterr().err

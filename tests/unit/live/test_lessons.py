@@ -17,7 +17,7 @@ RUNNER = Path(__file__).with_name("grade.js")
 GIVEN = (
     "animal", " Animal. ", "“ANIMAL”", "animals", "", "0.68", "68 %", ".68", "0,68", "0.73", "0.731", "67", "true", "Yes",
     "it holds", "no", "L3·H1", "3.1", "L1·H3", "head 1 of layer 3", "a -> b", "a → b", "b → a", "x>y", "x > y", "y > x",
-    "no answer", "İ", "…", "3 1 7",
+    "no answer", "İ", "…", "3 1 7", "\u2060ani\u00admal\ufeff", "no\tanswer\x00",
 )  # fmt: skip
 
 

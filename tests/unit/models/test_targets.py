@@ -57,6 +57,23 @@ def test_a_decoder_with_labels_explains_its_label() -> None:
     assert bind_target(model, PAIR).target.startswith("the label")
 
 
+@pytest.mark.parametrize("pad", [None, 3], ids=["no padding", "padding that texts hold"])
+def test_a_label_is_read_at_the_last_token_whatever_that_is(pad: int | None) -> None:
+    config = hf.GPT2Config(**GPT, pad_token_id=pad)
+    config.num_labels = 3
+    torch.manual_seed(5)
+    model = hf.GPT2ForSequenceClassification(config).eval()
+    bound = bind_target(attnviz.wrap(model, tiny.tokenizer(tiny.DECODER)), PAIR, "label:1")
+    texts = bound.ids.repeat(2, 1)
+    texts[1, -1] = 3
+    with torch.no_grad():
+        want = model.score(model.transformer(texts)[0][:, -1])[:, 1]
+        torch.testing.assert_close(bound.outcome(texts).score, want)
+    assert model.config.pad_token_id == pad
+    for method in METHODS.values():
+        assert np.isfinite(method.compute(bound).values).all()
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

@@ -1,13 +1,21 @@
 """What stands before the app: every answer tells the browser what it may not do, and what would change the app is not heard."""
 
 import asyncio
+import socket
+import threading
+import time
 from typing import Any
 
 import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.ui import server
+from attnviz.ui.frame import silent_connections
 
 
 async def answered(scope: dict[str, Any], send: Any) -> None:
@@ -178,3 +186,44 @@ def test_no_text_of_a_message_is_longer_than_is_read(monkeypatch: pytest.MonkeyP
     ]
     # Nor may many texts, or other values, be as long together.
     assert hear([typed(*["x" * 61] * 53), {"type": "websocket.receive", "bytes": b"\xff" * 997}, last]) == [last]
+
+
+def read_until(connection: socket.socket, end: bytes) -> None:
+    read = b""
+    while not read.endswith(end):
+        more = connection.recv(999)
+        assert more
+        read += more
+
+
+def test_a_connection_that_asks_for_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silent_connections, "PATIENCE", 0.2)
+
+    async def slow(request: Any) -> PlainTextResponse:
+        await asyncio.sleep(0.9)
+        return PlainTextResponse("at last")
+
+    routes = [Route("/slow", slow), Route("/", PlainTextResponse("at once"))]
+    listener = socket.create_server(("127.0.0.1", 0))
+    app = Starlette(routes=routes, lifespan=silent_connections.closing_silent_connections)
+    serving = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_keep_alive=60))
+    thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
+    thread.start()
+    head = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n"
+    begun = {"nothing": b"", "half": head % b"", "half of the second": head % b"" + b"\r\n", "slow": head % b"slow" + b"\r\n"}
+    sockets = {name: socket.create_connection(listener.getsockname(), timeout=5) for name in begun}
+    try:
+        for name, sent in begun.items():
+            sockets[name].sendall(sent)
+        second = sockets["half of the second"]
+        read_until(second, b"at once")
+        # One that waits for its next request stays as long as uvicorn says.
+        time.sleep(0.6)
+        second.sendall(head % b"")
+        read_until(sockets["slow"], b"at last")
+        assert {name: each.recv(1) for name, each in sockets.items() if name != "slow"} == dict.fromkeys([*begun][:3], b"")
+    finally:
+        serving.should_exit = True
+        thread.join()
+        for each in (*sockets.values(), listener):
+            each.close()

@@ -1,7 +1,7 @@
 // The steps of a weight of a text that was typed, and how far they are from the weight in the heatmap.
 
 import { wordGroups } from "../head_view.js";
-import { nameOfHead } from "../written.js";
+import { nameOfHead, powerOfTen } from "../written.js";
 import { describeSteps } from "./computation.js";
 import { linkSteps, mergeStep, vectorsOf } from "./link_steps.js";
 
@@ -25,6 +25,6 @@ export function unfoldWeight(map, inputs, { layer, head, query, key, words }, mo
     const merged = mergeStep(weights, link.tokens, rows, columns);
     if (merged) steps.splice(softmax + 1, 0, merged);
   }
-  const checked = `${nameOfHead(layer, head)} of ${model} has ${weight.toFixed(4)} in the heatmap; these steps agree with it to ${difference.toExponential(0).replace(/e-(\d)$/, "e-0$1")}.`;
+  const checked = `${nameOfHead(layer, head)} of ${model} has ${weight.toFixed(4)} in the heatmap; these steps agree with it to ${powerOfTen(difference)}.`;
   return { at: [0, ...steps[0].start], computation: describeSteps(steps), checked };
 }

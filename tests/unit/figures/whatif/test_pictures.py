@@ -56,8 +56,11 @@ def test_both_sides_have_their_own_tokens_and_the_difference_those_of_both(trace
     assert "wide" in after
     assert "tired→wide" in moved
     assert "&lt;was&gt;" in moved
-    weight = actual.difference(0, 1)[1, 2]
-    assert f"it → &lt;was&gt;: {weight:+.3f}" in moved
+    titles = re.findall(r"<title>([^<]*): ([^<]*)</title>", moved)
+    written = [f"{change:+z.3f}".replace("-", "−") for change in actual.difference(0, 1).ravel()]
+    assert [number for _, number in titles] == written
+    assert titles[[name for name, _ in titles].index("it → &lt;was&gt;")][1] == written[actual.difference(0, 1).shape[1] + 2]
+    assert "−" in "".join(written)
     # A cell of two aligned tokens has one number in all three; the first three keys are the same on both sides here.
     cells = [dict(re.findall(r'data-at="([\d.]+)"[^>]*><title>([^<]*)', side)) for side in (before, after, moved)]
     assert cells[0].keys() == cells[1].keys() == cells[2].keys()

@@ -22,25 +22,9 @@ from tests import tiny
 TEXT = "the cat sat on the mat"
 
 
-def minimax() -> Any:
-    """Attention in layers 0 and 2, linear attention in layer 1."""
-    config = hf.MiniMaxConfig(
-        vocab_size=tiny.VOCABULARY, hidden_size=24, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
-        head_dim=4, intermediate_size=12, num_local_experts=3, block_size=5, tie_word_embeddings=True,
-        layer_types=["full_attention", "linear_attention", "full_attention"],
-    )  # fmt: skip
-    torch.manual_seed(11)
-    model = hf.MiniMaxModel(config).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.dim() == 2:
-                parameter.normal_(0, 1.2 * parameter.shape[-1] ** -0.5)
-    return model
-
-
 @pytest.fixture(scope="module")
 def hybrid() -> Any:
-    return attnviz.wrap(minimax(), tiny.tokenizer(tiny.DECODER))
+    return attnviz.wrap(tiny.hybrid(), tiny.tokenizer(tiny.DECODER))
 
 
 def test_layers_keep_the_models_own_numbers_and_what_is_no_attention_is_masked(hybrid: Any) -> None:
@@ -49,7 +33,7 @@ def test_layers_keep_the_models_own_numbers_and_what_is_no_attention_is_masked(h
     assert [bool(attention.visible(layer).any()) for layer in range(3)] == [True, False, True]
     assert attention.without_attention == (1,)
     assert not attention.layer_weights(1).any()
-    model = minimax()
+    model = tiny.hybrid()
     model.set_attn_implementation("eager")
     with torch.no_grad():
         ids = hybrid.tensors(hybrid.encode([TEXT]))
@@ -94,7 +78,7 @@ def test_what_is_recorded_is_held_against_the_softmaxes_of_a_model_that_gives_no
     layers = capture._near
     monkeypatch.setattr(capture, "_near", lambda got, want: layers(got * 0.5, want))
     with pytest.raises(UnsupportedModelError):
-        attnviz.wrap(minimax(), tiny.tokenizer(tiny.DECODER))
+        attnviz.wrap(tiny.hybrid(), tiny.tokenizer(tiny.DECODER))
 
 
 LONGFORMER = {
@@ -103,9 +87,23 @@ LONGFORMER = {
 }  # fmt: skip
 
 
-def test_attention_in_a_window_is_a_band_and_the_rest_is_masked() -> None:
+LED = {
+    "vocab_size": tiny.VOCABULARY, "d_model": 15, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 3,
+    "decoder_attention_heads": 3, "encoder_ffn_dim": 11, "decoder_ffn_dim": 11, "attention_window": 4, "pad_token_id": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "output"),
+    [
+        (lambda: hf.LongformerModel(hf.LongformerConfig(**LONGFORMER)), "attentions"),
+        (lambda: hf.LEDModel(hf.LEDConfig(**LED)), "encoder_attentions"),
+    ],
+    ids=["longformer", "led"],
+)
+def test_attention_in_a_window_is_a_band_and_the_rest_is_masked(make: Any, output: str) -> None:
     torch.manual_seed(5)
-    model = hf.LongformerModel(hf.LongformerConfig(**LONGFORMER)).eval()
+    model = make().eval()
     attention = attnviz.wrap(model, tiny.tokenizer()).trace("the cat sat on the mat").encoder
     size = len(attention.keys)
     near = np.abs(np.subtract.outer(np.arange(size), np.arange(size))) <= 2
@@ -116,7 +114,7 @@ def test_attention_in_a_window_is_a_band_and_the_rest_is_masked() -> None:
         np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
     ids = tiny.tokenizer()("the cat sat on the mat", return_tensors="pt")["input_ids"]
     with torch.no_grad():
-        band = model(input_ids=ids, output_attentions=True).attentions[1][0]
+        band = model(input_ids=ids, output_attentions=True)[output][1][0]
     for query in range(size):
         for key in range(max(0, query - 2), min(size, query + 3)):
             np.testing.assert_allclose(attention.layer_weights(1)[:, query, key], band[:, query, key - query + 2], atol=1e-6)
@@ -126,3 +124,55 @@ def test_global_attention_of_some_tokens_is_refused_where_a_model_is_wrapped() -
     model = hf.LongformerForSequenceClassification(hf.LongformerConfig(**LONGFORMER)).eval()
     with pytest.raises(UnsupportedModelError, match="global attention"):
         attnviz.wrap(model, tiny.tokenizer())
+
+
+BIG_BIRD = {
+    "vocab_size": tiny.VOCABULARY, "hidden_size": 15, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 11,
+    "max_position_embeddings": 61, "block_size": 2, "num_random_blocks": 1,
+}  # fmt: skip
+
+
+def test_big_bird_attends_over_whole_texts_and_reads_no_longer_one() -> None:
+    torch.manual_seed(5)
+    model = hf.BigBirdModel(hf.BigBirdConfig(**BIG_BIRD, attention_type="block_sparse")).eval()
+    whole = hf.BigBirdModel(hf.BigBirdConfig(**BIG_BIRD, attention_type="original_full")).eval()
+    whole.load_state_dict(model.state_dict())
+    traced = attnviz.wrap(model, tiny.tokenizer())
+    assert traced.card.max_tokens == 14
+    trace = traced.trace(" ".join([TEXT] * 3))
+    assert len(trace.encoder.keys) == 14
+    assert trace.cut is not None
+    ids = torch.tensor([capabilities(traced).encode([" ".join([TEXT] * 3)]).inputs["input_ids"]])  # pyright: ignore[reportAttributeAccessIssue]
+    with torch.no_grad():
+        want = whole(input_ids=ids, output_attentions=True).attentions
+        # Its own, which it has from this length on in blocks.
+        torch.testing.assert_close(model(input_ids=ids)[0], whole(input_ids=ids)[0])
+    for layer in range(2):
+        np.testing.assert_allclose(trace.encoder.layer_weights(layer), want[layer][0], atol=1e-5)
+
+
+def test_layers_without_a_sink_have_one_that_takes_nothing_where_others_have_one() -> None:
+    config = hf.MiMoV2FlashConfig(
+        vocab_size=tiny.VOCABULARY, hidden_size=24, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=1,
+        head_dim=8, v_head_dim=4, intermediate_size=28, moe_intermediate_size=12, n_routed_experts=4, num_experts_per_tok=2,
+        sliding_window=4, layer_types=["full_attention", "sliding_attention", "full_attention"], mlp_layer_types=["dense"] * 3,
+    )  # fmt: skip
+    torch.manual_seed(7)
+    model = hf.MiMoV2FlashModel(config).eval()
+    traced = attnviz.wrap(model, tiny.tokenizer(tiny.DECODER))
+    attention = traced.trace(TEXT, "d0.1u").decoder
+    assert attention.keys[-1].text == "sink"
+    model.set_attn_implementation("eager")
+    kept: list[torch.Tensor] = []
+    for layer in model.layers:
+        layer.self_attn.register_forward_hook(lambda _, __, made: kept.append(made[1]))
+    with torch.no_grad():
+        plain = traced.trace(TEXT).decoder
+        model(input_ids=torch.tensor([capabilities(traced).encode([TEXT]).inputs["input_ids"]]), use_cache=False)  # pyright: ignore[reportAttributeAccessIssue]
+    for layer, want in enumerate(kept):
+        np.testing.assert_allclose(plain.layer_weights(layer)[..., :-1], want[0], atol=1e-5)
+    assert not plain.layer_weights(0)[..., -1].any()
+    assert plain.layer_weights(1)[..., -1].all()
+    np.testing.assert_allclose(attention.weights(0, 1)[-1, :-1], 1 / len(kept[0][0, 0, 0]), atol=1e-6)
+    (_, together), *_ = traced.trace_all([TEXT])
+    np.testing.assert_allclose(together.decoder.layer_weights(0), plain.layer_weights(0), atol=1e-6)

@@ -66,7 +66,7 @@ SQUARE, GROUPED, ONE = {"n_queries": KEYS}, {"key_heads": KEY_HEADS}, {"n_querie
         ({}, 0.0, {}),
         ({}, 0.0, {"scaling": 0.7}),
         # What says nothing, or changes no score.
-        ({}, 0.0, {"temperature": None, "dropout": 0.0, "sliding_window": 3, "output_attentions": True}),
+        ({}, 0.0, {"temperature": None, "dropout": 0.0, "sliding_window": 3, "logits_to_keep": 1}),
         (GROUPED, 0.0, {}),
         (ONE, 0.0, {"causal": True}),
         (SQUARE, PAST, {"causal": True}),

@@ -1,6 +1,7 @@
 """Every way in which a model cannot be loaded ends in one clear sentence."""
 
 import json
+import os
 import shutil
 import urllib.error
 from pathlib import Path
@@ -159,6 +160,9 @@ PIXELS = {"image_size": 8, "patch_size": 4}
 BERT = {"vocab_size": 97, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7}
 FUNNEL = {"vocab_size": 97, "block_sizes": [1, 1], "d_model": 12, "n_head": 3, "d_head": 4, "d_inner": 7}
 GPTJ = {"vocab_size": 97, "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 61}
+FLAVA = {name: BERT | {"num_hidden_layers": 1} for name in ("text_config", "image_config", "multimodal_config")}
+CANINE = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7,
+          "local_transformer_stride": 4, "num_hash_buckets": 32, "num_hash_functions": 3, "downsampling_rate": 4}  # fmt: skip
 LONG_T5 = {"vocab_size": 97, "d_model": 12, "d_kv": 4, "d_ff": 7, "num_layers": 2, "num_heads": 3, "decoder_start_token_id": 0}
 
 
@@ -184,13 +188,22 @@ def test_a_model_without_attention_weights(folder: Path, model: Any) -> None:
         (lambda: hf.FunnelModel(hf.FunnelConfig(**FUNNEL)), "every layer must have the same shape"),
         (lambda: hf.GPTJModel(hf.GPTJConfig(**GPTJ | {"rotary_dim": 64})), "This gptj model cannot read a short text"),
         (lambda: hf.LongT5Model(hf.LongT5Config(**LONG_T5)), "attends in blocks"),
+        (lambda: hf.FlavaModel(hf.FlavaConfig(**FLAVA)), "give no attention of a text alone: they read images, too"),
+        (lambda: hf.CanineModel(hf.CanineConfig(**CANINE)), "every layer must have the same shape"),
     ],
-    ids=["pixels", "boxes", "shapes", "broken", "blocks"],
+    ids=["pixels", "boxes", "shapes", "broken", "blocks", "nested", "characters"],
 )
 def test_why_a_model_cannot_be_read_is_said(folder: Path, model: Any, words: str) -> None:
     model().save_pretrained(folder)
     tiny.tokenizer(tiny.DECODER).save_pretrained(folder)
     assert words in refusal(folder, UnsupportedModelError)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    assert f"holds {name}, which is no file" in refusal(folder, ModelNotFoundError)
 
 
 def test_too_large_a_model_is_refused_with_both_figures_before_its_weights_are_read(
