@@ -33,6 +33,8 @@ _QUOTED = r'"(?:[^"\\]|\\.)*"|/(?:[^/\\]|\\.)*/'
 _TERM = re.compile(_QUOTED + r"|[^|]+?(?=\s*(?:\||$))")
 _INVISIBLE = regex.compile(_QUOTED + r"|[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]")
 _INVISIBLE_IN_WORDS = regex.compile(r"[[\p{Cc}\p{Cf}\p{Cs}]--[\u200c\u200d]]", regex.V1)
+# As phones and word processors write quotes.
+_CURLY = re.compile(_QUOTED + r"|[“„]([^“”]*)[”“]")
 _ARROW = re.compile(r"->|→")
 _REPEAT = re.compile(r"\{([0-9]*)(?:,([0-9]*))?\}")
 # An expression that calls itself takes a gigabyte before it fails.
@@ -98,7 +100,8 @@ def parse(text: str) -> Claim:
     >>> claim.where, claim.source, claim.target
     (Where(layer=2, head=0), (ClaimTerm(kind='relation', value='obj'),), (ClaimTerm(kind='head', value=''),))
     """
-    written = " ".join(_visible(" ".join(text.split())).split())
+    seen = " ".join(_visible(" ".join(text.split())).split())
+    written = _CURLY.sub(lambda match: match[0] if match[1] is None else f'"{match[1]}"', seen)
     if not written:
         raise ClaimError('There is no claim yet: write one such as "L2·H0: obj -> head".')
     if len(written) > MOST_CHARACTERS:

@@ -162,5 +162,10 @@ def test_what_is_invisible_in_a_claim_is_ignored(hidden):
         parse(hidden * 3)
 
 
+def test_curly_quotes_are_quotes_but_within_quotes():
+    assert parse("L2·H0: “a -> b” | „c“ -> “head” | head") == parse('L2·H0: "a -> b" | "c" -> "head" | head')
+    assert parse('"“a”" -> /“b”/').source[0].value == "“a”"
+
+
 def test_a_joiner_within_a_word_belongs_to_it():
     assert parse('"می\u200cخواهم" -> head').source[0].value == "می\u200cخواهم"
