@@ -1,5 +1,7 @@
 // How likely a translation that was given is to a model, beside its own.
 
+import { raised } from "./written.js";
+
 /** @import { Part, Sentence } from "./wording.js" */
 
 /** @param {string} text @returns {Part} */
@@ -20,7 +22,7 @@ const signedNumber = (value) => value.toFixed(2).replace(/^-0\.00$/, "0.00").rep
 /** e to the power of a difference, as one says it. @param {number} difference */
 function timesOf(difference) {
   if (difference === Infinity) return "infinitely";
-  if (difference > Math.log(1e6)) return `10${(difference / Math.LN10).toFixed(0).replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)])} times`;
+  if (difference > Math.log(1e6)) return `10${raised(Math.round(difference / Math.LN10))} times`;
   const times = Math.exp(difference);
   return times >= 10 ? `${Math.round(times).toLocaleString("en")} times` : `${times.toFixed(1)} times`;
 }

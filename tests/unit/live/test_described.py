@@ -43,8 +43,8 @@ RUNNER = Path(__file__).with_name("described.js")
 TEXTS = pair("who ate it", "the old cat 's kitt|en ate it , they say")
 PASSAGE = tuple(token for token in TEXTS if token.segment == 1 and not token.special)
 QUESTION = tuple(token for token in TEXTS if token.segment == 0)
-# An answer that ends in a word of two tokens.
 SMALL = [0.0, 4.6e-8, 1e-16, 0.24, 3.0, 7.1e12]
+# An answer that ends in a word of two tokens.
 PLACE = PASSAGE[2].start, PASSAGE[5].end
 ANSWER = "cat 's kitten"
 MAPS = (make_map(TEXTS, layers=3, heads=5), make_map(PASSAGE, QUESTION, layers=2, heads=3))
