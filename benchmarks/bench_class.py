@@ -54,7 +54,12 @@ def student(app: App, number: int, pause: float, ends: float, seconds: dict[str,
     visit = Visit(app)
     turn = number
     while turn == number or time.monotonic() < ends:
-        page = pages[turn % len(pages)]
+        before, page = pages[(turn - 1) % len(pages)], pages[turn % len(pages)]
+        if turn > number and before.partition(":")[0] == page.partition(":")[0]:
+            # Who opens an address of the page that stands there gets it from a new visit.
+            visit.close()
+            errors += visit.errors
+            visit = Visit(app)
         # The number is this visit's own: nobody else may see it.
         own = f"{sentence(draw)} It has {number + 1000} of them."
         took = _ask(visit, page, own)
