@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
@@ -20,6 +21,8 @@ from attnviz.ui.classroom.store import class_store
 LOOK, BEAT, NOTE = 0.25, 10.0, 20.0
 # Phones that one copy of the app tells as it happens; further ones ask every few seconds.
 MOST_LISTENERS = 700
+# One student may have a phone and two further windows.
+MOST_OF_ONE = 3
 # Threads that wait for the database: Streamlit's own are not taken.
 THREADS = 6
 Value = TypeVar("Value")
@@ -30,6 +33,7 @@ class Hub:
 
     def __init__(self) -> None:
         self._listeners: dict[str, set[asyncio.Queue[str | None]]] = {}
+        self._streams = Counter[int]()
         self._views: dict[str, tuple[int, str]] = {}
         self._heard: set[int] = set()
         self._noted = time.monotonic()
@@ -45,6 +49,10 @@ class Hub:
     def is_full(self) -> bool:
         return sum(map(len, self._listeners.values())) >= MOST_LISTENERS
 
+    def has_enough(self, student: int) -> bool:
+        """Whether a student has as many streams as one may have: the others are for the class."""
+        return self._streams[student] >= MOST_OF_ONE
+
     def hear(self, student: int) -> None:
         """Note that a student's phone has asked for something."""
         self._heard.add(student)
@@ -57,6 +65,7 @@ class Hub:
         if known != version:
             queue.put_nowait(text)
         self._listeners.setdefault(code, set()).add(queue)
+        self._streams[student] += 1
         self._begin()
         try:
             while True:
@@ -69,6 +78,7 @@ class Hub:
                     return
                 yield told
         finally:
+            self._streams -= Counter([student])
             self._listeners[code].discard(queue)
             if not self._listeners[code]:
                 del self._listeners[code]

@@ -31,6 +31,7 @@ STATUS = {
     "invalid": 422,
     "wait": 429,
 }
+_TOO_MANY = "Too many phones are here: this one asks every few seconds."
 # A proxy must not gather what comes piece by piece.
 STREAM = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
@@ -64,8 +65,10 @@ async def answer(request: Request) -> Response:
 async def stream(request: Request) -> Response:
     """Tell a phone at once what it may see now, and then whenever it changes (server-sent events)."""
     if hub.is_full:
-        raise BusyError("Too many phones are here: this one asks every few seconds.")
+        raise BusyError(_TOO_MANY)
     first = await _state(request)
+    if hub.has_enough(first["own"]["id"]):
+        raise BusyError(_TOO_MANY)
 
     async def events() -> AsyncIterator[str]:
         yield f"data: {json.dumps(first, ensure_ascii=False)}\n\n"

@@ -18,7 +18,7 @@ from attnviz.lessons.classroom.report import class_report
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.lessons.classroom.values import StartedClass
 from attnviz.ui.classroom import phone_requests, routes
-from attnviz.ui.classroom.hub import Hub
+from attnviz.ui.classroom.hub import MOST_OF_ONE, Hub
 from attnviz.ui.classroom.limiter import BURST, WrongCodes
 from attnviz.ui.classroom.phone_page import phone_page
 from attnviz.ui.classroom.store import class_store
@@ -223,3 +223,22 @@ def test_a_listener_hears_what_another_copy_of_the_app_changes(store: ClassStore
     heard = asyncio.run(asyncio.wait_for(listen(), 20))
     assert [each["state"] for each in heard] == ["waiting", "open", "revealed", "ended"]
     assert not any(secret in json.dumps(heard[1]) for secret in SECRETS)
+
+
+def test_one_student_takes_no_stream_of_the_others(phone: TestClient, store: ClassStore, started: StartedClass) -> None:
+    token = store.join(started.code)
+    one = store.student(started.code, token).id
+
+    async def open_some() -> bool:
+        hub = routes.hub
+        streams = [hub.listen(started.code, one, -1) for _ in range(MOST_OF_ONE)]
+        for each in streams:
+            assert not hub.has_enough(one)
+            await anext(each)
+        refused = await asyncio.to_thread(phone.get, f"/class/{started.code}/stream", headers={routes.HEADER: token})
+        assert (refused.status_code, "asks every few seconds" in refused.json()["error"]) == (503, True)
+        for each in streams:
+            await each.aclose()
+        return hub.has_enough(one)
+
+    assert not asyncio.run(asyncio.wait_for(open_some(), 20))
