@@ -15,6 +15,8 @@ FORMATS = (
     "other (a text a line); it may end in .gz, too. Empty lines are skipped."
 )
 
+# UTF-8, before which some editors write a mark.
+ENCODING = "utf-8-sig"
 # A device, or what is no text at all, may have no line end, and memory is taken for all of a line.
 LONGEST_LINE = 10**7
 
@@ -27,7 +29,7 @@ def text_lines(path: Path) -> Iterator[str]:
     """
     number = 0
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else open(path, encoding="utf-8") as file:
+        with gzip.open(path, "rt", encoding=ENCODING) if path.suffix == ".gz" else open(path, encoding=ENCODING) as file:
             for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), ""), start=1):
                 if len(line) > LONGEST_LINE:
                     raise CorpusError(f"Line {number:,} of {path.name} has more than {LONGEST_LINE:,} characters: break it up.")

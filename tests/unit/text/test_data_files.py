@@ -22,7 +22,7 @@ from attnviz.text.data_files import read_prompts, text_lines
 )
 def test_files_of_every_kind_are_read_packed_or_not(name, content, prompt, tmp_path):
     (tmp_path / name).write_text(f"\n{content}\n\n", encoding="utf-8")
-    with gzip.open(tmp_path / f"{name}.gz", "wt", encoding="utf-8") as file:
+    with gzip.open(tmp_path / f"{name}.gz", "wt", encoding="utf-8-sig") as file:
         file.write(f"{content}\n")
     assert list(read_prompts(tmp_path / name)) == list(read_prompts(tmp_path / f"{name}.gz")) == [prompt]
 
