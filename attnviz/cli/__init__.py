@@ -100,7 +100,9 @@ def check_host(host: str) -> None:
         SettingError: there is no such address, or it is another machine's.
     """
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM)[0]
+        if not host:
+            raise UnicodeError("nothing at all would be every address of this machine")
+        family, kind, protocol, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:
             probe.bind(address)
     except (OSError, UnicodeError) as error:

@@ -5,6 +5,8 @@ import hmac
 import re
 import secrets
 
+from attnviz.text.words import visible
+
 # Consonants: hardly a word can be made of them, and none looks like another letter or a digit.
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 LENGTH = 4
@@ -25,12 +27,12 @@ def new_code() -> str:
 
 
 def read_code(typed: str) -> str:
-    """Read a code as it was typed: small letters, spaces and hyphens do not matter; empty: it is none.
+    r"""Read a code as it was typed: small letters, spaces, hyphens and what is invisible do not matter; empty: it is none.
 
-    >>> read_code(" kr-tf"), read_code("it's")
+    >>> read_code(" kr-tf\u200b"), read_code("it's")
     ('KRTF', '')
     """
-    letters = re.sub(r"[\s-]", "", typed).upper() if len(typed) <= 40 else ""
+    letters = re.sub(r"[\s-]", "", visible(typed)).upper() if len(typed) <= 40 else ""
     return letters if len(letters) == LENGTH and set(letters) <= set(LETTERS) else ""
 
 

@@ -71,7 +71,7 @@ def test_an_error_is_one_line(monkeypatch, capsys):
     assert capsys.readouterr().err == "attnviz: there is no such model\n"
 
 
-@pytest.mark.parametrize("host", ["no.such.host.invalid", "192.0.2.1", "a..b", "x" * 300])
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "192.0.2.1", "a..b", "x" * 300, ""])
 def test_a_host_that_is_none_of_this_machine_is_one_line(started, capsys, monkeypatch, host):
     def known(name: str, *_: object, **__: object) -> list:
         if name != "192.0.2.1":
