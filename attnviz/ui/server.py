@@ -193,13 +193,14 @@ class MovedPages:
         self._app = app
 
     async def __call__(self, scope: Any, receive: Callable, send: Callable) -> None:
-        page, query = scope["path"].rpartition("/")[2], scope.get("query_string", b"").decode("latin-1")
-        address = f"{page}?{query}"
-        if scope["type"] == "http" and (current := current_address(address)) != address:
-            # Relative: a proxy may have the app below a folder of its own.
-            await RedirectResponse(current)(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+        if scope["type"] == "http":
+            page, query = scope["path"].rpartition("/")[2], scope.get("query_string", b"").decode("latin-1")
+            address = f"{page}?{query}"
+            if (current := current_address(address)) != address:
+                # Relative: a proxy may have the app below a folder of its own.
+                await RedirectResponse(current)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
 
 
 class MessageFilter:

@@ -14,6 +14,7 @@ from starlette.routing import Route
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from attnviz.figures.bertviz import views as bertviz
+from attnviz.paths import app_folder
 from attnviz.ui import server
 from attnviz.ui.frame import silent_connections
 
@@ -197,6 +198,7 @@ def read_until(connection: socket.socket, end: bytes) -> None:
 
 
 def test_a_connection_that_asks_for_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "lifespan=closing_silent_connections" in (app_folder() / "app.py").read_text(encoding="utf-8")
     monkeypatch.setattr(silent_connections, "PATIENCE", 0.2)
 
     async def slow(request: Any) -> PlainTextResponse:
@@ -205,8 +207,9 @@ def test_a_connection_that_asks_for_nothing_is_closed(monkeypatch: pytest.Monkey
 
     routes = [Route("/slow", slow), Route("/", PlainTextResponse("at once"))]
     listener = socket.create_server(("127.0.0.1", 0))
-    app = Starlette(routes=routes, lifespan=silent_connections.closing_silent_connections)
-    serving = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_keep_alive=60))
+    # What begins with the app goes through all that stands before it.
+    app = Starlette(routes=routes, middleware=server.MIDDLEWARE, lifespan=silent_connections.closing_silent_connections)
+    serving = uvicorn.Server(uvicorn.Config(app, lifespan="on", log_level="error", timeout_keep_alive=60))
     thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
     thread.start()
     head = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n"
