@@ -41,9 +41,9 @@ FORMATS = {
     "svg": Format("attnviz.export.svg:sheet_svg", "image/svg+xml", "drawing"),
     "png": Format("attnviz.export.png:sheet_png", "image/png", "drawing"),
     "html": Format("attnviz.export.document:explorer_page", "text/html", "page"),
-    "csv": Format("attnviz.export.tables:csv", "text/csv", "numbers"),
-    "npz": Format("attnviz.export.tables:npz", "application/octet-stream", "numbers"),
-    "json": Format("attnviz.export.tables:json", "application/json", "numbers"),
+    "csv": Format("attnviz.export.weights:csv", "text/csv", "numbers"),
+    "npz": Format("attnviz.export.weights:npz", "application/octet-stream", "numbers"),
+    "json": Format("attnviz.export.weights:json", "application/json", "numbers"),
 }
 
 

@@ -1,11 +1,8 @@
-"""Answers to a lesson as they are given: which question is next, whether the picture waits for it, and both in an address."""
+"""Answers to a lesson as they are given: which question is next, and whether the picture waits for it."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from attnviz.core.errors import is_unicode
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     # A page's address is read before a lesson, with its Markdown parser, is needed.
@@ -14,8 +11,6 @@ if TYPE_CHECKING:
 MOST_STEPS, MOST_QUESTIONS = 40, 40
 # Characters of an answer that is typed: those of a whole lesson stand in an address.
 LONGEST_ANSWER = 400
-# Nobody thinks longer, and an address takes what it is given.
-_MOST_SECONDS = 1_000_000
 # Kinds whose right answer no picture shows: the page is drawn while they are open.
 TYPED_KINDS = ("choice", "text")
 
@@ -45,32 +40,3 @@ def is_hidden(lesson: "Lesson", step: int, answers: Answers) -> bool:
 
 def _numbered(step: int, questions: "tuple[LessonQuestion, ...]") -> "list[tuple[str, LessonQuestion]]":
     return [(f"{step}.{place}", each) for place, each in enumerate(questions, 1)]
-
-
-def write_answers(answers: Answers) -> str:
-    """Write answers as an address holds them; none: an empty text.
-
-    >>> write_answers({"1.1": GivenAnswer("animal", 7)})
-    '[["1.1","animal",7]]'
-    """
-    rows = [[number, each.text, each.seconds] for number, each in answers.items()]
-    return json.dumps(rows, ensure_ascii=False, separators=(",", ":")) if rows else ""
-
-
-def read_answers(written: str, lesson: "Lesson") -> dict[str, GivenAnswer]:
-    """Read the answers of an address: those to questions of the lesson, whoever wrote the others."""
-    known = {number for number, _, _ in lesson.questions}
-    try:
-        rows: Any = json.loads(written)
-    except (ValueError, RecursionError):
-        return {}
-    answers: dict[str, GivenAnswer] = {}
-    for row in rows if isinstance(rows, list) else ():
-        match row:
-            case [str(number), str(text), int(seconds)] if number in known and number not in answers and _is_answer(text):
-                answers[number] = GivenAnswer(text, min(max(int(seconds), 0), _MOST_SECONDS))
-    return answers
-
-
-def _is_answer(text: str) -> bool:
-    return len(text) <= LONGEST_ANSWER and is_unicode(text) and "\x00" not in text

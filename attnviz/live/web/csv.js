@@ -4,7 +4,7 @@ import { significant } from "./written.js";
 
 /** @import { Table } from "./downloads.js" */
 
-/** The table that attnviz/export/tables.py writes. @param {Table} table @param {{ layer: number, head: number | null }} shown */
+/** The table that attnviz/export/weights.py writes. @param {Table} table @param {{ layer: number, head: number | null }} shown */
 export function asCsv({ weights, queries, keys, masked }, { layer, head }) {
   const lines = ["layer,head,query,key,weight,masked,query_token,key_token"];
   for (const [row, query] of queries.entries()) {

@@ -6,9 +6,9 @@ import { Background, LeftError, SaidError } from "./background.js";
 import { computeAddress, computeExamples } from "./compute/compute_place.js";
 import { drawControls } from "./controls.js";
 import { sentenceOf } from "./messages.js";
-import { SitePicture } from "./picture.js";
 import { isReadyPicture, PROMPT } from "./ready_picture.js";
 import { namesOf, optionsOf, runModel } from "./run_model.js";
+import { SitePicture } from "./site_picture.js";
 import { isInAddress } from "./url_text.js";
 
 /**

@@ -22,8 +22,8 @@ from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit.points import EditPoints, edited
 from attnviz.models.scoring import Scorer, log_probability
 from attnviz.models.targets import BoundTarget, Target, listed
-from attnviz.models.translate.base import decoding_steps
 from attnviz.models.translate.draft import DecodingStep, SearchTree, Translation
+from attnviz.models.translate.likeliest import decoding_steps
 from attnviz.models.translate.pieces import encoded_tokens, piece_name, search_tree, written_tokens
 from attnviz.models.translate.targets import WrittenText
 from attnviz.nn.attention import Attended

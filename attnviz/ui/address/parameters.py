@@ -218,7 +218,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         **_each(1, query=Number(), key=Number()),
     },
 }  # fmt: skip
-# Beside every page a lesson can run: its name, the step, from 1, and the answers that were given (`attnviz.lessons.answers`).
+# Beside every page a lesson can run: its name, the step, from 1, and the answers (`attnviz.lessons.answers_in_link`).
 LESSON: dict[str, Type] = {"lesson": NAME, "step": Number(1, MOST_LESSON_STEPS + 1, default=1), "answers": _WRITTEN}
 # Every page can be opened in its present mode.
 PARAMETERS: dict[str, Mapping[str, Type]] = {page: {**own, "present": Flag(), **LESSON} for page, own in _PAGES.items()}
