@@ -222,6 +222,8 @@ def test_a_connection_that_asks_for_nothing_is_closed(monkeypatch: pytest.Monkey
         read_until(second, b"at once")
         # One that waits for its next request stays as long as uvicorn says.
         time.sleep(0.6)
+        second.sendall(begun["half of the second"])
+        read_until(second, b"at once")
         second.sendall(head % b"")
         read_until(sockets["slow"], b"at last")
         assert {name: each.recv(1) for name, each in sockets.items() if name != "slow"} == dict.fromkeys([*begun][:3], b"")
