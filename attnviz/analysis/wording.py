@@ -91,6 +91,15 @@ def power_of_ten(value: float) -> str:
     return f"{digit} × 10{raised(int(exponent))}" if value else "0"
 
 
+def two_digits(value: float) -> str:
+    """Write a number of 0 or more with two digits, a very small one as a power of ten.
+
+    >>> two_digits(0.0123), two_digits(7.1e-5), two_digits(0.0)
+    ('0.012', '7 × 10⁻⁵', '0')
+    """
+    return power_of_ten(value) if value < 0.001 else f"{value:.2g}"
+
+
 def cut(text: str, most: int) -> str:
     """Cut a text to so many characters, the last of them an ellipsis.
 

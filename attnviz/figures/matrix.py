@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from PIL import Image
 
 from attnviz.analysis.view import HeadMatrix
-from attnviz.analysis.wording import cut, signed
+from attnviz.analysis.wording import cut, signed, two_digits
 from attnviz.core.trace import Token
 from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks
 from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on, rgb
@@ -111,7 +111,7 @@ def one_matrix(
     )  # fmt: skip
     stops = ",".join(theme.colour(step / 8) for step in range(9))
     bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
-    caption = f"<figcaption>{html.escape(number)} 0 {bar} {highest:.2g}</figcaption>"
+    caption = f"<figcaption>{html.escape(number)} 0 {bar} {two_digits(highest)}</figcaption>"
     told = drawn.title(*marks.selected).rpartition(": ") if marks.selected else ("", "", "")
     reading = f'<p class="reading" aria-live="polite">{told[0]} · {html.escape(number)} {told[2]}</p>' if marks.selected else ""
     figure = f'<figure data-name="{html.escape(number)}">{caption}{matrix_svg(drawn)}</figure>'

@@ -5,7 +5,7 @@ import math
 from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.claim import Claim, ClaimTerm, parse
 from attnviz.analysis.heads.verdict import LEAST_QUERIES, MARGIN, ClaimResult, Rival
-from attnviz.analysis.wording import head_name, head_words, whole_percent
+from attnviz.analysis.wording import head_name, head_words, two_digits, whole_percent
 from attnviz.text.conllu import POS_NAMES, RELATION_NAMES, ParsedSentence
 
 _NAMED = {
@@ -152,7 +152,8 @@ def describe_verdict(tested: ClaimResult) -> str:
     elif tested.rate - strongest.rate < MARGIN:
         why = f"That is not {100 * MARGIN:.0f} points above {describe_rival(strongest)}"
     else:
-        why = f"With so few cases, being above {describe_rival(strongest)} may be luck (p = {tested.p:.2g} before correction)"
+        luck = f"may be luck (p = {two_digits(tested.p)} before correction)"
+        why = f"With so few cases, being above {describe_rival(strongest)} {luck}"
     return f"{'It holds' if tested.holds else 'It does not hold'}: {rate}. {why}. For comparison: {rivals}."
 
 

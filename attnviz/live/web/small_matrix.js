@@ -2,6 +2,7 @@
 
 import { ARROWS, make } from "../../figures/drawing/elements.js";
 import { paletteNow } from "./colours.js";
+import { twoDigits } from "./written.js";
 
 /**
  * @typedef {{ rows: string[], columns: string[], weights: ArrayLike<number>, masked?: boolean[], ranks?: [row: number, column: number][] }} SmallMatrix
@@ -28,7 +29,7 @@ export function smallMatrix(matrix, look) {
   const highest = isFull ? 1 : Math.max(...Array.from(matrix.weights), 1e-9);
   const stops = Array.from({ length: 9 }, (_, step) => palette.colour(step / 8));
   const bar = make("i", { style: `background:linear-gradient(90deg,${stops.join()})` });
-  const caption = make("figcaption", {}, `${number} 0 `, bar, ` ${Number(highest.toPrecision(2))}`);
+  const caption = make("figcaption", {}, `${number} 0 `, bar, ` ${twoDigits(highest)}`);
   const drawn = make("div", { class: "compared one", style: `--masked:${palette.theme.masked}` }, make("figure", {}, caption, cellsOf(matrix, look, (weight) => palette.colour(weight / highest))));
   if (!selected) return [drawn];
   const [cell, value] = titleOf(matrix, ...selected);

@@ -36,3 +36,6 @@ export function powerOfTen(value) {
   const [digit, exponent] = value.toExponential(0).split("e");
   return value ? `${digit} × 10${raised(Number(exponent))}` : "0";
 }
+
+/** A number of 0 or more with two digits, a very small one as a power of ten. @param {number} value */
+export const twoDigits = (value) => (value < 0.001 ? powerOfTen(value) : String(Number(value.toPrecision(2))));

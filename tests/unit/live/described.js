@@ -12,7 +12,7 @@ import { drawnPart } from "../../../attnviz/live/web/passage_panel.js";
 import { describeSelectors } from "../../../attnviz/live/web/selectors.js";
 import { describeSelection } from "../../../attnviz/live/web/summary_words.js";
 import { describeTranslation } from "../../../attnviz/live/web/translation.js";
-import { powerOfTen } from "../../../attnviz/live/web/written.js";
+import { powerOfTen, twoDigits } from "../../../attnviz/live/web/written.js";
 
 function opened(map) {
   const bytes = Buffer.from(map.weights, "base64");
@@ -38,4 +38,4 @@ const kept = selections.map(({ text: passage, map, sentences, amount, card }) =>
   const chosen = describeSelection(passage, choose(opened(map), units, sentences, { ...amount, selects: card.selects }), card);
   return { ...chosen, all: describeSelectors(passage, opened(map), read, amount, 1, 2) };
 });
-process.stdout.write(JSON.stringify({ found, seen, matrices, written, kept, likely: likely.map((each) => describeLikelihood(...each)), drawn: drawn.map((each) => drawnPart(...each)), small: small.map(powerOfTen) }));
+process.stdout.write(JSON.stringify({ found, seen, matrices, written, kept, likely: likely.map((each) => describeLikelihood(...each)), drawn: drawn.map((each) => drawnPart(...each)), small: small.map((value) => [powerOfTen(value), twoDigits(value)]) }));

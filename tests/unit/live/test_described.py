@@ -23,7 +23,7 @@ from attnviz.analysis.answer.question_attention import (
 from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.translate.alignment import clearest_link, describe_likelihood, read_as, truer
 from attnviz.analysis.view import HeadMatrix, Lens, View, head_matrix
-from attnviz.analysis.wording import Sentence, head_of_model, head_place, power_of_ten
+from attnviz.analysis.wording import Sentence, head_of_model, head_place, power_of_ten, two_digits
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.figures.answer.spans import marked_answer
 from attnviz.figures.explorer.packages import unpack_chunks
@@ -43,7 +43,7 @@ RUNNER = Path(__file__).with_name("described.js")
 TEXTS = pair("who ate it", "the old cat 's kitt|en ate it , they say")
 PASSAGE = tuple(token for token in TEXTS if token.segment == 1 and not token.special)
 QUESTION = tuple(token for token in TEXTS if token.segment == 0)
-SMALL = [0.0, 4.6e-8, 1e-16, 0.24, 3.0, 7.1e12]
+SMALL = [0.0, 4.6e-8, 1e-16, 0.00099, 0.001, 0.0123, 0.24, 1.0]
 # An answer that ends in a word of two tokens.
 PLACE = PASSAGE[2].start, PASSAGE[5].end
 ANSWER = "cat 's kitten"
@@ -180,7 +180,7 @@ def test_a_browser_describes_what_the_app_does():
     expected += [(CARDS[1], place, view, asked) for asked, place, view in ASKED]
     for actual, (card, place, view, asked) in zip(made["written"], expected, strict=True):
         assert_translation(actual, card, place, view, asked)
-    assert made["small"] == [power_of_ten(each) for each in SMALL]
+    assert made["small"] == [[power_of_ten(each), two_digits(each)] for each in SMALL]
     assert made["likely"] == [sentence_parts(describe_likelihood(*each)) for each in LIKELY]
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
         assert_selection(actual, text)
