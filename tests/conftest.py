@@ -81,6 +81,12 @@ def unchecked() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A random translator never comes to an end by itself: it writes seven pieces."""
+    monkeypatch.setattr("attnviz.models.translate.own.TranslationModel.longest", lambda self, n_keys: 7)
+
+
 def _is_local(address: object) -> bool:
     if not isinstance(address, tuple):
         return True  # a Unix socket is a path

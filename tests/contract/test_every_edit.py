@@ -38,7 +38,7 @@ ANSWER = Prompt("The cat sat on the mat in 1887.", question="When did the cat si
 
 
 @pytest.fixture(autouse=True)
-def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short(monkeypatch: pytest.MonkeyPatch, brief: None) -> None:
     # A random model that writes never comes to an end by itself.
     monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "29")
 

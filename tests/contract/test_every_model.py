@@ -40,7 +40,7 @@ by_device = pytest.mark.parametrize("device", DEVICES)
 def _exact(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     torch.backends.cuda.matmul.allow_tf32 = False
     # A random model that writes never comes to an end by itself.
-    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "29")
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "17")
     if "device" in request.fixturenames:
         monkeypatch.setenv("ATTNVIZ_DEVICE", request.getfixturevalue("device"))
 

@@ -47,13 +47,7 @@ CHOSEN = ("bert", "distilbert", "modernbert", "gpt2", "llama", "gemma2", "bart",
 FAMILIES = [family for family in tiny.FAMILIES if family.name in CHOSEN]
 
 
-pytestmark = pytest.mark.usefixtures("unchecked")
-
-
-@pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A random model that writes never comes to an end by itself."""
-    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "4")
+pytestmark = pytest.mark.usefixtures("unchecked", "brief")
 
 
 def computed(model: Any, prompt: Prompt) -> list[np.ndarray]:
@@ -88,10 +82,8 @@ def assert_the_same_on_a_card(model: Any, prompt: Prompt) -> None:
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_our_models_compute_the_same_there(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_our_models_compute_the_same_there(name: str, tmp_path: Path) -> None:
     made, prompt = OWN[name]
-    if name in ("additive", "transformer"):
-        request.getfixturevalue("short")
     assert_the_same_on_a_card(load_trained(made(tmp_path)), prompt)
 
 
@@ -100,9 +92,10 @@ def test_answerers_of_the_hub_compute_the_same_there(tmp_path: Path) -> None:
     assert_the_same_on_a_card(attnviz.load(str(tmp_path)), ANSWER)
 
 
-@pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
-def test_families_of_the_hub_compute_the_same_there(family: tiny.Family) -> None:
+def test_families_of_the_hub_compute_the_same_there(family: tiny.Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A random model that writes never comes to an end by itself.
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "4")
     prompts = {tiny.SEQ2SEQ: Prompt(TEXT.text, target="the dog ran"), tiny.DECODER: Prompt(TEXT.text)}
     model = whole(family)
     assert_the_same_on_a_card(attnviz.wrap(model, tiny.tokenizer(family.architecture)), prompts.get(family.architecture, TEXT))

@@ -16,6 +16,7 @@ FAMILIES = [family for family in tiny.FAMILIES if family.name in NAMES]
 
 
 def assert_round_trip(model: AttentionModel, folder: Path) -> None:
+    assert isinstance(model, AttentionModel)
     trace = model.trace(TEXT)
     exact = attnviz.open(attnviz.save(trace, folder / "exact.attn", exact=True))
     packed = attnviz.open(attnviz.save(trace, folder / "packed.attn"))
@@ -28,12 +29,14 @@ def assert_round_trip(model: AttentionModel, folder: Path) -> None:
 
 @pytest.mark.parametrize("name", attnviz.available())
 def test_every_listed_model_goes_through_a_file(name: str, tmp_path: Path) -> None:
-    assert_round_trip(attnviz.load(name), tmp_path)
+    model = attnviz.load(name)
+    assert model.card.name == name
+    assert_round_trip(model, tmp_path)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
 def test_families_of_every_kind_go_through_a_file(family: tiny.Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A random model that writes never comes to an end by itself.
-    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "29")
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "17")
     assert len(FAMILIES) == len(NAMES)
     assert_round_trip(attnviz.wrap(family.model(), tiny.tokenizer(family.architecture)), tmp_path)

@@ -18,25 +18,12 @@ from tests.factories import given_map, make_map, sentence, typed
 # Each with the pronoun that is asked about, and words before it that it may stand for.
 PRONOUNS = {
     "The trophy did not fit in the suitcase because it was too big.": ("it", "trophy"),
-    "The animal didn't cross the street because it was too tired.": ("it", "animal"),
     "The cup fell off the table and it broke.": ("it", ""),
     "Maria lost the key, so she could not open the door.": ("she", "Maria"),
-    "The teacher praised the boy because he had worked hard.": ("he", ""),
     "The children were loud, and they woke the neighbours.": ("they", "children"),
-    "The dog chased the ball until it rolled under the car.": ("it", ""),
-    "My brother bought a car and sold it a year later.": ("it", ""),
-    "The city council refused the permit because they feared violence.": ("they", ""),
     "Paris is the capital of France and the seat of its government.": ("its", "Paris"),
-    "The river rose so high that it flooded the village.": ("it", "river"),
     "Anna told her mother about the letter yesterday.": ("her", "Anna"),
-    "The tree lost all of its leaves in the storm.": ("its", "tree"),
-    "The soldiers were tired because they had marched all night.": ("they", "soldiers"),
-    "The phone stopped working after it fell into the water.": ("it", "phone"),
     "The king was old, but he ruled the country well.": ("he", "king"),
-    "The birds left the garden when they saw the cat.": ("they", ""),
-    "The machine makes a noise whenever it is switched on.": ("it", ""),
-    "Peter washed the car before he drove to the station.": ("he", "Peter"),
-    "The bread was hard because it had been baked too long.": ("it", "bread"),
 }
 
 

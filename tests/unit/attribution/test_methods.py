@@ -136,7 +136,7 @@ def test_a_head_that_the_output_does_not_ask_is_refused():
 @pytest.mark.parametrize(
     ("name", "prompt"),
     [("answer-en", LOVELACE), ("answer-en-dual", LOVELACE), ("summarize-en", TWO), ("minilm", LIKE),
-     ("transformer-en-fr", FRANCE), ("bahdanau-en-fr", FRANCE), ("dot-lstm-en-fr", FRANCE), ("bilstm-en-fr", FRANCE)],
+     ("transformer-en-fr", FRANCE), ("bahdanau-en-fr", FRANCE)],
 )  # fmt: skip
 def test_every_way_gives_a_share_a_token_or_says_why_not(name, prompt):
     bound, refused = read(name, prompt), list[str]()

@@ -33,9 +33,7 @@ def loaded(name):
 @pytest.mark.parametrize(
     ("name", "prompt", "cell"),
     [
-        ("minilm", CAT, Cell("encoder", 0, 2, 3, 2)),
         ("minilm", CAT, Cell("encoder", 5, 7, 1, 4)),
-        ("gpt2", CAT, Cell("decoder", 0, 1, 4, 2)),
         ("gpt2", CAT, Cell("decoder", 1, 2, 5, 3)),
         ("answer-en", LOVELACE, Cell("encoder", 3, 1, 9, 2)),
         ("answer-en", LOVELACE, Cell("cross", 0, 4, 2, 1)),

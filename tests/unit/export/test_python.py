@@ -23,10 +23,9 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[go.Figure]:
     return figures
 
 
-@pytest.mark.parametrize("prompt", [Prompt(TEXT), Prompt(TEXT, pair="And 'more'.")], ids=["text", "pair"])
 @pytest.mark.parametrize(
-    ("head", "view", "full_scale"),
-    [(7, View(), True), (None, View(words=True, hide_special=True), False)],
+    ("prompt", "head", "view", "full_scale"),
+    [(Prompt(TEXT), 7, View(), True), (Prompt(TEXT, pair="And 'more'."), None, View(words=True, hide_special=True), False)],
     ids=["head", "mean"],
 )
 def test_the_lines_make_this_very_picture(

@@ -8,21 +8,12 @@ import torch
 import attnviz
 from attnviz.core.errors import ArgumentError
 from attnviz.models import catalog
-from attnviz.models.base import AttentionModel
 from tests import tiny
 
 
 def test_the_public_names_are_the_catalogs() -> None:
     assert attnviz.available() == catalog.available()
     assert "minilm" in attnviz.available()
-
-
-@pytest.mark.parametrize("name", catalog.available())
-def test_every_name_of_the_catalog_loads_a_model(name: str) -> None:
-    model = attnviz.load(name)
-    assert isinstance(model, AttentionModel)
-    assert model.card.name == name
-    assert model.trace("The cat sat.").maps
 
 
 def test_the_list_of_the_hub_is_by_kind_and_names_no_model_twice() -> None:

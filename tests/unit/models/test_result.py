@@ -27,6 +27,9 @@ def cost_of(model, prompt, edits):
     return float(before - after)
 
 
+pytestmark = pytest.mark.usefixtures("brief")
+
+
 @pytest.fixture(scope="module", params=["additive", "transformer"])
 def translator(request, tmp_path_factory):
     return load_trained(tiny_translator(tmp_path_factory.mktemp(request.param), request.param))
