@@ -213,5 +213,5 @@ def rows(given: Namespace) -> Iterator[Row]:
 
 if __name__ == "__main__":
     parts, lengths = ["file", "page"], [512, 2048, 4096]
-    sizes = {"only": (parts, parts), "tokens": (128, 19), "lengths": (lengths, [128]), "rounds": (20, 1), "wander": (5000, 50)}
+    sizes = {"only": (parts, parts), "tokens": (128, 7), "lengths": (lengths, [128]), "rounds": (20, 1), "wander": (5000, 50)}
     run(rows, minutes=20, sizes=sizes)

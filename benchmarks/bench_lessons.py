@@ -72,14 +72,14 @@ def press(page: Page, key: str, shows: str, count: int) -> float:
     return page.evaluate("(window.came - window.pressed) / 1000")
 
 
-def walk(page: Page, url: str, name: str, screen: str, times: list[float]) -> Iterator[str]:
-    """Goes through a lesson; gives what is wrong, and notes how long each step took to come."""
+def walk(page: Page, url: str, name: str, screen: str, times: list[float], most: int) -> Iterator[str]:
+    """Goes through a lesson, so many steps at most; gives what is wrong, and notes how long each step took to come."""
     lesson = read_lesson(shipped_lessons()[name])
     open_step(page, url, name, 1)
     if screen == "wall":
         page.keyboard.press("f")
         page.wait_for_url("**present=true*")
-    for number, step in enumerate(lesson.steps, 1):
+    for number, step in enumerate(lesson.steps[:most], 1):
         yield from faults(page, screen)
         for answered in range(1, len(step.questions) + 1):
             # Of two questions the second one's button stands where the first one's had the focus.
@@ -101,13 +101,13 @@ def rows(given: Namespace) -> Iterator[Row]:
                 began = time.perf_counter()
                 with watched(browser, viewport=SCREENS[screen]) as context:
                     context.add_init_script(CLOCK)
-                    wrong = list(walk(context.new_page(), app.url, name, screen, times))
+                    wrong = list(walk(context.new_page(), app.url, name, screen, times, given.steps))
                 yield none(f"{name}, {screen}, {time.perf_counter() - began:.0f} s: what is wrong", wrong)
         with watched(browser, viewport=DESK) as context:
             page = context.new_page()
             context.add_init_script(f"window.listed = {LISTED % len(shipped_lessons())}")
             opened = []
-            for _ in range(4):
+            for _ in range(1 + given.opens):
                 page.goto(f"{app.url}/lessons", wait_until="commit")
                 opened.append(page.evaluate("window.listed"))
             yield at_most("the page of all lessons, opened again", statistics.median(opened[1:]), 1.0)
@@ -115,5 +115,5 @@ def rows(given: Namespace) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    sizes = {"lessons": ([*shipped_lessons()], ["questionnaire"]), "screens": ([*SCREENS], ["wall"])}
-    run(rows, minutes=40, sizes=sizes)
+    sizes = {"lessons": ([*shipped_lessons()], ["questionnaire"]), "screens": ([*SCREENS], ["wall"]), "steps": (99, 1)}
+    run(rows, minutes=40, sizes={**sizes, "opens": (3, 1)})

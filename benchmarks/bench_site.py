@@ -299,8 +299,8 @@ if __name__ == "__main__":
         "site": ("", ""),
         "models": ([*exportable()], ["dot-lstm-en-fr"]),
         "runs": (5, 1),
-        "addresses": (200, 4),
-        "texts": (20, 2),
+        "addresses": (200, 2),
+        "texts": (20, 1),
         "links": (60, 1),
         "seed": (1, 1),
     }
