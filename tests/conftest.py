@@ -6,12 +6,14 @@ import ipaddress
 import os
 import random
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 
 import hypothesis
 import jaxtyping
 import numpy as np
 import pytest
+from _pytest.doctest import DoctestModule
 
 from tests import shared
 
@@ -37,6 +39,15 @@ def pytest_configure(config: pytest.Config) -> None:
     for library in LIBRARIES:
         importlib.import_module(library)
     importlib.import_module("tests.checking").install()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for examples in the files that have some alone: else every module of ours is imported, and all its members read."""
+    collectors = yield
+    if file_path.suffix != ".py" or b">>> " in file_path.read_bytes():
+        return collectors
+    return [each for each in collectors if not isinstance(each, DoctestModule)]
 
 
 def pytest_collection_finish() -> None:

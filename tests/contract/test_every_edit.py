@@ -30,10 +30,15 @@ from tests.translators import KINDS, tiny_translator
 
 TEXT = "The cat sat on the mat, because it was too tired."
 TOLERANCE = 1e-5
-RECORDED = [family for family in tiny.FAMILIES if family.recorded]
-OTHERS = [family for family in tiny.FAMILIES if not family.recorded]
+# One of each shape: what edits is one function, and that it reads every family right is said by test_every_model.py.
+ALIKE = {
+    "roberta", "xlm-roberta", "camembert", "electra", "mistral", "qwen3", "gemma3", "phi3", "marian", "m2m-100", "pegasus"
+}  # fmt: skip
+SHAPES = [family for family in tiny.FAMILIES if family.name not in ALIKE]
+RECORDED = [family for family in SHAPES if family.recorded]
+OTHERS = [family for family in SHAPES if not family.recorded]
 by_family = pytest.mark.parametrize("family", RECORDED, ids=str)
-by_every_family = pytest.mark.parametrize("family", tiny.FAMILIES, ids=str)
+by_every_family = pytest.mark.parametrize("family", SHAPES, ids=str)
 ANSWER = Prompt("The cat sat on the mat in 1887.", question="When did the cat sit?")
 
 

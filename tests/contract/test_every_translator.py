@@ -21,6 +21,7 @@ from recipes.translate.recipe import Corpus, LSTMSpec, Recipe, TransformerSpec
 from recipes.translate.sentence_pairs import Sentence, Tokenizers
 from tests.translators import tiny_translator
 
+pytestmark = pytest.mark.usefixtures("brief")
 BLOCK = BlockConfig(dim=22, n_heads=2, hidden=13, norm="before")
 KINDS = {
     "dot": LSTMSpec("dot", RecurrentConfig(dim=11, hidden=13, n_layers=2, bidirectional=False)),

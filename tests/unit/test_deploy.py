@@ -164,9 +164,10 @@ def wait_for(port: int) -> None:
     raise AssertionError(f"nobody answers at port {port}")
 
 
-@pytest.fixture
-def proxy(tmp_path: Path) -> Iterator[tuple[int, dict[str, subprocess.Popen[bytes]]]]:
-    """The port of a real Caddy with the project's own file, and three copies behind it by their names."""
+@pytest.fixture(scope="module")
+def proxy(tmp_path_factory: pytest.TempPathFactory, postgres: str) -> Iterator[tuple[int, dict[str, subprocess.Popen[bytes]]]]:
+    """The port of a real Caddy with the project's own file, and by their names three copies behind it that share classes."""
+    tmp_path = tmp_path_factory.mktemp("proxy")
     if not (caddy := shutil.which("caddy") or shutil.which("caddy", path=Path(sys.executable).parent)):
         pytest.fail("There is no Caddy: run `make caddy`, or install it from caddyserver.com.")
     front, *ports = free_ports(4)
@@ -175,7 +176,8 @@ def proxy(tmp_path: Path) -> Iterator[tuple[int, dict[str, subprocess.Popen[byte
         text = text.replace(usual, here, 1)
     (tmp_path / "Caddyfile").write_text(text, encoding="utf-8")
     home = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
-    copies = {str(port): subprocess.Popen([sys.executable, "-c", COPY, str(port)], cwd=ROOT) for port in ports}
+    ours = {**os.environ, "ATTNVIZ_CLASS_STORE": postgres}
+    copies = {str(port): subprocess.Popen([sys.executable, "-c", COPY, str(port)], cwd=ROOT, env=ours) for port in ports}
     command = [caddy, "run", "--config", "Caddyfile", "--adapter", "caddyfile"]
     server = subprocess.Popen(command, cwd=tmp_path, env=home, stderr=subprocess.DEVNULL)
     try:
@@ -210,13 +212,13 @@ def test_a_new_visitor_is_answered_though_a_copy_hangs(proxy: tuple[int, dict[st
     half.settimeout(1)
     assert half.recv(999) == b""
     half.close()
+    copies[home].send_signal(signal.SIGCONT)
 
 
 def test_a_class_spans_the_copies_and_goes_on_when_one_is_killed(
-    postgres: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    postgres: str, proxy: tuple[int, dict[str, subprocess.Popen[bytes]]]
 ) -> None:
-    monkeypatch.setenv("ATTNVIZ_CLASS_STORE", postgres)
-    front, copies = request.getfixturevalue("proxy")
+    front, copies = proxy
     store = ClassStore(postgres)
     started = store.start()
     of_class = f"/class/{started.code}"

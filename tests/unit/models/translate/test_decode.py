@@ -17,6 +17,7 @@ from attnviz.ui.translate.notices import TRAINED_TOKENS
 from recipes.translate.recipe import Corpus
 from tests.translators import KINDS, tiny_translator
 
+pytestmark = pytest.mark.usefixtures("brief")
 PROMPT = Prompt("The red car is not Tom's.")
 
 
