@@ -1,7 +1,8 @@
-"""Shapes and types are checked whenever a function of ours is called, in a fifth of the time of jaxtyping's own decorator.
+"""Shapes and types are checked where a function of ours is called, in a fifth of the time of jaxtyping's own decorator.
 
 That one binds the arguments of every call to the signature, for its messages, and checks them twice: half of the time of a test
 that decodes a lot. Here beartype checks them once; jaxtyping says whether a shape fits, of axes that are those of this call.
+What one test calls again and again, as whatever writes does, is checked the first times.
 """
 
 import inspect
@@ -15,6 +16,9 @@ from beartype import BeartypeConf, beartype
 from jaxtyping import _decorator
 from jaxtyping._storage import pop_shape_memo, push_shape_memo
 
+# Calls of one function that are checked in one test, and how many there were.
+MOST = 32
+_calls: dict[int, int] = {}
 _of_jaxtyping = jaxtyping.jaxtyped
 _check = beartype(conf=BeartypeConf(violation_type=jaxtyping.TypeCheckError))
 
@@ -27,11 +31,15 @@ def _checked(function: Any, *, typechecker: Any) -> Any:
         return function
     # Made at the first call: most functions that a test process imports are never called in it.
     checking = cache(partial(_checking, function))
+    # That of a function inside another is the same whenever it is made.
+    code = id(function.__code__)
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        if jaxtyping.config.jaxtyping_disable:
+        count = _calls.get(code, 0)
+        if count >= MOST or jaxtyping.config.jaxtyping_disable:
             return function(*args, **options)
+        _calls[code] = count + 1
         checks = checking()
         push_shape_memo({})
         try:
@@ -54,6 +62,11 @@ def _checking(function: FunctionType) -> Callable:
 
 def _decorate(*, typechecker: Any) -> Callable:
     return lambda function: _checked(function, typechecker=typechecker)
+
+
+def begin_test() -> None:
+    """Count the calls of a test from its beginning."""
+    _calls.clear()
 
 
 def install() -> None:

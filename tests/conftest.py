@@ -6,14 +6,12 @@ import ipaddress
 import os
 import random
 import socket
-from collections.abc import Callable, Generator, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import hypothesis
 import jaxtyping
 import numpy as np
 import pytest
-from _pytest.doctest import DoctestModule
 
 from tests import shared
 
@@ -41,19 +39,14 @@ def pytest_configure(config: pytest.Config) -> None:
     importlib.import_module("tests.checking").install()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Look for examples in the files that have some alone: else every module of ours is imported, and all its members read."""
-    collectors = yield
-    if file_path.suffix != ".py" or b">>> " in file_path.read_bytes():
-        return collectors
-    return [each for each in collectors if not isinstance(each, DoctestModule)]
-
-
 def pytest_collection_finish() -> None:
     """What is imported stays: no garbage is looked for in it, neither while it comes nor later."""
     gc.freeze()
     gc.enable()
+
+
+def pytest_runtest_setup() -> None:
+    importlib.import_module("tests.checking").begin_test()
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,7 @@
-"""What README and the documentation say to type does what they say: all of a document in order, in a folder of its own."""
+"""What README and the documentation say to type does what they say: all of a document in order, in a folder of its own.
+
+The notebook has a test of its own, which runs it in IPython.
+"""
 
 import gzip
 import io
@@ -19,7 +22,7 @@ from attnviz.models import catalog
 from tests import shared
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md")), ROOT / "docs/notebook.ipynb"]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 _BLOCK = re.compile(r"^```(\w+)\n([\s\S]*?)^```$|(?<=\n\n)((?:    .*\n|\n(?=    ))+)", re.MULTILINE)
 # They would change this machine, or ask others for something.
 OTHERS = {"git", "cd", "pip", "docker"}
@@ -46,10 +49,6 @@ class Block(NamedTuple):
 
 def blocks(document: Path) -> Iterator[Block]:
     text = document.read_text(encoding="utf-8")
-    if document.suffix == ".ipynb":
-        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
-        yield from (Block("python", "".join(cell["source"]), number) for number, cell in enumerate(cells))
-        return
     for match in _BLOCK.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
         if match[1]:

@@ -98,7 +98,7 @@ def test_a_supervised_head_learns_its_links(transformer):
     pairs = [EncodedPair(row, (row,)) for row in rows]
     links = {(row, row): tuple((index, 3 - index) for index in range(4)) for row in rows}
     actual = {}
-    longer = planned(transformer, epochs=20)
+    longer = planned(transformer, epochs=14)
     for head in (None, SupervisedHead(layer=1, head=1, weight=1.0, since=1)):
         torch.manual_seed(2)
         plan = dataclasses.replace(longer, supervised_head=head)

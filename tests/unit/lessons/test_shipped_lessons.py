@@ -15,8 +15,6 @@ from attnviz.lessons.picture import read_link
 from attnviz.survey.corpora import TREEBANK, shipped
 from attnviz.ui.background.first_results import claim_visits, find
 
-# A treebank is read: what checks the shapes of every call has other tests.
-pytestmark = pytest.mark.usefixtures("unchecked")
 LESSON = """---
 title: A lesson
 minutes: 5
