@@ -39,6 +39,7 @@ class Hub:
         self._noted = time.monotonic()
         self._task: asyncio.Task | None = None
         self._limiter: anyio.CapacityLimiter | None = None
+        self._is_closed = False
 
     async def run(self, function: Callable[..., Value], *arguments: Any) -> Value:
         """Run what waits for the database in a thread."""
@@ -60,6 +61,8 @@ class Hub:
 
     async def listen(self, code: str, student: int, version: int) -> AsyncIterator[str]:
         """Give what phones receive whenever it changes from `version` on, and an empty text as a sign of life."""
+        if self._is_closed:
+            return
         queue: asyncio.Queue[str | None] = asyncio.Queue()
         known, text = self._views.get(code, (version, ""))
         if known != version:
@@ -85,7 +88,8 @@ class Hub:
                 self._views.pop(code, None)
 
     def close(self) -> None:
-        """End every stream: the server is about to stop, and waits for them."""
+        """End every stream, and each that is begun from now on: the server is about to stop, and waits for them."""
+        self._is_closed = True
         for queue in [queue for queues in self._listeners.values() for queue in queues]:
             queue.put_nowait(None)
 

@@ -216,6 +216,8 @@ def test_a_listener_hears_what_another_copy_of_the_app_changes(store: ClassStore
                     hub.close()
                 else:
                     act()
+        # A phone that comes back while the server stops is not listened to: the server would wait for it.
+        assert [told async for told in hub.listen(started.code, student, 0)] == []
         other.dispose()
         return heard
 
