@@ -9,11 +9,14 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from tests.browser import chromium
 from tests.browser.harness import PATIENCE, ROOT, WINDOW, Watch, forget, serving, watched
+from tests.browser.jumps import drawn_slowly
 
 # No name but this machine's leads anywhere. Playwright's routes would block as well, and take the browser's cache with them:
 # every page that is opened a second time took twice as long.
 THIS_MACHINE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", THIS_MACHINE]
+# No page lives long enough to win back what it takes to optimize its scripts: a tenth of the time of a visit.
+SIMPLE_SCRIPTS = "--js-flags=--no-opt"
 expect.set_options(timeout=PATIENCE)
 
 
@@ -32,7 +35,7 @@ def browser() -> Iterator[Browser]:
     if path is None:
         pytest.fail(chromium.MISSING)
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        launched = playwright.chromium.launch(executable_path=path, args=[*ARGUMENTS, SIMPLE_SCRIPTS])
         yield launched
         launched.close()
 
@@ -83,6 +86,13 @@ def page(tab: tuple[Page, Watch]) -> Iterator[Page]:
     """An empty page in a tab that forgot the tests before; what fails a test with `context` fails one with this too."""
     with _emptied(tab) as opened:
         yield opened
+
+
+@pytest.fixture
+def slow(page: Page) -> Iterator[Page]:
+    """The page, which draws every message of the server by itself, and notes what moves."""
+    with drawn_slowly(page):
+        yield page
 
 
 @pytest.fixture

@@ -1,11 +1,9 @@
 """The picture is the hero: on every page it stands above the fold with its input, output and sentence, and nothing jumps."""
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
-from tests.browser.harness import watched
+from tests.browser.jumps import forget_moves, moved
 from tests.browser.pages import BEAMER, DESK, LABELS, LEAST_LABEL, PAGES, PHONE, serious, settle
 
 # What is typed, what a model makes of it in one line, the sentence that the picture's numbers make.
@@ -27,23 +25,6 @@ TYPED = "[class*=st-key-prompt] textarea"
 LEAST_OF_HERO = 0.7
 # Of a page that draws all it is told in frames of their own: of one that is fast, browsers call 0.1 good.
 MOST_SHIFT = 0.1
-# What moves where each message of the server is drawn in a frame of its own: what a busy machine shows at worst.
-SHIFTS = """
-  window.slowly = true;
-  window.shifts = [];
-  new PerformanceObserver((list) => {
-    for (const { value, sources } of list.getEntries()) {
-      const moved = sources.map(({ node, previousRect: from, currentRect: to }) => {
-        const each = node instanceof Element ? node : node?.parentElement;
-        const [key] = each?.closest("[class*=st-key-]")?.className.match(/st-key-[^ ]+/) ?? [""];
-        const text = each?.textContent.trim().slice(0, 40);
-        const name = `${key} ${each?.dataset.testid ?? each?.nodeName} “${text}”`;
-        return `${name} ${from.top}:${from.bottom} -> ${to.top}:${to.bottom}`;
-      });
-      window.shifts.push([value, moved.join("; ")]);
-    }
-  }).observe({ type: "layout-shift", buffered: true });
-"""
 # The words of the sentence that a button of the toolbar lies on.
 COVERED = """() => {
   const buttons = [...document.querySelectorAll(".st-key-toolbar button")].map((button) => button.getBoundingClientRect());
@@ -70,7 +51,6 @@ PICTURES = """() => {
   return [span("left", "right") / innerWidth, span("top", "bottom") / innerHeight];
 }"""
 OVERFLOW = "(main) => [main.scrollWidth - main.clientWidth, main.scrollHeight - main.clientHeight]"
-each_page = pytest.mark.parametrize("path", PARTS, ids=[path or "home" for path in PARTS])
 
 
 def open_page(page: Page, app_url: str, path: str, query: str = "") -> None:
@@ -78,26 +58,6 @@ def open_page(page: Page, app_url: str, path: str, query: str = "") -> None:
     settle(page)
     expect(page.locator(".st-key-hero")).to_be_visible()
     expect(page.locator(PARTS[path][2]).first).to_be_visible()
-
-
-@pytest.fixture(scope="module")
-def _slow(browser: Browser) -> Iterator[Page]:
-    with watched(browser, viewport=DESK) as context:
-        context.add_init_script(SHIFTS)
-        yield context.new_page()
-
-
-@pytest.fixture
-def slow(_slow: Page) -> Iterator[Page]:
-    """A page that draws every message of the server, and notes what has moved."""
-    yield _slow
-    _slow.goto("about:blank")
-
-
-def shift(page: Page, since: int = 0) -> tuple[float, list]:
-    """How far things have jumped, and what did."""
-    shifts = page.evaluate("() => window.shifts")[since:]
-    return sum(value for value, _ in shifts), [moved for moved in shifts if moved[0] > 0.001]
 
 
 def below_the_fold(page: Page, path: str) -> list[str]:
@@ -114,42 +74,46 @@ def below_the_fold(page: Page, path: str) -> list[str]:
     return actual + ([f"{1 - seen:.0%} of the picture, {hero}"] if seen < LEAST_OF_HERO else [])
 
 
-@each_page
-def test_the_picture_is_seen_at_once_and_nothing_jumps(slow: Page, app_url: str, path: str) -> None:
-    open_page(slow, app_url, path)
-    loaded, shifts = shift(slow)
-    assert loaded <= MOST_SHIFT, f"{path or 'home'} jumped by {loaded:.3f} while it loaded: {shifts}"
+@pytest.mark.parametrize("path", PARTS, ids=[path or "home" for path in PARTS])
+def test_a_page_is_seen_at_once_nothing_jumps_overflows_or_is_serious_and_the_back_row_can_read(
+    slow: Page, app_url: str, path: str
+) -> None:
+    """On one visit, with the folded parts open: at a desk, in smaller windows, on a phone, in the dark, and presented."""
+    slow.set_viewport_size(DESK)
+    open_page(slow, app_url, path, "all=open&all1=open")
+    jumped, parts = moved(slow)
+    assert jumped <= MOST_SHIFT, f"{path or 'home'} jumped by {jumped:.3f} while it loaded: {parts}"
     assert not below_the_fold(slow, path)
     # A claim on Heads opens a verdict of its own over the picture: test_heads.py.
     if path != "heads" and slow.locator(TYPED).count():
-        since = slow.evaluate("() => window.shifts.length")
-        box = slow.locator(TYPED).last
-        box.fill(f"{box.input_value()} It is so.")
-        slow.get_by_role("button", name="Run", exact=True).click()
-        settle(slow)
-        moved, shifts = shift(slow, since)
-        assert round(moved, 2) == 0, f"{path or 'home'} jumped by {moved:.3f} after Run: {shifts}"
-        assert not below_the_fold(slow, path)
-
-
-@each_page
-def test_nothing_overflows_axe_finds_nothing_serious_and_the_back_row_can_read(page: Page, app_url: str, path: str) -> None:
-    """On one visit, with the folded parts open: on a phone, at desks, in the dark, and presented."""
-    page.set_viewport_size(PHONE)
-    open_page(page, app_url, path, "all=open&all1=open")
-    fits_a_phone(page)
+        stays_when_run(slow, path)
+    slow.evaluate("() => { delete window.slowly; }")
     for width in (1024, 1280, 1360, DESK["width"]):
-        page.set_viewport_size({"width": width, "height": 800})
-        settle(page)
-        assert page.evaluate(COVERED) == [], width
-    assert serious(page) == []
-    page.emulate_media(color_scheme="dark")
+        slow.set_viewport_size({"width": width, "height": 800})
+        settle(slow)
+        assert slow.evaluate(COVERED) == [], width
+    assert serious(slow) == []
+    slow.emulate_media(color_scheme="dark")
+    settle(slow)
+    assert serious(slow, "dark") == []
+    fits_a_phone(slow)
+    fills_a_beamer(slow)
+
+
+def stays_when_run(page: Page, path: str) -> None:
+    forget_moves(page)
+    box = page.locator(TYPED).last
+    box.fill(f"{box.input_value()} It is so.")
+    page.get_by_role("button", name="Run", exact=True).click()
     settle(page)
-    assert serious(page, "dark") == []
-    fills_a_beamer(page)
+    jumped, parts = moved(page)
+    assert round(jumped, 2) == 0, f"{path or 'home'} jumped by {jumped:.3f} after Run: {parts}"
+    assert not below_the_fold(page, path)
 
 
 def fits_a_phone(page: Page) -> None:
+    page.set_viewport_size(PHONE)
+    settle(page)
     main = page.get_by_test_id("stMain")
     assert main.evaluate("(main) => main.scrollWidth") <= PHONE["width"]
     header = page.get_by_test_id("stHeader")

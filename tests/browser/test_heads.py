@@ -1,12 +1,11 @@
 """The page Heads as a person uses it: a head that is clicked, heads found by a claim, a claim put to the test, and its link."""
 
-import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from attnviz.analysis.heads.wording import short_claim
 from attnviz.survey.shipped import shipped_atlas
+from tests.browser.jumps import moved
 from tests.browser.pages import DESK, PHONE, open_page, parameters, press, serious, settle
-from tests.browser.test_fold import SHIFTS, shift
 
 OWN = "\n".join(["The cat saw the dog."] * 40)
 
@@ -47,51 +46,36 @@ def test_heads_are_found_by_a_drawing_with_the_keyboard_alone(page: Page, other:
     assert serious(other) == []
 
 
-def test_heads_are_found_by_a_claim(page: Page, app_url: str) -> None:
-    open_page(page, app_url, "heads", find="det -> head")
-    atlas = shipped_atlas("minilm")
-    number = next(index for index, claim in enumerate(atlas.claims) if claim.text == "det -> head")
-    expect(page.locator(".atlas.finding .holds")).to_have_count(len(atlas.holding(number)))
-
-
-def test_a_claim_is_tested_on_sentences_of_ones_own_and_its_case_opens_on_encode(page: Page, app_url: str) -> None:
-    open_page(page, app_url, "heads", claim="L0·H2: any -> previous", sentences=OWN)
-    expect(page.get_by_text("It holds: L0·H2 looks from a word to the word before it in 100 %")).to_be_visible()
-    page.locator(".case.right").first.click()
-    page.wait_for_url("**/encode?**")
-    assert (parameters(page)["text"], parameters(page)["layer"], parameters(page)["head"]) == ("The cat saw the dog.", "0", "2")
-
-
-def test_a_verdict_has_its_room_before_it_is_known(context: BrowserContext, app_url: str) -> None:
-    context.add_init_script(SHIFTS)
-    page = context.new_page()
-    page.set_viewport_size(DESK)
-    open_page(page, app_url, "heads", sentences=OWN)
-    page.locator("[class*=st-key-prompt] textarea").fill("L0·H1: any -> previous")
-    # How many shifts there were when the place of the verdict was first drawn.
-    page.evaluate(
+def test_a_claim_is_tested_on_sentences_of_ones_own_in_a_room_of_its_own_and_its_case_opens_on_encode(
+    slow: Page, app_url: str
+) -> None:
+    slow.set_viewport_size(DESK)
+    open_page(slow, app_url, "heads", sentences=OWN)
+    slow.locator("[class*=st-key-prompt] textarea").fill("L0·H2: any -> previous")
+    # What moves before the place of the verdict is first drawn is forgotten.
+    slow.evaluate(
         """() => new MutationObserver((_, observer) => {
           if (!document.querySelector(".st-key-verdict")) return;
           observer.disconnect();
-          requestAnimationFrame(() => requestAnimationFrame(() => (window.reserved = window.shifts.length)));
+          requestAnimationFrame(() => requestAnimationFrame(() => parts.clear()));
         }).observe(document.body, { childList: true, subtree: true })"""
     )
-    page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.get_by_text("L0·H1 looks from a word")).to_be_visible()
-    settle(page)
-    moved, shifts = shift(page, page.evaluate("() => window.reserved"))
-    assert round(moved, 2) == 0, shifts
+    slow.get_by_role("button", name="Run", exact=True).click()
+    expect(slow.get_by_text("It holds: L0·H2 looks from a word to the word before it in 100 %")).to_be_visible()
+    settle(slow)
+    jumped, parts = moved(slow)
+    assert round(jumped, 2) == 0, parts
+    slow.locator(".case.right").first.click()
+    slow.wait_for_url("**/encode?**")
+    assert (parameters(slow)["text"], parameters(slow)["layer"], parameters(slow)["head"]) == ("The cat saw the dog.", "0", "2")
 
 
-@pytest.mark.parametrize(("claim", "wrong"), [("objj -> head", "is no relation"), ("obj -> head", "their syntax")])
-def test_a_claim_that_cannot_be_tested_says_why(page: Page, app_url: str, claim: str, wrong: str) -> None:
-    open_page(page, app_url, "heads", claim=claim, sentences="The cat sat.")
-    expect(page.locator('[data-testid="stAlert"]')).to_contain_text(wrong)
-
-
-def test_axe_finds_nothing_serious_where_heads_are_found_on_a_phone(page: Page, app_url: str) -> None:
+def test_heads_are_found_by_a_claim_on_a_phone_where_axe_finds_nothing_serious(page: Page, app_url: str) -> None:
     page.set_viewport_size(PHONE)
     open_page(page, app_url, "heads", find="obj -> head")
+    atlas = shipped_atlas("minilm")
+    number = next(index for index, claim in enumerate(atlas.claims) if claim.text == "obj -> head")
+    expect(page.locator(".atlas.finding .holds")).to_have_count(len(atlas.holding(number)))
     assert serious(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     page.emulate_media(color_scheme="dark")
