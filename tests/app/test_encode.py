@@ -155,6 +155,25 @@ def test_a_setting_or_a_wish_that_cannot_be_is_one_sentence(app: AppTest, monkey
 
 
 @pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ({"text": "half\x00way"}, "NUL byte"),
+        ({"text": " \n  "}, "nothing to read yet"),
+        ({"text": "word " * 600}, "512 tokens at most: the text was cut after character 2,549 of 3,000"),
+        ({"text": "word " * 120, "view": "BertViz"}, "open Grid instead"),
+    ],
+)
+def test_what_cannot_be_read_whole_or_drawn_is_one_sentence_and_is_kept(
+    app: AppTest, address: dict[str, str], message: str
+) -> None:
+    app.query_params.update(address)
+    app.run()
+    assert not app.exception
+    assert [message in each.value for each in (*app.error, *app.warning, *app.info)] == [True]
+    assert app.text_area(key="typed").value == address["text"]
+
+
+@pytest.mark.parametrize(
     ("setting", "address", "allowed"),
     [(None, "localhost", True), (None, "127.0.0.1", True), (None, None, False), (None, "0.0.0.0", False),
      ("1", None, True), ("0", "localhost", False)],

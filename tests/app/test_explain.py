@@ -45,17 +45,28 @@ def test_what_matters_is_asked_of_the_texts_that_stand_here(page: str, address: 
     assert visited(open_page(page, **address), "to-matters", "matters") == expected
 
 
-def test_which_heads_matter_is_asked_of_the_texts_that_stand_here() -> None:
-    answer = open_page("answer", models=["answer-en"], passage=TEXT, question=QUESTION)
-    assert visited(answer, "to-whatif", "whatif") == {
-        "change": "head",
-        "model": "answer-en",
-        "passage": TEXT,
-        "question": QUESTION,
-    }
+@pytest.mark.parametrize(
+    ("page", "address", "expected"),
+    [
+        ("encode", {"text": TEXT}, {"text": TEXT, "model": "minilm"}),
+        (
+            "answer",
+            {"models": ["answer-en"], "passage": TEXT, "question": QUESTION},
+            {"model": "answer-en", "passage": TEXT, "question": QUESTION},
+        ),
+    ],
+)
+def test_which_heads_matter_is_asked_of_the_texts_that_stand_here(page: str, address: dict, expected: dict) -> None:
+    assert visited(open_page(page, **address), "to-whatif", "whatif") == {"change": "head", **expected}
 
 
 def test_home_shows_the_sentence_that_was_read_last() -> None:
     assert open_page("encode", text=TEXT, pair="It is old.").session_state.visits["home"] == {"text": TEXT}
     assert open_page("translate", text=TEXT, target=FRENCH).session_state.visits["home"] == {"text": TEXT}
     assert "home" not in open_page("answer", passage=TEXT, question=QUESTION).session_state.visits
+
+
+def test_compare_opens_the_sentence_and_that_of_its_example() -> None:
+    text = "The animal didn't cross the street because it was too tired."
+    expected = {"model": "minilm", "text": text, "other": text.replace("tired", "wide")}
+    assert visited(open_page("encode"), "to-compare", "whatif") == expected

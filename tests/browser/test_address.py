@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.pages import assert_reopens, choose, go, open_page, parameters, run, settle
+from tests.browser.pages import assert_reopens, choose, go, open_page, settle
 
 TEXT = "Who said “a & b = c #1”? <script>alert('x')</script> Nobody 🦊 did, 100 %."
 
@@ -14,32 +14,24 @@ def copied(page: Page) -> str:
     return page.evaluate("() => navigator.clipboard.readText()")
 
 
-def test_a_word_of_home_chooses_its_row_and_what_is_typed_is_not_what_is_shown(page: Page, other: Page, app_url: str) -> None:
-    open_page(page, app_url, "")
-    page.locator(".words .token", has_text="street").click()
-    expect(page.locator(".headline")).to_contain_text("street looks")
+def test_two_people_see_their_own_sentences_and_links_of_a_walk_open_the_same_elsewhere(
+    page: Page, other: Page, app_url: str
+) -> None:
+    texts = {page: TEXT, other: "The violins were lovely."}
+    for each in texts:
+        open_page(each, app_url)
+    for each, text in texts.items():
+        each.locator("textarea").first.fill(text)
+    for each in texts:
+        each.get_by_role("button", name="Run", exact=True).click()
+    expect(other.locator(".words")).to_contain_text("violins")
     settle(page)
-    assert_reopens(page, other)
-    read_label = "frame => getComputedStyle(frame, '::before').content"
-    hero, box = page.locator(".st-key-hero"), page.locator("textarea")
-    top = hero.bounding_box()
-    assert hero.evaluate(read_label) == "none"
-    box.fill("The dog slept.")
-    page.locator("h1").click()
-    expect(page.get_by_text("Not run yet")).to_have_count(1)
-    assert "text before" in hero.evaluate(read_label)
-    assert hero.bounding_box() == top
-    run(page, "The dog slept.")
-    assert hero.evaluate(read_label) == "none"
-    # The row was one of the text before.
-    assert parameters(page) == {"text": "The dog slept."}
-
-
-def test_links_of_a_walk_over_three_pages_open_the_same_elsewhere(page: Page, other: Page, app_url: str) -> None:
-    open_page(page, app_url)
-    run(page, TEXT)
+    assert "Nobody" in page.locator(".words").inner_text()
+    for name in ("Merge subwords to words", "Hide special tokens"):
+        page.get_by_text(name).click()
+        settle(page)
+    choose(page, "Fit to this head")
     choose(page, "Matrix", "tab")
-    page.get_by_text("Hide special tokens").click()
     page.get_by_test_id("stSidebar").get_by_label("Layer").fill("5")
     page.keyboard.press("Enter")
     settle(page)

@@ -115,13 +115,3 @@ def test_labels_on_a_phone_stand_apart_and_are_whole_under_a_finger(browser: Bro
         opened.touchscreen.tap(*cell_at(opened, 0, 2))
         settle(opened)
         expect(opened.locator(".note")).to_contain_text("counterrevolutionaries → incomprehensibly")
-
-
-def test_how_home_is_looked_at_is_in_its_link(page: Page, other: Page, app_url: str) -> None:
-    page.goto(app_url)
-    page.locator("canvas.heads").wait_for()
-    page.get_by_role("button", name="Several words").click()
-    page.wait_for_url("**look=*")
-    other.goto(page.url)
-    expect(other.get_by_role("button", name="Several words")).to_have_attribute("aria-pressed", "true")
-    assert "look=" in other.url
