@@ -123,10 +123,14 @@ def test_every_task_has_its_costs_and_its_curve(model, typed, output):
 
 
 def test_a_head_that_is_chosen_leads_to_its_picture_and_to_its_edit():
-    app = open_page("whatif", text="The cat sat.", change="head", attention="encoder", layer="3", head="9", to="mean")
-    assert "head 9 of layer 3" in said(app)
-    press(app, "Read the output without it")
-    assert app.session_state.visits["encode"]["edits"] == "e3.9m"
+    for button, expected in (
+        ("Read the output without it", {"edits": "e3.9m"}),
+        ("See this head", {"layer": "3", "head": "9"}),
+    ):
+        app = open_page("whatif", text="The cat sat.", change="head", attention="encoder", layer="3", head="9", to="mean")
+        assert "head 9 of layer 3" in said(app)
+        press(app, button)
+        assert expected.items() <= app.session_state.visits["encode"].items()
 
 
 def test_a_head_that_is_not_there_becomes_the_most_costly():

@@ -160,15 +160,14 @@ def test_how_a_map_is_looked_at_is_told_and_opens_the_same(page: Page) -> None:
     picked = events(page, "picked")[-1]
     assert picked["of"] == name
     assert picked["look"].startswith(f"order_entropy~kind_arcs~links_0.1~gives_no~chips_1.2_2.0-4.1~zoom_{name[:6]}_1.5_")
+    other = page.context.new_page()
     for view in ("grid", "matrix", "arcs", "text"):
         page.get_by_role("tab", name=view.title()).click()
         shown = seen(page)
-        other = page.context.new_page()
-        other.set_viewport_size(page.viewport_size)
         assert afresh(other, ATTENTION, heads=((1, 2),), view=view, look=picked["look"]) == shown != first
         assert (
             other.locator(".text .token").evaluate_all("all => all.map(({ title }) => title)")
             == page.locator(".text .token").evaluate_all("all => all.map(({ title }) => title)")
             or view != "text"
         )
-        other.close()
+    other.close()

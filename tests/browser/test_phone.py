@@ -127,8 +127,9 @@ def test_a_phone_that_reloads_or_loses_its_line_is_the_same_student(phone: Page,
     phone.route(
         "**/stream", lambda route: route.fulfill(body=f"data: {json.dumps(state)}\n\n", content_type="text/event-stream")
     )
-    phone.reload()
-    phone.wait_for_timeout(1500)
+    with phone.expect_event("requestfinished", lambda request: request.url.endswith("/stream")):
+        phone.reload()
+    phone.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
     expect(phone.get_by_text("Sent: the")).to_be_visible()
     phone.unroute("**/stream")
     # Where nothing streams, the phone asks.

@@ -97,24 +97,23 @@ def typed(page: Page, text: str) -> None:
     page.get_by_role("button", name="Run", exact=True).click()
 
 
-def test_the_picture_is_a_function_of_its_address(browser: Browser, site: str):
-    with watched(browser) as context:
-        page = opened(context.new_page(), f"{site}/encode/")
-        expect(page.locator(STORY)).to_have_text(FIRST)
-        page.get_by_role("spinbutton", name="Layer").fill("0")
-        page.get_by_role("spinbutton", name="Layer").press("Enter")
-        expect(page.locator(STORY)).to_contain_text("L0·H1")
-        page.get_by_label("Hide special tokens").check()
-        expect(page.locator("#hidden")).to_contain_text("Hidden tokens hold")
-        shown = page.locator("#story").inner_text(), page.locator("#hidden").inner_text()
-        assert "hide_special=true" in page.url
-        opened(page, page.url)
-        expect(page.locator("#hidden")).to_contain_text("Hidden tokens hold")
-        assert (page.locator("#story").inner_text(), page.locator("#hidden").inner_text()) == shown
-        page.get_by_role("button", name="Garden path").click()
-        expect(page.locator(STORY)).to_contain_text("horse")
-        page.go_back()
-        expect(page.locator(STORY)).to_contain_text("L0·H1")
+def test_the_picture_is_a_function_of_its_address(page: Page, site: str):
+    opened(page, f"{site}/encode/")
+    expect(page.locator(STORY)).to_have_text(FIRST)
+    page.get_by_role("spinbutton", name="Layer").fill("0")
+    page.get_by_role("spinbutton", name="Layer").press("Enter")
+    expect(page.locator(STORY)).to_contain_text("L0·H1")
+    page.get_by_label("Hide special tokens").check()
+    expect(page.locator("#hidden")).to_contain_text("Hidden tokens hold")
+    shown = page.locator("#story").inner_text(), page.locator("#hidden").inner_text()
+    assert "hide_special=true" in page.url
+    opened(page, page.url)
+    expect(page.locator("#hidden")).to_contain_text("Hidden tokens hold")
+    assert (page.locator("#story").inner_text(), page.locator("#hidden").inner_text()) == shown
+    page.get_by_role("button", name="Garden path").click()
+    expect(page.locator(STORY)).to_contain_text("horse")
+    page.go_back()
+    expect(page.locator(STORY)).to_contain_text("L0·H1")
 
 
 def test_words_that_are_clicked_are_in_the_address(browser: Browser, site: str):
@@ -137,23 +136,22 @@ def test_words_that_are_clicked_are_in_the_address(browser: Browser, site: str):
         expect(headline).to_contain_text("tired looks at street")
 
 
-def test_words_of_a_question_are_clicked(browser: Browser, site: str):
-    with watched(browser) as context:
-        page = opened(context.new_page(), f"{site}/answer/")
-        looks, note = page.locator(STORY), page.locator("#passage .note").first
-        expect(looks).to_have_text("“three million” looks mostly at “How” (53\xa0%), then at “much” (18\xa0%).")
-        page.locator(".asked .word", has_text="cost").click()
-        expect(note).to_contain_text("Bars show attention with “cost”")
-        page.locator("#passage .first-heads button").nth(1).click()
-        page.get_by_text("All heads, any of them at full size").click()
-        expect(page.locator("#picture .explorer .headline")).to_contain_text("looks")
-        shown = looks.inner_text(), note.inner_text(), page.locator("#passage .first-heads").inner_text()
-        page.wait_for_url("**/?*asked1=6*")
-        opened(page, page.url)
-        expect(page.locator("#picture .explorer .headline")).to_contain_text("looks")
-        assert (looks.inner_text(), note.inner_text(), page.locator("#passage .first-heads").inner_text()) == shown
-        page.locator(".asked .chosen").click()
-        expect(note).to_contain_text("Click a word.")
+def test_words_of_a_question_are_clicked(page: Page, site: str):
+    opened(page, f"{site}/answer/")
+    looks, note = page.locator(STORY), page.locator("#passage .note").first
+    expect(looks).to_have_text("“three million” looks mostly at “How” (53\xa0%), then at “much” (18\xa0%).")
+    page.locator(".asked .word", has_text="cost").click()
+    expect(note).to_contain_text("Bars show attention with “cost”")
+    page.locator("#passage .first-heads button").nth(1).click()
+    page.get_by_text("All heads, any of them at full size").click()
+    expect(page.locator("#picture .explorer .headline")).to_contain_text("looks")
+    shown = looks.inner_text(), note.inner_text(), page.locator("#passage .first-heads").inner_text()
+    page.wait_for_url("**/?*asked1=6*")
+    opened(page, page.url)
+    expect(page.locator("#picture .explorer .headline")).to_contain_text("looks")
+    assert (looks.inner_text(), note.inner_text(), page.locator("#passage .first-heads").inner_text()) == shown
+    page.locator(".asked .chosen").click()
+    expect(note).to_contain_text("Click a word.")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -166,16 +164,12 @@ def test_what_axe_finds(browser: Browser, site: str, scheme: Literal["light", "d
             assert serious(page, scheme) == []
 
 
-def test_no_address_and_no_text_breaks_it(browser: Browser, site: str):
-    with watched(browser) as context:
-        page = context.new_page()
-        for address in ADDRESSES:
-            page.goto(f"{site}/encode/?{address}")
-            page.wait_for_selector(f"{HERO}, {NOTICE}:not([hidden])")
-        # What is beyond the last layer is the last one.
-        expect(opened(page, f"{site}/encode/?layer=99&head=99").locator(".explorer .where")).to_contain_text(
-            "head 11 of layer 5"
-        )
+def test_no_address_and_no_text_breaks_it(page: Page, site: str):
+    for address in ADDRESSES:
+        page.goto(f"{site}/encode/?{address}")
+        page.wait_for_selector(f"{HERO}, {NOTICE}:not([hidden])")
+    # What is beyond the last layer is the last one.
+    expect(opened(page, f"{site}/encode/?layer=99&head=99").locator(".explorer .where")).to_contain_text("head 11 of layer 5")
 
 
 def test_a_text_is_run_here_and_without_a_network(browser: Browser, site: str):
@@ -230,21 +224,19 @@ def test_a_full_browser_keeps_nothing_and_works(browser: Browser, site: str):
         expect(page.locator(NOTICE)).to_contain_text("no room left to keep the model")
 
 
-def test_a_lesson_is_graded_where_it_is_read(browser: Browser, site: str):
-    with watched(browser, accept_downloads=True) as context:
-        page = context.new_page()
-        page.goto(f"{site}/lessons/")
-        page.get_by_role("link", name="What is “it”?").click()
-        for number, answer in (("1.1", " Animal. "), ("1.2", "12 %")):
-            form = page.locator(f'[data-question="{number}"]')
-            form.get_by_role("textbox").fill(answer)
-            form.get_by_role("button", name="Answer").click()
-        expect(page.locator('[data-question="1.1"] .verdict')).to_contain_text("Right: animal.")
-        expect(page.locator('[data-question="1.2"] .verdict')).to_contain_text("You said “12 %”. The answer is 0.68.")
-        expect(page.locator("#points")).to_contain_text("1 of 6 points.")
-        with page.expect_download() as download:
-            page.get_by_role("button", name="Hand in").click()
-        handed_in = read_hand_in(Path(download.value.path()).read_bytes(), "it.json")
-        assert (handed_in.lesson, handed_in.answers) == ("what-is-it", {"1.1": "Animal.", "1.2": "12 %"})
-        address = page.get_by_role("link", name="Open the picture").first.get_attribute("href")
-        expect(opened(page, f"{page.url}{address}").locator(STORY)).to_have_text(FIRST)
+def test_a_lesson_is_graded_where_it_is_read(page: Page, site: str):
+    page.goto(f"{site}/lessons/")
+    page.get_by_role("link", name="What is “it”?").click()
+    for number, answer in (("1.1", " Animal. "), ("1.2", "12 %")):
+        form = page.locator(f'[data-question="{number}"]')
+        form.get_by_role("textbox").fill(answer)
+        form.get_by_role("button", name="Answer").click()
+    expect(page.locator('[data-question="1.1"] .verdict')).to_contain_text("Right: animal.")
+    expect(page.locator('[data-question="1.2"] .verdict')).to_contain_text("You said “12 %”. The answer is 0.68.")
+    expect(page.locator("#points")).to_contain_text("1 of 6 points.")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Hand in").click()
+    handed_in = read_hand_in(Path(download.value.path()).read_bytes(), "it.json")
+    assert (handed_in.lesson, handed_in.answers) == ("what-is-it", {"1.1": "Animal.", "1.2": "12 %"})
+    address = page.get_by_role("link", name="Open the picture").first.get_attribute("href")
+    expect(opened(page, f"{page.url}{address}").locator(STORY)).to_have_text(FIRST)

@@ -21,7 +21,9 @@ def bars(page: Page) -> list[float]:
     return page.locator(".passage .unit").evaluate_all("units => units.map((unit) => Number(unit.dataset.score))")
 
 
-def test_marks_and_bars_are_the_traces_own(page: Page, app_url: str) -> None:
+def test_marks_and_bars_are_the_traces_own_ways_and_heads_are_chosen_and_the_link_opens_again(
+    page: Page, other: Page, app_url: str
+) -> None:
     open_page(page, app_url, "summarize", model="minilm", text=TEXT, words_kept=4, way="mean")
     trace = attnviz.load("minilm").trace(TEXT)
     actual = read_passage(TEXT, trace.encoder.keys)
@@ -31,21 +33,32 @@ def test_marks_and_bars_are_the_traces_own(page: Page, app_url: str) -> None:
     words = [unit.text for unit, on in zip(actual.units, kept.units, strict=True) if on]
     expect(page.locator(".passage .unit.kept bdi")).to_have_text(words)
     expect(page.locator(".answer bdi")).to_have_text(actual.extract(kept.sentences))
-
-
-def test_a_head_that_is_clicked_chooses_and_the_link_opens_it_again(page: Page, other: Page, app_url: str) -> None:
-    open_page(page, app_url, "summarize", model="minilm", text=TEXT)
+    ways = page.locator(".ways tr[data-pick]")
+    # Above the picture, each with what it keeps.
+    assert ways.count() == 6
+    ways.filter(has_text="First").locator("p").first.click()
+    expect(page.locator(".ways tr.chosen button")).to_have_text("First")
+    settle(page)
+    assert parameters(page)["way"] == "first"
+    expect(page.locator(".answer small")).to_contain_text("First")
+    page.get_by_role("button", name="Attention rollout").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".ways tr.chosen button")).to_have_text("Attention rollout")
+    settle(page)
+    assert parameters(page)["way"] == "rollout"
     page.locator('.costs [data-pick="1.3"]').click()
     expect(page.locator(".ways tr.chosen")).to_contain_text("L1·H3")
     settle(page)
-    trace = attnviz.load("minilm").trace(TEXT)
-    actual = read_passage(TEXT, trace.encoder.keys)
     asked = trace.encoder.weights(1, 3)[1:-1].mean(axis=0)
     assert bars(page) == pytest.approx(actual.by_unit(asked).tolist(), abs=1e-5)
     assert (parameters(page)["layer"], parameters(page)["head"], parameters(page)["way"]) == ("1", "3", "head")
     other.goto(page.url)
     settle(other)
     assert bars(other) == bars(page)
+    run(other, HOSTILE)
+    assert other.locator("textarea").first.input_value() == HOSTILE
+    expect(other.locator(".passage")).to_contain_text("<")
+    refuse_hostile(other, ".markup")
 
 
 def test_a_word_of_a_written_summary_shows_where_it_came_from(page: Page, app_url: str, tmp_path: Path) -> None:
@@ -63,28 +76,3 @@ def test_a_word_of_a_written_summary_shows_where_it_came_from(page: Page, app_ur
     settle(page)
     assert bars(page) == pytest.approx(actual.by_unit(np.asarray(words[2].row)).tolist(), abs=1e-5)
     assert parameters(page)["word"] == "2"
-
-
-def test_hostile_text_shows_as_typed_and_runs_nothing(page: Page, app_url: str) -> None:
-    open_page(page, app_url, "summarize", model="minilm", text=HOSTILE, reference=HOSTILE)
-    assert page.locator("textarea").first.input_value() == HOSTILE
-    refuse_hostile(page, ".markup")
-    run(page, "It works again.")
-    expect(page.locator(".answer bdi")).to_have_text("It works again.")
-
-
-def test_a_way_in_the_table_is_shown_large_by_a_click_and_by_the_keyboard(page: Page, app_url: str) -> None:
-    open_page(page, app_url, "summarize", model="minilm", text=TEXT)
-    ways = page.locator(".ways tr[data-pick]")
-    # Above the picture, each with what it keeps.
-    assert ways.count() == 6
-    ways.filter(has_text="First").locator("p").first.click()
-    expect(page.locator(".ways tr.chosen button")).to_have_text("First")
-    settle(page)
-    assert parameters(page)["way"] == "first"
-    expect(page.locator(".answer small")).to_contain_text("First")
-    page.get_by_role("button", name="Attention rollout").focus()
-    page.keyboard.press("Enter")
-    expect(page.locator(".ways tr.chosen button")).to_have_text("Attention rollout")
-    settle(page)
-    assert parameters(page)["way"] == "rollout"

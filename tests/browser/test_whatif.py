@@ -1,19 +1,21 @@
 """What if as a person uses them: a head chosen by the keyboard, its link, its way to other pages, phones, axe."""
 
-import csv
 import re
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.pages import PHONE, open_page, parameters, press, save_download, serious, settle
+from tests.browser.pages import PHONE, choose, open_page, parameters, press, serious, settle
 
 
 @pytest.mark.parametrize(("change", "pick"), [("head", "encoder.3.9"), ("word", "3.9")])
-def test_a_head_that_is_chosen_by_keyboard_opens_again_from_its_link(page: Page, other: Page, app_url, change, pick) -> None:
+def test_a_head_that_is_chosen_by_keyboard_opens_again_on_a_phone_where_axe_finds_nothing_serious(
+    page: Page, other: Page, app_url, change, pick
+) -> None:
     open_page(page, app_url, "whatif", change=change)
+    if change == "word":
+        read_cells(page)
     cell = page.locator(f'[data-pick="{pick}"]')
     cell.press("Enter")
     expect(cell).to_have_attribute("aria-pressed", "true")
@@ -24,38 +26,26 @@ def test_a_head_that_is_chosen_by_keyboard_opens_again_from_its_link(page: Page,
     settle(other)
     expect(other.locator(f'[data-pick="{pick}"]')).to_have_attribute("aria-pressed", "true")
     assert other.locator(".st-key-hero .story").first.inner_text() == drawn
+    other.set_viewport_size(PHONE)
+    fits_a_phone(other)
+    if change == "word":
+        choose(other, "Another model")
+        other.mouse.move(0, 0)
+        fits_a_phone(other)
 
 
-def test_one_press_on_encode_shows_what_its_heads_cost_and_a_head_leads_back(page: Page, app_url, tmp_path: Path) -> None:
-    page.goto(f"{app_url}/encode?{urlencode({'text': 'The cat sat on the mat.'})}")
-    page.get_by_role("button", name="Which heads matter here?").click()
-    page.wait_for_url("**/whatif?**")
+def fits_a_phone(page: Page) -> None:
+    page.emulate_media(color_scheme="light")
     settle(page)
-    assert parameters(page)["text"] == "The cat sat on the mat."
-    page.get_by_role("button", name="Download", exact=True).click()
-    with save_download(page, "CSV", tmp_path).open(encoding="utf-8") as file:
-        assert len(list(csv.DictReader(file))) == 72
-    page.keyboard.press("Escape")
-    page.locator('[data-pick="encoder.2.5"]').click()
-    page.get_by_text("Without head 5 of layer 2").wait_for()
-    page.get_by_role("button", name="See this head").click()
-    page.wait_for_url("**/encode?**")
-    assert (parameters(page)["layer"], parameters(page)["head"]) == ("2", "5")
+    assert serious(page) == []
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 1
+    page.emulate_media(color_scheme="dark")
+    settle(page)
+    assert serious(page, "dark") == []
 
 
-def test_work_that_takes_long_can_be_stopped_and_gone_on_with(page: Page, app_url) -> None:
-    long = "Nobody has ever asked for so many words about one head at once, and yet they are all read. " * 12
-    page.goto(f"{app_url}/whatif?{urlencode({'change': 'head', 'text': long})}")
-    page.get_by_role("button", name="Stop", exact=True).click()
-    page.get_by_text("You stopped this.").wait_for()
-    expect(page).to_have_url(re.compile("stopped=(costs|curve)"))
-    page.get_by_role("button", name="Continue", exact=True).click()
-    page.get_by_role("button", name="Stop", exact=True).wait_for()
-    expect(page).not_to_have_url(re.compile("stopped="))
-
-
-def test_a_matrix_is_read_cell_by_cell_with_the_arrow_keys(page: Page, app_url) -> None:
-    open_page(page, app_url, "whatif")
+def read_cells(page: Page) -> None:
+    """The cells of a matrix, one by one with the arrow keys."""
     matrix, reading = page.locator("svg.cells").nth(1), page.locator(".reading")
     matrix.focus()
     first = matrix.locator("rect").first.text_content()
@@ -72,13 +62,12 @@ def test_a_matrix_is_read_cell_by_cell_with_the_arrow_keys(page: Page, app_url) 
     expect(page.locator("rect.read")).to_have_count(3)
 
 
-@pytest.mark.parametrize("change", ["head", "word", "model"])
-def test_axe_finds_nothing_serious_and_a_phone_scrolls_down_only(page: Page, app_url, change) -> None:
-    page.set_viewport_size(PHONE)
-    open_page(page, app_url, "whatif", change=change)
-    assert serious(page) == []
-    wide = page.locator('[data-testid="stMain"]').evaluate("main => main.scrollWidth - main.clientWidth")
-    assert wide <= 1
-    page.emulate_media(color_scheme="dark")
-    settle(page)
-    assert serious(page, "dark") == []
+def test_work_that_takes_long_can_be_stopped_and_gone_on_with(page: Page, app_url) -> None:
+    long = "Nobody has ever asked for so many words about one head at once, and yet they are all read. " * 12
+    page.goto(f"{app_url}/whatif?{urlencode({'change': 'head', 'text': long})}")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_text("You stopped this.").wait_for()
+    expect(page).to_have_url(re.compile("stopped=(costs|curve)"))
+    page.get_by_role("button", name="Continue", exact=True).click()
+    page.get_by_role("button", name="Stop", exact=True).wait_for()
+    expect(page).not_to_have_url(re.compile("stopped="))
