@@ -120,3 +120,9 @@ def test_a_verdict_can_be_downloaded_beside_them(monkeypatch):
     monkeypatch.setattr(view, "show_verdict", lambda *_: None)
     app = open_page("heads", {"keep": True}, claim="obj -> head")
     assert labels(app) == ["SVG", "PNG", "CSV"] * 2
+
+
+@pytest.mark.parametrize(("claim", "wrong"), [("objj -> head", "is no relation"), ("obj -> head", "their syntax")])
+def test_a_claim_that_cannot_be_tested_says_why(claim: str, wrong: str) -> None:
+    app = open_page("heads", claim=claim, sentences="The cat sat.")
+    assert [wrong in each.value for each in app.error] == [True]
