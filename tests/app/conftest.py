@@ -12,17 +12,13 @@ from tests.visits import script
 
 @pytest.fixture(scope="session", autouse=True)
 def _models() -> Iterator[None]:
-    """A model that one test has loaded is there for the next."""
+    """A model that one test has loaded is there for the next, and what it has computed."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(results, "MODELS_KEPT", 64)
         results.models_kept.clear()
+        results.traces_kept.clear()
         yield
     results.models_kept.clear()
-
-
-@pytest.fixture(autouse=True)
-def _traces() -> None:
-    """What was computed with them is not."""
     results.traces_kept.clear()
 
 
@@ -42,10 +38,17 @@ def _no_scan(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _few_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claims are tested over a part of the sentences: what all of them say is tested in the shell."""
-    monkeypatch.setattr("attnviz.ui.background.corpora.shipped", lambda corpus: shipped(corpus)[:40])
+    monkeypatch.setattr("attnviz.ui.background.corpora.shipped", lambda corpus: shipped(corpus)[:13])
 
 
 @pytest.fixture(autouse=True)
 def _few_slow_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     """Methods that take a pass for every word are drawn as the one that is asked here."""
     monkeypatch.setattr("attnviz.ui.matters.controls.SLOW", ("leave-one-out",))
+
+
+@pytest.fixture(autouse=True)
+def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the curve of a text whose heads are switched off a few points are drawn: its numbers have tests of their own."""
+    monkeypatch.setattr("attnviz.models.whatif.head_costs.DRAWS", 2)
+    monkeypatch.setattr("attnviz.models.whatif.head_costs.STEPS", 3)

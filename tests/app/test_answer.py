@@ -62,6 +62,8 @@ def test_the_answers_of_two_models_stand_side_by_side(app: AppTest, models: dict
     wanted = [attnviz.load(models[name]).trace(Prompt(PASSAGE, question=QUESTION)).output for name in ("joint", "dual")]
     assert answers(app) == wanted
     assert all(wanted)
+    # Neither was calibrated.
+    assert "times in 100" not in html(app)
     assert app.selectbox(key="side").options == [
         "Across: passage → question", "Encoder: passage → question", "Encoder: question → passage",
     ]  # fmt: skip
@@ -87,11 +89,7 @@ def test_an_answer_is_right_no_more_often_than_the_passage_answers(app: AppTest,
     assert f"right {100 * (1 - nothing):.0f} times in 100" in html(app)
 
 
-def test_a_model_that_was_not_calibrated_says_p_alone(app: AppTest, models: dict[str, str]) -> None:
-    assert "times in 100" not in html(open_page(app, models["joint"]))
-
-
-@pytest.mark.parametrize("names", [["joint"], ["dual"], ["joint", "dual"], ["hub"]], ids="+".join)
+@pytest.mark.parametrize("names", [["joint"], ["joint", "dual"], ["hub"]], ids="+".join)
 def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[str, str], names: list[str]) -> None:
     open_page(app, *(models[name] for name in names))
     actual: list[dict[Side, StrongestHead]] = []
@@ -101,7 +99,7 @@ def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[
         actual.append(strongest_heads(found.trace, tokens[best.start].start, tokens[best.end].end))
     shares = {side: min(heads[side].share for heads in actual) for side in ("cross", "passage") if side in actual[0]}
     side = max(shares, key=lambda side: shares[side])
-    assert side == {"dual": "cross", "joint+dual": "cross", "hub": "passage"}.get("+".join(names), side)
+    assert side == {"joint+dual": "cross", "hub": "passage"}.get("+".join(names), side)
     assert app.selectbox(key="side").value == side
     assert "side" not in app.query_params
     chosen = actual[0][side]
@@ -186,7 +184,7 @@ def test_what_cannot_be_answered_is_one_sentence_and_nothing_is_lost(
         assert app.text_area(key=f"typed_{name}").value == value
 
 
-@pytest.mark.parametrize("passage", ["tired", "😀 مرحبا بك. 中文字", "<script>alert(1)</script> a&b", "one\r\n\r\ntwo the end"])
+@pytest.mark.parametrize("passage", ["tired", "😀 مرحبا بك. 中文字\r\n\r\n<script>alert(1)</script> a&b"])
 def test_any_passage_with_a_word_is_read(app: AppTest, models: dict[str, str], passage: str) -> None:
     open_page(app, models["joint"], passage=passage)
     assert not app.error
@@ -207,8 +205,8 @@ def test_an_example_is_read_when_its_chip_is_chosen(app: AppTest, models: dict[s
     assert app.query_params["question"] == "Who taught Ben to sail?"
 
 
-@pytest.mark.parametrize("side", ["cross", "passage"])
-def test_numbers_can_be_what_a_head_moves(app: AppTest, side: Side) -> None:
+def test_numbers_can_be_what_a_head_moves(app: AppTest) -> None:
+    side: Side = "cross"
     given = {"layer": "0", "head": "1", "all_heads": "false", "side": side, "picture": "matrix", "whole_words": "false"}
     open_page(app, "answer-en", **given, weighing="norms")
     want = run(attnviz.load("answer-en"), "answer", Prompt(PASSAGE, question=QUESTION), quantity="norms").trace

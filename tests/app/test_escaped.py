@@ -53,6 +53,12 @@ def _folders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
 
 
+@pytest.fixture(autouse=True)
+def _few_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that can follow every model, and one that says why it cannot."""
+    monkeypatch.setattr("attnviz.ui.matters.controls.FAST", ("attention", "norms", "random"))
+
+
 @pytest.mark.parametrize("page", sorted({path.stem for path in PAGES.glob("*.py")} - {"home"}))
 def test_a_link_brings_nothing_but_text(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("text", "pair", "question", "passage", "target", "begins", "begins1", "reference", "tokens", "way", "attention")

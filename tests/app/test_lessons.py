@@ -3,12 +3,14 @@
 import json
 import re
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from attnviz.lessons.hand_in import read_hand_in
-from attnviz.lessons.library import read_sent
+from attnviz.lessons.lesson_file import read_lesson
+from attnviz.lessons.library import read_sent, shipped_lessons
 from attnviz.ui.lessons import panel
 from tests.visits import PAGES, PATIENCE, html, open_page, press, said
 
@@ -81,6 +83,28 @@ def test_a_picture_waits_for_its_answer(guesses: list) -> None:
     assert json.loads(app.query_params["answers"])[0][:2] == ["1.1", ""]
     assert app.text_area
     assert re.search(r"The answer is <strong>\w+</strong>.*“cat” gives “\w+” \d+\s%", html(app))
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "answers"),
+    [("what-is-it", 1, ["68\N{NO-BREAK SPACE}%", "“it” gives"]), ("what-is-it", 4, ["of 72 heads send"]),
+     ("prettiest-picture", 2, ["The model says"]), ("does-it-matter", 2, ["In order:"])],
+)  # fmt: skip
+def test_nothing_that_is_sent_to_the_browser_holds_the_answer_of_an_open_question(
+    name: str, step: int, answers: list[str]
+) -> None:
+    opened = read_lesson(shipped_lessons()[name]).steps[step - 1]
+    assert opened.picture
+    parts = urlsplit(opened.picture.address)
+    address = {key: value for key, (value,) in parse_qs(parts.query).items()}
+    app = AppTest.from_string(SCRIPT.format(page=parts.path[1:], path=PAGES / f"{parts.path[1:]}.py"), default_timeout=PATIENCE)
+    open_page(app, **address, lesson=name, step=str(step))
+    sent = b"\n".join(node.proto.SerializeToString() for node in list(app._tree)[1:] if getattr(node, "proto", None))
+    assert b"Show the answer" in sent
+    own = [question.text(part) for question in opened.questions for part in ("right", "wrong")]
+    for text in filter(None, (*answers, *own)):
+        assert text.encode() not in sent
+        assert json.dumps(text)[1:-1].encode() not in sent
 
 
 def test_an_answer_in_the_address_is_judged_and_shown(guesses: list) -> None:

@@ -1,6 +1,7 @@
 """The Matters page's script without a browser: shaded rows, words that are taken, and one sentence for what cannot be asked."""
 
 import re
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -11,6 +12,7 @@ from attnviz.attribution import token_removal
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.ui.matters import controls
+from tests.answerers import tiny_answerer
 from tests.visits import open_page, pictures, press, said
 
 BRIDGE = (
@@ -18,6 +20,20 @@ BRIDGE = (
     "and on Monday the bridge was closed."
 )
 SENTENCE, QUESTION = "Ada Lovelace wrote the first program in 1843.", "Who wrote the first program?"
+FAST = controls.FAST
+
+
+@pytest.fixture(autouse=True)
+def _few_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which methods are compared changes nothing of most of what the page says."""
+    monkeypatch.setattr(controls, "FAST", ("attention", "random"))
+    monkeypatch.setattr(controls, "SLOW", ())
+
+
+@pytest.fixture
+def every_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controls, "FAST", FAST)
+    monkeypatch.setattr(controls, "SLOW", ("leave-one-out",))
 
 
 def drawn(app: AppTest) -> str:
@@ -25,7 +41,8 @@ def drawn(app: AppTest) -> str:
     return " ".join(str(each.proto) for kind in ("html", "bidi_component") for each in app.get(kind))
 
 
-def test_what_was_computed_elsewhere_has_no_duration():
+@pytest.mark.usefixtures("every_method")
+def test_what_was_computed_elsewhere_has_no_duration() -> None:
     # The one slow method of these tests is computed here.
     assert drawn(open_page("matters")).count(" ms<") == 1
     assert drawn(open_page("matters", text=SENTENCE, pair=QUESTION)).count(" ms<") > 5
@@ -42,7 +59,6 @@ def test_an_answer_is_the_same_only_as_a_whole(says: str, expected: str, monkeyp
 def test_where_no_method_can_follow_a_model_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     # Flow is refused for so many tokens.
     monkeypatch.setattr(controls, "FAST", ("flow", "random"))
-    monkeypatch.setattr(controls, "SLOW", ())
     app = open_page("matters", model="minilm", text="A cat sat. " * 30, pair="A dog.")
     assert not app.exception
     assert "No method that was tested can follow this model" in drawn(app)
@@ -50,6 +66,7 @@ def test_where_no_method_can_follow_a_model_the_page_says_so(monkeypatch: pytest
 
 def test_of_a_long_text_two_methods_come_first_and_all_are_shown_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(controls, "FAST", ("attention", "last-layer", "received", "random"))
+    monkeypatch.setattr(controls, "SLOW", ("leave-one-out",))
     monkeypatch.setattr(controls, "LONG_CHARACTERS", len(BRIDGE) - 1)
     run: list[tuple[tuple[str, ...], bool]] = []
     report = token_removal.attribution_report
@@ -94,36 +111,26 @@ def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back():
     assert "Without" not in said(app)
 
 
-def test_where_answer_declines_that_is_what_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Which methods are compared changes nothing of it.
-    monkeypatch.setattr(controls, "FAST", ("attention", "random"))
-    monkeypatch.setattr(controls, "SLOW", ())
+def test_where_answer_declines_that_is_what_is_explained() -> None:
     app = open_page("matters", text=BRIDGE, pair="Who painted the bridge?")
+    assert "Orange supports the output, blue opposes it" in said(app)
     nothing = attnviz.load("answer-en").answers(Prompt(BRIDGE, question="Who painted the bridge?")).result.nothing
     assert f"The passage does not say <small>probability {100 * nothing:.0f}\xa0%" in drawn(app)
     (picker,) = [each for each in app.selectbox if each.key == "about"]
     picker.set_value("answer").run()
     assert app.query_params["about"] == "answer"
     assert "The answer “" in drawn(app)
-    press(open_page("matters", text=BRIDGE, pair="Who painted the bridge?", taken="1"), "Restore all words")
 
 
-def test_of_a_long_passage_the_page_says_which_window_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Which methods are compared changes nothing of it.
-    monkeypatch.setattr(controls, "FAST", ("attention", "random"))
-    monkeypatch.setattr(controls, "SLOW", ())
-    filler = "The council met in the hall and spoke of the weather for a while. " * 40
-    app = open_page("matters", text=BRIDGE + " " + filler, pair="When was the old bridge opened?")
-    assert "overlapping windows" in said(app)
-    assert "overlapping windows" not in said(open_page("matters", text=BRIDGE, pair="When was the old bridge opened?"))
+def test_of_a_long_passage_the_page_says_which_window_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    model = str(tiny_answerer(tmp_path / "tiny"))
+    assert "overlapping windows" in said(open_page("matters", model=model, text=f"{BRIDGE} {BRIDGE} {BRIDGE}", pair=QUESTION))
+    assert "overlapping windows" not in said(open_page("matters", model=model, text=SENTENCE, pair=QUESTION))
 
 
-def test_the_page_names_the_colours_that_it_paints() -> None:
-    app = open_page("matters", text=BRIDGE, pair="Who painted the bridge?")
-    assert "Orange supports the output, blue opposes it" in said(app)
-
-
-def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets_it():
+def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controls, "FAST", ("attention", "rollout", "random"))
     app = open_page("matters", model="transformer-en-fr", text="I am tired.", about="token:1", way="rollout")
     (picker,) = [each for each in app.selectbox if each.key == "about"]
     assert picker.options[0] == "The whole translation"
@@ -164,6 +171,7 @@ def test_what_an_address_asks_wrongly_gets_one_sentence_and_a_way_back(address):
         ({"text": "?", "pair": QUESTION}, None),
     ],
 )
+@pytest.mark.usefixtures("every_method")
 def test_what_cannot_be_asked_gets_one_sentence(parameters, says):
     app = open_page("matters", **parameters)
     assert len(app.error) <= 1

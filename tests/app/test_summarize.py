@@ -122,9 +122,7 @@ def test_a_text_without_a_word_is_one_sentence(app: AppTest) -> None:
     assert ["no word in this text" in info.value for info in app.info] == [True]
 
 
-@pytest.mark.parametrize(
-    "text", ["word", "😀 مرحبا بك. نعم؟ 中文字", "<script>alert(1)</script> a&b", "Line one\r\nline two. End"]
-)
+@pytest.mark.parametrize("text", ["word", "😀 مرحبا بك. نعم؟ 中文字\r\n<script>alert(1)</script> a&b. End"])
 def test_any_text_with_a_word_has_a_summary(app: AppTest, text: str) -> None:
     open_page(app, model="minilm", text=text)
     assert not app.error
@@ -147,12 +145,11 @@ def test_an_address_that_makes_no_sense_still_opens(app: AppTest) -> None:
     assert answer(app)
 
 
-@pytest.mark.parametrize("numbers", ["norms", "mixing"])
-def test_heads_may_show_what_they_move_and_what_is_kept_is_chosen_by_weights_all_the_same(app: AppTest, numbers: str) -> None:
+def test_heads_may_show_what_they_move_and_what_is_kept_is_chosen_by_weights_all_the_same(app: AppTest) -> None:
     open_page(app, way="last", layer="2", head="3", all_heads="false")
     by_weights = answer(app), kept_words(app)
     shares = heads(app)
-    app.session_state.weighing = numbers
+    app.session_state.weighing = "norms"
     app.run()
     assert not app.exception
     assert (answer(app), kept_words(app)) == by_weights

@@ -160,6 +160,9 @@ def test_a_word_has_two_rows_where_a_decoder_reads_what_it_wrote(app: AppTest, f
     open_page(app, models=folders[1:], text=TEXT, target=TARGET, whole_words="false", reading=reading)
     assert "Row of a word" in [each.label for each in app.get("button_group")]
     assert rows(app) == (["<s>", *written] if reading == "Shifted" else [*written, "</s>"])
+    cross = attnviz.load(folders[1]).trace(Prompt(TEXT, target=TARGET)).cross
+    wanted = np.mean([cross.weights(1, head) for head in range(cross.n_heads)], axis=0)
+    np.testing.assert_allclose(drawn(app, 1), wanted, atol=1e-6)
     assert any(f"({reading.lower()}" in caption.value for caption in app.caption)
 
 
