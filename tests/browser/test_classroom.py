@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, WebSocket, expect
 from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.ui.address.state import query_of
-from tests.browser.harness import watched
+from tests.browser.harness import Watch, watched
 
 TEXT = "The trophy did not fit in the suitcase because it was too big."
 SMALLEST = """() => Math.min(...[...document.querySelector(".st-key-class-wall, main").querySelectorAll("*")].flatMap((each) =>
@@ -26,10 +26,14 @@ def phones(browser: Browser) -> Iterator[list[Page]]:
         yield [each.new_page() for each in (one, other)]
 
 
+def press(page: Page, key: str) -> None:
+    page.locator(f".st-key-{key} button").first.click()
+
+
 def test_a_class_is_asked_about_a_picture_and_its_guesses_come_back_onto_it(
-    page: Page, app_url: str, phones: list[Page]
+    page: Page, other: Page, app_url: str, phones: list[Page]
 ) -> None:
-    teacher = page
+    teacher, stranger = page, other
     received: list[bytes | str] = []
 
     def heard(socket: WebSocket) -> None:
@@ -48,6 +52,11 @@ def test_a_class_is_asked_about_a_picture_and_its_guesses_come_back_onto_it(
         phone.goto(f"{app_url}/join/{code}")
         expect(phone.locator("header")).to_contain_text(code)
     expect(teacher.locator("#phone header")).to_contain_text("2 here")
+    # Who has only the code sees the wall, and decides nothing.
+    stranger.goto(f"{app_url}/class?class={code}&teach={code}.guessed.guessed")
+    expect(stranger.locator("#phone .code")).to_have_text(code)
+    assert stranger.locator(".st-key-class-controls").count() == 0
+    assert code not in json.dumps(stranger.context.cookies())
 
     teacher.goto(picture)
     press(teacher, "ask-class")
@@ -59,6 +68,9 @@ def test_a_class_is_asked_about_a_picture_and_its_guesses_come_back_onto_it(
         phone.locator(f"button[data-answer={word}]").click()
         phone.locator(".send").click()
     expect(teacher.locator("#phone header")).to_contain_text("2 answered")
+    # The wall has been drawn anew since, and the visitor can still read why it is not theirs.
+    expect(stranger.locator("#phone header")).to_contain_text("2 answered")
+    expect(stranger.get_by_text("This link does not open the class as its teacher")).to_be_visible()
     everything = b"".join(each if isinstance(each, bytes) else each.encode() for each in received)
     assert b"answered" in everything
     assert b'"truth"' not in everything
@@ -85,69 +97,37 @@ def test_a_class_is_asked_about_a_picture_and_its_guesses_come_back_onto_it(
     teacher.wait_for_url("**/encode?**")
 
 
-def test_who_has_only_the_code_sees_the_wall_and_decides_nothing(
-    page: Page, other: Page, app_url: str, phones: list[Page]
+def test_behind_a_front_that_hides_the_phones_own_routes_the_phone_is_a_page_of_the_app(
+    tab: tuple[Page, Watch], page: Page, app_url: str, browser: Browser
 ) -> None:
-    teacher, student, joined = page, other, phones[0]
-    teacher.goto(f"{app_url}/class")
-    press(teacher, "class-start")
-    code = teacher.locator("#phone .code").inner_text()
-    student.goto(f"{app_url}/class?class={code}&teach={code}.guessed.guessed")
-    expect(student.locator("#phone .code")).to_have_text(code)
-    assert student.locator(".st-key-class-controls").count() == 0
-    assert code not in json.dumps(student.context.cookies())
-    joined.goto(f"{app_url}/join/{code}")
-    expect(teacher.locator("#phone header")).to_contain_text("1 here")
-    # The wall has been drawn anew since, and the visitor can still read why it is not theirs.
-    expect(student.locator("#phone header")).to_contain_text("1 here")
-    expect(student.get_by_text("This link does not open the class as its teacher")).to_be_visible()
-
-
-def test_a_front_that_answers_404_for_the_phones_own_routes_is_found_out(app_url: str, browser: Browser) -> None:
-    # Not watched: that what is asked for is not there is what it is about.
-    with browser.new_context() as one, browser.new_context() as other:
-        for each in (one, other):
-            each.route(re.compile(r"/join(\?|/|$)|/class/[A-Z]{4}/"), lambda route: route.fulfill(status=404, body="Not here."))
-        teacher, phone = one.new_page(), other.new_page()
-        teacher.goto(f"{app_url}/class")
-        press(teacher, "class-start")
-        expect(teacher.locator("#phone header b")).to_contain_text("/?join")
-        code = teacher.locator("#phone .code").inner_text()
-        phone.goto(f"{app_url}/?join={code}")
-        expect(phone.locator("#phone h1")).to_have_text("You are in")
-        expect(teacher.locator("#phone header")).to_contain_text("1 here")
-        # The phones' page may arrive, and what it asks for may not.
-        phone.context.unroute_all()
-        phone.route("**/class/**", lambda route: route.fulfill(status=404, body="Not here."))
-        phone.goto(f"{app_url}/join/{code}")
-        phone.wait_for_url(f"**/?join={code}")
-        expect(phone.locator("#phone h1")).to_have_text("You are in")
-        expect(teacher.locator("#phone header")).to_contain_text("1 here")
-
-
-def press(page: Page, key: str) -> None:
-    page.locator(f".st-key-{key} button").first.click()
-
-
-def test_where_only_streamlit_s_routes_arrive_the_phone_is_a_page_of_the_app(app_url: str, phones: list[Page]) -> None:
-    store, phone = ClassStore(os.environ["ATTNVIZ_CLASS_STORE"]), phones[0]
+    refuse = lambda route: route.fulfill(status=404, body="Not here.")
+    page.route(re.compile(r"/join(\?|/|$)"), refuse)
+    page.goto(f"{app_url}/class")
+    press(page, "class-start")
+    expect(page.locator("#phone header b")).to_contain_text("/?join")
+    page.unroute_all()
+    # That what is asked for is not there is what it is about: here, and in the browser below, which is not watched.
+    tab[1].problems.clear()
+    store = ClassStore(os.environ["ATTNVIZ_CLASS_STORE"])
     started = store.start()
-    # A front that knows Streamlit's own addresses, and gives its page for any other.
-    phone.context.route(re.compile(r"/join(\?|$)"), lambda route: route.continue_(url=f"{app_url}/encode"))
-    phone.context.route("**/class/**", lambda route: route.abort())
-    phone.goto(f"{app_url}/join?code={started.code}&invite={started.invite}")
-    expect(phone.locator("#phone h1")).to_have_text("You are in")
-    expect(phone.get_by_test_id("stSidebar")).not_to_be_visible()
-    words = ("the", "cat", "it")
-    asked = ClassQuestion("token", "Where does it look?", words, (2,), words)
-    store.ask(started.code, started.secret, asked, AnswerKey(("cat",), sentence="To “cat”.", weights=(0.1, 0.6, 0.3)))
-    phone.locator("button[data-answer=cat]").click()
-    phone.locator(".send").click()
-    expect(phone.locator(".verdict")).to_have_text("Sent: cat")
-    # The same student after a reload, which begins a session anew.
-    phone.reload()
-    expect(phone.locator(".verdict")).to_have_text("Sent: cat")
-    store.reveal(started.code, started.secret)
-    expect(phone.locator(".verdict")).to_have_text("You were right.")
+    with browser.new_context() as context:
+        context.route("**/class/**", refuse)
+        phone = context.new_page()
+        phone.goto(f"{app_url}/join/{started.code}?invite={started.invite}")
+        phone.wait_for_url(f"**/?join={started.code}*")
+        expect(phone.locator("#phone h1")).to_have_text("You are in")
+        expect(phone.get_by_test_id("stSidebar")).not_to_be_visible()
+        words = ("the", "cat", "it")
+        asked = ClassQuestion("token", "Where does it look?", words, (2,), words)
+        store.ask(started.code, started.secret, asked, AnswerKey(("cat",), sentence="To “cat”.", weights=(0.1, 0.6, 0.3)))
+        phone.locator("button[data-answer=cat]").click()
+        phone.locator(".send").click()
+        expect(phone.locator(".verdict")).to_have_text("Sent: cat")
+        # The same student by another way: a front that gives Streamlit's page for any other address.
+        context.route(re.compile(r"/join(\?|$)"), lambda route: route.continue_(url=f"{app_url}/encode"))
+        phone.goto(f"{app_url}/join?code={started.code}&invite={started.invite}")
+        expect(phone.locator(".verdict")).to_have_text("Sent: cat")
+        store.reveal(started.code, started.secret)
+        expect(phone.locator(".verdict")).to_have_text("You were right.")
     assert (store.overview(started.code).joined, store.overview(started.code).answered) == (1, 1)
     store.dispose()

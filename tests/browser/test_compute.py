@@ -28,7 +28,7 @@ def lit(page: Page) -> list[str]:
     return page.locator(".equation td.from").evaluate_all("cells => cells.map(cell => cell.dataset.id)")
 
 
-def test_keys_walk_through_the_steps_and_light_up_where_a_cell_came_from(page: Page, other: Page, app_url: str) -> None:
+def test_keys_walk_through_the_steps_and_light_up_where_a_cell_came_from(page: Page, app_url: str) -> None:
     open_compute(page, app_url, "at=0,0,0")
     expect(page.locator(".way button:not(.move)")).to_contain_text(STEPS)
     for symbol in STEPS[1:5]:
@@ -47,9 +47,13 @@ def test_keys_walk_through_the_steps_and_light_up_where_a_cell_came_from(page: P
     page.get_by_role("button", name="Back").focus()
     page.keyboard.press("Enter")
     assert now(page) == "V"
-    open_compute(other, app_url, "at=6,2,0")
-    assert now(other) == "softmax"
-    expect(other.locator("td.chosen")).to_have_text("0.74")
+    open_compute(page, app_url, "at=6,2,0")
+    assert now(page) == "softmax"
+    expect(page.locator("td.chosen")).to_have_text("0.74")
+    page.get_by_role("textbox", name="Tokens").fill(HOSTILE[:56] + " مرحبا 😀")
+    page.get_by_role("textbox", name="Tokens").press("Enter")
+    expect(page.locator("th.row").first).to_have_text("<script>window.hacked=1</script>")
+    refuse_hostile(page, ".compute")
 
 
 def test_a_key_moves_one_step_though_the_page_was_drawn_again_at_that_moment(page: Page) -> None:
@@ -115,11 +119,3 @@ def test_a_cell_of_a_heatmap_is_explained_down_to_its_number(page: Page, app_url
     expect(chosen).to_have_text(f"{weight[10, 2]:.2f}")
     assert abs(float(chosen.get_attribute("title") or "") - float(weight[10, 2])) < 1e-6
     expect(page.get_by_text(f"has {weight[10, 2]:.4f} in the heatmap")).to_be_visible()
-
-
-def test_hostile_words_show_as_typed(page: Page, app_url: str) -> None:
-    open_compute(page, app_url)
-    page.get_by_role("textbox", name="Tokens").fill(HOSTILE[:56] + " مرحبا 😀")
-    page.get_by_role("textbox", name="Tokens").press("Enter")
-    expect(page.locator("th.row").first).to_have_text("<script>window.hacked=1</script>")
-    refuse_hostile(page, ".compute")

@@ -5,15 +5,14 @@ from playwright.sync_api import Page, expect
 from tests.browser.pages import assert_reopens, cell_at, head_at, open_page, parameters, press, serious, settle
 
 
-def turn_on(page: Page) -> None:
-    page.get_by_role("button", name="Edit", exact=True).click()
+def test_heads_links_and_words_are_edited_by_mouse_and_by_keys_and_another_browser_sees_it(
+    page: Page, other: Page, app_url: str
+) -> None:
+    open_page(page, app_url)
+    page.get_by_role("button", name="Edit", exact=True).focus()
+    page.keyboard.press("Enter")
     expect(page.get_by_text("Click a head to switch it off")).to_be_visible()
     settle(page)
-
-
-def test_a_click_switches_a_head_off_and_cuts_a_link_and_another_browser_sees_it(page: Page, other: Page, app_url: str) -> None:
-    open_page(page, app_url)
-    turn_on(page)
     page.mouse.click(*head_at(page, 6, 12, 0, 2))
     expect(page.locator(".moved")).to_have_count(16)
     settle(page)
@@ -22,7 +21,6 @@ def test_a_click_switches_a_head_off_and_cuts_a_link_and_another_browser_sees_it
     settle(page)
     assert parameters(page)["edits"] == "e0.2z,e3.1c10.2"
     assert not serious(page)
-    assert_reopens(page, other)
     page.get_by_text("Difference", exact=True).click()
     expect(page.locator(".story").first).to_contain_text("“it” now looks at “street”")
     settle(page)
@@ -31,14 +29,6 @@ def test_a_click_switches_a_head_off_and_cuts_a_link_and_another_browser_sees_it
     expect(page.locator(".edit-chips")).to_have_count(0)
     settle(page)
     assert "edits" not in parameters(page)
-
-
-def test_keys_alone_switch_off_cut_and_hide(page: Page, app_url: str) -> None:
-    open_page(page, app_url)
-    page.get_by_role("button", name="Edit", exact=True).focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("Click a head to switch it off")).to_be_visible()
-    settle(page)
     for canvas, keys, edits in (
         ("canvas.heads", ("ArrowDown", "Delete"), "e4.1z"),
         ("canvas.cells", ("ArrowUp", "Delete"), "e4.1z,e3.1c9.2"),

@@ -2,7 +2,6 @@
 
 import csv
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 from playwright.sync_api import Page, expect
@@ -28,8 +27,6 @@ def test_downloads_are_what_the_page_shows_and_the_trace_opens_again(page: Page,
     rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
     weights = np.array([row["weight"] for row in rows], dtype=np.float32).reshape(16, 16)
     np.testing.assert_allclose(weights, want.encoder.weights(3, 1), atol=1e-6)
-    picture = ElementTree.fromstring(save_download(page, "SVG", tmp_path).read_bytes())
-    assert "animal" in [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
     page.get_by_text("The picture in Python").click()
     expect(page.get_by_text("av.heatmap(trace, layer=3, head=1)")).to_be_visible()
     saved = save_download(page, "Trace file", tmp_path)
@@ -40,10 +37,6 @@ def test_downloads_are_what_the_page_shows_and_the_trace_opens_again(page: Page,
     expect(page.locator("input[type=file]")).to_have_count(0)
     open_page(page, app_url, "", text="Something else.")
     page.get_by_role("button", name="Open a trace file").click()
-    page.locator("input[type=file]").set_input_files(
-        {"name": "bad.attn", "mimeType": "application/octet-stream", "buffer": saved.read_bytes()[:-9]}
-    )
-    expect(page.get_by_test_id("stAlert")).to_contain_text("bad.attn is")
     page.locator("input[type=file]").set_input_files(saved)
     expect(page.get_by_text("Opened from minilm.attn")).to_be_visible()
     settle(page)

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 
-from playwright.sync_api import BrowserContext
+from playwright.sync_api import Page
 
 from tests.browser.harness import ROOT
 from tests.browser.pages import settle
@@ -35,17 +36,17 @@ def named() -> Iterator[tuple[str, str]]:
                 yield f"{attribute}={value}" if attribute else "".join(classes), str(path.relative_to(ROOT))
 
 
-def test_every_name_of_streamlits_that_we_use_is_on_a_page(context: BrowserContext, app_url: str) -> None:
-    context.add_init_script(WATCH)
-    page = context.new_page()
+def test_every_name_of_streamlits_that_we_use_is_on_a_page(page: Page, app_url: str) -> None:
     actual: set[str] = set()
-    for path, width in (("", 1400), ("whatif", 1400), ("translate", 1400), ("encode", 390)):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.goto(f"{app_url}/{path}")
-        settle(page)
-        page.locator("textarea").first.fill("Typed, and not run.")
-        page.get_by_test_id("InputInstructions").first.wait_for(state="attached")
-        actual |= set(page.evaluate("() => [...seen]"))
+    with closing(page.context.new_page()) as watched:
+        watched.add_init_script(WATCH)
+        for path, width in (("whatif", 1400), ("translate", 1400), ("encode", 390)):
+            watched.set_viewport_size({"width": width, "height": 900})
+            watched.goto(f"{app_url}/{path}")
+            settle(watched)
+            watched.locator("textarea").first.fill("Typed, and not run.")
+            watched.get_by_test_id("InputInstructions").first.wait_for(state="attached")
+            actual |= set(watched.evaluate("() => [...seen]"))
     expected = list(named())
     assert len({name for name, _ in expected}) > 10
     assert [(name, path) for name, path in expected if name not in actual] == []

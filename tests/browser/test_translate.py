@@ -11,7 +11,7 @@ from attnviz.analysis.view import View, head_matrix
 from attnviz.core.trace import Prompt
 from attnviz.models.translate.decode import draft
 from attnviz.models.translate.draft import DecodingOptions, Draft
-from tests.browser.pages import HOSTILE, choose, open_page, parameters, press, refuse_hostile, run, serious, settle
+from tests.browser.pages import HOSTILE, open_page, parameters, press, refuse_hostile, serious, settle
 from tests.translators import tiny_translator
 
 TEXT = "The red car is not Tom's."
@@ -57,14 +57,9 @@ def cell_at(page: Page, query: int, key: int) -> tuple[float, float]:
     return x, y
 
 
-def open_advanced(page: Page) -> None:
-    """Unfolds what specialists need."""
-    fold = page.get_by_test_id("stExpander").filter(has_text="Advanced").first
-    if fold.locator("details").first.get_attribute("open") is None:
-        fold.locator("summary").first.click()
-
-
-def test_matrix_and_links_are_the_traces_weights(page: Page, app_url: str, folder: Path) -> None:
+def test_matrix_and_links_are_the_traces_weights_and_a_cell_is_chosen_by_pointer_and_by_keys(
+    page: Page, app_url: str, folder: Path
+) -> None:
     open_page(page, app_url, "translate", models=str(folder), text=TEXT, target=TARGET)
     attention = drafted(folder, DecodingOptions(), TARGET).trace.cross
     wanted = head_matrix(attention, layer=0, head=0, view=View(words=True))
@@ -78,15 +73,42 @@ def test_matrix_and_links_are_the_traces_weights(page: Page, app_url: str, folde
     assert link
     expect(page.locator(".words .headline")).to_contain_text(wanted.queries[link.query].text)
     expect(page.locator(".pair .target .word bdi")).to_have_text([token.text for token in wanted.queries])
+    page.mouse.click(*cell_at(page, 2, 1))
+    settle(page)
+    assert (parameters(page)["query1"], parameters(page)["key1"]) == (str(wanted.rows[2]), str(wanted.columns[1]))
+    expect(page.locator(".words .headline")).to_contain_text(wanted.queries[2].text)
+    page.mouse.move(0, 0)
+    page.locator("canvas.cells").focus()
+    press(page, "ArrowDown", "ArrowRight", "Enter")
+    settle(page)
+    assert (parameters(page)["query1"], parameters(page)["key1"]) == (str(wanted.rows[3]), str(wanted.columns[2]))
 
 
-def test_a_click_on_an_alternative_decodes_on_from_it_and_the_link_reopens_it(
-    page: Page, other: Page, app_url: str, folder: Path
-) -> None:
+def test_a_click_on_an_alternative_decodes_on_from_it_and_the_link_reopens_it(page: Page, app_url: str, folder: Path) -> None:
     open_page(page, app_url, "translate", models=str(folder), text=TEXT, whole_words="false")
     own = drafted(folder, DecodingOptions())
     place = next(place for place, (name, _) in enumerate(own.steps[1].alternatives) if name not in (own.pieces[1], "<unk>"))
     begins = (own.pieces[0], own.steps[1].alternatives[place][0])
+    # The choices are reached and left with the keyboard.
+    word, choices = page.locator('.target [data-pick="1"]'), page.locator(".choices .alternative")
+    word.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    expect(word).to_have_attribute("aria-expanded", "true")
+    expect(choices.first).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(choices.nth(1)).to_be_focused()
+    settle(page)
+    # It stays while Python answers.
+    expect(choices.nth(1)).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(word).to_be_focused()
+    settle(page)
+    assert "alternatives" not in parameters(page)
+    word.click()
+    page.locator("h1").click()
+    expect(page.locator(".choices")).to_be_hidden()
     page.locator('.pair [data-pick="1"]').click()
     page.locator(f'.choices [data-choice="1:{place}"]').click()
     steered = drafted(folder, DecodingOptions(begins=begins))
@@ -99,37 +121,29 @@ def test_a_click_on_an_alternative_decodes_on_from_it_and_the_link_reopens_it(
     expect(page.locator(".pair .target .chosen")).to_have_attribute("data-row", "2")
     page.wait_for_url("**alternatives=open*")
     settle(page)
-    other.goto(page.url)
-    settle(other)
-    assert drawn_weights(other) == drawn_weights(page)
-    assert other.locator(".answer").inner_text() == page.locator(".answer").inner_text()
-    expect(other.locator(".pair .target .chosen")).to_have_attribute("data-row", "2")
-    assert other.locator(".choices").inner_text() == page.locator(".choices").inner_text()
+    weights, answer, alternatives = (
+        drawn_weights(page), page.locator(".answer").inner_text(), page.locator(".choices").inner_text()
+    )  # fmt: skip
+    page.reload()
+    settle(page)
+    assert drawn_weights(page) == weights
+    expect(page.locator(".answer")).to_have_text(answer, use_inner_text=True)
+    expect(page.locator(".pair .target .chosen")).to_have_attribute("data-row", "2")
+    assert page.locator(".choices").inner_text() == alternatives
 
 
-def test_a_candidate_shows_its_alignment_and_a_typed_target_its_own(page: Page, app_url: str, folder: Path) -> None:
+def test_candidates_and_the_tree_of_the_beam_show_their_alignments_and_a_typed_target_its_own(
+    page: Page, app_url: str, folder: Path
+) -> None:
     address = {"models": str(folder), "text": TEXT, "decoding": "Beam", "width": 3, "hard": "Strongest"}
     open_page(page, app_url, "translate", **address, whole_words="false")
     expect(page.locator(".candidate")).to_have_count(3)
-    expect(page.locator(".candidate").first).to_be_visible()
-    page.locator('.candidate[data-pick="2"]').click()
-    expect(page.locator('.candidate[data-pick="2"]')).to_have_class("candidate chosen")
+    page.locator('.candidate[data-pick="1"]').click()
+    expect(page.locator('.candidate[data-pick="1"]')).to_have_class("candidate chosen")
     settle(page)
-    wanted = drafted(folder, DecodingOptions(3, 1.0, candidate=2)).trace.cross.weights(0, 0)
+    wanted = drafted(folder, DecodingOptions(3, 1.0, candidate=1)).trace.cross.weights(0, 0)
     assert drawn_weights(page)[4] == pytest.approx(wanted[4].tolist(), abs=1e-6)
-    assert parameters(page)["candidate1"] == "2"
-    page.get_by_text("Force the target", exact=True).click()
-    page.get_by_label("Target text").fill(TARGET)
-    page.get_by_label("Target text").press("Enter")
-    expect(page.locator(".answer")).to_contain_text(TARGET)
-    settle(page)
-    assert parameters(page)["target"] == TARGET
-    forced = drafted(folder, DecodingOptions(), TARGET).trace.cross.weights(0, 0)
-    assert hard_links(page) == forced[:-1].argmax(axis=1).tolist()
-
-
-def test_the_tree_of_the_beam_opens_the_translation_of_a_leaf(page: Page, app_url: str, folder: Path) -> None:
-    open_page(page, app_url, "translate", models=str(folder), text=TEXT, decoding="Beam", width=3)
+    assert parameters(page)["candidate1"] == "1"
     page.get_by_text("The tree of the beam", exact=True).click()
     expect(page.locator(".tree svg")).to_be_visible()
     assert page.locator(".tree .twig[data-pick]").count() == 3
@@ -143,30 +157,14 @@ def test_the_tree_of_the_beam_opens_the_translation_of_a_leaf(page: Page, app_ur
     expect(page.locator(".answer bdi")).to_have_text(drafted(folder, DecodingOptions(3, 1.0, candidate=2)).trace.output)
     settle(page)
     assert parameters(page)["candidate1"] == "2"
-
-
-def test_a_transformers_rows_are_read_both_ways_and_a_supervised_head_marked(page: Page, app_url: str, tmp_path: Path) -> None:
-    supervised = tiny_translator(tmp_path, "transformer", supervised_head=(0, 1))
-    open_page(page, app_url, "translate", models=str(supervised), text=TEXT, target=TARGET, whole_words="false")
-    draft = drafted(supervised, DecodingOptions(), TARGET)
-    wanted = draft.trace.cross.weights(0, 1)
-    expect(page.locator(".answer small")).to_contain_text("L0·H1, trained to align")
-    open_advanced(page)
-    expect(page.get_by_text("was told where to look")).to_be_visible()
-    words = page.locator(".pair .target .word bdi")
-    expect(words).to_have_text(["<s>", *(step.token.text for step in draft.steps[:-1])])
-    for row, expected in zip(drawn_weights(page), wanted, strict=True):
-        assert row == pytest.approx(expected.tolist(), abs=1e-6)
-    choose(page, "Naive")
-    expect(words).to_have_text([step.token.text for step in draft.steps])
-    assert drawn_weights(page)[0] == pytest.approx(wanted[0].tolist(), abs=1e-6)
-    assert parameters(page)["reading"] == "Naive"
-    page.get_by_label("Head", exact=True).fill("0")
-    page.get_by_label("Head", exact=True).press("Enter")
-    expect(page.locator(".answer small")).to_contain_text("L0·H0")
-    expect(page.get_by_text("was told where to look")).to_have_count(0)
+    page.get_by_text("Force the target", exact=True).click()
+    page.get_by_label("Target text").fill(TARGET)
+    page.get_by_label("Target text").press("Enter")
+    expect(page.locator(".answer")).to_contain_text(TARGET)
     settle(page)
-    assert drawn_weights(page)[1] == pytest.approx(draft.trace.cross.weights(0, 0)[1].tolist(), abs=1e-6)
+    assert parameters(page)["target"] == TARGET
+    forced = drafted(folder, DecodingOptions(), TARGET).trace.cross.weights(0, 0)
+    assert hard_links(page) == forced[:-1].argmax(axis=1).tolist()
 
 
 def test_a_word_a_link_and_a_chosen_head_are_steps_of_the_history(page: Page, app_url: str, tmp_path: Path) -> None:
@@ -192,9 +190,6 @@ def test_a_word_a_link_and_a_chosen_head_are_steps_of_the_history(page: Page, ap
         page.go_back()
         settle(page)
         assert shown() == step
-    page.goto(steps[2][0])
-    settle(page)
-    assert shown() == steps[2]
 
 
 @pytest.fixture(scope="module")
@@ -216,32 +211,12 @@ def test_all_heads_of_the_large_model_open_below_and_a_click_draws_one(page: Pag
     assert {name: parameters(page).get(name) for name in wanted} == wanted
 
 
-def test_a_click_makes_another_model_the_large_one_at_once_and_the_link_reopens_it(
+def test_a_word_lights_up_in_every_picture_and_a_click_makes_another_model_the_large_one_which_its_link_reopens(
     page: Page, app_url: str, folders: list[str]
 ) -> None:
     open_page(page, app_url, "translate", models=folders, text=TEXT, target=TARGET)
     expect(page.locator("table .answer")).to_have_count(4)
     expect(page.locator(".small button")).to_have_count(3)
-    page.locator(".small button").nth(1).click()
-    # Drawn by the script alone: settle waits for what Python says.
-    expect(page.locator(".alignment")).to_have_attribute("data-hero", "3")
-    settle(page)
-    wanted = head_matrix(
-        drafted(Path(folders[2]), DecodingOptions(), TARGET).trace.cross, layer=0, head=0, view=View(words=True)
-    )
-    for row, expected in zip(drawn_weights(page), wanted.weights, strict=True):
-        assert row == pytest.approx(expected.tolist(), abs=1e-6)
-    assert parameters(page)["hero"] == "3"
-    page.reload()
-    settle(page)
-    expect(page.locator(".alignment")).to_have_attribute("data-hero", "3")
-    page.locator("tbody tr").nth(0).locator("button").focus()
-    page.keyboard.press("Enter")
-    expect(page.locator("tbody tr.chosen")).to_have_attribute("data-slot", "1")
-
-
-def test_a_word_that_is_pointed_at_lights_up_in_every_picture(page: Page, app_url: str, folders: list[str]) -> None:
-    open_page(page, app_url, "translate", models=folders, text=TEXT, target=TARGET)
     address, thumbs = page.url, page.locator("canvas.thumb")
     pixels = "all => all.map((each) => each.toDataURL())"
     before = thumbs.evaluate_all(pixels)
@@ -261,49 +236,28 @@ def test_a_word_that_is_pointed_at_lights_up_in_every_picture(page: Page, app_ur
     page.mouse.move(0, 0)
     expect(page.locator(".pair path.lit")).to_have_count(0)
     assert page.url == address
-
-
-def test_the_choices_of_a_word_are_reached_and_left_with_the_keyboard(page: Page, app_url: str, folder: Path) -> None:
-    open_page(page, app_url, "translate", models=str(folder), text=TEXT, whole_words="false")
-    word = page.locator('.target [data-pick="1"]')
-    word.focus()
+    page.locator(".small button").nth(1).click()
+    # Drawn by the script alone: settle waits for what Python says.
+    expect(page.locator(".alignment")).to_have_attribute("data-hero", "3")
+    settle(page)
+    wanted = head_matrix(
+        drafted(Path(folders[2]), DecodingOptions(), TARGET).trace.cross, layer=0, head=0, view=View(words=True)
+    )
+    for row, expected in zip(drawn_weights(page), wanted.weights, strict=True):
+        assert row == pytest.approx(expected.tolist(), abs=1e-6)
+    assert parameters(page)["hero"] == "3"
+    page.reload()
+    settle(page)
+    expect(page.locator(".alignment")).to_have_attribute("data-hero", "3")
+    page.locator("tbody tr").nth(0).locator("button").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog")).to_be_visible()
-    expect(word).to_have_attribute("aria-expanded", "true")
-    expect(page.locator(".choices .alternative").first).to_be_focused()
-    page.keyboard.press("ArrowDown")
-    expect(page.locator(".choices .alternative").nth(1)).to_be_focused()
-    settle(page)
-    # It stays while Python answers.
-    expect(page.locator(".choices .alternative").nth(1)).to_be_focused()
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(word).to_be_focused()
-    settle(page)
-    assert "alternatives" not in parameters(page)
-    word.click()
-    page.locator("h1").click()
-    expect(page.locator(".choices")).to_be_hidden()
-
-
-def test_a_cell_is_chosen_with_the_pointer_and_with_the_keyboard(page: Page, app_url: str, folder: Path) -> None:
-    open_page(page, app_url, "translate", models=str(folder), text=TEXT, target=TARGET)
-    page.mouse.click(*cell_at(page, 2, 1))
-    settle(page)
-    matrix = head_matrix(drafted(folder, DecodingOptions(), TARGET).trace.cross, layer=0, head=0, view=View(words=True))
-    assert (parameters(page)["query1"], parameters(page)["key1"]) == (str(matrix.rows[2]), str(matrix.columns[1]))
-    expect(page.locator(".words .headline")).to_contain_text(matrix.queries[2].text)
-    page.mouse.move(0, 0)
-    page.locator("canvas.cells").focus()
-    press(page, "ArrowDown", "ArrowRight", "Enter")
-    settle(page)
-    assert (parameters(page)["query1"], parameters(page)["key1"]) == (str(matrix.rows[3]), str(matrix.columns[2]))
+    expect(page.locator("tbody tr.chosen")).to_have_attribute("data-slot", "1")
 
 
 OWN = ["dot-lstm-en-fr", "bilstm-en-fr", "bahdanau-en-fr", "transformer-en-fr"]
 
 
-@pytest.mark.parametrize(("count", "cell"), [(1, 28), (2, 28), (4, 20)])
+@pytest.mark.parametrize(("count", "cell"), [(1, 28), (4, 20)])
 def test_the_picture_stands_above_the_fold_in_cells_that_can_be_seen(page: Page, app_url: str, count: int, cell: int) -> None:
     page.set_viewport_size({"width": 1440, "height": 900})
     open_page(page, app_url, "translate", models=OWN[-count:], text="He has never been to France with his old friends.")
@@ -320,14 +274,27 @@ def test_the_picture_stands_above_the_fold_in_cells_that_can_be_seen(page: Page,
     assert page.get_by_test_id("stMain").evaluate("({ scrollHeight }) => scrollHeight") <= 1600
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light")])
-def test_four_models_fit_any_window_and_axe_finds_nothing(
-    page: Page, app_url: str, folders: list[str], width: int, scheme: str
-) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    page.emulate_media(color_scheme=scheme)  # pyright: ignore[reportArgumentType]
+def test_four_models_fit_any_window_and_axe_finds_nothing(page: Page, app_url: str, folders: list[str]) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
     open_page(page, app_url, "translate", models=folders, text=TEXT, target=TARGET, alternatives="open")
     expect(page.locator(".choices")).to_be_visible()
+    assert_fits(page)
+    assert serious(page) == []
+    page.emulate_media(color_scheme="dark")
+    settle(page)
+    assert serious(page, "dark") == []
+    page.set_viewport_size({"width": 390, "height": 900})
+    settle(page)
+    assert_fits(page)
+    # With its choices open or not: words of 14 px or more.
+    sizes = page.locator(".alignment :is(bdi, em, small, th, td, span, p)").evaluate_all(
+        "all => all.map((each) => parseFloat(getComputedStyle(each).fontSize))"
+    )
+    assert min(sizes) >= 14
+
+
+def assert_fits(page: Page) -> None:
+    """No part of the picture is wider than its frame."""
     frame = page.locator(".alignment").bounding_box()
     assert frame
     for part in (".translations", ".matrix", ".pair", ".small", ".choices"):
@@ -335,12 +302,6 @@ def test_four_models_fit_any_window_and_axe_finds_nothing(
         assert box
         assert box["x"] >= frame["x"] - 1, part
         assert box["x"] + box["width"] <= frame["x"] + frame["width"] + 1, part
-    assert serious(page, scheme) == []
-    # With its choices open or not: words of 14 px or more.
-    sizes = page.locator(".alignment :is(bdi, em, small, th, td, span, p)").evaluate_all(
-        "all => all.map((each) => parseFloat(getComputedStyle(each).fontSize))"
-    )
-    assert min(sizes) >= 14
 
 
 def hard_links(page: Page) -> list[int]:
@@ -355,5 +316,3 @@ def test_hostile_text_shows_as_typed_and_runs_nothing(page: Page, app_url: str, 
     expect(page.locator(".answer bdi")).to_have_text(HOSTILE)
     assert "😀" in page.locator(".pair .source").inner_text()
     refuse_hostile(page, ".alignment")
-    run(page, TEXT)
-    expect(page.locator(".answer bdi")).to_have_text(HOSTILE)

@@ -1,11 +1,12 @@
 """The history of a visit: every sentence and head that was looked at is a click away, and stays in the browser."""
 
+import json
 from pathlib import Path
 
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
 
 import attnviz.ui.address.history
-from tests.browser.harness import watched
 from tests.browser.pages import head_at, open_page, parameters, run, settle
 
 TEXT = "A kitten naps on the couch."
@@ -34,33 +35,36 @@ def test_what_was_looked_at_is_opened_again(page: Page, app_url: str) -> None:
     expect(page.locator(".history")).to_be_hidden()
 
 
-def test_a_browser_that_keeps_nothing_has_a_history_as_long_as_the_page(browser: Browser, app_url: str) -> None:
-    with watched(browser) as context:
-        context.add_init_script(
-            "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('refused', 'SecurityError') } })"
-        )
-        page = context.new_page()
-        open_page(page, app_url)
-        run(page, TEXT)
-        page.locator(".history summary").click()
-        expect(page.locator(".history li")).to_have_count(2)
-
-
-def test_an_address_that_is_newer_than_what_is_drawn_stays(context: BrowserContext, app_url: str) -> None:
-    """The script alone, told what Python says after a run: the page, the query that should stand there, what is shown."""
-    script = Path(attnviz.ui.address.history.__file__).with_suffix(".js").read_text(encoding="utf-8")
+@pytest.fixture
+def alone(context: BrowserContext, app_url: str) -> Page:
+    """A page with the script alone: `say` draws what Python says after each of some runs, and gives its lines."""
     page = context.new_page()
-    page.goto(f"{app_url}/_stcore/health")
     page.clock.install()
-    say = """async ([script, said]) => {
-      history.replaceState({}, "", "/compute?at=5");
-      const { default: draw } = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+    script = json.dumps(Path(attnviz.ui.address.history.__file__).with_suffix(".js").read_text(encoding="utf-8"))
+    page.add_init_script(f"""window.say = async (said) => {{
+      const {{ default: draw }} = await import(URL.createObjectURL(new Blob([{script}], {{ type: "text/javascript" }})));
       const parentElement = document.createElement("div");
       parentElement.innerHTML = '<details class="history"><div></div></details>';
-      for (const data of said) draw({ data, parentElement });
-    }"""
+      for (const data of said) draw({{ data, parentElement }});
+      return [...parentElement.querySelectorAll("li > a")].map((link) => link.textContent);
+    }}""")
+    page.goto(f"{app_url}/_stcore/health")
+    return page
+
+
+def test_a_browser_that_keeps_nothing_has_a_history_as_long_as_the_page(alone: Page) -> None:
+    alone.evaluate(
+        "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('refused', 'SecurityError') } })"
+    )
+    runs = [["encode", None, {"page": "encode", "title": text, "head": "", "query": text}] for text in ("one", "two", "one")]
+    assert alone.evaluate("say", runs) == ["one", "two"]
+
+
+def test_an_address_that_is_newer_than_what_is_drawn_stays(alone: Page) -> None:
+    """Told are the page, the query that should stand there, and what is shown."""
     stale, written, elsewhere = ["compute", "at=4", None], ["compute", None, None], ["encode", "at=4", None]
     for said, expected in (([stale], "?at=4"), ([stale, written], "?at=5"), ([elsewhere], "?at=5")):
-        page.evaluate(say, [script, said])
-        page.clock.run_for(1000)
-        assert page.evaluate("location.search") == expected
+        alone.evaluate("history.replaceState({}, '', '/compute?at=5')")
+        alone.evaluate("say", said)
+        alone.clock.run_for(1000)
+        assert alone.evaluate("location.search") == expected

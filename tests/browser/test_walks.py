@@ -1,22 +1,25 @@
 """What stands on the screen is what its address shows, whatever a person did; `benchmarks/bench_walk.py` walks for long."""
 
-from playwright.sync_api import BrowserContext, Page, expect
+from collections.abc import Iterator
 
-from tests.browser.pages import open_page, run, settle
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.pages import open_page, settle
 from tests.browser.walking import Difference, Step, Walk, Walker
 
-TEXT = "A kitten naps on the couch near the old wooden door."
+
+@pytest.fixture
+def walker(page: Page, app_url: str) -> Iterator[Walker]:
+    walker = Walker(page.context, app_url)
+    yield walker
+    walker.close()
 
 
-def test_a_walk_at_random_ends_with_what_a_fresh_load_shows(context: BrowserContext, app_url: str) -> None:
-    walker = Walker(context, app_url)
-    _, actual = walker.stroll(8, 8)
+def test_a_walk_at_random_ends_with_what_a_fresh_load_shows_and_a_false_picture_is_found(walker: Walker) -> None:
+    _, actual = walker.stroll(8, 6)
     assert actual is None, str(walker.shrink(actual))
-
-
-def test_a_false_picture_is_found(context: BrowserContext, app_url: str) -> None:
-    """The grid after a click on an example, in a page whose grid is made to keep what it has drawn."""
-    walker = Walker(context, app_url)
+    # The grid after a click on an example, in a page whose grid is made to keep what it has drawn.
     falsify = """() => {
       const draw = OffscreenCanvasRenderingContext2D.prototype.putImageData;
       let count = 0;
@@ -53,19 +56,3 @@ def test_figures_follow_the_theme(page: Page, app_url: str) -> None:
     page.emulate_media(color_scheme="dark")
     settle(page)
     expect(asked).not_to_have_attribute("style", light or "")
-
-
-def test_the_grid_after_run_is_that_of_a_fresh_load(page: Page, app_url: str) -> None:
-    open_page(page, app_url)
-    drawn = """() => {
-      const roots = [...document.querySelectorAll("*")].map(({ shadowRoot }) => shadowRoot).filter(Boolean);
-      return roots.flatMap((root) => [...root.querySelectorAll("canvas.heads")]).map((canvas) => canvas.toDataURL());
-    }"""
-    run(page, TEXT)
-    walked = page.evaluate(drawn)
-    page.goto("about:blank")
-    page.go_back()
-    expect(page.locator("canvas.heads")).to_be_visible()
-    settle(page)
-    assert walked
-    assert page.evaluate(drawn) == walked

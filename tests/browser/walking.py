@@ -93,9 +93,10 @@ class Walker:
     """Two tabs of one browser: one walks, the other opens the address where the walk has ended."""
 
     def __init__(self, context: BrowserContext, address: str) -> None:
-        context.add_init_script(SCRIPT)
         self.address = address
         self.page, self.other = context.new_page(), context.new_page()
+        for page in (self.page, self.other):
+            page.add_init_script(SCRIPT)
         # How often a step of each kind was taken.
         self.taken = Counter[str]()
 
