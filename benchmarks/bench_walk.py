@@ -5,20 +5,83 @@ pixels. A walk goes on where the one before has ended, five in a row, so that wh
 difference is shrunk to the shortest walk that still ends with one, and printed.
 """
 
+import random
 import time
 from argparse import Namespace
 from collections.abc import Iterator
 from itertools import product
 
+from playwright.sync_api import Page, expect
+
 from benchmarks.harness import Row, browsing, none, page_of, run, serving
 from tests.browser.harness import Watch
-from tests.browser.test_history import type_without_running, walk_back_and_forth
+from tests.browser.pages import expect_seen, go, open_page, seen, settle
 from tests.browser.walking import WEIGHTS, Walker
 
 # The first of these walks finds the grid that was not painted again after a run, in the versions that had it.
 FIRST = 8
 IN_A_ROW = 5
+TEXTS = ("The cat sat on the mat.", "A dog barked at the moon.", "Rain fell on the old roof.", "She closed the red door.")
+PAGES = ("Encode", "Translate", "Summarize")
 SCREENS = tuple(product((1440, 390), ("light", "dark")))
+
+
+def act(page: Page, draw: random.Random) -> dict[str, object]:
+    """One deed that makes a visit: another text is run, another page opened, or something chosen. Returns what is seen then."""
+    deed, before = draw.choice(("run", "page", "toggle")), page.url
+    if deed == "run":
+        box = page.locator("textarea").first
+        box.fill(draw.choice([text for text in TEXTS if text != box.input_value()]))
+        page.keyboard.press("Enter")
+    elif deed == "page":
+        shown = page.locator("h1").inner_text()
+        go(page, draw.choice([name for name in PAGES if name != shown]))
+    else:
+        page.get_by_text("Merge subwords to words").click()
+    page.wait_for_url(lambda url: url != before)
+    settle(page)
+    return seen(page)
+
+
+def walk_back_and_forth(page: Page, app_url: str, *, visits: int, seed: int) -> None:
+    """Records visits, and finds each of them again going back, and going forward."""
+    draw = random.Random(seed)
+    open_page(page, app_url)
+    recorded = [seen(page)]
+    while len(recorded) < visits:
+        recorded.append(act(page, draw))
+    for wanted in recorded[-2::-1]:
+        page.go_back()
+        expect_seen(page, wanted)
+    for wanted in recorded[1:]:
+        page.go_forward()
+        expect_seen(page, wanted)
+
+
+def type_without_running(page: Page, app_url: str, *, walks: int, seed: int) -> None:
+    """Types, does something else, and looks whether what was typed still stands there."""
+    draw = random.Random(seed)
+    open_page(page, app_url)
+    for walk in range(walks):
+        text = f"Not run {walk}: first line"
+        box = page.locator("textarea").first
+        box.fill(text)
+        page.keyboard.press("Shift+Enter")
+        page.keyboard.type("second line")
+        for deed in draw.sample(("tab", "toggle", "head", "away"), 2):
+            if deed == "tab":
+                page.get_by_role("tab", name=draw.choice(("Grid", "Matrix", "Text")), exact=True).click()
+            elif deed == "toggle":
+                page.get_by_text("Hide special tokens").click()
+            elif deed == "head":
+                page.get_by_test_id("stSidebar").get_by_label("Layer").fill(str(draw.randrange(6)))
+                page.keyboard.press("Enter")
+            else:
+                go(page, "Translate")
+                go(page, "Encode")
+            settle(page)
+        expect(box).to_have_value(f"{text}\nsecond line")
+        expect(page.get_by_text("Not run yet")).to_be_visible()
 
 
 def walks(walker: Walker, watch: Watch, given: Namespace) -> Iterator[Row]:
