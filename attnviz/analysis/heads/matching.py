@@ -12,7 +12,8 @@ from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ClaimError
 from attnviz.text.conllu import ParsedSentence
 
-# A regular expression gets so long for one claim, and for one word: a bad one would never end. Others wait for the shortest.
+# So many seconds of the processor a regular expression gets for one claim, and for one word: a bad one would never end. For the
+# last of these no other thread of the server runs.
 REGEX_SECONDS, WORD_SECONDS, ALONE_SECONDS = 2.0, 0.2, 0.005
 # Terms that name another place for each word.
 _RELATIVE = ("offset", "self", "head", "dependent", "same", "after same", "antecedent")

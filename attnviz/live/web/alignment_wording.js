@@ -13,7 +13,7 @@ const [SURE, FIRM] = [0.4, 0.5];
 /** @param {string} text @returns {Part} */
 const namePart = (text) => [text, 2];
 /** @param {string} text @returns {Part} */
-const textPart = (text) => [text, 0];
+export const textPart = (text) => [text, 0];
 /** @param {AlignedWord} word */
 const isWordToken = ([text, special]) => !special && /[\p{L}\p{N}]/u.test(text);
 

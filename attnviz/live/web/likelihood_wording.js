@@ -1,11 +1,9 @@
 // How likely a translation that was given is to a model, beside its own.
 
+import { textPart } from "./alignment_wording.js";
 import { raised } from "./written.js";
 
 /** @import { Part, Sentence } from "./wording.js" */
-
-/** @param {string} text @returns {Part} */
-const textPart = (text) => [text, 0];
 
 /** Compares the probabilities of a translation that was given and of the model's own. @param {number} given ln p @param {number} own ln p @returns {Sentence} */
 export function describeLikelihood(given, own) {
