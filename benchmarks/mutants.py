@@ -47,8 +47,11 @@ class Mutant:
 
     @property
     def can_be_read(self) -> bool:
-        """Whether Python reads the module with the change: `**` of a dict makes none as `//`."""
-        with suppress(SyntaxError):
+        """Whether Python reads the module with the change: `**` of a dict makes none as `//`.
+
+        Of an exception that is named with its module cosmic-ray knows no change, and raises.
+        """
+        with suppress(SyntaxError, AttributeError):
             return bool(compile(self.code, self.name, "exec"))
         return False
 
