@@ -13,7 +13,10 @@ def test_cuda_comes_before_mps_before_the_cpu(cuda: bool, mps: bool, want: str, 
     monkeypatch.delenv("ATTNVIZ_DEVICE", raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
     assert str(device.choose()) == want
+    # cuDNN rounds an LSTM's factors to 10 bits unless it is told otherwise.
+    assert torch.backends.cudnn.allow_tf32 == (want != "cuda:0")
 
 
 def test_the_environment_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
