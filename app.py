@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from attnviz.ui import server
 from attnviz.ui.classroom.routes import ROUTES
-from attnviz.ui.frame.silent_connections import closing_silent_connections
+from attnviz.ui.server.middleware import MIDDLEWARE, SCRIPT
+from attnviz.ui.server.silent_connections import closing_silent_connections
 
-app = st.App(server.SCRIPT, middleware=server.MIDDLEWARE, routes=ROUTES, lifespan=closing_silent_connections)
+app = st.App(SCRIPT, middleware=MIDDLEWARE, routes=ROUTES, lifespan=closing_silent_connections)

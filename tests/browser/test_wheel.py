@@ -40,7 +40,7 @@ from streamlit.testing.v1 import AppTest
 import attnviz
 from attnviz.cli import main
 from attnviz.paths import app_folder, assets_folder
-from attnviz.ui.server import SCRIPT
+from attnviz.ui.server.middleware import SCRIPT
 assert "installed" in attnviz.__file__, attnviz.__file__
 assert "installed" in str(app_folder()) and assets_folder() == app_folder() / "assets", (app_folder(), assets_folder())
 assert socket.getaddrinfo.__module__ == "sitecustomize"

@@ -122,7 +122,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount
 from attnviz.ui.classroom.routes import ROUTES
-from attnviz.ui.server import HostCheck
+from attnviz.ui.server.host_check import HostCheck
 app = Starlette(routes=[*ROUTES, Mount("/", PlainTextResponse(sys.argv[1]))])
 uvicorn.run(HostCheck(app), port=int(sys.argv[1]), log_level="error")
 """

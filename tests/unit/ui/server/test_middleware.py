@@ -15,8 +15,12 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.paths import app_folder
-from attnviz.ui import server
-from attnviz.ui.frame import silent_connections
+from attnviz.ui.server import host_check, silent_connections
+from attnviz.ui.server.first_paint import FirstPaint
+from attnviz.ui.server.message_filter import MessageFilter
+from attnviz.ui.server.middleware import MIDDLEWARE
+from attnviz.ui.server.moved_pages import MovedPages
+from attnviz.ui.server.security_headers import SecurityHeaders, _hash, policy
 
 
 async def answered(scope: dict[str, Any], send: Any) -> None:
@@ -45,7 +49,7 @@ def ask(door: Any, *, host: str = "localhost", kind: str = "http", accept: str =
 
 
 def test_every_answer_tells_the_browser_what_it_may_not_do() -> None:
-    headers = {name.decode(): value.decode() for name, value in ask(server.SecurityHeaders(app))[0]["headers"]}
+    headers = {name.decode(): value.decode() for name, value in ask(SecurityHeaders(app))[0]["headers"]}
     rules = dict(rule.split(" ", 1) for rule in headers["content-security-policy"].split("; "))
     assert rules["default-src"] == "'none'"
     assert "unsafe" not in rules["script-src"]
@@ -71,22 +75,22 @@ def test_a_page_brings_its_style_and_nothing_else_is_changed() -> None:
 
         return app
 
-    start, body = ask(server.FirstPaint(answering(b"text/html; charset=utf-8"), style="b {}"), accept="text/html")
+    start, body = ask(FirstPaint(answering(b"text/html; charset=utf-8"), style="b {}"), accept="text/html")
     assert body["body"] == b"<head><style>b {}</style></head><body></body>"
     assert dict(start["headers"])[b"content-length"] == str(len(body["body"])).encode()
     assert b"etag" not in dict(start["headers"])
     # A compressed page could not be added to.
     assert b"accept-encoding" not in given[0]
 
-    script = ask(server.FirstPaint(answering(b"text/javascript"), style="b {}"), accept="*/*")
+    script = ask(FirstPaint(answering(b"text/javascript"), style="b {}"), accept="*/*")
     assert b"".join(part["body"] for part in script[1:]) == b"<head></head><body></body>"
     assert b"accept-encoding" in given[1]
 
 
 def test_the_scripts_that_are_known_are_all_there_are() -> None:
     assert len(bertviz.scripts()) == 5
-    assert all(server._hash(script) in server.policy() for script in bertviz.scripts())
-    assert server._hash("alert(1)") not in server.policy()
+    assert all(_hash(script) in policy() for script in bertviz.scripts())
+    assert _hash("alert(1)") not in policy()
 
 
 @pytest.mark.parametrize(
@@ -94,7 +98,7 @@ def test_the_scripts_that_are_known_are_all_there_are() -> None:
 )
 def test_a_name_that_the_app_goes_by_is_answered(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNVIZ_HOSTS", "school.example")
-    assert ask(server.HostCheck(app), host=host)[0]["status"] == 200
+    assert ask(host_check.HostCheck(app), host=host)[0]["status"] == 200
 
 
 @pytest.mark.parametrize(
@@ -103,7 +107,7 @@ def test_a_name_that_the_app_goes_by_is_answered(host: str, monkeypatch: pytest.
 )
 def test_another_name_is_refused(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ATTNVIZ_HOSTS", raising=False)
-    door = server.HostCheck(app)
+    door = host_check.HostCheck(app)
     start, body = ask(door, host=host)
     assert start["status"] == 421
     assert b"ATTNVIZ_HOSTS" in body["body"]
@@ -112,10 +116,10 @@ def test_another_name_is_refused(host: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_on_streamlit_cloud_any_name_is_answered_unless_names_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ATTNVIZ_HOSTS", raising=False)
-    monkeypatch.setattr(server, "app_folder", lambda: server.CLOUD / "attnviz")
-    assert ask(server.HostCheck(app), host="attention.streamlit.app")[0]["status"] == 200
+    monkeypatch.setattr(host_check, "app_folder", lambda: host_check.CLOUD / "attnviz")
+    assert ask(host_check.HostCheck(app), host="attention.streamlit.app")[0]["status"] == 200
     monkeypatch.setenv("ATTNVIZ_HOSTS", "attention.streamlit.app")
-    assert ask(server.HostCheck(app), host="evil.example")[0]["status"] == 421
+    assert ask(host_check.HostCheck(app), host="evil.example")[0]["status"] == 421
 
 
 @pytest.mark.parametrize(
@@ -140,7 +144,7 @@ def test_an_address_of_a_page_that_moved_leads_to_where_it_is(path: str, query: 
         return {"type": "http.request"}
 
     scope = {"type": "http", "method": "GET", "path": path, "query_string": query, "headers": []}
-    asyncio.run(server.MovedPages(app)(scope, receive, send))
+    asyncio.run(MovedPages(app)(scope, receive, send))
     assert dict(started[0]["headers"]).get(b"location") == (location and location.encode())
 
 
@@ -163,7 +167,7 @@ def hear(waiting: list[dict[str, Any]]) -> list[dict[str, Any]]:
     async def receive() -> dict[str, Any]:
         return waiting.pop(0)
 
-    asyncio.run(server.MessageFilter(listens)({"type": "websocket"}, receive, lambda message: None))
+    asyncio.run(MessageFilter(listens)({"type": "websocket"}, receive, lambda message: None))
     return heard
 
 
@@ -208,7 +212,7 @@ def test_a_connection_that_asks_for_nothing_is_closed(monkeypatch: pytest.Monkey
     routes = [Route("/slow", slow), Route("/", PlainTextResponse("at once"))]
     listener = socket.create_server(("127.0.0.1", 0))
     # What begins with the app goes through all that stands before it.
-    app = Starlette(routes=routes, middleware=server.MIDDLEWARE, lifespan=silent_connections.closing_silent_connections)
+    app = Starlette(routes=routes, middleware=MIDDLEWARE, lifespan=silent_connections.closing_silent_connections)
     serving = uvicorn.Server(uvicorn.Config(app, lifespan="on", log_level="error", timeout_keep_alive=60))
     thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
     thread.start()
