@@ -24,7 +24,7 @@ from attnviz.ui.compute.controls import (
 from attnviz.ui.compute.view import example_download, show_score_pairs, show_steps, weight_download
 from attnviz.ui.download import Download
 from attnviz.ui.examples import Example, examples
-from attnviz.ui.explain import show_toolbar
+from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import forced_target, head_steppers, map_picker, model_picker

@@ -17,12 +17,14 @@ from attnviz.ui.edit.output import show_reading
 from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
 from attnviz.ui.encode.view import show_head_label
 from attnviz.ui.examples import Example, examples
-from attnviz.ui.explain import explain_trust, explain_weight, show_text_notices, show_toolbar
+from attnviz.ui.explanation import explain_trust, explain_weight
 from attnviz.ui.explorer import ShownHead, explore, show_bertviz
+from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt import compare_button, prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
 from attnviz.ui.sidebar import forced_target, head_controls, machine, map_picker, model_picker
+from attnviz.ui.text_notices import show_text_notices
 from attnviz.ui.trace_file import opened_file
 
 

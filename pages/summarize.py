@@ -8,7 +8,7 @@ from attnviz.ui.background.results import in_quantity
 from attnviz.ui.edit.current_map import CurrentMap, current_result
 from attnviz.ui.edit.edited_results import run_edited
 from attnviz.ui.edit.panel import edit_toggle
-from attnviz.ui.explain import show_text_notices, show_toolbar
+from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
@@ -24,6 +24,7 @@ from attnviz.ui.summarize.view import (
     summary_of,
     written_summary,
 )
+from attnviz.ui.text_notices import show_text_notices
 
 header("Summarize", "Type a text. See which sentence a model keeps as its summary, and which words it looks at most.")
 model = controls.summarizer_picker()

@@ -12,12 +12,13 @@ from attnviz.ui.edit.current_map import CurrentMap, current_result
 from attnviz.ui.edit.edited_results import run_side_by_side
 from attnviz.ui.edit.panel import edit_toggle, show_edit_buttons
 from attnviz.ui.edit.state import Editor
-from attnviz.ui.explain import show_text_notices, show_toolbar
 from attnviz.ui.explorer import ShownHead
+from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, in_chosen_quantity
 from attnviz.ui.sidebar import forced_target, machines
+from attnviz.ui.text_notices import show_text_notices
 from attnviz.ui.translate import controls, notices
 from attnviz.ui.translate.advanced import describe_given_target, explain_alignment, opens_advanced, show_advanced
 from attnviz.ui.translate.alignment_view import AlignmentView, alignment_download, chosen_cell

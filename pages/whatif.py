@@ -14,9 +14,10 @@ from attnviz.ui.background.jobs import stoppable
 from attnviz.ui.background.measures import head_costs, removal_curve
 from attnviz.ui.background.results import run
 from attnviz.ui.checkpoints import side
-from attnviz.ui.explain import show_text_notices, show_toolbar
+from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.sidebar import forced_target, machine, map_picker
+from attnviz.ui.text_notices import show_text_notices
 from attnviz.ui.whatif import comparison as changes
 from attnviz.ui.whatif import costs as costs_view
 from attnviz.ui.whatif.controls import (

@@ -92,7 +92,7 @@ def test_the_download_draws_the_sequence_of_the_picture_and_has_its_size(task: s
 def test_what_the_page_offers_first_is_its_picture(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     offered = []
     monkeypatch.setattr("attnviz.ui.download.download_button", lambda shown, own: offered.append(shown))
-    monkeypatch.setattr("attnviz.ui.explain.download_button", lambda shown, own: offered.append(shown))
+    monkeypatch.setattr("attnviz.ui.frame.page_buttons.download_button", lambda shown, own: offered.append(shown))
     train(app)
     before, after = offered[0], offered[-1]
     source = app.session_state.run.training.held_out.solved[0].source

@@ -31,8 +31,8 @@ from attnviz.ui.edit.current_map import CurrentMap, current_result
 from attnviz.ui.edit.output import show_changes
 from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
 from attnviz.ui.edit.state import Editor
-from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import ShownHead, all_heads, places_of
+from attnviz.ui.frame.page_buttons import explain_button
 from attnviz.ui.head_picker import change_head, choose_head
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup

@@ -37,8 +37,8 @@ from attnviz.ui.download import Download, head_download
 from attnviz.ui.edit.current_map import CurrentMap
 from attnviz.ui.edit.output import show_changes
 from attnviz.ui.edit.panel import show_edit_panel
-from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import all_heads
+from attnviz.ui.frame.page_buttons import explain_button
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.summarize.controls import SELECTORS, SummaryView, choose_head, forget_word
