@@ -1,16 +1,13 @@
 """The toolbar at the picture: download, copy the link, show it as a QR code, present."""
 
-import html
-import socket
 from pathlib import Path
-from urllib.parse import urlsplit
 
-import segno
 import streamlit as st
 from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.ui.address.state import link
+from attnviz.ui.frame.qr_code import show_qr_code
 
 _PLACE = "toolbar_place"
 _STYLE = Path(__file__).with_name("toolbar.css").read_text(encoding="utf-8")
@@ -60,7 +57,7 @@ def fill_toolbar(opens: str) -> DeltaGenerator:
             key="copy-link", data={"link": address, "help": f"{opens}, in any browser that reaches this app."}, width="content"
         )
         with st.popover("QR code", icon=":material/qr_code_2:", key="qr-code"):
-            _qr_code(address, opens)
+            show_qr_code(address, opens)
         _PRESENT(key="present-button", width="content")
     return download
 
@@ -69,59 +66,3 @@ def page_address() -> str:
     """The whole address of what the page shows."""
     query = link()
     return f"{(st.context.url or '').split('?')[0]}{'?' if query else ''}{query}"
-
-
-def _qr_code(address: str, opens: str) -> None:
-    """The address as a picture that a phone reads from the wall: on this machine's own address, that of the network, if any."""
-    is_own = urlsplit(address).hostname in ("localhost", "127.0.0.1", "::1")
-    network = network_address(address) if is_own else ""
-    try:
-        # Any of the eight masks can be read; to look for the best of them took four times as long, in every run of every page.
-        code = segno.make(network or address, error="l", micro=False, mask=0)
-    except segno.DataOverflowError:
-        st.caption("This link is too long for a QR code: shorten the text, or copy the link.")
-        return
-    # Black on white in any theme, with its quiet zone: that is what cameras read.
-    picture = code.svg_data_uri(dark="#000", light="#fff", border=4, omitsize=True)
-    st.html(f'<img class="qr" src="{html.escape(picture)}" alt="QR code of this link">')
-    if network:
-        st.caption(f"{opens}, for phones in this machine's network: there it is `{urlsplit(network).netloc}`.")
-    elif is_own:
-        st.caption(
-            "This link works on this machine only. For phones, start the app with `attnviz --host 0.0.0.0` "
-            "or `make run HOST=0.0.0.0`, and open this again."
-        )
-    else:
-        st.caption(f"{opens}: point a phone's camera at it.")
-
-
-def network_address(address: str) -> str:
-    """The same address by this machine's number in its network; empty where the app does not listen there."""
-    parts = urlsplit(address)
-    number = own_number()
-    if not number or not _is_listening(number, parts.port or 80):
-        return ""
-    return parts._replace(netloc=f"{number}:{parts.port}" if parts.port else number).geturl()
-
-
-def own_number() -> str:
-    """This machine's IPv4 address in its network; empty where it has none, and in a container, whose address nobody reaches."""
-    if Path("/.dockerenv").exists():
-        return ""
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            # Nothing is sent: the system only chooses by which of its addresses it would go.
-            probe.connect(("10.255.255.255", 1))
-            number = probe.getsockname()[0]
-    except OSError:
-        return ""
-    return "" if number.startswith(("127.", "0.")) else number
-
-
-@st.cache_data(ttl=60, max_entries=16, show_spinner=False)
-def _is_listening(number: str, port: int) -> bool:
-    try:
-        socket.create_connection((number, port), timeout=0.5).close()
-    except OSError:
-        return False
-    return True
