@@ -17,8 +17,8 @@ from attnviz.core.errors import AttnvizError, EditError
 from attnviz.export import export, picture
 from attnviz.export.python import trace_expression
 from attnviz.models.edit.points import edited
-from attnviz.models.hub import hf_attention
 from attnviz.models.hub import load as hub
+from attnviz.models.hub.attention import hf_attention
 from attnviz.models.shipped import load_trained
 from attnviz.nn import attention as own
 from attnviz.nn.seq2seq import Seq2Seq

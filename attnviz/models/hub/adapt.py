@@ -16,8 +16,9 @@ from attnviz.core.errors import ArgumentError, ModelError, UnsupportedModelError
 from attnviz.core.weights import WeightStore
 from attnviz.models import scoring
 from attnviz.models.base import Architecture, ModelCard
-from attnviz.models.hub import hf_attention
-from attnviz.models.hub.capture import Stacks, reader_for, takes
+from attnviz.models.hub.attention import hf_attention
+from attnviz.models.hub.attention.attention_readers import Stacks, takes
+from attnviz.models.hub.attention.choose_reader import reader_for
 from attnviz.models.hub.question_answering import HubAnswerer
 from attnviz.models.hub.reading_pair import ReadingPair
 from attnviz.models.hub.seq2seq import WritingModel

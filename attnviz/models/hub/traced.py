@@ -18,8 +18,8 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind,
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit.points import EditPoints, edited
-from attnviz.models.hub import hf_attention
-from attnviz.models.hub.capture import AttentionFunctionReader, Reader, Stacks
+from attnviz.models.hub.attention import hf_attention
+from attnviz.models.hub.attention.attention_readers import AttentionFunctionReader, Reader, Stacks
 from attnviz.nn.edit import edited_pass
 from attnviz.text.tokens import Encoded, encode
 
