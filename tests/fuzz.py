@@ -34,7 +34,7 @@ from attnviz.files import from_bytes, to_bytes
 from attnviz.files.container import digest
 from attnviz.models import catalog
 from attnviz.text.url_text import pack
-from attnviz.training import toy as toy
+from attnviz.training import toy_training as toy
 from attnviz.training.presets import PRESETS
 from attnviz.ui.address import state
 from attnviz.ui.address.parameters import PARAMETERS

@@ -36,7 +36,7 @@ def train_toy(arguments: argparse.Namespace) -> int:
     from attnviz.models import device
     from attnviz.models.catalog import CATALOG
     from attnviz.training.presets import MOST, preset
-    from attnviz.training.toy import Training, to_file
+    from attnviz.training.toy_training import Training, to_file
 
     if (known := CATALOG.get(arguments.name)) and not known.loader:
         raise ModelNotFoundError(

@@ -10,7 +10,7 @@ from typing import Generic, Literal, TypeVar
 
 from attnviz.models import device
 from attnviz.training.presets import ToyRecipe
-from attnviz.training.toy import Frame, Training
+from attnviz.training.toy_training import Frame, Training
 
 # ready: not begun; left: paused because nobody watched any more
 State = Literal["ready", "waiting", "training", "paused", "left", "stopped", "finished", "failed"]

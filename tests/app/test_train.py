@@ -15,8 +15,9 @@ from attnviz.export import matrix
 from attnviz.models.translate.toy_config import ToyConfig
 from attnviz.training.induction import train as short
 from attnviz.training.live import Line, LiveRun
+from attnviz.training.milestones import Milestones
 from attnviz.training.presets import PRESETS, Preset, ToyRecipe
-from attnviz.training.toy import Milestones, Training, to_file
+from attnviz.training.toy_training import Training, to_file
 from attnviz.ui.train import induction, view
 from attnviz.ui.train import live as training
 from tests.visits import open_page, press, script

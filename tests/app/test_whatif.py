@@ -7,7 +7,7 @@ import transformers as hf
 
 from attnviz.training.live import Line, LiveRun
 from attnviz.training.presets import preset
-from attnviz.training.toy import Training
+from attnviz.training.toy_training import Training
 from attnviz.ui.checkpoints import name_of
 from attnviz.ui.examples import examples
 from tests.tiny import VOCABULARY, tokenizer

@@ -16,7 +16,7 @@ from attnviz.models.translate.toy_config import FILLED
 from attnviz.text.toys import MARKS
 from attnviz.training.live import MOST_COURTESY_SECONDS, Line, LiveRun
 from attnviz.training.presets import ToyRecipe
-from attnviz.training.toy import Frame, Training
+from attnviz.training.toy_training import Frame, Training
 from attnviz.ui.background import import_ahead
 from attnviz.ui.background.jobs import PRIORITY, Job
 from attnviz.ui.background.slots import workers

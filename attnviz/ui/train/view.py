@@ -25,7 +25,7 @@ from attnviz.models.translate import toy as toys
 from attnviz.text.toys import Toy
 from attnviz.training.live import LiveRun
 from attnviz.training.presets import ToyRecipe
-from attnviz.training.toy import Frame, from_file, to_file
+from attnviz.training.toy_training import Frame, from_file, to_file
 from attnviz.ui.address.cells import cell_picker, selected_cell
 from attnviz.ui.address.state import forget_drafts
 from attnviz.ui.address.widgets import toggle, visit_button

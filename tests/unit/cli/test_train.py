@@ -7,7 +7,7 @@ import torch
 
 from attnviz import cli
 from attnviz.training.presets import preset
-from attnviz.training.toy import Training, from_file
+from attnviz.training.toy_training import Training, from_file
 
 
 def test_the_shell_trains_by_the_same_loop(tmp_path, capsys):

@@ -14,7 +14,7 @@ from attnviz.models.translate.toy_config import ToyConfig
 from attnviz.training import live
 from attnviz.training.live import History, Line, LiveRun
 from attnviz.training.presets import ToyRecipe
-from attnviz.training.toy import Training
+from attnviz.training.toy_training import Training
 
 ENDLESS = ToyRecipe(ToyConfig("copy", "scaled", dim=11), steps=100_000, batch=2)
 SHORT = ToyRecipe(ToyConfig("copy", "scaled", dim=11), steps=5, batch=2)

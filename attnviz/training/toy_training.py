@@ -7,8 +7,7 @@ import dataclasses
 import itertools
 import random
 import threading
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,20 +18,13 @@ from torch import Tensor, nn
 
 from attnviz.models.translate import toy as toys
 from attnviz.models.translate.toy import untrained_toy
-from attnviz.models.translate.toy_config import FILLED
-from attnviz.text.toys import MARKS, Solved, Toy
-from attnviz.training.batches import TranslationBatch, collate
+from attnviz.training.held_out import HeldOut, batch_of, examples
 from attnviz.training.loss import cross_entropy
+from attnviz.training.milestones import Milestones
 from attnviz.training.presets import ToyRecipe
 
-# Held-out sources that are measured at every look, and those of them that are drawn: the longest of the first few.
-HELD_OUT, DRAWN, _FEW = 128, 1, 3
-# One source in eight is held out: its text decides, so that no run ever learns from it.
-_SHARE = 8
-# From here on a model is told to know where to look (alignment error rate), and what to write (share of sources).
-HALF_ALIGNED, HALF_RIGHT = 0.25, 0.5
-# Steps between two measurements: steps decide what is measured, not who looks, nor how fast the model trains.
-EVERY = 5
+# So many of the held-out sources are drawn.
+DRAWN = 1
 _SEEDING = threading.Lock()
 
 
@@ -70,103 +62,6 @@ class Frame:
         return float(self.errors.min())
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Sources that are never learned from, and where each of their target tokens comes from."""
-
-    solved: tuple[Solved, ...]
-    batch: TranslationBatch
-    sure: Bool[np.ndarray, "batch query key"]
-    possible: Bool[np.ndarray, "batch query key"]
-
-    @staticmethod
-    def of(recipe: ToyRecipe) -> "HeldOut":
-        """Draw the held-out sources of a recipe's task and seed; what is drawn comes first."""
-        generator = random.Random(recipe.seed)
-        rows = list(itertools.islice(_examples(recipe.task, generator, back=True), HELD_OUT))
-        rows[:_FEW] = sorted(rows[:_FEW], key=lambda solved: -len(solved.source))
-        batch = batch_of(recipe, rows)
-        shape = (len(rows), batch.inputs.shape[1], batch.source.shape[1])
-        sure, possible = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-        for index, solved in enumerate(rows):
-            for links, into in ((solved.sure, sure), (solved.possible, possible)):
-                for row, keys in enumerate(links):
-                    into[index, row, list(keys)] = True
-        return HeldOut(tuple(rows), batch, sure, possible)
-
-    def error_rate(self, weights: Float[np.ndarray, "batch query key"]) -> float:
-        """AER of every row's strongest link, over the rows that have a true one: Och & Ney 2003, section 4.2."""
-        linked = self.possible.any(axis=2)
-        best = weights.argmax(axis=2)[..., None]
-        hits = [np.take_along_axis(links, best, axis=2)[..., 0][linked].sum() for links in (self.sure, self.possible)]
-        sure = self.sure.any(axis=2).sum()
-        return 1 - float(sum(hits)) / float(linked.sum() + sure)
-
-
-def kept_back(text: str) -> bool:
-    """Whether a source text is never trained on."""
-    return zlib.crc32(text.encode()) % _SHARE == 0
-
-
-def _examples(task: Toy, generator: random.Random, *, back: bool) -> Iterator[Solved]:
-    while True:
-        text = task.draw(generator)
-        if kept_back(text) == back:
-            yield task.solve(text)
-
-
-def batch_of(recipe: ToyRecipe, rows: Sequence[Solved]) -> TranslationBatch:
-    """Pad rows into a batch, sources to the longest; without a mask, padded with a token that can be seen."""
-    task = recipe.task
-    names = [({name: index for index, name in enumerate((*MARKS, *side))}) for side in (task.inputs, task.outputs)]
-    longest = max(len(row.source) for row in rows)
-    padding = 0 if recipe.masked else FILLED
-    sources = [[*(names[0][token] for token in row.source), *[padding] * (longest - len(row.source))] for row in rows]
-    return collate([(source, [names[1][token] for token in row.target]) for source, row in zip(sources, rows, strict=True)])
-
-
-@dataclass
-class Milestones:
-    """The first of the measured steps at which a model aligned, and at which it answered; None: not yet, or nobody knows."""
-
-    aligned: int | None = None
-    answered: int | None = None
-
-    def asks(self, step: int) -> bool:
-        """Check whether a measurement at that step could tell something new."""
-        return step % EVERY == 0 and None in (self.aligned, self.answered)
-
-    def note(self, step: int, *, error: float, accuracy: float) -> None:
-        """Take in what was measured: the alignment error rate of the best head, and the share of right answers, 0 to 1."""
-        if self.aligned is None and error <= HALF_ALIGNED:
-            self.aligned = step
-        if self.answered is None and accuracy >= HALF_RIGHT:
-            self.answered = step
-
-    @property
-    def sentence(self) -> str:
-        """Say the order in one sentence; empty while one of the two has not come.
-
-        Both are known to within `EVERY` steps, and measured on a sample: what lies no further apart than twice that is too
-        close to tell.
-
-        >>> Milestones(40, 65).sentence
-        'First it learned where to look: three links in four were right by step 40, every second answer by step 65.'
-        >>> Milestones(65, 55).sentence
-        'Which came first is too close to tell: three links in four were right by step 65, every second answer by step 55.'
-        """
-        if self.aligned is None or self.answered is None:
-            return ""
-        links = f"three links in four were right by step {self.aligned:,}"
-        answers = f"every second answer by step {self.answered:,}"
-        if abs(self.aligned - self.answered) <= 2 * EVERY:
-            return f"Which came first is too close to tell: {links}, {answers}."
-        learned_first = self.aligned < self.answered
-        return (
-            f"{'First it learned where to look' if learned_first else 'Where to look did not come first'}: {links}, {answers}."
-        )
-
-
 class Training:
     """A toy model on its way: one optimizer step at a time, and a look at it whenever somebody asks.
 
@@ -183,7 +78,7 @@ class Training:
             self.model.load_state_dict(dict(weights))
         self.optimizer = torch.optim.Adam(self.model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
         self.held_out = HeldOut.of(recipe)
-        self._examples = _examples(recipe.task, random.Random(-recipe.seed - 1), back=False)
+        self._examples = examples(recipe.task, random.Random(-recipe.seed - 1), back=False)
         self._losses: list[float] = []
         self.milestones = Milestones()
         self._watched_from_the_first = taken == 0
