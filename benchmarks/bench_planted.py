@@ -15,9 +15,10 @@ from attnviz.analysis.matters.faithfulness import kendall_tau
 from attnviz.analysis.matters.planted_truth import PlantedScores, ranking
 from attnviz.attribution.methods import USUAL
 from attnviz.attribution.planted import planted_scores
-from attnviz.models.translate import toy as toys
-from attnviz.training.presets import ToyRecipe, preset
-from attnviz.training.toy import Training
+from attnviz.models.translate import toy_model as toys
+from attnviz.training.presets import preset
+from attnviz.training.toy_recipe import ToyRecipe
+from attnviz.training.toy_training import Training
 from benchmarks.harness import Row, run
 
 STABLE = 0.8

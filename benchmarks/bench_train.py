@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from playwright.sync_api import Browser, Page, TimeoutError
 
-from attnviz.training.live import PATIENCE_SECONDS
+from attnviz.training.background_run import PATIENCE_SECONDS
 from benchmarks.bench_page import waits
 from benchmarks.harness import App, Row, at_most, browsing, none, page_of, run, serving, status
 

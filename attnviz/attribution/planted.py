@@ -1,4 +1,4 @@
-"""Attribution methods, tested where the truth is known: on the tasks of `attnviz.text.toys`."""
+"""Attribution methods, tested where the truth is known: on the tasks of `attnviz.text.toy_tasks`."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models.capabilities import bind_target
 from attnviz.models.targets import Target
 from attnviz.models.translate.own import TranslationModel
-from attnviz.text.toys import Solved
+from attnviz.text.toy_tasks import Solved
 
 
 def planted_scores(

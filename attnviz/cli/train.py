@@ -35,7 +35,8 @@ def train_toy(arguments: argparse.Namespace) -> int:
     from attnviz.core import disk
     from attnviz.models import device
     from attnviz.models.catalog import CATALOG
-    from attnviz.training.presets import MOST, preset
+    from attnviz.training.presets import preset
+    from attnviz.training.toy_recipe import MOST
     from attnviz.training.toy_training import Training, to_file
 
     if (known := CATALOG.get(arguments.name)) and not known.loader:

@@ -153,7 +153,7 @@ def _saved(name: str) -> Build | None:
     with suppress(OSError, RuntimeError, ValueError):  # too long for a path, or of a user who does not exist: nothing of ours
         path = Path(name).expanduser()
         if name.endswith(TOY) and path.is_file():
-            return lambda progress: importlib.import_module("attnviz.models.translate.toy").load_file(path)
+            return lambda progress: importlib.import_module("attnviz.models.translate.toy_model").load_file(path)
         if shipped.kind_of(path):
             return lambda progress: shipped.load_trained(path, progress)
     return None

@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attnviz.models.translate.toy_config import FILLED
-from attnviz.text.toys import MARKS, Solved, Toy
+from attnviz.text.toy_tasks import MARKS, Solved, Toy
 from attnviz.training.batches import TranslationBatch, collate
-from attnviz.training.presets import ToyRecipe
+from attnviz.training.toy_recipe import ToyRecipe
 
 # Held-out sources that are measured at every look; the longest of the first few come first.
 HELD_OUT, _FEW = 128, 3

@@ -16,12 +16,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnviz.models.translate import toy as toys
-from attnviz.models.translate.toy import untrained_toy
+from attnviz.models.translate import toy_model as toys
+from attnviz.models.translate.toy_model import untrained_toy
 from attnviz.training.held_out import HeldOut, batch_of, examples
 from attnviz.training.loss import cross_entropy
 from attnviz.training.milestones import Milestones
-from attnviz.training.presets import ToyRecipe
+from attnviz.training.toy_recipe import ToyRecipe
 
 # So many of the held-out sources are drawn.
 DRAWN = 1

@@ -15,7 +15,7 @@ from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import Prompt
 from attnviz.models.result import Result
-from attnviz.training.presets import ToyRecipe
+from attnviz.training.toy_recipe import ToyRecipe
 from attnviz.ui.address.state import publish, url_value
 from attnviz.ui.address.widgets import visit_button
 from attnviz.ui.background import results
@@ -24,7 +24,7 @@ from attnviz.ui.layout import escaped
 
 if TYPE_CHECKING:
     # torch comes with it: it is there where somebody has trained.
-    from attnviz.training.live import LiveRun
+    from attnviz.training.background_run import LiveRun
 
 _NAME = re.compile(r"train-step-([0-9]{1,6})-([0-9a-f]{4})")
 # What decides a training, as it stands in the address of Train.
@@ -91,7 +91,7 @@ def _of_checkpoint(name: str, prompt: Prompt, edits: Edits) -> Result | None:
         _offer_training()
         return None
     from attnviz.models.run import run_task
-    from attnviz.models.translate.toy import toy_model
+    from attnviz.models.translate.toy_model import toy_model
 
     frame = next(frame for frame in run.frames if name_of(run.recipe, frame.step) == name)
     if prompt.target is None:

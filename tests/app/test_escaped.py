@@ -11,7 +11,7 @@ from streamlit.testing.v1.element_tree import Node
 import attnviz
 from attnviz.core.errors import ModelError
 from attnviz.models.result import Result
-from attnviz.training.live import LiveRun
+from attnviz.training.background_run import LiveRun
 from attnviz.ui import trace_file as opened
 from attnviz.ui.background import results as models
 from tests import tiny

@@ -13,11 +13,13 @@ from streamlit.testing.v1 import AppTest
 from attnviz.core.errors import BusyError
 from attnviz.export import matrix
 from attnviz.models.translate.toy_config import ToyConfig
+from attnviz.training.background_run import LiveRun
 from attnviz.training.induction import train as short
-from attnviz.training.live import Line, LiveRun
 from attnviz.training.milestones import Milestones
-from attnviz.training.presets import PRESETS, Preset, ToyRecipe
+from attnviz.training.presets import PRESETS, Preset
+from attnviz.training.toy_recipe import ToyRecipe
 from attnviz.training.toy_training import Training, to_file
+from attnviz.training.waiting_line import Line
 from attnviz.ui.train import induction, view
 from attnviz.ui.train import live as training
 from tests.visits import open_page, press, script

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 import transformers as hf
 
-from attnviz.training.live import Line, LiveRun
+from attnviz.training.background_run import LiveRun
 from attnviz.training.presets import preset
 from attnviz.training.toy_training import Training
+from attnviz.training.waiting_line import Line
 from attnviz.ui.checkpoints import name_of
 from attnviz.ui.examples import examples
 from tests.tiny import VOCABULARY, tokenizer

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from attnviz.core.errors import ModelError
-from attnviz.text.toys import TOYS
+from attnviz.text.toy_tasks import TOYS
 
 ToyKind = Literal["additive", "dot", "scaled", "transformer"]
 TOY_KINDS: tuple[ToyKind, ...] = get_args(ToyKind)

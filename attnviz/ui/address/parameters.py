@@ -18,9 +18,9 @@ from attnviz.core.head_inputs import MASKS, MOST_TOKENS
 from attnviz.core.quantity import QUANTITIES
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.lessons.answers import MOST_STEPS as MOST_LESSON_STEPS
-from attnviz.text.toys import TOYS
+from attnviz.text.toy_tasks import TOYS
 from attnviz.text.url_text import LARGEST, pack, unpack
-from attnviz.training.presets import MOST_STEPS
+from attnviz.training.toy_recipe import MOST_STEPS
 
 # Models that stand side by side at most. What a person chose in one of them has the model's number, from 1, in its name.
 SLOTS = 4

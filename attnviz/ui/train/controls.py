@@ -7,8 +7,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.models.translate.toy_config import ToyConfig, ToyKind
-from attnviz.text.toys import TOYS
-from attnviz.training.presets import PRESETS, Preset, ToyRecipe, sensible
+from attnviz.text.toy_tasks import TOYS
+from attnviz.training.presets import PRESETS, Preset, sensible
+from attnviz.training.toy_recipe import ToyRecipe
 from attnviz.ui.address.parameters import Number
 from attnviz.ui.address.state import declared, link, publish, url_value
 from attnviz.ui.address.widgets import dropdown, segments

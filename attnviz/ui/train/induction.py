@@ -10,8 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.wording import whole_percent
 from attnviz.figures import html as shared
 from attnviz.figures.train.emergence import STYLE, Curve, curves
+from attnviz.training.background_run import MOST_COURTESY_SECONDS
 from attnviz.training.induction import InductionLook, InductionRecipe, train
-from attnviz.training.live import MOST_COURTESY_SECONDS
 from attnviz.ui.address.widgets import bounded
 from attnviz.ui.background.jobs import PRIORITY
 from attnviz.ui.layout import theme

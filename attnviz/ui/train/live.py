@@ -13,10 +13,11 @@ from attnviz.figures.train.emergence import STYLE, Curve, HeldOutSequence, emerg
 from attnviz.models import device
 from attnviz.models.base import Progress
 from attnviz.models.translate.toy_config import FILLED
-from attnviz.text.toys import MARKS
-from attnviz.training.live import MOST_COURTESY_SECONDS, Line, LiveRun
-from attnviz.training.presets import ToyRecipe
+from attnviz.text.toy_tasks import MARKS
+from attnviz.training.background_run import MOST_COURTESY_SECONDS, LiveRun
+from attnviz.training.toy_recipe import ToyRecipe
 from attnviz.training.toy_training import Frame, Training
+from attnviz.training.waiting_line import Line
 from attnviz.ui.background import import_ahead
 from attnviz.ui.background.jobs import PRIORITY, Job
 from attnviz.ui.background.slots import workers

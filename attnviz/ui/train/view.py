@@ -21,10 +21,10 @@ from attnviz.figures.train.planted import STYLE, planted_table
 from attnviz.models.base import Progress
 from attnviz.models.result import Result
 from attnviz.models.run import run_task
-from attnviz.models.translate import toy as toys
-from attnviz.text.toys import Toy
-from attnviz.training.live import LiveRun
-from attnviz.training.presets import ToyRecipe
+from attnviz.models.translate import toy_model as toys
+from attnviz.text.toy_tasks import Toy
+from attnviz.training.background_run import LiveRun
+from attnviz.training.toy_recipe import ToyRecipe
 from attnviz.training.toy_training import Frame, from_file, to_file
 from attnviz.ui.address.cells import cell_picker, selected_cell
 from attnviz.ui.address.state import forget_drafts

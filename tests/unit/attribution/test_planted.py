@@ -12,10 +12,10 @@ from attnviz.attribution import planted
 from attnviz.attribution.methods import METHODS
 from attnviz.attribution.planted import planted_scores
 from attnviz.core.errors import ModelError
-from attnviz.models.translate import toy as toys
-from attnviz.models.translate.toy import untrained_toy
+from attnviz.models.translate import toy_model as toys
 from attnviz.models.translate.toy_config import ToyConfig
-from attnviz.text.toys import TOYS
+from attnviz.models.translate.toy_model import untrained_toy
+from attnviz.text.toy_tasks import TOYS
 from benchmarks.bench_planted import agreement, over_seeds
 
 

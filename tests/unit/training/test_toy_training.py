@@ -10,11 +10,12 @@ from safetensors.torch import save as serialized
 
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
-from attnviz.models.translate import toy as toys
+from attnviz.models.translate import toy_model as toys
 from attnviz.models.translate.toy_config import ToyConfig
 from attnviz.training.held_out import HELD_OUT, kept_back
 from attnviz.training.milestones import EVERY, HALF_ALIGNED, HALF_RIGHT, Milestones
-from attnviz.training.presets import PRESETS, ToyRecipe
+from attnviz.training.presets import PRESETS
+from attnviz.training.toy_recipe import ToyRecipe
 from attnviz.training.toy_training import Training, from_file, to_file
 from recipes.translate.alignment_error import LinkedPair, alignment_error_rate
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from attnviz.core.errors import PromptError
-from attnviz.text.toys import MONTHS, TOYS, spelt
+from attnviz.text.toy_tasks import MONTHS, TOYS, spelt
 
 RIGHT = {
     "copy": lambda text: text,

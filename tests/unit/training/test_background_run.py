@@ -11,10 +11,11 @@ import pytest
 import torch
 
 from attnviz.models.translate.toy_config import ToyConfig
-from attnviz.training import live
-from attnviz.training.live import History, Line, LiveRun
-from attnviz.training.presets import ToyRecipe
+from attnviz.training import background_run
+from attnviz.training.background_run import History, LiveRun
+from attnviz.training.toy_recipe import ToyRecipe
 from attnviz.training.toy_training import Training
+from attnviz.training.waiting_line import Line
 
 ENDLESS = ToyRecipe(ToyConfig("copy", "scaled", dim=11), steps=100_000, batch=2)
 SHORT = ToyRecipe(ToyConfig("copy", "scaled", dim=11), steps=5, batch=2)
@@ -86,7 +87,7 @@ def test_the_third_waits_and_a_pause_lets_it_in(line):
 
 
 def test_a_run_that_nobody_watches_ends_and_gives_its_place_away(line, monkeypatch):
-    monkeypatch.setattr(live, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(background_run, "PATIENCE_SECONDS", 0.5)
     runs = [begun(line) for _ in range(4)]
     until(lambda: threads() == 0)
     assert [run.state for run in runs] == ["left"] * 4
@@ -96,7 +97,7 @@ def test_a_run_that_nobody_watches_ends_and_gives_its_place_away(line, monkeypat
 
 
 def test_after_twenty_runs_no_thread_is_left(line, monkeypatch):
-    monkeypatch.setattr(live, "PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(background_run, "PATIENCE_SECONDS", 0.3)
     before = threading.active_count()
     for number in range(20):
         run = begun(line)
@@ -107,7 +108,7 @@ def test_after_twenty_runs_no_thread_is_left(line, monkeypatch):
 
 
 def test_no_step_is_taken_until_others_are_done(line, monkeypatch):
-    monkeypatch.setattr(live, "MOST_COURTESY_SECONDS", 1000.0)
+    monkeypatch.setattr(background_run, "MOST_COURTESY_SECONDS", 1000.0)
     done = threading.Event()
     run = LiveRun(Training(ENDLESS), line, done.wait)
     run.begin()
@@ -131,9 +132,9 @@ def test_half_of_the_time_is_a_runs_own_however_busy_others_are(line, monkeypatc
 
     training = Training(replace(ENDLESS, steps=20))
     taken = training.step
-    monkeypatch.setattr(live, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=wait))
-    monkeypatch.setattr(live, "MOST_COURTESY_SECONDS", 0.5)
-    monkeypatch.setattr(live, "PATIENCE_SECONDS", 1000)
+    monkeypatch.setattr(background_run, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=wait))
+    monkeypatch.setattr(background_run, "MOST_COURTESY_SECONDS", 0.5)
+    monkeypatch.setattr(background_run, "PATIENCE_SECONDS", 1000)
     monkeypatch.setattr(training, "step", lambda: begun_at.append(now[0]) or wait(0.1) or taken())
     run = LiveRun(training, line, wait)
     run.begin()

@@ -1,4 +1,4 @@
-"""Toy models: small translators of the tasks of `attnviz.text.toys`, each whole in one safetensors file.
+"""Toy models: small translators of the tasks of `attnviz.text.toy_tasks`, each whole in one safetensors file.
 
 The file's metadata say which task it is and how the model is built; the task says how it reads and writes.
 """
@@ -21,7 +21,7 @@ from attnviz.models.translate.toy_config import MAX_TOKENS, ToyConfig
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from attnviz.nn.translator import Translator, TranslatorConfig
-from attnviz.text.toys import MARKS, TOYS
+from attnviz.text.toy_tasks import MARKS, TOYS
 
 LARGEST_BYTES = 16 * 2**20
 _PAPERS = {
