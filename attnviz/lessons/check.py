@@ -11,7 +11,7 @@ from attnviz.core.shares import Shares
 from attnviz.lessons.lesson_file import Lesson, LessonStep
 from attnviz.lessons.picture import TASKS, LessonPicture, read_link
 from attnviz.lessons.questions import truth_of
-from attnviz.lessons.truth import AnswerSource, Truth
+from attnviz.lessons.right_answer import AnswerSource, Truth
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.result import Result

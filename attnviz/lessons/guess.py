@@ -12,7 +12,7 @@ from attnviz.lessons.answers import LONGEST_ANSWER
 from attnviz.lessons.lesson_file import LessonQuestion
 from attnviz.lessons.picture import LessonPicture
 from attnviz.lessons.questions import ARROW
-from attnviz.lessons.truth import AnswerSource
+from attnviz.lessons.right_answer import AnswerSource
 
 Form = Literal["words", "order", "number", "cells", "heads", "choices", "text"]
 

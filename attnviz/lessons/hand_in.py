@@ -10,7 +10,7 @@ from attnviz.core.errors import LessonError, is_unicode
 from attnviz.export.csv_table import csv_table
 from attnviz.lessons.lesson_file import Lesson
 from attnviz.lessons.questions import points_of
-from attnviz.lessons.truth import Truth
+from attnviz.lessons.right_answer import Truth
 
 # Bytes of a file, characters of an answer and of a name.
 LARGEST, LONGEST_ANSWER, LONGEST_NAME = 200_000, 4_000, 80

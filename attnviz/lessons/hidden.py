@@ -12,7 +12,7 @@ from attnviz.core.trace import AttentionMap, Token, WeightStore
 from attnviz.core.weights import Slab, whole_slab
 from attnviz.lessons.answers import TYPED_KINDS
 from attnviz.lessons.lesson_file import LessonStep
-from attnviz.lessons.truth import AnswerSource
+from attnviz.lessons.right_answer import AnswerSource
 
 # Kinds whose answer stands in the row of the word that the question calls `from`.
 _OF_A_ROW = ("token", "number", "head", "order")

@@ -13,19 +13,11 @@ from attnviz.analysis.head_ranking import word_at, word_names
 from attnviz.analysis.heads.wording import describe_verdict
 from attnviz.analysis.wording import head_name, whole_percent
 from attnviz.core.errors import LessonError, nearest
+from attnviz.lessons.answer_text import as_sentence, plain, read_number, same_answer
+from attnviz.lessons.least_margin import clear_first, listed, words_only
 from attnviz.lessons.lesson_file import LessonQuestion
 from attnviz.lessons.picture import STEERED, LessonPicture
-from attnviz.lessons.truth import (
-    AnswerSource,
-    Truth,
-    as_sentence,
-    clear_first,
-    listed,
-    plain,
-    read_number,
-    same_answer,
-    words_only,
-)
+from attnviz.lessons.right_answer import AnswerSource, Truth
 
 TOLERANCE = 0.1
 LEAST_SAID = 0.005

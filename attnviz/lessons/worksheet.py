@@ -12,7 +12,7 @@ from attnviz.export.picture import Picture
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
 from attnviz.lessons.picture import TASKS, LessonPicture
 from attnviz.lessons.questions import points_of
-from attnviz.lessons.truth import AnswerSource, Truth
+from attnviz.lessons.right_answer import AnswerSource, Truth
 
 Paper = Literal["A4", "Letter"]
 PAPERS: tuple[Paper, ...] = ("A4", "Letter")

@@ -10,12 +10,13 @@ from attnviz.analysis.head_ranking import word_at, word_names
 from attnviz.analysis.view import HeadMatrix
 from attnviz.analysis.wording import cut, head_name
 from attnviz.core.trace import Token
+from attnviz.lessons.answer_text import read_number
 from attnviz.lessons.classroom.question import LONGEST_ASK, AnswerKey, ClassQuestion
 from attnviz.lessons.guess import typed_texts
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
 from attnviz.lessons.picture import LessonPicture
 from attnviz.lessons.questions import TOLERANCE, truth_of
-from attnviz.lessons.truth import AnswerSource, Truth, read_number
+from attnviz.lessons.right_answer import AnswerSource, Truth
 
 
 def class_question(

@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from attnviz.core.errors import ClassError, is_unicode
+from attnviz.lessons.answer_text import read_number, same_answer
 from attnviz.lessons.questions import ARROW
-from attnviz.lessons.truth import read_number, same_answer
 
 # How a phone answers: tap a word, a cell or a head, move a slider, choose one, put some in order, write.
 AnswerKind = Literal["token", "cell", "head", "number", "choice", "order", "text"]

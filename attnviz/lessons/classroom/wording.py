@@ -3,8 +3,8 @@
 from statistics import median
 
 from attnviz.analysis.wording import whole_percent
+from attnviz.lessons.answer_text import read_number
 from attnviz.lessons.classroom.values import ClassOverview
-from attnviz.lessons.truth import read_number
 
 
 def class_sentence(overview: ClassOverview) -> str:

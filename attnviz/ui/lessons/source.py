@@ -7,7 +7,7 @@ from attnviz.core.errors import LessonError
 from attnviz.core.shares import Shares
 from attnviz.lessons.picture import LessonPicture
 from attnviz.lessons.questions import truth_of
-from attnviz.lessons.truth import Truth
+from attnviz.lessons.right_answer import Truth
 from attnviz.models.result import Result
 from attnviz.ui.background.corpora import claim_verdict
 from attnviz.ui.background.measures import shares

@@ -3,8 +3,9 @@
 import html
 
 from attnviz.analysis.wording import whole_percent
+from attnviz.lessons.answer_text import as_sentence, plain
 from attnviz.lessons.lesson_file import LessonQuestion
-from attnviz.lessons.truth import Truth, as_sentence, plain
+from attnviz.lessons.right_answer import Truth
 
 
 def answered_html(question: LessonQuestion, given: str, unanswered: str = "Not answered.") -> str:

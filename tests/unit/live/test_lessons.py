@@ -6,11 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from attnviz.lessons.answer_text import read_number, same_answer
 from attnviz.lessons.check import ComputedSource
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, read_lesson
 from attnviz.lessons.library import shipped_lessons
 from attnviz.lessons.questions import ARROW
-from attnviz.lessons.truth import Truth, read_number, same_answer
+from attnviz.lessons.right_answer import Truth
 from attnviz.live.lessons import describe_lesson, describe_question, lesson_html
 
 RUNNER = Path(__file__).with_name("grade.js")
