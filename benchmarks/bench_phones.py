@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from playwright.sync_api import Browser, Page
 
-from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.lessons.classroom.values import StartedClass
 from attnviz.ui.classroom.routes import HEADER

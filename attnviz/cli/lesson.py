@@ -135,9 +135,9 @@ def print_lesson(arguments: argparse.Namespace) -> int:
     from attnviz.lessons.check import ComputedSource, truths
     from attnviz.lessons.lesson_file import read_lesson
     from attnviz.lessons.library import shipped_lessons
-    from attnviz.lessons.worksheet import worksheet
-    from attnviz.lessons.worksheet_html import worksheet_html
-    from attnviz.lessons.worksheet_pdf import worksheet_pdf
+    from attnviz.lessons.worksheet.worksheet import worksheet
+    from attnviz.lessons.worksheet.worksheet_html import worksheet_html
+    from attnviz.lessons.worksheet.worksheet_pdf import worksheet_pdf
 
     write = {".html": worksheet_html, ".pdf": worksheet_pdf}.get(arguments.out.suffix.lower())
     if write is None:

@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from attnviz.core.errors import is_unicode
-from attnviz.lessons.answers import LONGEST_ANSWER, Answers, GivenAnswer
+from attnviz.lessons.given_answers import LONGEST_ANSWER, Answers, GivenAnswer
 
 if TYPE_CHECKING:
     # A page's address is read before a lesson, with its Markdown parser, is needed.

@@ -9,8 +9,8 @@ from attnviz.attribution.run import run
 from attnviz.core.errors import AttnvizError, LessonError, nearest
 from attnviz.core.shares import Shares
 from attnviz.lessons.lesson_file import Lesson, LessonStep
-from attnviz.lessons.picture import TASKS, LessonPicture, read_link
-from attnviz.lessons.questions import truth_of
+from attnviz.lessons.picture_link import TASKS, LessonPicture, read_link
+from attnviz.lessons.question_kinds import truth_of
 from attnviz.lessons.right_answer import AnswerSource, Truth
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress, silent

@@ -8,10 +8,10 @@ from attnviz.analysis.head_ranking import word_at, word_names
 from attnviz.analysis.view import HeadMatrix
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import Token
-from attnviz.lessons.answers import LONGEST_ANSWER
+from attnviz.lessons.given_answers import LONGEST_ANSWER
 from attnviz.lessons.lesson_file import LessonQuestion
-from attnviz.lessons.picture import LessonPicture
-from attnviz.lessons.questions import ARROW
+from attnviz.lessons.picture_link import LessonPicture
+from attnviz.lessons.question_kinds import ARROW
 from attnviz.lessons.right_answer import AnswerSource
 
 Form = Literal["words", "order", "number", "cells", "heads", "choices", "text"]

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 from attnviz.core.errors import LessonError, is_unicode
 from attnviz.export.csv_table import csv_table
 from attnviz.lessons.lesson_file import Lesson
-from attnviz.lessons.questions import points_of
+from attnviz.lessons.question_kinds import points_of
 from attnviz.lessons.right_answer import Truth
 
 # Bytes of a file, characters of an answer and of a name.

@@ -16,8 +16,8 @@ from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from attnviz.core.errors import LessonError
-from attnviz.lessons.answers import MOST_QUESTIONS, MOST_STEPS
-from attnviz.lessons.picture import PAGES, LessonPicture, page_of, read_link
+from attnviz.lessons.given_answers import MOST_QUESTIONS, MOST_STEPS
+from attnviz.lessons.picture_link import PAGES, LessonPicture, page_of, read_link
 
 # Bytes of a file: the longest lesson that is shipped has 2,040.
 LARGEST = 200_000
@@ -30,7 +30,7 @@ Fields = Mapping[str, str | tuple[str, ...]]
 class LessonQuestion:
     """A question as it is written.
 
-    kind    a name of `attnviz.lessons.questions.KINDS`
+    kind    a name of `attnviz.lessons.question_kinds.KINDS`
     fields  what else the block says, by name: a text, or several
     line    of the file, from 1
     """

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.core.shares import Shares
-from attnviz.lessons.picture import LessonPicture
+from attnviz.lessons.picture_link import LessonPicture
 from attnviz.models.result import Result
 
 

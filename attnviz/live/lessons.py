@@ -16,7 +16,7 @@ from attnviz.core.errors import AttnvizError
 from attnviz.lessons.check import ComputedSource, truths
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
 from attnviz.lessons.library import read_named, shipped_lessons
-from attnviz.lessons.questions import NO_ANSWER, points_of
+from attnviz.lessons.question_kinds import NO_ANSWER, points_of
 from attnviz.lessons.right_answer import Truth
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, WebSocket, expect
 
-from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.ui.address.state import query_of
 from tests.browser.harness import Watch, watched

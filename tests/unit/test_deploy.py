@@ -19,7 +19,7 @@ import yaml
 from packaging.requirements import Requirement
 from sqlalchemy.engine import make_url
 
-from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.settings import SETTINGS
 from attnviz.ui.classroom.routes import HEADER

@@ -11,11 +11,11 @@ from attnviz.analysis.view import HeadMatrix
 from attnviz.analysis.wording import cut, head_name
 from attnviz.core.trace import Token
 from attnviz.lessons.answer_text import read_number
-from attnviz.lessons.classroom.question import LONGEST_ASK, AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.class_question import LONGEST_ASK, AnswerKey, ClassQuestion
 from attnviz.lessons.guess import typed_texts
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
-from attnviz.lessons.picture import LessonPicture
-from attnviz.lessons.questions import TOLERANCE, truth_of
+from attnviz.lessons.picture_link import LessonPicture
+from attnviz.lessons.question_kinds import TOLERANCE, truth_of
 from attnviz.lessons.right_answer import AnswerSource, Truth
 
 

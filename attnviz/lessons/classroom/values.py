@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion, to_record
+from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, to_record
 
 # waiting: nothing has been asked yet; closed: answered no more, and not revealed.
 ClassState = Literal["waiting", "open", "closed", "revealed", "ended"]

@@ -10,7 +10,7 @@ from attnviz.lessons.classroom.values import ClassOverview
 def class_sentence(overview: ClassOverview) -> str:
     """Say how the guesses of a class compare with the model; empty: nothing is revealed, or nobody has answered.
 
-    >>> from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
+    >>> from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
     >>> from attnviz.lessons.classroom.values import Guess
     >>> question, key = ClassQuestion("token", "Which?", ("it", "cat")), AnswerKey(("cat",), sentence="…")
     >>> guesses = Guess("cat", 2, True), Guess("it", 1, False)

@@ -39,7 +39,7 @@ export function openLesson(lesson) {
   showPoints(lesson, given);
 }
 
-/** Whether an answer is right: as attnviz/lessons/questions.py compares it. @param {Question} question @param {string} given */
+/** Whether an answer is right: as attnviz/lessons/question_kinds.py compares it. @param {Question} question @param {string} given */
 export function accepts({ kind, texts = [], heads, from = 0, to = 0 }, given) {
   if (kind === "number") {
     const value = readNumber(given);

@@ -17,7 +17,7 @@ from attnviz.core.edits import LONGEST
 from attnviz.core.head_inputs import MASKS, MOST_TOKENS
 from attnviz.core.quantity import QUANTITIES
 from attnviz.figures.compute.steps import PREDICTS
-from attnviz.lessons.answers import MOST_STEPS as MOST_LESSON_STEPS
+from attnviz.lessons.given_answers import MOST_STEPS as MOST_LESSON_STEPS
 from attnviz.text.toy_tasks import TOYS
 from attnviz.text.url_text import LARGEST, pack, unpack
 from attnviz.training.toy_recipe import MOST_STEPS

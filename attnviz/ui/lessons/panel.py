@@ -9,7 +9,7 @@ from streamlit.components.v2 import component
 
 from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.figures.lessons.guess import SCRIPT, STYLE
-from attnviz.lessons.answers import TYPED_KINDS, open_question
+from attnviz.lessons.given_answers import TYPED_KINDS, open_question
 from attnviz.lessons.guess import guess_of
 from attnviz.lessons.lesson_file import LessonQuestion, prose_html
 from attnviz.ui.address.state import finish
@@ -17,7 +17,7 @@ from attnviz.ui.address.widgets import sent
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.lessons.hand_in import show_end
-from attnviz.ui.lessons.hidden import picked_answer, show_hidden_picture
+from attnviz.ui.lessons.hidden_picture import picked_answer, show_hidden_picture
 from attnviz.ui.lessons.place import LessonPlace, begin, give_answer, go_to, leave, place_of
 from attnviz.ui.lessons.source import PageSource, truth_at
 from attnviz.ui.lessons.verdict import answered_html, verdict_html

@@ -9,8 +9,8 @@ import streamlit as st
 
 from attnviz import settings
 from attnviz.core.errors import LessonError
-from attnviz.lessons.answers import GivenAnswer, is_hidden
 from attnviz.lessons.answers_in_link import read_answers, write_answers
+from attnviz.lessons.given_answers import GivenAnswer, is_hidden
 from attnviz.lessons.lesson_file import Lesson, LessonStep
 from attnviz.lessons.library import SENT, lessons_of, read_named, read_sent
 from attnviz.ui.address.parameters import LESSON, Written, read_parameter, renamed, write_parameter

@@ -5,8 +5,8 @@ import streamlit as st
 from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.core.errors import LessonError
 from attnviz.core.shares import Shares
-from attnviz.lessons.picture import LessonPicture
-from attnviz.lessons.questions import truth_of
+from attnviz.lessons.picture_link import LessonPicture
+from attnviz.lessons.question_kinds import truth_of
 from attnviz.lessons.right_answer import Truth
 from attnviz.models.result import Result
 from attnviz.ui.background.corpora import claim_verdict

@@ -6,7 +6,7 @@ import pytest
 
 from attnviz.core.errors import LessonError
 from attnviz.lessons.lesson_file import LARGEST, parse_lesson, read_lesson
-from attnviz.lessons.picture import PAGES
+from attnviz.lessons.picture_link import PAGES
 
 FRONT = "---\ntitle: Two words\nminutes: 7\nmodels: [minilm]\n---\n\n"
 LINK = "[open](/encode?text=The+cat+sat.&layer=3&head=1)"

@@ -11,7 +11,7 @@ from attnviz.lessons.check import ComputedSource, examine
 from attnviz.lessons.hand_in import HandIn, write_hand_in
 from attnviz.lessons.lesson_file import parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
-from attnviz.lessons.picture import read_link
+from attnviz.lessons.picture_link import read_link
 from attnviz.survey.corpora import TREEBANK, shipped
 from attnviz.ui.background.first_results import claim_visits, find
 

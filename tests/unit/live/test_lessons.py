@@ -10,7 +10,7 @@ from attnviz.lessons.answer_text import read_number, same_answer
 from attnviz.lessons.check import ComputedSource
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, read_lesson
 from attnviz.lessons.library import shipped_lessons
-from attnviz.lessons.questions import ARROW
+from attnviz.lessons.question_kinds import ARROW
 from attnviz.lessons.right_answer import Truth
 from attnviz.live.lessons import describe_lesson, describe_question, lesson_html
 

@@ -138,7 +138,7 @@ def part_of(name: str, matrix: Matrix, whole: np.ndarray) -> np.ndarray:
     return whole[row : row + len(matrix.rows), column : column + len(matrix.columns)]
 
 
-# Two thirds of the time went into checks of shapes, which tests/unit/figures/test_computation.py has for the same functions.
+# Two thirds of the time went into checks of shapes, which tests/unit/analysis/compute has for the same functions.
 @pytest.mark.usefixtures("unchecked")
 @laws
 @given(examples(), st.data())

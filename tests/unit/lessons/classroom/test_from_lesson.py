@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from attnviz.core.errors import ClassError, LessonError
+from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, from_record, to_record
 from attnviz.lessons.classroom.from_lesson import class_question, next_question
-from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion, from_record, to_record
 from attnviz.lessons.lesson_file import LessonQuestion, read_lesson
 from attnviz.lessons.library import shipped_lessons
-from tests.unit.lessons.test_questions import HEAD_0, HEAD_1, PICTURE, Given
+from tests.unit.lessons.test_question_kinds import HEAD_0, HEAD_1, PICTURE, Given
 
 WORDS = ("[CLS]", "the(1)", "cat", "saw", "the(2)", "dog", "[SEP]")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
 from attnviz.lessons.classroom.report import class_report
 from attnviz.lessons.classroom.values import ClassOverview, ClassRound, Guess
 from attnviz.lessons.classroom.wording import class_sentence

@@ -12,8 +12,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from attnviz.core.errors import ClassError
+from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
 from attnviz.lessons.classroom.codes import LENGTH, LETTERS
-from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
 from attnviz.lessons.classroom.report import class_report
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.lessons.classroom.values import StartedClass

@@ -10,8 +10,8 @@ from attnviz.export.grid import draw_grid
 from attnviz.export.matrix import draw_matrix
 from attnviz.export.picture import Picture
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
-from attnviz.lessons.picture import TASKS, LessonPicture
-from attnviz.lessons.questions import points_of
+from attnviz.lessons.picture_link import TASKS, LessonPicture
+from attnviz.lessons.question_kinds import points_of
 from attnviz.lessons.right_answer import AnswerSource, Truth
 
 Paper = Literal["A4", "Letter"]

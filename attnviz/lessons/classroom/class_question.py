@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 
 from attnviz.core.errors import ClassError, is_unicode
 from attnviz.lessons.answer_text import read_number, same_answer
-from attnviz.lessons.questions import ARROW
+from attnviz.lessons.question_kinds import ARROW
 
 # How a phone answers: tap a word, a cell or a head, move a slider, choose one, put some in order, write.
 AnswerKind = Literal["token", "cell", "head", "number", "choice", "order", "text"]

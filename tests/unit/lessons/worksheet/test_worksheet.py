@@ -7,10 +7,10 @@ import pytest
 
 from attnviz.lessons.check import truths
 from attnviz.lessons.lesson_file import parse_lesson
-from attnviz.lessons.worksheet import worksheet
-from attnviz.lessons.worksheet_html import worksheet_html
-from attnviz.lessons.worksheet_pdf import worksheet_pdf
-from tests.unit.lessons.test_questions import Given
+from attnviz.lessons.worksheet.worksheet import worksheet
+from attnviz.lessons.worksheet.worksheet_html import worksheet_html
+from attnviz.lessons.worksheet.worksheet_pdf import worksheet_pdf
+from tests.unit.lessons.test_question_kinds import Given
 
 HOSTILE = r'<script>alert(1)</script> #panic("x") \ "quoted" $x$ @here'
 LESSON = rf"""---

@@ -9,9 +9,9 @@ from attnviz.analysis.view import HeadView
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap
-from attnviz.lessons.hidden import hidden_map
+from attnviz.lessons.hidden_rows import hidden_map
 from attnviz.lessons.lesson_file import LessonQuestion
-from attnviz.lessons.picture import LessonPicture
+from attnviz.lessons.picture_link import LessonPicture
 from attnviz.ui.explorer import ShownHead, show_heads, show_matrix
 from attnviz.ui.layout import escaped
 from attnviz.ui.lessons.place import LessonPlace

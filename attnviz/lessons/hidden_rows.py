@@ -10,7 +10,7 @@ from attnviz.analysis.head_ranking import word_at
 from attnviz.core.arrays import LayerWeights, Weights
 from attnviz.core.trace import AttentionMap, Token, WeightStore
 from attnviz.core.weights import Slab, whole_slab
-from attnviz.lessons.answers import TYPED_KINDS
+from attnviz.lessons.given_answers import TYPED_KINDS
 from attnviz.lessons.lesson_file import LessonStep
 from attnviz.lessons.right_answer import AnswerSource
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from attnviz.lessons.lesson_file import prose_html
-from attnviz.lessons.worksheet import Paper, SheetQuestion, SheetStep, Worksheet
+from attnviz.lessons.worksheet.worksheet import Paper, SheetQuestion, SheetStep, Worksheet
 
 _STYLE = (Path(__file__).parent / "worksheet.css").read_text(encoding="utf-8")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

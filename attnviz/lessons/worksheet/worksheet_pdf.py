@@ -7,7 +7,7 @@ from markdown_it.tree import SyntaxTreeNode
 
 from attnviz.core.errors import LessonError
 from attnviz.lessons.lesson_file import MARKDOWN
-from attnviz.lessons.worksheet import Paper, SheetQuestion, SheetStep, Worksheet
+from attnviz.lessons.worksheet.worksheet import Paper, SheetQuestion, SheetStep, Worksheet
 
 _PAPERS = {"A4": "a4", "Letter": "us-letter"}
 # Typst takes of each font the letters that those before it lack.

@@ -16,7 +16,7 @@ from attnviz.core.errors import LessonError, nearest
 from attnviz.lessons.answer_text import as_sentence, plain, read_number, same_answer
 from attnviz.lessons.least_margin import clear_first, listed, words_only
 from attnviz.lessons.lesson_file import LessonQuestion
-from attnviz.lessons.picture import STEERED, LessonPicture
+from attnviz.lessons.picture_link import STEERED, LessonPicture
 from attnviz.lessons.right_answer import AnswerSource, Truth
 
 TOLERANCE = 0.1

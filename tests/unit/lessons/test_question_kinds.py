@@ -16,10 +16,10 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Promp
 from attnviz.figures.explorer import overview
 from attnviz.lessons.answer_text import read_number, same_answer
 from attnviz.lessons.guess import guess_of
-from attnviz.lessons.hidden import hidden_map
+from attnviz.lessons.hidden_rows import hidden_map
 from attnviz.lessons.lesson_file import LessonQuestion, LessonStep
-from attnviz.lessons.picture import LessonPicture, read_link
-from attnviz.lessons.questions import KINDS, points_of, truth_of
+from attnviz.lessons.picture_link import LessonPicture, read_link
+from attnviz.lessons.question_kinds import KINDS, points_of, truth_of
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
 from tests.factories import sentence
