@@ -12,7 +12,7 @@ from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.analysis.wording import cut
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme
-from attnviz.figures.tokens import label
+from attnviz.figures.token_labels import label
 
 # Names kept with more cells than these would slow the browser down.
 NAMED_CELLS = 6_400

@@ -25,7 +25,7 @@ from attnviz.analysis.view import View
 from attnviz.analysis.wording import percent
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.figures.matrix import labels
-from attnviz.figures.tokens import visible_text
+from attnviz.figures.token_labels import visible_text
 from attnviz.live.story import Described, sentence_parts
 from attnviz.models.result import Result
 

@@ -23,7 +23,7 @@ from attnviz.core.quantity import Quantity
 from attnviz.core.trace import Prompt
 from attnviz.export import FORMATS, Format, Picture
 from attnviz.export.python import lines
-from attnviz.figures.tokens import label
+from attnviz.figures.token_labels import label
 from attnviz.files import to_bytes
 from attnviz.models.run import run_task
 from attnviz.models.translate.draft import GREEDY, DecodingOptions

@@ -15,7 +15,7 @@ from attnviz.core.trace import Token
 from attnviz.figures.matrix import STYLE as MATRIX
 from attnviz.figures.matrix import Marks, one_matrix
 from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on
-from attnviz.figures.tokens import label, space_between
+from attnviz.figures.token_labels import label, space_between
 from attnviz.text.spans import Span
 
 _WORDS = Path(__file__).parents[1] / "explorer" / "words.css"

@@ -12,7 +12,7 @@ from attnviz.analysis.translate.differences import differences
 from attnviz.analysis.wording import signed
 from attnviz.core.trace import Token
 from attnviz.figures.theme import LIGHT, Theme, css_variables
-from attnviz.figures.tokens import label
+from attnviz.figures.token_labels import label
 
 STYLE = Path(__file__).with_name("before_after.css").read_text(encoding="utf-8")
 # A text, and whether it differs from what stands on the other side.

@@ -27,7 +27,7 @@ from attnviz.figures.explorer.packages import (
     thumb_levels,
     thumb_of,
 )
-from attnviz.figures.tokens import direction, visible_text
+from attnviz.figures.token_labels import direction, visible_text
 
 # Two bytes a cell before compression. What takes more comes head by head.
 MESSAGE_BYTES = 8 * 2**20

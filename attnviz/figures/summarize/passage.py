@@ -10,7 +10,7 @@ from attnviz.analysis.summarize.selection import Passage, Selection
 from attnviz.analysis.summarize.summary_words import SummaryWord
 from attnviz.analysis.wording import whole_percent
 from attnviz.figures.theme import LIGHT, Theme, css_variables
-from attnviz.figures.tokens import label, space_between
+from attnviz.figures.token_labels import label, space_between
 
 STYLE = Path(__file__).with_name("passage.css").read_text(encoding="utf-8")
 BAR_PIXELS = 16

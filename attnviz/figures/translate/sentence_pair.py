@@ -8,7 +8,7 @@ from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import Token
 from attnviz.figures.html import STYLE, Page
 from attnviz.figures.theme import FONT, LIGHT, css_variables
-from attnviz.figures.tokens import label
+from attnviz.figures.token_labels import label
 
 # A link of less weight would be a hair that nobody can follow.
 LEAST_WEIGHT = 0.03

@@ -1,7 +1,7 @@
 // Selectors: rules that choose what to keep of a text, as attnviz/analysis/summarize/selectors.py has them; and what each keeps.
 
 import { bySentence, byUnit, chooseBy, received, rollout, unitsOf } from "./models/selection.js";
-import { describeSelection } from "./summary_words.js";
+import { describeSelection } from "./summary_sentences.js";
 import { nameOfHead } from "./written.js";
 
 /**

@@ -11,7 +11,7 @@ import { headChunks, overviewOf } from "./map_package.js";
 import { mapOfFiles } from "./map_source.js";
 import { openRuntime, openSegmenter } from "./runtime.js";
 import { describeSelectors } from "./selectors.js";
-import { describeSelection } from "./summary_words.js";
+import { describeSelection } from "./summary_sentences.js";
 import { describeTranslation } from "./translation.js";
 import { WordLinks } from "./word_links.js";
 import { describeHead, describeHidden, describeLink } from "./wording.js";

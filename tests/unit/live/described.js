@@ -10,7 +10,7 @@ import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
 import { drawnPart } from "../../../attnviz/live/web/passage_panel.js";
 import { describeSelectors } from "../../../attnviz/live/web/selectors.js";
-import { describeSelection } from "../../../attnviz/live/web/summary_words.js";
+import { describeSelection } from "../../../attnviz/live/web/summary_sentences.js";
 import { describeTranslation } from "../../../attnviz/live/web/translation.js";
 import { powerOfTen, twoDigits } from "../../../attnviz/live/web/written.js";
 
