@@ -1,39 +1,18 @@
-"""Which word of a text to look at first, which other word it looks at, and in which head."""
+"""The weights between the whole words of a map, in all of its heads."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Float32
 
-from attnviz.analysis.head_metrics import is_word
-from attnviz.analysis.head_ranking import PRONOUNS, elsewhere, word_columns
+from attnviz.analysis.head_ranking import word_columns
 from attnviz.analysis.row_weights import row_weights
 from attnviz.analysis.view import Lens, View, head_weights
 from attnviz.core.trace import AttentionMap, Token
 
-# A pronoun that looks less than that at another word tells nothing.
-LEAST_TELLING = 0.2
-# The word to look at first is one of so many at the beginning: where a long text begins is what one sees of it.
-MOST_WORDS = 48
-# Letters from which on a word is more likely a noun, a verb or an adjective than a small word.
-LONGER = 4
 Place = tuple[int, int | None]
-
-
-@dataclass(frozen=True)
-class WordLink:
-    """One link between two words, and the head that is looked at.
-
-    query, key  indices of words among `WordLinks.queries` and `WordLinks.keys`; key None: the word has no other to look at
-    head        None: the mean over the layer's heads
-    """
-
-    query: int
-    key: int | None
-    layer: int
-    head: int | None
 
 
 class WordLinks:
@@ -47,8 +26,8 @@ class WordLinks:
     """
 
     def __init__(self, attention: AttentionMap, view: View, kept: dict[object, np.ndarray] | None = None) -> None:
-        self._attention = attention
-        self._kept = {} if kept is None else kept
+        self.attention = attention
+        self.kept = {} if kept is None else kept
         self.lens = Lens(attention, replace(view, words=True))
 
     @property
@@ -59,6 +38,10 @@ class WordLinks:
     def keys(self) -> tuple[Token, ...]:
         return self.lens.keys
 
+    @cached_property
+    def word_keys(self) -> list[int]:
+        return word_columns(self.lens)
+
     def query_at(self, position: int | None) -> int | None:
         """Find the word that a query of the map belongs to; None where it is not shown."""
         return _part_with(position, self.lens.row_parts)
@@ -66,20 +49,6 @@ class WordLinks:
     def key_at(self, position: int | None) -> int | None:
         """Find the word that a key of the map belongs to; None where it is not shown."""
         return _part_with(position, self.lens.column_parts)
-
-    def first(self, place: Place | None = None, *, query: int | None = None, key: int | None = None) -> WordLink:
-        """Choose what nobody asked for: a word, the word that it looks at, and the head that looks hardest.
-
-        place  the layer and the head that is looked at; None: the first of the ranking by the link
-        query  the word that was asked about; None: a pronoun, else the word that looks hardest at another one
-        """
-        word = self._first_word(place) if query is None else query
-        weights = self.row(word) if place is None else self._of_place(place, range(word, word + 1))[None]
-        columns = [key] if key is not None else self._telling(place, word)
-        if not columns:
-            return WordLink(word, None, *(place or (0, 0)))
-        layer, head, at = np.unravel_index(int(weights[..., columns].argmax()), (*weights.shape[:2], len(columns)))
-        return WordLink(word, columns[int(at)], *(place or (int(layer), int(head))))
 
     def strongest_head(self, queries: Sequence[int], keys: Sequence[int]) -> tuple[int, int]:
         """Find the head in which some words, on average, give most to all of some others."""
@@ -89,64 +58,27 @@ class WordLinks:
 
     def row(self, query: int) -> Float32[np.ndarray, "layer head key"]:
         """Read the weights that a word gives to every word, in all heads."""
-        if (name := ("row", self.lens.view, query)) not in self._kept:
-            layers = range(self._attention.n_layers)
-            self._kept[name] = np.stack([self._rows(layer, range(query, query + 1))[:, 0] for layer in layers])
-        return self._kept[name]
+        if (name := ("row", self.lens.view, query)) not in self.kept:
+            layers = range(self.attention.n_layers)
+            self.kept[name] = np.stack([self.rows_of(layer, range(query, query + 1))[:, 0] for layer in layers])
+        return self.kept[name]
 
-    def _first_word(self, place: Place | None) -> int:
-        strongest = self._strongest(place)
-        names = [token.text.strip().casefold() for token in self.queries[: len(strongest)]]
-        pronouns = [
-            word
-            for word, name in enumerate(names)
-            if name in PRONOUNS and strongest[word] >= LEAST_TELLING and self._telling(None, word)[0] < word
-        ]
-        words = [word for word, _ in enumerate(names) if is_word(self.queries[word])]
-        long_words = [word for word in words if len(names[word]) >= LONGER and strongest[word] >= LEAST_TELLING]
-        return max(pronouns or long_words or words or range(len(names)), key=lambda word: float(strongest[word]))
-
-    def _telling(self, place: Place | None, word: int) -> list[int]:
-        """Where a word can look that tells something; in a head that somebody chose, at its neighbours as well."""
-        if place is None:
-            return elsewhere(word, self.lens, self._words, causal=self._attention.causal)
-        return [key for key in self._words if key != self.lens.own[word]]
-
-    @cached_property
-    def _words(self) -> list[int]:
-        return word_columns(self.lens)
-
-    def _strongest(self, place: Place | None) -> Float32[np.ndarray, " query"]:
-        """The weight that each of the first words gives to what it looks at hardest, in any head or in that of a place."""
-        if (name := ("strongest", self.lens.view, place)) not in self._kept:
-            words = range(min(len(self.queries), MOST_WORDS))
-            telling = np.zeros((len(words), len(self.keys)), dtype=bool)
-            for word in words:
-                telling[word, self._telling(place, word)] = True
-            # One layer after another: the rows of all heads of a long text fill a hundred megabytes.
-            given = (self._rows(layer, words) for layer in range(self._attention.n_layers))
-            if place is not None:
-                given = iter([self._of_place(place, words)])
-            strongest = [np.where(telling, rows, 0).max(axis=(0, 2)) for rows in given]
-            self._kept[name] = np.max(strongest, axis=0).astype(np.float32)
-        return self._kept[name]
-
-    def _rows(self, layer: int, words: range) -> Float32[np.ndarray, "head word key"]:
+    def rows_of(self, layer: int, words: range) -> Float32[np.ndarray, "head word key"]:
         """The weights that neighbouring words give, in all heads of a layer: of several tokens the mean, to several the sum."""
         parts = [self.lens.row_parts[word] for word in words]
         begins, ends = parts[0][0], parts[-1][-1] + 1
-        weights = row_weights(self._attention, layer, slice(begins, ends))
+        weights = row_weights(self.attention, layer, slice(begins, ends))
         means = np.stack([weights[:, [place - begins for place in part]].mean(axis=1) for part in parts], axis=1)
         merged = self.lens.over_keys(means.reshape(-1, means.shape[-1]))
         return merged.reshape(*means.shape[:2], -1).astype(np.float32)
 
-    def _of_place(self, place: Place, words: range) -> Float[np.ndarray, "1 word key"]:
+    def of_place(self, place: Place, words: range) -> Float[np.ndarray, "1 word key"]:
         """The same in one head, or in the mean over those of a layer."""
         layer, head = place
         if head is not None:
-            return self._rows(layer, words)[head : head + 1]
-        weights = head_weights(self._attention, layer)
-        return self.lens.matrix(weights, self._attention.visible(layer)).weights[None, words.start : words.stop]
+            return self.rows_of(layer, words)[head : head + 1]
+        weights = head_weights(self.attention, layer)
+        return self.lens.matrix(weights, self.attention.visible(layer)).weights[None, words.start : words.stop]
 
 
 def _part_with(position: int | None, parts: Sequence[Sequence[int]]) -> int | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from attnviz.analysis.first_word import first_link
 from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.word_links import WordLinks
 from attnviz.analysis.wording import describe_head, describe_link, head_name
@@ -145,7 +146,7 @@ def _describe_head(results: Sequence[Result], example: Mapping[str, Any]) -> Des
     """Describe what an example of Encode opens: the link of its most telling word, and the sentences of that head."""
     attention = results[0].trace.encoder
     links = WordLinks(attention, View())
-    link = links.first()
+    link = first_link(links)
     matrix = head_matrix(attention, layer=link.layer, head=link.head, view=View())
     query = links.lens.row_parts[link.query][0]
     columns = range(len(matrix.keys)) if link.key is None else links.lens.column_parts[link.key]

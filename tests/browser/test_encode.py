@@ -28,7 +28,7 @@ from tests.browser.pages import (
 
 # The explorer keeps four digits of a weight.
 DIGITS = 5.1e-5
-# A sentence, its pronoun, and a word that it may stand for; tests/unit/analysis/test_word_links.py has more of them.
+# A sentence, its pronoun, and a word that it may stand for; tests/unit/analysis/test_first_word.py has more of them.
 PRONOUNS = (
     ("The trophy did not fit in the suitcase because it was too big.", "it", "trophy"),
     ("Tom told Paul that he would be late.", "he", "Tom"),

@@ -1,6 +1,6 @@
-// Which word of a text to look at first, at which other word it looks, and in which head, as attnviz/analysis/word_links.py chooses.
+// The weights between the words of a map in all of its heads, as in attnviz/analysis/word_links.py, and the link that is asked for.
 
-import { elsewhere, isWord, PRONOUNS } from "../../figures/explorer/question.js";
+import { firstWord, tellingKeys } from "./first_word.js";
 import { Lens, rowWeights } from "./head_view.js";
 import { wordsOf } from "./map_package.js";
 
@@ -13,14 +13,6 @@ import { wordsOf } from "./map_package.js";
  *   head that a person chose; query and key: positions in the map; queries and keys: those of further words
  */
 
-// A pronoun that looks less than that at another word tells nothing.
-const LEAST_TELLING = 0.2;
-// The word to look at first is one of so many at the beginning: where a long text begins is what one sees of it.
-const MOST_WORDS = 48;
-// Letters from which on a word is more likely a noun, a verb or an adjective than a small word.
-const LONG_WORD = 4;
-
-// The weights between the words of a map, in all of its heads.
 export class WordLinks {
   /** @param {AttentionMap} map @param {View} view */
   constructor(map, view) {
@@ -38,10 +30,10 @@ export class WordLinks {
     const asked = wordAt(this.rows, query);
     // What is looked at counts where it is known who looks.
     const wanted = asked < 0 ? -1 : wordAt(this.columns, key);
-    const word = asked < 0 ? this.#firstWord(place) : asked;
-    const columns = wanted >= 0 ? [wanted] : this.#telling(place, word);
+    const word = asked < 0 ? firstWord(this, place) : asked;
+    const columns = wanted >= 0 ? [wanted] : tellingKeys(this, place, word);
     let best = { ...(place ?? { layer: 0, head: 0 }), column: -1, weight: -1 };
-    for (const { layer, head } of place ? [place] : this.#heads()) {
+    for (const { layer, head } of place ? [place] : this.heads()) {
       const row = this.row(layer, head, word);
       for (const column of columns) if (row[column] > best.weight) best = { layer, head, column, weight: row[column] };
     }
@@ -63,7 +55,7 @@ export class WordLinks {
   #strongestHead(queries, keys) {
     const [table, size] = [this.table(queries), this.columns.length];
     const total = (/** @type {HeadAt} */ { layer, head }) => keys.reduce((sum, key) => sum + table[(layer * this.map.heads + Number(head)) * size + key], 0);
-    return this.#heads().reduce((best, each) => (total(each) > total(best) ? each : best));
+    return this.heads().reduce((best, each) => (total(each) > total(best) ? each : best));
   }
 
   /** What a word gives to every word in a head: of its tokens the mean, to several the sum.
@@ -81,7 +73,7 @@ export class WordLinks {
   table(words) {
     const size = this.columns.length;
     const all = new Float32Array(this.map.layers * this.map.heads * size);
-    for (const { layer, head } of this.#heads()) {
+    for (const { layer, head } of this.heads()) {
       const at = (layer * this.map.heads + Number(head)) * size;
       for (const word of words) this.row(layer, head, word).forEach((weight, key) => (all[at + key] += weight / words.length));
     }
@@ -89,7 +81,7 @@ export class WordLinks {
   }
 
   /** @returns {HeadAt[]} */
-  #heads() {
+  heads() {
     const { layers, heads } = this.map;
     return Array.from({ length: layers * heads }, (_, place) => ({ layer: Math.floor(place / heads), head: place % heads }));
   }
@@ -102,38 +94,8 @@ export class WordLinks {
     return wanted !== null && shown.includes(wanted) ? [wanted] : shown;
   }
 
-  /** Where a word can look that tells something; in a head that somebody chose, at its neighbours as well. @param {HeadAt | null} place @param {number} word */
-  #telling(place, word) {
-    if (!place) return elsewhere(/** @type {any} */ (this), word);
-    return this.words.keys.flatMap((each, key) => (isWord(each) && key !== this.words.own[word] ? [key] : []));
-  }
-
   get causal() {
     return this.map.causal;
-  }
-
-  /** @param {HeadAt | null} place */
-  #firstWord(place) {
-    const words = [...this.words.queries.keys()].slice(0, MOST_WORDS);
-    const strongest = words.map((word) => this.#strongest(place, word));
-    const names = words.map((word) => this.words.queries[word].text.trim().toLowerCase());
-    const isTelling = (/** @type {number} */ word) => strongest[word] >= LEAST_TELLING;
-    const pronouns = words.filter((word) => PRONOUNS.includes(names[word]) && isTelling(word) && elsewhere(/** @type {any} */ (this), word)[0] < word);
-    const plain = words.filter((word) => isWord(this.words.queries[word]));
-    const longer = plain.filter((word) => Array.from(names[word]).length >= LONG_WORD && isTelling(word));
-    const among = [pronouns, longer, plain, words].find(({ length }) => length) ?? words;
-    return among.reduce((best, word) => (strongest[word] > strongest[best] ? word : best));
-  }
-
-  /** The weight that a word gives to what it looks at hardest. @param {HeadAt | null} place @param {number} word */
-  #strongest(place, word) {
-    const columns = this.#telling(place, word);
-    let highest = 0;
-    for (const { layer, head } of place ? [place] : this.#heads()) {
-      const row = this.row(layer, head, word);
-      for (const column of columns) highest = Math.max(highest, row[column]);
-    }
-    return highest;
   }
 }
 

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import streamlit as st
 
+from attnviz.analysis.first_word import first_link
 from attnviz.analysis.view import HeadMatrix, View
 from attnviz.analysis.word_links import Place, WordLinks
 from attnviz.core.trace import AttentionMap
@@ -76,7 +77,7 @@ def ask(attention: AttentionMap, view: View, first: tuple[int, int]) -> WordQues
     query = links.query_at(asked["query"])
     key = None if query is None else links.key_at(asked["key"])
     place = pinned_place(first, (attention.n_layers, attention.n_heads))
-    link = links.first(place, query=query, key=key)
+    link = first_link(links, place, query=query, key=key)
     queries = _with_more(link.query, links.query_at, asked["queries"] if query is not None else "")
     keys = _with_more(link.key, links.key_at, asked["keys"] if key is not None else "")
     shown = place or (link.layer, link.head)

@@ -17,6 +17,7 @@ import pytest
 from PIL import Image
 
 from attnviz.analysis.first_cell import first_cell
+from attnviz.analysis.first_word import first_link
 from attnviz.analysis.translate.alignment import describe_alignment
 from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.word_links import WordLinks
@@ -111,7 +112,7 @@ def _assert_same_links(made: dict[str, Any], attention: AttentionMap, view: View
     links = WordLinks(attention, view)
     for actual, (place, query, key) in zip(made["links"], QUESTIONS, strict=True):
         word = links.query_at(query)
-        expected = links.first(place, query=word, key=None if word is None else links.key_at(key))
+        expected = first_link(links, place, query=word, key=None if word is None else links.key_at(key))
         assert (actual["layer"], actual["head"], links.query_at(actual["query"])) == (
             expected.layer,
             expected.head,
