@@ -1,9 +1,10 @@
-// A student's phone: which class it is in, what it shows now, and an answer that is sent until the server has it.
+// A student's phone: which class it is in, what it shows now, and which answer it has given.
 
 import { element } from "./elements.js";
 import { pause } from "./line.js";
 import { LAST, memory } from "./memory.js";
 import { codeForm, nickname, screens } from "./screens.js";
+import { Sending } from "./sending.js";
 
 export class Phone {
   /**
@@ -18,8 +19,9 @@ export class Phone {
     this.scales = scales;
     this.code = code;
     this.token = "";
-    /** @type {{ number: number, answer: string } | null} */
+    /** What the server does not have yet. @type {{ number: number, answer: string } | null} */
     this.pending = null;
+    this.sending = new Sending(this);
     /** What the page brought with it: drawn before this phone has joined. */
     this.view = view;
     /** @type {OwnAnswer | null} */
@@ -28,11 +30,8 @@ export class Phone {
     this.chosen = null;
     this.notice = "";
     this.screen = "";
-    this.isSending = false;
     this.isUp = true;
     this.stop = () => {};
-    /** Ends the pause before an answer is sent again. @type {(value: unknown) => void} */
-    this.wake = () => {};
     const [header, notice, body, foot] = [element("header"), element("p.notice", { role: "status" }), element("div.body"), element("div.foot")];
     this.parts = { header, notice, body, foot };
     root.replaceChildren(header, notice, body, foot);
@@ -45,7 +44,7 @@ export class Phone {
       [this.token, this.pending, this.own] = [kept.token, kept.pending ?? null, kept.own ?? null];
       this.draw();
       this.listen();
-      this.send();
+      this.sending.begin();
     } else {
       this.draw();
       if (this.code) this.join();
@@ -67,7 +66,7 @@ export class Phone {
       this.token = news.token ?? "";
       this.hear(news);
       this.keep();
-      this.send();
+      this.sending.begin();
       return this.listen();
     }).catch((error) => this.refused(error));
   }
@@ -81,7 +80,7 @@ export class Phone {
         if (isUp === this.isUp) return;
         this.isUp = isUp;
         this.say(this.notice);
-        if (isUp) this.wake(null);
+        if (isUp) this.sending.wake(null);
       },
     });
   }
@@ -134,54 +133,13 @@ export class Phone {
     this.pending = { number: this.view.number, answer };
     this.keep();
     this.draw();
-    this.send();
+    this.sending.begin();
   }
 
   late() {
     this.pending = null;
     this.keep();
     this.say("Too late: the question was closed before your answer arrived.");
-  }
-
-  send() {
-    if (this.isSending || !this.token) return;
-    this.isSending = true;
-    const isOver = () => {
-      this.isSending = false;
-      this.draw(true);
-    };
-    this.sendAll().then(isOver).catch((error) => {
-      isOver();
-      this.refused(error);
-    });
-  }
-
-  async sendAll() {
-    for (let failed = 0; this.pending; failed += 1) {
-      const { number, answer } = this.pending;
-      try {
-        const kept = (await this.line.answer(this.code, this.token, number, answer)).answer;
-        this.own = { id: 0, student: 0, nickname: "", ...this.own, number, answer: kept };
-        this.pending = null;
-        this.keep();
-      } catch (error) {
-        const reason = /** @type {{ reason?: string }} */ (error).reason;
-        if (reason && reason !== "busy") return this.dropped(/** @type {Error} */ (error), reason);
-        const again = pause(Math.min(500 * 2 ** failed, 8000) * (0.5 + Math.random()));
-        await Promise.race([again, new Promise((go) => (this.wake = go))]);
-      }
-    }
-  }
-
-  /** @param {Error} error @param {string} reason */
-  dropped(error, reason) {
-    if (reason === "forbidden") throw error;
-    if (reason === "closed") return this.late();
-    this.pending = null;
-    this.keep();
-    this.say(error.message);
-    // The server knows which answer it has.
-    return this.listen();
   }
 
   /** @param {string} sentence */
