@@ -19,7 +19,7 @@ import torch
 from playwright.sync_api import Browser, Page
 
 import attnviz
-from attnviz.analysis.view import View
+from attnviz.analysis.head_view import View
 from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token
 from attnviz.figures.bertviz import views as bertviz

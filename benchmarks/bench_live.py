@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from attnviz.analysis.head_view import View
 from attnviz.analysis.summarize.selection import Amount, choose, read_passage
 from attnviz.analysis.summarize.selectors import selectors
-from attnviz.analysis.view import View
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.live import graphs
 from attnviz.live.graphs.manifest import BOUND, exportable

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from attnviz.analysis.view import HeadView, View
+from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.wording import NUMBERS, describe_head, describe_hidden, describe_link, head_title
 from attnviz.core.errors import TraceError
 from attnviz.ui.address.state import finish

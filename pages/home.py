@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from attnviz.analysis.view import HeadView, View
+from attnviz.analysis.head_view import HeadView, View
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
 from attnviz.models.result import Result

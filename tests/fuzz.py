@@ -26,7 +26,7 @@ import numpy as np
 from safetensors.numpy import load, save
 from streamlit.testing.v1 import AppTest
 
-from attnviz.analysis.view import head_matrix
+from attnviz.analysis.head_view import head_matrix
 from attnviz.analysis.wording import describe_head
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.head_view import HeadMatrix
 
 # From so many rows or columns on, a text is long.
 LONG = 128
@@ -20,7 +20,7 @@ def colour_limit(matrix: HeadMatrix) -> float | None:
     It is the 99th percentile of the weights that are not masked, the nearest of them, or five times an even weight.
 
     >>> from attnviz.core.trace import AttentionMap, DenseWeights, Token
-    >>> from attnviz.analysis.view import head_matrix
+    >>> from attnviz.analysis.head_view import head_matrix
     >>> tokens = tuple(Token(str(at), 2 * at, 2 * at + 1) for at in range(200))
     >>> even = AttentionMap("encoder", tokens, tokens, DenseWeights((np.full((1, 200, 200), 1 / 200, np.float32),)))
     >>> round(colour_limit(head_matrix(even, layer=0, head=0)), 6)

@@ -1,7 +1,7 @@
 """The cell of a head that is looked at until another one is clicked."""
 
 from attnviz.analysis.head_metrics import strongest_link
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.head_view import HeadMatrix
 
 
 def first_cell(matrix: HeadMatrix) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.head_view import HeadMatrix
 from attnviz.core.trace import Token
 from attnviz.core.weights import Slab
 from attnviz.text.words import has_letters
@@ -113,7 +113,7 @@ def measure(matrix: HeadMatrix) -> HeadNumbers:
     """Measure a head whose matrix there is.
 
     >>> from attnviz.core.trace import AttentionMap, DenseWeights
-    >>> from attnviz.analysis.view import head_matrix
+    >>> from attnviz.analysis.head_view import head_matrix
     >>> tokens = (Token("a", 0, 1), Token("b", 2, 3))
     >>> attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.array([[[1, 0], [0.5, 0.5]]]),)))
     >>> measure(head_matrix(attention, layer=0, head=0))

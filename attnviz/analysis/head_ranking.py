@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.head_metrics import is_word
+from attnviz.analysis.head_view import Lens, View, default_map
 from attnviz.analysis.row_weights import row_weights
-from attnviz.analysis.view import Lens, View, default_map
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token

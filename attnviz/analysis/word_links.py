@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from attnviz.analysis.head_ranking import word_columns
+from attnviz.analysis.head_view import Lens, View, head_weights
 from attnviz.analysis.row_weights import row_weights
-from attnviz.analysis.view import Lens, View, head_weights
 from attnviz.core.trace import AttentionMap, Token
 
 Place = tuple[int, int | None]

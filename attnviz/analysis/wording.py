@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import SupportsFloat
 
 from attnviz.analysis.head_metrics import strongest_link, summarize
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.head_view import HeadMatrix
 from attnviz.core.quantity import Quantity
 
 # A share of the attention from which on a head is called by it.

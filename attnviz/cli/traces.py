@@ -9,7 +9,7 @@ from typing import Any
 
 import attnviz
 from attnviz import export
-from attnviz.analysis.view import View
+from attnviz.analysis.head_view import View
 from attnviz.analysis.wording import plain
 from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, positive
 from attnviz.core import disk

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from attnviz.analysis.view import View
+from attnviz.analysis.head_view import View
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import Prompt
 from attnviz.export.picture import Picture
@@ -33,7 +33,7 @@ def lines(picture: Picture, source: Source | None = None) -> str:
     options |= {"head": str(picture.head)} if picture.head is not None or attention else {}
     needed = ["import attnviz as av", *source.imports]
     if picture.view != View():
-        needed.append("from attnviz.analysis.view import View")
+        needed.append("from attnviz.analysis.head_view import View")
         options["view"] = view_expression(picture.view)
     figure_names = (["heatmap"] if attention else []) + ([] if picture.full_scale else ["Look"])
     if figure_names:

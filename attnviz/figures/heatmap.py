@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from attnviz.analysis.colour_limit import colour_limit
-from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
 from attnviz.analysis.wording import cut
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from PIL import Image
 
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.head_view import HeadMatrix
 from attnviz.analysis.wording import cut, signed, two_digits
 from attnviz.core.trace import Token
 from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks

@@ -1,7 +1,7 @@
 """Pictures of a trace in one line, each of which shows itself where a notebook ends a cell with it.
 
 Where a function is not told which map, layer or head: the last map, its last layer, the mean over its heads, as everywhere
-(`attnviz.analysis.view`).
+(`attnviz.analysis.head_view`).
 """
 
 from dataclasses import replace
@@ -9,7 +9,7 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
-from attnviz.analysis.view import View, default_layer, default_map, head_matrix
+from attnviz.analysis.head_view import View, default_layer, default_map, head_matrix
 from attnviz.core.trace import AttentionTrace
 from attnviz.figures.bertviz import views
 from attnviz.figures.explorer import page

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from attnviz.analysis.head_ranking import word_at, word_names
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.head_view import HeadMatrix
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import Token
 from attnviz.lessons.given_answers import LONGEST_ANSWER

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
+from attnviz.analysis.head_view import BETWEEN, Between, HeadMatrix, View, default_map, head_matrix
 from attnviz.analysis.translate.alignment import Reading, read_as, truer
-from attnviz.analysis.view import BETWEEN, Between, HeadMatrix, View, default_map, head_matrix
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.core.quantity import QUANTITIES, Quantity

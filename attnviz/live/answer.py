@@ -21,7 +21,7 @@ from attnviz.analysis.answer.question_attention import (
 )
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import strongest_places
-from attnviz.analysis.view import View
+from attnviz.analysis.head_view import View
 from attnviz.analysis.wording import percent
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.figures.matrix import labels

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from attnviz.analysis.first_word import first_link
-from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.head_view import View, head_matrix
 from attnviz.analysis.word_links import WordLinks
 from attnviz.analysis.wording import describe_head, describe_link, head_name
 from attnviz.core.trace import AttentionMap, Prompt, Token

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from attnviz.analysis.head_ranking import link_weights, strongest_places
+from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix
 from attnviz.analysis.translate.alignment import Reading, clearest_link, describe_alignment, origin_of, read_as, truer
 from attnviz.analysis.translate.differences import differences
-from attnviz.analysis.view import HeadMatrix, Lens, View, head_matrix
 from attnviz.analysis.wording import head_of_model, head_place
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.translate.alignments import Aligned, alignments

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from attnviz.analysis.first_cell import first_cell
-from attnviz.analysis.view import HeadView
+from attnviz.analysis.head_view import HeadView
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Kind

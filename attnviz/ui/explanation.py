@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attnviz.analysis.compute.dot_product import score
-from attnviz.analysis.view import HeadMatrix, HeadView
+from attnviz.analysis.head_view import HeadMatrix, HeadView
 from attnviz.core.trace import AttentionMap, QueryKeyWeights
 from attnviz.ui.frame.page_buttons import explain_button
 

@@ -11,7 +11,7 @@ from streamlit.components.v2 import component
 
 from attnviz.analysis.difference import is_difference
 from attnviz.analysis.first_cell import first_cell
-from attnviz.analysis.view import HeadMatrix, HeadView, Lens, View
+from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer

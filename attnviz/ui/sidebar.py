@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.view import Between, HeadView, View
+from attnviz.analysis.head_view import Between, HeadView, View
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.models import catalog

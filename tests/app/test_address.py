@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attnviz.analysis.answer.question_attention import SIDES
-from attnviz.analysis.view import BETWEEN
+from attnviz.analysis.head_view import BETWEEN
 from attnviz.core.edits import Edits, HeadSet, WeightSet, WordHidden
 from attnviz.core.head_inputs import MASKS
 from attnviz.core.quantity import QUANTITIES

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 import attnviz
 from attnviz.analysis.answer.question_attention import Side, StrongestHead, question_attention, strongest_heads
-from attnviz.analysis.view import View
+from attnviz.analysis.head_view import View
 from attnviz.analysis.wording import percent
 from attnviz.attribution.run import run
 from attnviz.core.trace import Prompt

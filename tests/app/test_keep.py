@@ -14,8 +14,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
+from attnviz.analysis.head_view import View, head_matrix
 from attnviz.analysis.translate.alignment import Reading, read_as
-from attnviz.analysis.view import View, head_matrix
 from attnviz.attribution.quantity import in_quantity
 from attnviz.attribution.run import run
 from attnviz.cli import main

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.head_view import HeadMatrix
 from attnviz.core.shares import HeadCosts
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.explorer import Overview

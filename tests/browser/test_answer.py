@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import attnviz
 from attnviz.analysis.answer.question_attention import question_attention
-from attnviz.analysis.view import View
+from attnviz.analysis.head_view import View
 from attnviz.analysis.wording import two_digits
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.decoding import SpanDecoding

@@ -8,7 +8,7 @@ import torch
 from playwright.sync_api import Page, expect
 
 import attnviz
-from attnviz.analysis.view import head_matrix
+from attnviz.analysis.head_view import head_matrix
 from attnviz.core.trace import AttentionMap
 from tests.browser.pages import (
     HOSTILE,

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from attnviz.analysis.head_metrics import measure
-from attnviz.analysis.view import head_matrix
+from attnviz.analysis.head_view import head_matrix
 from tests.browser.harness import watched
 from tests.browser.pages import PHONE, cell_at, settle
 from tests.browser.test_explorer import WORDS, example, show, trace_of, view

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import attnviz
+from attnviz.analysis.head_view import View, head_matrix
 from attnviz.analysis.translate.alignment import clearest_link
-from attnviz.analysis.view import View, head_matrix
 from attnviz.core.trace import Prompt
 from attnviz.models.translate.decode import draft
 from attnviz.models.translate.draft import DecodingOptions, Draft

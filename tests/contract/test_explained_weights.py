@@ -12,7 +12,7 @@ import attnviz
 from attnviz.analysis.compute.link_steps import LinkSteps, link_steps
 from attnviz.analysis.compute.long_vectors import QueryKey
 from attnviz.analysis.compute.rounding import number_text
-from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.head_view import View, head_matrix
 from attnviz.core.head_inputs import Additive, DotProduct
 from attnviz.core.trace import Prompt
 from attnviz.models.head_inputs import InspectedTrace, inspect_result, run_inspectable

@@ -5,8 +5,8 @@ import re
 import pytest
 
 import attnviz
+from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
 from attnviz.analysis.translate.alignment import origin_of, strongest_links
-from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
 from attnviz.ui.examples import Example, examples

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import link_weights
-from attnviz.analysis.view import HeadMatrix, Lens, View, head_matrix
+from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix
 from attnviz.analysis.wording import MOSTLY, WEIGHT, Part, Sentence, cut, percent, quoted
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.text.spans import Span

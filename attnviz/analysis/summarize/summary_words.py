@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.head_metrics import is_word
+from attnviz.analysis.head_view import head_weights
 from attnviz.analysis.summarize.selection import Passage, Selection
 from attnviz.analysis.token_words import whole_words
-from attnviz.analysis.view import head_weights
 from attnviz.analysis.wording import Part, Sentence, quoted, whole_percent
 from attnviz.core.trace import AttentionMap, Token
 

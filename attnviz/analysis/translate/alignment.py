@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from attnviz.analysis.head_metrics import Link, is_word
+from attnviz.analysis.head_view import HeadMatrix
 from attnviz.analysis.translate.sinkhorn import balanced, same_class
-from attnviz.analysis.view import HeadMatrix
 from attnviz.analysis.wording import Part, Sentence, head_name, quoted, raised, signed
 from attnviz.core.trace import AttentionMap, Token
 
@@ -50,7 +50,7 @@ def truer(metrics: Mapping[str, float], layer: int, head: int | None) -> Reading
 def strongest_links(matrix: HeadMatrix) -> tuple[Link, ...]:
     """Find for each target token the source token that it looks at most; special tokens have none.
 
-    >>> from attnviz.analysis.view import head_matrix
+    >>> from attnviz.analysis.head_view import head_matrix
     >>> from attnviz.core.trace import AttentionMap, DenseWeights
     >>> source, target = (Token("red", 0, 3), Token("car", 4, 7)), (Token("voiture", 0, 7), Token("rouge", 8, 13))
     >>> attention = AttentionMap("cross", target, source, DenseWeights((np.array([[[0.25, 0.75], [1, 0]]]),)))

@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float, Int
 
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import PRONOUNS
+from attnviz.analysis.head_view import default_map
 from attnviz.analysis.token_alignment import Pairs, align_tokens
-from attnviz.analysis.view import default_map
 from attnviz.analysis.wording import Part, Sentence, head_words, quoted, whole_percent
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.answer.question_attention import Joint
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.head_view import HeadMatrix
 from attnviz.analysis.wording import head_words, percent, two_digits, whole_percent
 from attnviz.core.trace import Token
 from attnviz.figures.matrix import STYLE as MATRIX

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from attnviz.analysis.view import BETWEEN, Lens, View
+from attnviz.analysis.head_view import BETWEEN, Lens, View
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.figures.theme import FONT, HEAD_COLOURS, LIGHT, Theme

@@ -5,7 +5,7 @@ import hashlib
 import html
 import json
 
-from attnviz.analysis.view import View
+from attnviz.analysis.head_view import View
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Kind
 from attnviz.figures.explorer.overview import BYTES_PER_CELL, overview

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attnviz.analysis.view import HeadMatrix, Lens
+from attnviz.analysis.head_view import HeadMatrix, Lens
 from attnviz.core.arrays import Kind
 from attnviz.core.edits import Edit, Edits, HeadPatched, HeadSet, LinkCut, WeightSet, WordHidden
 from attnviz.core.errors import EditError

@@ -13,8 +13,8 @@ from threadpoolctl import ThreadpoolController
 
 from attnviz.analysis.difference import is_difference
 from attnviz.analysis.head_metrics import HeadMeter, matrix_slabs
+from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_weights
 from attnviz.analysis.token_words import whole_words
-from attnviz.analysis.view import HeadMatrix, Lens, View, head_weights
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.core.weights import Slab

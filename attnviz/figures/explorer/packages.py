@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Bool, Float, Shaped, UInt8, UInt16
 
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.head_view import HeadMatrix
 
 # More pixels than this on a side cannot be told apart in a cell of the grid.
 THUMB_PIXELS = 64

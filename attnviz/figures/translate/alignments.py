@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from attnviz.analysis.head_metrics import Link
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.head_view import HeadMatrix
 from attnviz.core.trace import Token
 from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks
 from attnviz.figures.explorer.packages import pack_chunks

@@ -4,7 +4,7 @@ import html
 
 import numpy as np
 
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.head_view import HeadMatrix
 from attnviz.core.trace import Token
 from attnviz.figures.html import STYLE, Page
 from attnviz.figures.theme import FONT, LIGHT, css_variables
@@ -20,7 +20,7 @@ def sentence_pair(matrix: HeadMatrix) -> str:
 
     Every word is escaped and keeps its own direction.
 
-    >>> from attnviz.analysis.view import head_matrix
+    >>> from attnviz.analysis.head_view import head_matrix
     >>> from attnviz.core.trace import AttentionMap, DenseWeights
     >>> import numpy as np
     >>> a, b = Token("<a>", 0, 3), Token("b", 0, 1)

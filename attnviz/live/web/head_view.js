@@ -1,4 +1,4 @@
-// From a map to what is drawn of it, as attnviz/analysis/view.py has it: words or tokens, special tokens shown or hidden.
+// From a map to what is drawn of it, as attnviz/analysis/head_view.py has it: words or tokens, special tokens shown or hidden.
 // Sums are of float32 numbers and rounded as NumPy rounds them, so that the numbers are the same.
 
 /**

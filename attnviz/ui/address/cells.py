@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.head_view import HeadMatrix
 from attnviz.ui.address.state import publish, value
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnviz.analysis.answer.question_attention import SIDES
-from attnviz.analysis.view import BETWEEN
+from attnviz.analysis.head_view import BETWEEN
 from attnviz.core.edit_types import HEAD_VALUES
 from attnviz.core.edits import LONGEST
 from attnviz.core.head_inputs import MASKS, MOST_TOKENS

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from attnviz.analysis.first_word import first_link
-from attnviz.analysis.view import HeadMatrix, View
+from attnviz.analysis.head_view import HeadMatrix, View
 from attnviz.analysis.word_links import Place, WordLinks
 from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import forget, publish, url_value, value

@@ -18,7 +18,7 @@ from attnviz.analysis.answer.question_attention import (
     strongest_heads,
 )
 from attnviz.analysis.head_ranking import strongest_places
-from attnviz.analysis.view import Between, HeadView, View
+from attnviz.analysis.head_view import Between, HeadView, View
 from attnviz.analysis.wording import head_place, head_title
 from attnviz.core.trace import AttentionMap, AttentionTrace
 from attnviz.models import catalog

@@ -6,7 +6,7 @@ import streamlit as st
 from attnviz.analysis.answer.question_attention import MOST_CHARACTERS, QuestionAttention, head_shares, joint
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import strongest_places
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.head_view import HeadMatrix
 from attnviz.analysis.wording import NUMBERS, cut
 from attnviz.export import Picture, shaded_text
 from attnviz.export.sheet import Sheet

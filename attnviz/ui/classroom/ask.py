@@ -8,7 +8,7 @@ import streamlit as st
 
 from attnviz.analysis.first_cell import first_cell
 from attnviz.analysis.head_ranking import word_names
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.head_view import HeadMatrix
 from attnviz.core.edit_types import HeadSet
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError

@@ -9,7 +9,7 @@ from streamlit.components.v2 import component
 
 from attnviz.analysis.compute.score_pairs import BIASES, describe_pairs
 from attnviz.analysis.compute.steps import ComputationStep, first_place
-from attnviz.analysis.view import HeadView, View
+from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.from_weights import from_weights
 from attnviz.core.head_inputs import Computed, DotProduct, Tables

@@ -5,7 +5,7 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from attnviz.analysis.difference import difference
-from attnviz.analysis.view import HeadView
+from attnviz.analysis.head_view import HeadView
 from attnviz.analysis.whatif.comparison import compare
 from attnviz.analysis.wording import Part, Sentence, head_name
 from attnviz.core.errors import TraceError

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from attnviz.analysis.head_view import HeadView
 from attnviz.analysis.heads.wording import describe_label
-from attnviz.analysis.view import HeadView
 from attnviz.core.trace import AttentionMap
 from attnviz.models.result import Result
 from attnviz.survey.shipped import available, shipped_atlas

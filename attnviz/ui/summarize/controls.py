@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.summarize.selection import Amount
-from attnviz.analysis.view import HeadView, View
 from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import forget, value
 from attnviz.ui.address.widgets import bounded, dropdown, segments, text_field, toggle

@@ -7,6 +7,7 @@ import streamlit as st
 from jaxtyping import Float
 
 from attnviz.analysis.head_metrics import strongest_link
+from attnviz.analysis.head_view import View, head_matrix
 from attnviz.analysis.summarize.rouge import rouge
 from attnviz.analysis.summarize.selection import Passage, Selection, choose, read_passage
 from attnviz.analysis.summarize.selectors import Selector, selectors, shares_of_heads
@@ -19,7 +20,6 @@ from attnviz.analysis.summarize.summary_words import (
     describe_word_origin,
     summary_words,
 )
-from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.wording import Sentence, head_name
 from attnviz.core.trace import AttentionMap
 from attnviz.export import shaded_text

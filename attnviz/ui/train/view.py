@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import streamlit as st
 
+from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
 from attnviz.analysis.matters.planted_truth import PlantedScores, describe_ranking
 from attnviz.analysis.translate.alignment import clearest_link, describe_origin, read_as
-from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.analysis.wording import Sentence
 from attnviz.attribution.methods import USUAL, titles_of
 from attnviz.core.errors import AttnvizError, PromptError

@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from attnviz.analysis.head_metrics import Link, is_word
 from attnviz.analysis.head_ranking import given_weights
+from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens
 from attnviz.analysis.translate.alignment import (
     Reading,
     balanced_links,
@@ -18,7 +19,6 @@ from attnviz.analysis.translate.alignment import (
     strongest_links,
     truer,
 )
-from attnviz.analysis.view import HeadMatrix, HeadView, Lens
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.export import Picture
 from attnviz.export.translate import links

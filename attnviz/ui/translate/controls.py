@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.view import View
+from attnviz.analysis.head_view import View
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog

@@ -7,9 +7,9 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from attnviz.analysis.head_ranking import strongest_places
+from attnviz.analysis.head_view import HeadMatrix
 from attnviz.analysis.token_words import word_groups
 from attnviz.analysis.translate.differences import differences
-from attnviz.analysis.view import HeadMatrix
 from attnviz.analysis.wording import NUMBERS, head_place, head_title
 from attnviz.figures.edit.before_after import changed_text, number
 from attnviz.figures.translate.alignments import STYLE, Aligned, WrittenToken, alignments, script

@@ -14,7 +14,7 @@ from attnviz.analysis.head_metrics import (
     strongest_link,
     summarize,
 )
-from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.head_view import View, head_matrix
 from attnviz.core.trace import AttentionMap, Token
 from tests.factories import dot_product_map, given_map, make_map, numbered, pair, sentence, special, typed
 

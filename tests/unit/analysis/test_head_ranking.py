@@ -7,7 +7,7 @@ import pytest
 
 import attnviz
 from attnviz.analysis.head_ranking import elsewhere, rank_heads, strongest_places, word_at, word_columns, word_names
-from attnviz.analysis.view import Lens, View
+from attnviz.analysis.head_view import Lens, View
 from attnviz.cli import main
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Prompt

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.view import View
+from attnviz.analysis.head_view import View
 from attnviz.analysis.word_links import WordLinks
 from tests.factories import make_map, sentence
 

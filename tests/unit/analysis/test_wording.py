@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.head_view import View, head_matrix
 from attnviz.analysis.wording import Part, describe_head, describe_hidden, describe_link, head_name, percent, plain
 from tests.factories import given_map, make_map, numbered, pair, sentence, typed
 

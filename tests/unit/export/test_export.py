@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from attnviz.analysis.view import View
+from attnviz.analysis.head_view import View
 from attnviz.core.errors import AttnvizError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.export import FORMATS, Picture, export, picture, pictures

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 import attnviz
-from attnviz.analysis.view import View
+from attnviz.analysis.head_view import View
 from attnviz.core.trace import Prompt
 from attnviz.export import picture
 from attnviz.export.python import Source, lines, trace_expression

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.head_view import View, head_matrix
 from attnviz.core.trace import Token
 from attnviz.figures.heatmap import MAX_LABEL_LENGTH, Look, heatmap
 from attnviz.figures.theme import DARK, LIGHT

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from attnviz.analysis.view import HeadMatrix, head_matrix
+from attnviz.analysis.head_view import HeadMatrix, head_matrix
 from attnviz.core.trace import Token
 from attnviz.figures.explorer.marks import HeadMarks
 from attnviz.figures.matrix import DrawnMatrix, Marks, matrix_svg, one_matrix

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.head_view import View, head_matrix
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.figures.bertviz import views

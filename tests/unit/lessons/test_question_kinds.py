@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from attnviz.analysis.head_view import View
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.verdict import ClaimResult, Rival
-from attnviz.analysis.view import View
 from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.core.shares import Shares
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, WeightStore

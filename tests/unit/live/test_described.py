@@ -21,8 +21,8 @@ from attnviz.analysis.answer.question_attention import (
     strongest_heads,
 )
 from attnviz.analysis.head_ranking import strongest_places
+from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix
 from attnviz.analysis.translate.alignment import clearest_link, describe_likelihood, read_as, truer
-from attnviz.analysis.view import HeadMatrix, Lens, View, head_matrix
 from attnviz.analysis.wording import Sentence, head_of_model, head_place, power_of_ten, two_digits
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.figures.answer.spans import marked_answer

@@ -18,8 +18,8 @@ from PIL import Image
 
 from attnviz.analysis.first_cell import first_cell
 from attnviz.analysis.first_word import first_link
+from attnviz.analysis.head_view import View, head_matrix
 from attnviz.analysis.translate.alignment import describe_alignment
-from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.word_links import WordLinks
 from attnviz.analysis.wording import describe_head, describe_hidden, describe_link, head_name
 from attnviz.core.errors import TraceError

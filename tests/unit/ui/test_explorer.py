@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from attnviz.analysis.view import View
+from attnviz.analysis.head_view import View
 from attnviz.ui import explorer
 from tests.factories import dot_product_map, numbered
 

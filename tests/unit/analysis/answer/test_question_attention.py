@@ -20,7 +20,7 @@ from attnviz.analysis.answer.question_attention import (
     sides,
     strongest_heads,
 )
-from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.head_view import View, head_matrix
 from attnviz.analysis.wording import plain
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.text.spans import Span, best_spans

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.head_metrics import Link
+from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
 from attnviz.analysis.translate.alignment import (
     balanced_links,
     clearest_link,
@@ -18,7 +19,6 @@ from attnviz.analysis.translate.alignment import (
     strongest_links,
     truer,
 )
-from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.analysis.wording import plain
 from attnviz.core.errors import TraceError
 from tests.factories import given_map, special, typed

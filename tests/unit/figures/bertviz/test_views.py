@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from attnviz import AttnvizError, Token
-from attnviz.analysis.view import View
+from attnviz.analysis.head_view import View
 from attnviz.core.errors import TraceError
 from attnviz.figures.bertviz.views import TooManyTokensError, head_view, model_view
 from attnviz.figures.theme import DARK, LIGHT

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnviz.analysis.view import Lens, View
+from attnviz.analysis.head_view import Lens, View
 from attnviz.core.edits import Edits, HeadSet, LinkCut, WordHidden
 from attnviz.core.errors import EditError
 from attnviz.figures.explorer import PicturePlaces

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.head_metrics import measure, strongest_link
-from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.head_view import View, head_matrix
 from attnviz.core.cancellation import cancellable
 from attnviz.core.errors import CancelledError, TraceError
 from attnviz.core.trace import Token

@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 import pytest
 
-from attnviz.analysis.view import head_matrix
+from attnviz.analysis.head_view import head_matrix
 from attnviz.figures.explorer.packages import (
     MASKED,
     THUMB_MASKED,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.difference import difference
-from attnviz.analysis.view import head_matrix
+from attnviz.analysis.head_view import head_matrix
 from attnviz.core.trace import AttentionMap, DenseWeights
 from attnviz.figures.explorer import overview
 from attnviz.figures.explorer.packages import THUMB_MASKED, thumb_of, unpack_chunks

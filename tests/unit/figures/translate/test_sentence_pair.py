@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from attnviz.analysis.view import head_matrix
+from attnviz.analysis.head_view import head_matrix
 from attnviz.core.trace import Token
 from attnviz.figures.translate.beam_tree import candidates
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT, ROW_PIXELS, sentence_pair

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import attnviz as av
-from attnviz.analysis.view import View
+from attnviz.analysis.head_view import View
 from attnviz.models.run import run_task
 from attnviz.ui.translate.alignment_view import AlignmentView, alignment_download
 from tests.tiny import FAMILY

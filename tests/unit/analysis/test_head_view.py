@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attnviz.analysis.view import BETWEEN, HeadView, Lens, View, head_matrix
+from attnviz.analysis.head_view import BETWEEN, HeadView, Lens, View, head_matrix
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, Token
 from tests.factories import dot_product_map, given_map, make_map, numbered, pair, sentence, special, typed

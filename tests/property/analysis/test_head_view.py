@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from attnviz.analysis.head_metrics import entropy, strongest_link, summarize
-from attnviz.analysis.view import BETWEEN, HeadMatrix, Lens, View
+from attnviz.analysis.head_view import BETWEEN, HeadMatrix, Lens, View
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, DenseWeights, Token
 
