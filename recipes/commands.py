@@ -12,11 +12,11 @@ from safetensors import safe_open
 
 from attnviz.attribution.dataset import method_figures
 from attnviz.core import disk
-from attnviz.models.answer.own import AnswerModel
+from attnviz.models.answer.answer_model import AnswerModel
 from attnviz.models.packed_weights import EXPONENTS, unpacked
-from attnviz.models.shipped import CONFIG, METRICS, WEIGHTS, kind_of
-from attnviz.models.summarize.own import SummaryModel
-from attnviz.models.translate.own import TranslationModel
+from attnviz.models.saved_models import CONFIG, METRICS, WEIGHTS, kind_of
+from attnviz.models.summarize.summary_model import SummaryModel
+from attnviz.models.translate.translation_model import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.paths import assets_folder
 from recipes.answer.card import answerer_card, answerer_facts, export_answerer

@@ -11,7 +11,7 @@ from attnviz.core import disk
 from attnviz.core.errors import ModelError
 from attnviz.models.base import Progress, silent
 from attnviz.models.packed_weights import pack
-from attnviz.models.shipped import CONFIG, METRICS, WEIGHTS, load_trained
+from attnviz.models.saved_models import CONFIG, METRICS, WEIGHTS, load_trained
 
 Own = TypeVar("Own")
 

@@ -12,7 +12,7 @@ from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.capabilities import bind_target
 from attnviz.models.targets import Target
-from attnviz.models.translate.own import TranslationModel
+from attnviz.models.translate.translation_model import TranslationModel
 from attnviz.text.toy_tasks import Solved
 
 

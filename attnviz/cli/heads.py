@@ -123,7 +123,7 @@ def _examples(looks: Any, tested: ClaimResult, most: int) -> list[str]:
 def run_survey(arguments: argparse.Namespace) -> int:
     """Measure a corpus, or add up measurements."""
     from attnviz.survey import corpus_survey
-    from attnviz.survey.shards import merge_folders
+    from attnviz.survey.survey_folder import merge_folders
 
     if arguments.merge:
         merge_folders(arguments.merge, arguments.out)
@@ -154,7 +154,7 @@ def _shard(text: str) -> tuple[int, int]:
 
 def make_atlas(arguments: argparse.Namespace) -> int:
     """Test every claim of an atlas, and save what came of it."""
-    from attnviz.survey.atlas import make
+    from attnviz.survey.make_atlas import make
 
     model = catalog.load(arguments.model, progress=progress_line)
     disk.write(arguments.out, to_json(make(model, most=arguments.first, progress=progress_line)))

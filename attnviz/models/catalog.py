@@ -148,14 +148,14 @@ def wrap(model: Any, tokenizer: Any) -> AttentionModel:
 
 def _saved(name: str) -> Build | None:
     """Find what loads a file or a folder that attnviz has saved, if the name is that of one."""
-    from attnviz.models import shipped
+    from attnviz.models import saved_models
 
     with suppress(OSError, RuntimeError, ValueError):  # too long for a path, or of a user who does not exist: nothing of ours
         path = Path(name).expanduser()
         if name.endswith(TOY) and path.is_file():
             return lambda progress: importlib.import_module("attnviz.models.translate.toy_model").load_file(path)
-        if shipped.kind_of(path):
-            return lambda progress: shipped.load_trained(path, progress)
+        if saved_models.kind_of(path):
+            return lambda progress: saved_models.load_trained(path, progress)
     return None
 
 
@@ -163,7 +163,7 @@ def _listed(name: str) -> Build:
     """Find what loads a model of the catalog; nothing is imported before it is called."""
     if not (loader := CATALOG[name].loader):
         folder = assets_folder() / "models" / name
-        return lambda progress: importlib.import_module("attnviz.models.shipped").load_trained(folder, progress)
+        return lambda progress: importlib.import_module("attnviz.models.saved_models").load_trained(folder, progress)
     module, function = loader.split(":")
     return lambda progress: getattr(importlib.import_module(module), function)(progress)
 

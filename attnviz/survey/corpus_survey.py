@@ -12,7 +12,7 @@ from attnviz.core.errors import CorpusError
 from attnviz.core.journal import exclusive
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.survey.self_attention import self_attention
-from attnviz.survey.shards import State, load, save, write_tables
+from attnviz.survey.survey_folder import State, load, save, write_tables
 from attnviz.text.data_files import text_lines
 
 # Texts of a part: enough of like length for full batches, and few enough to lose little when a run is killed.

@@ -15,7 +15,7 @@ from attnviz.analysis.heads.statistics import merge
 from attnviz.core.errors import CorpusError
 from attnviz.models.base import Progress, silent
 from attnviz.survey.corpus_survey import SurveyJob, read_part
-from attnviz.survey.shards import State, from_bytes, save, to_bytes, write_tables
+from attnviz.survey.survey_folder import State, from_bytes, save, to_bytes, write_tables
 
 # Parts that are given to the cluster at once: what is held here does not grow with the corpus.
 GROUP = 1024

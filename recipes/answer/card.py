@@ -7,9 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
-from attnviz.models.answer import shipped
+from attnviz.models.answer import build_answerer
+from attnviz.models.answer.answer_model import AnswerModel
 from attnviz.models.answer.decoding import SpanDecoding
-from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
 from recipes.answer.calibrate import ASKED, Calibration, calibrate
@@ -50,9 +50,9 @@ _MEASURED = (
 
 
 def configuration(recipe: AnswerRecipe, decoding: SpanDecoding) -> dict[str, Any]:
-    """Make config.json: what `attnviz.models.answer.shipped` builds the model from, and the recipe beside it."""
+    """Make config.json: what `attnviz.models.answer.build_answerer` builds the model from, and the recipe beside it."""
     return {
-        **shipped.configuration(recipe.model, decoding),
+        **build_answerer.configuration(recipe.model, decoding),
         "card": {
             "name": recipe.name,
             "task": f"finds the answer to a question in a passage; {recipe.about}",
@@ -74,7 +74,7 @@ def answerer_facts(run: Run) -> dict[str, Any]:
 
 
 def export_answerer(recipe: AnswerRecipe, run: Run, folder: Path, data: Path, report: Callable[[str], None]) -> None:
-    """Write a folder that `attnviz.models.shipped` loads, without what is still the embedded encoder's, calibrated by `data`.
+    """Write a folder for `attnviz.models.saved_models`, without what is still the embedded encoder's, calibrated by `data`.
 
     Raises:
         DataError: `data` lacks the development files: the folder holds the model as it was trained.

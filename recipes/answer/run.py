@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnviz.models.answer.own import AnswerModel
+from attnviz.models.answer.answer_model import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
 from attnviz.nn.qa import Answerer

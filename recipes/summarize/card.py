@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from attnviz.models.summarize import shipped
+from attnviz.models.summarize import build_summarizer
 from recipes.card import FACTS, command, counted, faithfulness_section, figures, shown, table
 from recipes.export import save_weights
 from recipes.loop import Run
@@ -15,9 +15,9 @@ MEASURES = ("ROUGE-1", "ROUGE-2", "ROUGE-L", f"words at {KEPT}")
 
 
 def configuration(recipe: SelectorRecipe) -> dict[str, Any]:
-    """Make config.json: what `attnviz.models.summarize.shipped` builds the model from, and the recipe beside it."""
+    """Make config.json: what `attnviz.models.summarize.build_summarizer` builds the model from, and the recipe beside it."""
     return {
-        **shipped.configuration(recipe.model),
+        **build_summarizer.configuration(recipe.model),
         "card": {
             "name": recipe.name,
             "task": f"keeps words and sentences of a text; {recipe.about}",
@@ -35,7 +35,7 @@ def summarizer_facts(run: Run) -> dict[str, Any]:
 
 
 def export_summarizer(recipe: SelectorRecipe, run: Run, folder: Path) -> None:
-    """Write a folder that `attnviz.models.shipped` loads; the encoder under it travels by itself."""
+    """Write a folder that `attnviz.models.saved_models` loads; the encoder under it travels by itself."""
     save_weights(run.best, configuration(recipe), folder)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from torch import Tensor
 
 from attnviz.core import disk
-from attnviz.models.shipped import CONFIG, METRICS
-from attnviz.models.translate.shipped import SOURCE, TARGET
+from attnviz.models.saved_models import CONFIG, METRICS
+from attnviz.models.translate.build_translator import SOURCE, TARGET
 from attnviz.nn.translator import TranslatorConfig
 from recipes.card import FACTS, FAITHFULNESS, command, faithfulness_section, figures, shown, table
 from recipes.data import DataError
@@ -36,7 +36,7 @@ _HANSARDS = "; Hansards are the 447 gold pairs of Och & Ney 2003, parliamentary 
 
 
 def configuration(recipe: Recipe, vocabularies: tuple[int, int]) -> dict[str, Any]:
-    """Make config.json: what `attnviz.models.translate.shipped` builds the model from, and the recipe beside it."""
+    """Make config.json: what `attnviz.models.translate.build_translator` builds the model from, and the recipe beside it."""
     config = recipe.model.untrained_model(*vocabularies).config
     source, target = (LANGUAGES[language] for language in recipe.corpus.languages)
     return {
@@ -54,7 +54,7 @@ def configuration(recipe: Recipe, vocabularies: tuple[int, int]) -> dict[str, An
 
 
 def export_translator(recipe: Recipe, weights: dict[str, Tensor], run: Path, folder: Path) -> None:
-    """Write a folder that `attnviz.models.shipped` loads, with the tokenizers of the run that trained it."""
+    """Write a folder that `attnviz.models.saved_models` loads, with the tokenizers of the run that trained it."""
     folder.mkdir(parents=True, exist_ok=True)
     sizes = []
     for name in (SOURCE, TARGET):

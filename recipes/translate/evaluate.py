@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.analysis.translate.sinkhorn import balanced, same_class
-from attnviz.models.translate.own import TranslationModel
+from attnviz.models.translate.translation_model import TranslationModel
 from attnviz.nn.decoding import END, Beam, greedy
 from attnviz.nn.seq2seq import Seq2Seq
 from attnviz.nn.translator import Translator

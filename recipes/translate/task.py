@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from attnviz.core import disk
-from attnviz.models.translate.shipped import SOURCE, TARGET
+from attnviz.models.translate.build_translator import SOURCE, TARGET
 from attnviz.training.batches import TranslationBatch
 from attnviz.training.loss import cross_entropy
 from recipes.loop import Run, TrainingReport

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from attnviz.analysis.heads.wording import describe_label
 from attnviz.core.errors import ModelError
 from attnviz.models import catalog
-from attnviz.survey.shipped import shipped_atlas
+from attnviz.survey.shipped_atlases import shipped_atlas
 from attnviz.ui import permissions as settings
 from attnviz.ui.background.jobs import Job
 from attnviz.ui.layout import size

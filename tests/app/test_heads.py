@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.heads.statistics import measure, merge
-from attnviz.survey.shards import STATE, State, save
+from attnviz.survey.survey_folder import STATE, State, save
 from attnviz.ui.background import corpora
 from attnviz.ui.heads import downloads, view
 from attnviz.ui.heads import survey as page

@@ -3,7 +3,7 @@
 from playwright.sync_api import Page, expect
 
 from attnviz.analysis.heads.wording import short_claim
-from attnviz.survey.shipped import shipped_atlas
+from attnviz.survey.shipped_atlases import shipped_atlas
 from tests.browser.jumps import moved
 from tests.browser.pages import DESK, PHONE, open_page, parameters, press, serious, settle
 

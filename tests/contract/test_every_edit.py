@@ -19,7 +19,7 @@ from attnviz.export.python import trace_expression
 from attnviz.models.edit.points import edited
 from attnviz.models.hub import load as hub
 from attnviz.models.hub.attention import hf_attention
-from attnviz.models.shipped import load_trained
+from attnviz.models.saved_models import load_trained
 from attnviz.nn import attention as own
 from attnviz.nn.seq2seq import Seq2Seq
 from tests import tiny

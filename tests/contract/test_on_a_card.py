@@ -17,7 +17,7 @@ from attnviz import Edits, HeadSet, LinkCut, Prompt
 from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import AttnvizError
 from attnviz.models.capabilities import bind_target
-from attnviz.models.shipped import load_trained
+from attnviz.models.saved_models import load_trained
 from attnviz.models.translate.decode import draft
 from attnviz.models.translate.draft import DecodingOptions
 from attnviz.models.whatif.head_costs import head_costs

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from attnviz.core.trace import Prompt
-from attnviz.models.shipped import load_trained
-from attnviz.models.translate.own import TranslationModel
+from attnviz.models.saved_models import load_trained
+from attnviz.models.translate.translation_model import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.paths import assets_folder
 

@@ -12,9 +12,9 @@ from attnviz.live.graphs.bert import BertLayers, example, weigh_graph
 from attnviz.live.graphs.encode import NAME, SharedFiles, tokenizer
 from attnviz.live.graphs.files import Files, WeightFile, halves
 from attnviz.live.graphs.graph import Graph
+from attnviz.models.answer.answer_model import AnswerModel
 from attnviz.models.answer.base import LEAST_ROOM, MOST_CHARACTERS
-from attnviz.models.answer.own import AnswerModel
-from attnviz.models.shipped import WEIGHTS
+from attnviz.models.saved_models import WEIGHTS
 from attnviz.nn.qa import Answerer
 
 

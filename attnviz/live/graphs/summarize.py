@@ -10,8 +10,8 @@ from attnviz.live.graphs.bert import BertLayers, example, weigh_graph
 from attnviz.live.graphs.encode import NAME, SharedFiles, tokenizer
 from attnviz.live.graphs.files import Files, WeightFile, halves
 from attnviz.live.graphs.graph import Graph
-from attnviz.models.shipped import WEIGHTS
-from attnviz.models.summarize.own import SummaryModel
+from attnviz.models.saved_models import WEIGHTS
+from attnviz.models.summarize.summary_model import SummaryModel
 
 
 class SummarizePass(nn.Module):

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from attnviz.live.graphs.files import Files, WeightFile
 from attnviz.live.graphs.graph import Graph
-from attnviz.models.shipped import WEIGHTS
-from attnviz.models.translate.own import UNWRITABLE, TranslationModel
+from attnviz.models.saved_models import WEIGHTS
+from attnviz.models.translate.translation_model import UNWRITABLE, TranslationModel
 from attnviz.nn.attention import KeyValues
 from attnviz.nn.seq2seq import ReadSource, RecurrentState, Seq2Seq
 from attnviz.nn.translator import Translator

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from attnviz.core.errors import ModelError, ModelNotFoundError
 from attnviz.models.base import ModelCard
-from attnviz.models.translate.own import TranslationModel
 from attnviz.models.translate.toy_config import MAX_TOKENS, ToyConfig
+from attnviz.models.translate.translation_model import TranslationModel
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from attnviz.nn.translator import Translator, TranslatorConfig

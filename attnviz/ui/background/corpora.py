@@ -12,7 +12,7 @@ from attnviz.analysis.heads.verdict import ClaimReport
 from attnviz.core.errors import AttnvizError
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, plain, shipped
-from attnviz.survey.shipped import available, shipped_atlas
+from attnviz.survey.shipped_atlases import available, shipped_atlas
 from attnviz.text.conllu import ParsedSentence
 from attnviz.ui.background import first_results
 from attnviz.ui.background.jobs import PICTURE_PIXELS, Job, at_a_place, shared
@@ -51,7 +51,7 @@ def atlas_of(model: str) -> Atlas | None:
         return _or_error(lambda _: shipped_atlas(model))
 
     def compute(loaded: AttentionModel, progress: Progress) -> Atlas:
-        from attnviz.survey.atlas import make
+        from attnviz.survey.make_atlas import make
 
         return make(loaded, most=WAITED_SENTENCES, progress=progress)
 

@@ -6,7 +6,7 @@ from attnviz.analysis.head_view import HeadView
 from attnviz.analysis.heads.wording import describe_label
 from attnviz.core.trace import AttentionMap
 from attnviz.models.result import Result
-from attnviz.survey.shipped import available, shipped_atlas
+from attnviz.survey.shipped_atlases import available, shipped_atlas
 from attnviz.ui.address.state import visit
 
 

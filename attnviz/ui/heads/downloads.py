@@ -11,7 +11,7 @@ from attnviz.analysis.heads.statistics import NAMES
 from attnviz.analysis.heads.wording import MEASURE_LABELS, measure_text
 from attnviz.export.heads.claims import atlas_csv, claims_csv, draw_atlas, draw_verdict
 from attnviz.export.heads.grid import draw_measure, measure_csv
-from attnviz.survey.shards import State
+from attnviz.survey.survey_folder import State
 from attnviz.ui.address.state import value
 from attnviz.ui.background.corpora import claim_verdict
 from attnviz.ui.download import drawing_buttons, file_button

@@ -13,7 +13,7 @@ from attnviz.figures import html as shared
 from attnviz.figures.heads.evidence import distance_bars
 from attnviz.figures.heads.grid import STYLE
 from attnviz.figures.heads.survey import measure_grid, measures_table
-from attnviz.survey.shards import State, opened
+from attnviz.survey.survey_folder import State, opened
 from attnviz.ui.address.state import publish, restore
 from attnviz.ui.address.widgets import dropdown
 from attnviz.ui.head_picker import pick_head

@@ -10,7 +10,7 @@ from attnviz.core.errors import CancelledError, EditError, ModelError, TraceErro
 from attnviz.models.capabilities import capabilities
 from attnviz.models.reading import shifts
 from attnviz.models.run import run_task, with_readings
-from attnviz.models.shipped import load_trained
+from attnviz.models.saved_models import load_trained
 from attnviz.models.tasks import read
 from attnviz.models.translate.decode import log_probability
 from attnviz.models.whatif.head_costs import every_head, head_costs, removal_curve, without

@@ -14,7 +14,7 @@ from attnviz.core.errors import ClaimError, CorpusError, ModelError, PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
-from attnviz.survey import atlas, corpora, corpus_attention, corpus_survey
+from attnviz.survey import corpora, corpus_attention, corpus_survey, make_atlas
 from attnviz.survey.corpora import corpus, plain
 from attnviz.survey.corpus_attention import CorpusAttention, look, shuffled
 from attnviz.survey.corpus_survey import SurveyJob
@@ -160,7 +160,7 @@ def test_lines_are_sentences_and_a_bad_one_is_named(tmp_path: Any) -> None:
 def test_of_a_head_that_gives_nothing_no_share_goes_anywhere() -> None:
     weights = np.stack([np.eye(4), np.zeros((4, 4))])[None]
     still = AttentionMap("encoder", typed("a b c d"), typed("a b c d"), DenseWeights(tuple(weights)))
-    shares = atlas._shares(measure(still))
+    shares = make_atlas._shares(measure(still))
     np.testing.assert_allclose(shares.sum(axis=2), [[1, 0]])
 
 

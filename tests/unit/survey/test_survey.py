@@ -20,11 +20,11 @@ from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.capabilities import capabilities
 from attnviz.survey import corpus_survey
-from attnviz.survey.atlas import make
 from attnviz.survey.corpora import corpus, plain, shipped
 from attnviz.survey.corpus_attention import look
-from attnviz.survey.shards import from_bytes, load, merge_folders
-from attnviz.survey.shipped import available, shipped_atlas
+from attnviz.survey.make_atlas import make
+from attnviz.survey.shipped_atlases import available, shipped_atlas
+from attnviz.survey.survey_folder import from_bytes, load, merge_folders
 
 NAMES_SEEN = ("dog", "bird", "child", "teacher", "animal", "man", "woman", "king", "queen", "boy", "girl", "horse", "fish")
 TEXTS = [f"The {name} saw the cat, and the cat saw the {name}{' again' * (n % 5)}." for n, name in enumerate(NAMES_SEEN)]

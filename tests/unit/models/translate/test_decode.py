@@ -11,7 +11,7 @@ from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.translate.decode import draft
 from attnviz.models.translate.draft import DecodingOptions
-from attnviz.models.translate.own import TranslationModel
+from attnviz.models.translate.translation_model import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.ui.translate.notices import TRAINED_TOKENS
 from recipes.translate.recipe import Corpus

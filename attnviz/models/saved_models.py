@@ -23,10 +23,10 @@ OwnKind = Literal["seq2seq", "transformer", "answerer", "summarizer"]
 CONFIG, WEIGHTS, METRICS = "config.json", "model.safetensors", "metrics.json"
 # kind -> "module:function", called with a SavedModel and a Progress; imported when a folder of that kind is loaded.
 KINDS: dict[OwnKind, str] = {
-    "seq2seq": "attnviz.models.translate.shipped:translator",
-    "transformer": "attnviz.models.translate.shipped:translator",
-    "answerer": "attnviz.models.answer.shipped:answerer",
-    "summarizer": "attnviz.models.summarize.shipped:summarizer",
+    "seq2seq": "attnviz.models.translate.build_translator:translator",
+    "transformer": "attnviz.models.translate.build_translator:translator",
+    "answerer": "attnviz.models.answer.build_answerer:answerer",
+    "summarizer": "attnviz.models.summarize.build_summarizer:summarizer",
 }
 # Only a translator of ours has the subwords of a source language, however damaged the rest of it is.
 _SUBWORDS = "source.json"

@@ -10,8 +10,8 @@ import attnviz
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, silent
-from attnviz.models.shipped import load_trained
-from attnviz.models.summarize.own import SummaryModel, read, sentence_numbers
+from attnviz.models.saved_models import load_trained
+from attnviz.models.summarize.summary_model import SummaryModel, read, sentence_numbers
 from attnviz.text.sentences import Sentences
 from tests.factories import special, typed
 from tests.summarizers import tiny_summarizer

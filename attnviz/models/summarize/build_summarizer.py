@@ -5,8 +5,8 @@ from typing import Any
 
 from attnviz.models.base import Progress
 from attnviz.models.hub.minilm import minilm
-from attnviz.models.shipped import SavedModel
-from attnviz.models.summarize.own import SummaryModel
+from attnviz.models.saved_models import SavedModel
+from attnviz.models.summarize.summary_model import SummaryModel
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from torch import Tensor
 
+from attnviz.models.answer.answer_model import AnswerModel
 from attnviz.models.answer.decoding import SpanDecoding
-from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import Progress
 from attnviz.models.hub.minilm import minilm
-from attnviz.models.shipped import SavedModel
+from attnviz.models.saved_models import SavedModel
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig
 

@@ -6,8 +6,8 @@ from tokenizers import Tokenizer
 
 from attnviz.models import device
 from attnviz.models.base import ModelCard, Progress
-from attnviz.models.shipped import SavedModel
-from attnviz.models.translate.own import TranslationModel
+from attnviz.models.saved_models import SavedModel
+from attnviz.models.translate.translation_model import TranslationModel
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from attnviz.nn.translator import Translator, TranslatorConfig
