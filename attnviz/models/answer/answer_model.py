@@ -18,8 +18,8 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights
 from attnviz.models.answer.answers import Logits, text_of
-from attnviz.models.answer.base import QuestionAndPassage
 from attnviz.models.answer.decoding import SpanDecoding
+from attnviz.models.answer.question_and_passage import QuestionAndPassage
 from attnviz.models.answer.span_finder import ANSWER, DECLINED, NO_ANSWER, SpanFinder, span_facts, span_outcome
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.edit.points import EditPoints, edited, own_layers

@@ -12,8 +12,8 @@ from torch import Tensor
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models.answer.answers import Answers, Logits, SpanSearchResult, text_of
-from attnviz.models.answer.base import BATCH, PassageSearch, QuestionAndPassage, question_of
 from attnviz.models.answer.decoding import SpanDecoding
+from attnviz.models.answer.question_and_passage import BATCH, PassageSearch, QuestionAndPassage, question_of
 from attnviz.models.capabilities import Capabilities
 from attnviz.models.scoring import Scorer
 from attnviz.models.targets import Outcome, Target, listed

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from attnviz.core.trace import AttentionTrace, Kind, Prompt
 from attnviz.models.answer.answers import Logits
-from attnviz.models.answer.base import QuestionAndPassage
 from attnviz.models.answer.decoding import SpanDecoding
+from attnviz.models.answer.question_and_passage import QuestionAndPassage
 from attnviz.models.answer.span_finder import ANSWER, NO_ANSWER, SpanFinder, span_facts, span_outcome
 from attnviz.models.hub.stack import StackModel
 from attnviz.models.scoring import Scorer

@@ -15,7 +15,7 @@ from attnviz.models.answer.answers import Answers
 from attnviz.models.hub.targets import has_labels, label, label_names
 from attnviz.models.hub.traced import TracedModel, start_of
 from attnviz.models.targets import AttentionSite, BoundTarget, Target, listed, no_such_output
-from attnviz.models.translate.base import TranslatingModel
+from attnviz.models.translate.translating_model import TranslatingModel
 from attnviz.text.tokens import Encoded
 
 

@@ -21,10 +21,10 @@ from attnviz.models.hub.targets import baseline_id
 from attnviz.models.hub.traced import TracedModel, start_of
 from attnviz.models.scoring import Scorer, log_probability
 from attnviz.models.targets import BoundTarget, Target, listed
-from attnviz.models.translate.base import TRANSLATE
 from attnviz.models.translate.draft import DecodingStep, SearchTree, Translation
 from attnviz.models.translate.likeliest import decoding_steps
 from attnviz.models.translate.targets import WrittenText
+from attnviz.models.translate.translating_model import TRANSLATE
 from attnviz.nn.decoding import Beam
 from attnviz.nn.edit import edited_pass
 from attnviz.text.tokens import placed_ids

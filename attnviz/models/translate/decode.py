@@ -9,8 +9,8 @@ from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
 from attnviz.models.edit.points import edited
 from attnviz.models.tasks import without_prefix
-from attnviz.models.translate.base import TRANSLATE, TranslatingModel
 from attnviz.models.translate.draft import DecodingOptions, DecodingStep, Draft, Translation
+from attnviz.models.translate.translating_model import TRANSLATE, TranslatingModel
 from attnviz.nn.decoding import Beam
 
 

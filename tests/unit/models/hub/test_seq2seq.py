@@ -11,9 +11,9 @@ from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.hub import load as hub
 from attnviz.models.hub.seq2seq import WritingModel
-from attnviz.models.translate.base import TranslatingModel
 from attnviz.models.translate.decode import draft
 from attnviz.models.translate.draft import DecodingOptions
+from attnviz.models.translate.translating_model import TranslatingModel
 from attnviz.nn.decoding import Beam
 from tests import tiny
 

@@ -1,4 +1,4 @@
-"""The interface of every model that answers, ours and those of the hub: spans of the passage, with their probabilities.
+"""Questions about passages: the interface of every model that answers, ours and those of the hub.
 
 A passage of any length is read in overlapping windows. Each token keeps the logits of the window in which it stands farthest
 from an edge, and the best spans are found over the whole passage at once (`attnviz.text.spans`).
