@@ -6,7 +6,7 @@ import streamlit as st
 
 from attnviz.models import catalog
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.measures import deletion, without
+from attnviz.ui.background.shares_and_costs import deletion, without
 from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.layout import header, hero
 from attnviz.ui.matters.controls import (

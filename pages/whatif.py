@@ -11,8 +11,8 @@ from attnviz.core.shares import HeadCosts
 from attnviz.models.result import Result
 from attnviz.ui.address.state import finish, value
 from attnviz.ui.background.jobs import stoppable
-from attnviz.ui.background.measures import head_costs, removal_curve
 from attnviz.ui.background.results import run
+from attnviz.ui.background.shares_and_costs import head_costs, removal_curve
 from attnviz.ui.checkpoints import side
 from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.layout import answer, escaped, header, hero, story

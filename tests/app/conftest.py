@@ -38,7 +38,7 @@ def _no_scan(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _few_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claims are tested over a part of the sentences: what all of them say is tested in the shell."""
-    monkeypatch.setattr("attnviz.ui.background.corpora.shipped", lambda corpus: shipped(corpus)[:13])
+    monkeypatch.setattr("attnviz.ui.background.corpus_results.shipped", lambda corpus: shipped(corpus)[:13])
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pytest
 
 from attnviz.analysis.heads.statistics import measure, merge
 from attnviz.survey.survey_folder import STATE, State, save
-from attnviz.ui.background import corpora
+from attnviz.ui.background import corpus_results as corpora
 from attnviz.ui.heads import downloads, view
 from attnviz.ui.heads import survey as page
 from tests.factories import make_map, numbered

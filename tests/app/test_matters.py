@@ -52,7 +52,7 @@ def test_what_was_computed_elsewhere_has_no_duration() -> None:
 
 @pytest.mark.parametrize(("says", "expected"), [("Ada Lovelace", "still says"), ("Ada", "now says"), ("", "now says")])
 def test_an_answer_is_the_same_only_as_a_whole(says: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnviz.ui.background.measures.without", lambda *_: MaskedOutput(0.5, says))
+    monkeypatch.setattr("attnviz.ui.background.shares_and_costs.without", lambda *_: MaskedOutput(0.5, says))
     assert f"The model {expected} “{says}”" in said(open_page("matters", text=SENTENCE, pair=QUESTION, taken="0"))
 
 

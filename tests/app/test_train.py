@@ -21,7 +21,7 @@ from attnviz.training.toy_recipe import ToyRecipe
 from attnviz.training.toy_training import Training, to_file
 from attnviz.training.waiting_line import Line
 from attnviz.ui.train import induction, view
-from attnviz.ui.train import live as training
+from attnviz.ui.train import watch_training as training
 from tests.visits import open_page, press, script
 
 # One of each kind of setting.

@@ -20,7 +20,7 @@ from attnviz.figures.compute.pairs import pairs_table
 from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation
 from attnviz.ui.address.state import publish, value
 from attnviz.ui.address.widgets import fold, sent
-from attnviz.ui.background.measures import why
+from attnviz.ui.background.shares_and_costs import why
 from attnviz.ui.download import Download, head_picture
 from attnviz.ui.layout import story, theme
 from attnviz.ui.markup import Markup

@@ -13,7 +13,7 @@ from attnviz.export.heads.claims import atlas_csv, claims_csv, draw_atlas, draw_
 from attnviz.export.heads.grid import draw_measure, measure_csv
 from attnviz.survey.survey_folder import State
 from attnviz.ui.address.state import value
-from attnviz.ui.background.corpora import claim_verdict
+from attnviz.ui.background.corpus_results import claim_verdict
 from attnviz.ui.download import drawing_buttons, file_button
 
 

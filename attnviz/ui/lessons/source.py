@@ -9,9 +9,9 @@ from attnviz.lessons.picture_link import LessonPicture
 from attnviz.lessons.question_kinds import truth_of
 from attnviz.lessons.right_answer import Truth
 from attnviz.models.result import Result
-from attnviz.ui.background.corpora import claim_verdict
-from attnviz.ui.background.measures import shares
+from attnviz.ui.background.corpus_results import claim_verdict
 from attnviz.ui.background.results import in_quantity, run
+from attnviz.ui.background.shares_and_costs import shares
 from attnviz.ui.lessons.place import LessonPlace
 
 # What exactly is wrong stands above it.

@@ -11,7 +11,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models.catalog import CATALOG, HUB
 from attnviz.ui.address.state import forget, publish, remember, remembered, url_value, value
 from attnviz.ui.address.widgets import dropdown, one_shown
-from attnviz.ui.background.measures import matters, matters_known, matters_slowly, untested
+from attnviz.ui.background.shares_and_costs import matters, matters_known, matters_slowly, untested
 from attnviz.ui.examples import examples
 from attnviz.ui.text_boxes import TextBox, checked_prompt, long_notice, run_texts, text_box, unrun_notice
 

@@ -16,7 +16,7 @@ from attnviz.ui.address.widgets import bounded
 from attnviz.ui.background.jobs import PRIORITY
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
-from attnviz.ui.train.live import training_line
+from attnviz.ui.train.watch_training import training_line
 
 _markup = Markup("induction", shared.STYLE + STYLE)
 _SCORES = (lambda look: look.previous, lambda look: look.induction)

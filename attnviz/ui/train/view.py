@@ -38,7 +38,7 @@ from attnviz.ui.layout import answer, escaped, story, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.text_boxes import TextBox, run_texts, unrun_notice
 from attnviz.ui.train.controls import score_kind, show_recipe
-from attnviz.ui.train.live import open_run
+from attnviz.ui.train.watch_training import open_run
 
 PLANTED_PIXELS = 440
 # A token that no task knows is read as padding that can be seen.

@@ -22,8 +22,9 @@ from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.base import Progress
 from attnviz.models.translate.draft import GREEDY
-from attnviz.ui.background import jobs, measures
+from attnviz.ui.background import jobs
 from attnviz.ui.background import results as models
+from attnviz.ui.background import shares_and_costs as measures
 from attnviz.ui.background.jobs import Job, Priority, shared
 from attnviz.ui.background.lru_cache import LruCache
 from attnviz.ui.background.slots import Slots, computing
