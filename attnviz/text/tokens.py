@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from attnviz.core.trace import Token
-from attnviz.text.align import align, with_marks
+from attnviz.text.piece_offsets import align, with_marks
 from attnviz.text.words import Words
 
 Span = tuple[int, int]

@@ -9,7 +9,7 @@ import pytest
 
 from attnviz.analysis.heads.statistics import measure, merge
 from attnviz.survey.survey_folder import STATE, State, save
-from attnviz.ui.background import corpus_results as corpora
+from attnviz.ui.background import corpus_results
 from attnviz.ui.heads import downloads, view
 from attnviz.ui.heads import survey as page
 from tests.factories import make_map, numbered
@@ -115,7 +115,7 @@ def test_a_survey_can_be_downloaded_as_drawing_and_numbers(folder):
 
 def test_a_verdict_can_be_downloaded_beside_them(monkeypatch):
     report = SimpleNamespace(result=SimpleNamespace())
-    for module in (downloads, corpora):
+    for module in (downloads, corpus_results):
         monkeypatch.setattr(module, "claim_verdict", lambda *_: report)
     monkeypatch.setattr(view, "show_verdict", lambda *_: None)
     app = open_page("heads", {"keep": True}, claim="obj -> head")

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from attnviz.core.arrays import Kind
 from attnviz.core.edits import NO_EDITS, Edits, HeadPatched
-from attnviz.nn.edit.rows import HeadEdits, RowContext, edited_rows, gathered, softmax
+from attnviz.nn.edit.edited_rows import HeadEdits, RowContext, edited_rows, gathered, softmax
 
 # kind, layer, head and text -> the weights of that head over that text.
 Patterns = Mapping[tuple[Kind, int, int, str], Float[np.ndarray, "query key"]]

@@ -24,7 +24,7 @@ export class Answerer {
     this.pass = passes.answer;
     this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
-    this.vectors = /** @type {import("./rows.js").WordVectors} */ (vectors);
+    this.vectors = /** @type {import("./word_vectors.js").WordVectors} */ (vectors);
   }
 
   /**

@@ -17,7 +17,7 @@ export class Encoder {
     this.pass = passes.encode;
     this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
-    this.vectors = /** @type {import("./rows.js").WordVectors} */ (vectors);
+    this.vectors = /** @type {import("./word_vectors.js").WordVectors} */ (vectors);
   }
 
   /**
@@ -71,7 +71,7 @@ export class Encoder {
 /**
  * What the layers of an encoder read.
  * @param {{ ids: number[], segments: number[] }} read
- * @param {import("./rows.js").WordVectors} vectors
+ * @param {import("./word_vectors.js").WordVectors} vectors
  * @returns {Promise<Record<string, import("./session.js").Given>>}
  */
 export async function inputsOf({ ids, segments }, vectors) {

@@ -5,7 +5,7 @@ import { Encoder } from "./encode.js";
 import { ModelError } from "./errors.js";
 import { Source } from "./files.js";
 import { forget } from "./memory.js";
-import { WordVectors } from "./rows.js";
+import { WordVectors } from "./word_vectors.js";
 import { Pass } from "./session.js";
 import { Summarizer } from "./summarize.js";
 import { Translator } from "./translate.js";

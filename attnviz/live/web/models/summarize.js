@@ -14,7 +14,7 @@ export class Summarizer {
     this.pass = passes.summarize;
     this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
-    this.vectors = /** @type {import("./rows.js").WordVectors} */ (vectors);
+    this.vectors = /** @type {import("./word_vectors.js").WordVectors} */ (vectors);
     if (!segmenter) throw new Error("the summarizer needs runtime.segmenter");
     this.segmenter = segmenter;
   }

@@ -22,9 +22,8 @@ from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.base import Progress
 from attnviz.models.translate.draft import GREEDY
-from attnviz.ui.background import jobs
+from attnviz.ui.background import jobs, shares_and_costs
 from attnviz.ui.background import results as models
-from attnviz.ui.background import shares_and_costs as measures
 from attnviz.ui.background.jobs import Job, Priority, shared
 from attnviz.ui.background.lru_cache import LruCache
 from attnviz.ui.background.slots import Slots, computing
@@ -168,8 +167,8 @@ def test_what_a_job_made_does_not_keep_what_it_was_made_with(shelf: LruCache[Job
         ("summarize-en", models._run, (Prompt("He came. He saw it. So it was."), "summarize", NO_EDITS, GREEDY)),
         ("bahdanau-en-fr", models._inspectable, (Prompt("The cat sat."), ())),
         ("minilm", models._inspectable, (Prompt("The cat sat."), ())),
-        ("minilm", measures.head_costs, (Prompt("The cat sat."), "zero")),
-        ("answer-en", measures.matters, (ANNA, "", ("rollout",))),
+        ("minilm", shares_and_costs.head_costs, (Prompt("The cat sat."), "zero")),
+        ("answer-en", shares_and_costs.matters, (ANNA, "", ("rollout",))),
     ],
 )
 def test_no_result_that_is_kept_keeps_its_model(name: str, compute: Callable[..., object], asked: tuple[object, ...]):

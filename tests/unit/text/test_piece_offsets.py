@@ -1,6 +1,6 @@
 import pytest
 
-from attnviz.text.align import align
+from attnviz.text.piece_offsets import align
 
 
 def spelled(surfaces: list[str], text: str, **options: bool) -> list[str]:
