@@ -65,18 +65,18 @@ class HeadMethod(Method):
 
 _ROWS = (
     Method("frozen-gradient", "Gradient × input, attention held fixed", "gradients:frozen_gradient", "arXiv:2306.02873"),
-    Method("attention", "Attention, mean of all layers", "attention:mean_of_layers", "arXiv:1409.0473"),
-    Method("last-layer", "Attention, last layer", "attention:last_layer", "arXiv:1409.0473"),
-    Method("received", "Attention received", "attention:received", "arXiv:1906.04341"),
-    Method("rollout", "Attention rollout", "attention:rollout", "arXiv:2005.00928"),
+    Method("attention", "Attention, mean of all layers", "attention_methods:mean_of_layers", "arXiv:1409.0473"),
+    Method("last-layer", "Attention, last layer", "attention_methods:last_layer", "arXiv:1409.0473"),
+    Method("received", "Attention received", "attention_methods:received", "arXiv:1906.04341"),
+    Method("rollout", "Attention rollout", "attention_methods:rollout", "arXiv:2005.00928"),
     Method("value-norms", "Attention × value norms", "norms:value_norms", "arXiv:2004.10102"),
     Method("norms", "Norms, with residual and LayerNorm", "norms:norms_with_residual", "arXiv:2109.07152"),
-    Method("gradient-attention", "Gradient-weighted attention", "attention:gradient_weighted", "arXiv:2103.15679"),
+    Method("gradient-attention", "Gradient-weighted attention", "attention_methods:gradient_weighted", "arXiv:2103.15679"),
     Method("gradient-norm", "Gradient norm", "gradients:gradient_norm", "arXiv:1506.01066"),
     Method("gradient-input", "Gradient × input", "gradients:gradient_times_input", "arXiv:1412.6815"),
     Method("integrated-gradients", "Integrated gradients", "gradients:integrated_gradients", "arXiv:1703.01365", "slow"),
     Method("value-zeroing", "Value zeroing", "value_zeroing:value_zeroing", "arXiv:2301.12971", "slowest"),
-    Method("flow", "Attention flow", "attention:flow", "arXiv:2005.00928", "slowest"),
+    Method("flow", "Attention flow", "attention_methods:flow", "arXiv:2005.00928", "slowest"),
     Method("leave-one-out", "Leaving one word out", "token_removal:leave_one_out", "arXiv:1612.08220", "slow"),
     Method("random", "Chance", "token_removal:random_shares"),
 )  # fmt: skip
@@ -100,7 +100,7 @@ def method_named(name: str) -> Method:
     if match := _HEAD.fullmatch(name):
         kind, layer, head = match[1], int(match[2]), int(match[3])
         title = f"L{layer}·H{head}, the head you came from"
-        return HeadMethod(name, title, "attention:head_weights", kind=kind, layer=layer, head=head)
+        return HeadMethod(name, title, "attention_methods:head_weights", kind=kind, layer=layer, head=head)
     if name not in METHODS:
         raise ModelError(f"{name!r} is no attribution method: choose one of {', '.join(METHODS)}.")
     return METHODS[name]

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnviz.attribution.attention import Mixing, as_array, check_layered, readout_weights, recorded, rolled_out
+from attnviz.attribution.attention_methods import Mixing, as_array, check_layered, readout_weights, recorded, rolled_out
 from attnviz.attribution.passes.tape import Attention, Norm
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 
 from attnviz.analysis.wording import TITLES
-from attnviz.attribution.attention import recorded
+from attnviz.attribution.attention_methods import recorded
 from attnviz.attribution.norms import Composition, carried, composition
 from attnviz.attribution.passes.tape import Attention
 from attnviz.core.errors import ModelError

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnviz.attribution.attention import Mixing, check_layered, recorded, rolled_out
+from attnviz.attribution.attention_methods import Mixing, check_layered, recorded, rolled_out
 from attnviz.attribution.passes.tape import AttentionTape, Stop
 from attnviz.attribution.token_removal import BATCH_TOKENS
 from attnviz.core.cancellation import cancellation_point

@@ -79,7 +79,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         # One example of Answer is enough.
         patch.setattr(pictures, "examples_of", lambda section: examples_of(section)[: 1 if section == "answer" else None])
         build(folder, ("minilm", "answer-en"), (LESSON,), report=lambda _: None)
-    (folder / "runner" / "model.js").write_text(RUNNER, encoding="utf-8")
+    (folder / "runner" / "load_model.js").write_text(RUNNER, encoding="utf-8")
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://localhost:{server.server_port}"

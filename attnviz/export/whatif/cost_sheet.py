@@ -9,7 +9,7 @@ from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.export.sheet import COLUMN, FONT, LINE, PADDING, Item, Label, Polyline, Rectangle, Sheet, side_by_side, titled
 from attnviz.figures.theme import LIGHT, diverging, ink_on
 from attnviz.figures.whatif.costs import largest_of
-from attnviz.figures.whatif.curve import heights, random_band, removal_lines
+from attnviz.figures.whatif.removal_curve import heights, random_band, removal_lines
 
 SIDE, WIDE, HIGH, LEFT = 25.0, 160.0, 90.0, 30.0
 

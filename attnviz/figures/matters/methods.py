@@ -12,7 +12,7 @@ from attnviz.analysis.wording import signed
 from attnviz.figures.matters.shaded_text import share_colours
 from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on
 
-STYLE = Path(__file__).with_name("ways.css").read_text(encoding="utf-8")
+STYLE = Path(__file__).with_name("methods.css").read_text(encoding="utf-8")
 # So many characters of a text can be read in cells of one line; of a longer one, only the colours are shown.
 READABLE = 70
 _OWN = " class=own"

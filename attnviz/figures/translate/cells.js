@@ -6,7 +6,7 @@ import { drawLines } from "../drawing/matrix.js";
 /**
  * @import { Frame } from "../drawing/matrix.js"
  * @import { Surface } from "../drawing/surface.js"
- * @import { Model } from "./model.js"
+ * @import { Model } from "./model_translation.js"
  */
 
 const LINES_FROM = 6;

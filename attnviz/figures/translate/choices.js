@@ -5,7 +5,7 @@ import { make, word } from "../drawing/elements.js";
 import { AlignmentPart } from "./view.js";
 
 /**
- * @import { Choice } from "./model.js"
+ * @import { Choice } from "./model_translation.js"
  * @import { Parts } from "./view.js"
  * @import { WordPair } from "./word_pair.js"
  */

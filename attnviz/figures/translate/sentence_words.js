@@ -6,7 +6,7 @@ import { WordsView } from "../explorer/words.js";
 import { AlignmentPart } from "./view.js";
 
 /**
- * @import { Model } from "./model.js"
+ * @import { Model } from "./model_translation.js"
  * @import { Parts } from "./view.js"
  * @import { AlignmentState } from "./state.js"
  */

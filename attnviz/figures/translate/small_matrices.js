@@ -7,7 +7,7 @@ import { drawAlignment, frameOf, wholePixels } from "./cells.js";
 import { AlignmentPart } from "./view.js";
 
 /**
- * @import { Model } from "./model.js"
+ * @import { Model } from "./model_translation.js"
  * @import { Parts } from "./view.js"
  * @typedef {{ model: Model, button: HTMLButtonElement, canvas: HTMLCanvasElement, cell: number }} SmallMatrix
  */

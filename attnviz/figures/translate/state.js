@@ -1,12 +1,12 @@
 // What the alignments show: the models, which of them is large, the chosen cell of each, and what is pointed at.
 
-import { Model } from "./model.js";
+import { Model } from "./model_translation.js";
 
 /**
  * @import { Place } from "../drawing/matrix.js"
  * @import { Bytes } from "../drawing/package.js"
  * @import { Ranked } from "../explorer/word_weights.js"
- * @import { Description } from "./model.js"
+ * @import { Description } from "./model_translation.js"
  * @typedef {{ name: string, models: Description[], chunks: Map<string, Bytes>, seq: number, hero: number,
  *   cells: Record<number, [query: number, key: number]>, ranked?: Record<number, RankedLink>, open: boolean, theme: string,
  *   fullScale: boolean, least: number, isPinned?: boolean }} Message

@@ -4,7 +4,7 @@ import { around, make } from "../drawing/elements.js";
 import { AlignmentPart } from "./view.js";
 
 /**
- * @import { Model } from "./model.js"
+ * @import { Model } from "./model_translation.js"
  * @import { Parts } from "./view.js"
  */
 

@@ -4,7 +4,7 @@ import { around, make, word } from "../drawing/elements.js";
 import { AlignmentPart } from "./view.js";
 
 /**
- * @import { AlignedToken } from "./model.js"
+ * @import { AlignedToken } from "./model_translation.js"
  * @import { Parts } from "./view.js"
  */
 

@@ -196,7 +196,7 @@ async function load(name, runtimeBytes, inspects, onProgress) {
   };
   runtime ??= openRuntime(root, runtimeBytes, progressOf("runtime"));
   runtime.catch(() => (runtime = null));
-  const runner = await import(new URL("runner/model.js", root).href).catch(() => Promise.reject(new Error("download")));
+  const runner = await import(new URL("runner/load_model.js", root).href).catch(() => Promise.reject(new Error("download")));
   const manifest = await response.json();
   const segmenter = manifest.task === "summarize" ? openSegmenter(root) : undefined;
   return runner.load(base.href, manifest, { ...(await runtime), segmenter: await segmenter, inspects }, progressOf("model"));

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 import attnviz
-from attnviz.attribution import attention, gradients, norms, token_removal
+from attnviz.attribution import attention_methods as attention
+from attnviz.attribution import gradients, norms, token_removal
 from attnviz.attribution.methods import METHODS, Method, attribute, method_named, titles_of
 from attnviz.attribution.token_removal import attribution_report
 from attnviz.core.errors import AttnvizError, ModelError

@@ -17,7 +17,7 @@ import { bestSpans, jointOf, judge, largest, marginals, merged, pairLogits, wind
 const N_BEST = 5;
 
 export class Answerer {
-  /** @param {import("./model.js").Loaded} loaded */
+  /** @param {import("./load_model.js").Loaded} loaded */
   constructor({ manifest, passes, tokenizers, vectors }) {
     this.card = manifest.card;
     this.options = manifest.options;
@@ -29,7 +29,7 @@ export class Answerer {
 
   /**
    * @param {import("./types.d.ts").Request} request
-   * @returns {Promise<import("./model.js").Outcome>}
+   * @returns {Promise<import("./load_model.js").Outcome>}
    */
   async trace({ text, question }) {
     const { name } = this.card;

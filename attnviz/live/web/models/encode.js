@@ -5,7 +5,7 @@ import { encoderWeights } from "./map_weights.js";
 import { restore, restoreRow } from "./weights.js";
 
 /**
- * @typedef {import("./model.js").Loaded} Loaded
+ * @typedef {import("./load_model.js").Loaded} Loaded
  * @typedef {import("./types.d.ts").Request} Request
  */
 
@@ -22,7 +22,7 @@ export class Encoder {
 
   /**
    * @param {Request} request
-   * @returns {Promise<import("./model.js").Outcome>}
+   * @returns {Promise<import("./load_model.js").Outcome>}
    */
   async trace({ text, pair }) {
     const read = checked(encode(this.tokenizer, pair ? [text, pair] : [text], this.card.max_tokens));

@@ -8,7 +8,7 @@ import { choose, extract, unitsOf } from "./selection.js";
 import { sentenceAt, sentencesOf } from "./sentences.js";
 
 export class Summarizer {
-  /** @param {import("./model.js").Loaded} loaded */
+  /** @param {import("./load_model.js").Loaded} loaded */
   constructor({ manifest, passes, tokenizers, vectors, segmenter }) {
     this.card = manifest.card;
     this.pass = passes.summarize;
@@ -21,7 +21,7 @@ export class Summarizer {
 
   /**
    * @param {import("./types.d.ts").Request} request
-   * @returns {Promise<import("./model.js").Outcome>}
+   * @returns {Promise<import("./load_model.js").Outcome>}
    */
   async trace({ text, words = 10, sentences: wanted = 1, share = false }) {
     const read = checked(encode(this.tokenizer, [text], this.card.max_tokens));

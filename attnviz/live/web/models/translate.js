@@ -15,7 +15,7 @@ import { ended, special, tokensOf, writtenTokens } from "./translation_tokens.js
  */
 
 export class Translator {
-  /** @param {import("./model.js").Loaded} loaded */
+  /** @param {import("./load_model.js").Loaded} loaded */
   constructor({ manifest, passes, tokenizers }) {
     this.card = manifest.card;
     this.options = manifest.options;
@@ -26,7 +26,7 @@ export class Translator {
 
   /**
    * @param {Request} request
-   * @returns {Promise<import("./model.js").Outcome>}
+   * @returns {Promise<import("./load_model.js").Outcome>}
    */
   async trace({ text, target, beam = 1 }) {
     const source = this.read(text);

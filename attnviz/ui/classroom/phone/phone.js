@@ -2,7 +2,7 @@
 
 import { element } from "./elements.js";
 import { pause } from "./line.js";
-import { LAST, memory } from "./memory.js";
+import { LAST, memory } from "./local_storage.js";
 import { codeForm, nickname, screens } from "./screens.js";
 import { Sending } from "./sending.js";
 

@@ -4,7 +4,7 @@
 
 import { answering } from "./answering.js";
 import { element, percent } from "./elements.js";
-import { LAST, memory } from "./memory.js";
+import { LAST, memory } from "./local_storage.js";
 import { revealed } from "./revealed.js";
 
 /** @param {{ light: string[], dark: string[] }} scales */

@@ -11,7 +11,7 @@ from attnviz.export import png, svg
 from attnviz.export.whatif import cost_sheet
 from attnviz.figures.theme import DARK
 from attnviz.figures.whatif.costs import cost_grid
-from attnviz.figures.whatif.curve import heights, random_band, removal_figure, removal_lines
+from attnviz.figures.whatif.removal_curve import heights, random_band, removal_figure, removal_lines
 from tests.unit.analysis.whatif.test_cost_words import COSTS, CURVE
 
 

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { Tokenizer } from "@huggingface/tokenizers";
 import * as ort from "onnxruntime-web/wasm";
 import { get_sentence_boundaries as segmenter, initSync } from "sentencex-wasm";
-import { load } from "../../../../attnviz/live/web/models/model.js";
+import { load } from "../../../../attnviz/live/web/models/load_model.js";
 
 ort.env.wasm.numThreads = 1;
 initSync({ module: await readFile(new URL("sentencex_wasm_bg.wasm", import.meta.resolve("sentencex-wasm"))) });

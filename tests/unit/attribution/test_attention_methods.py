@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from attnviz.attribution import attention, gradients, norms, value_zeroing
+from attnviz.attribution import attention_methods as attention
+from attnviz.attribution import gradients, norms, value_zeroing
 from attnviz.attribution.methods import HeadMethod, method_named
 from attnviz.attribution.passes.tape import Attention
 from attnviz.core.errors import ModelError
