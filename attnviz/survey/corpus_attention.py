@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.heads.claim import Claim
-from attnviz.analysis.heads.counts import count, examples_of
+from attnviz.analysis.heads.claim_counts import count, examples_of
 from attnviz.analysis.heads.pattern import WORDS
 from attnviz.analysis.heads.verdict import ClaimReport, ClaimResult, Evidence, choose, judge_claims
 from attnviz.analysis.heads.word_attention import Strongest, strongest, word_attention

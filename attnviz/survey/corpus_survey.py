@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from attnviz import memory
-from attnviz.analysis.heads.statistics import Statistics, measure, merge
+from attnviz.analysis.heads.corpus_statistics import Statistics, measure, merge
 from attnviz.core.errors import CorpusError
 from attnviz.core.journal import exclusive
 from attnviz.models.base import AttentionModel, Progress, silent

@@ -7,8 +7,8 @@ import numpy as np
 from attnviz.analysis.bootstrap import bootstrap
 from attnviz.analysis.heads.atlas import ANTECEDENT, CLAIMS, Atlas, AtlasExample, ClaimFacts
 from attnviz.analysis.heads.claim import Claim, parse
-from attnviz.analysis.heads.counts import examples_of
-from attnviz.analysis.heads.statistics import Statistics, measure, merge
+from attnviz.analysis.heads.claim_counts import examples_of
+from attnviz.analysis.heads.corpus_statistics import Statistics, measure, merge
 from attnviz.analysis.heads.verdict import SEED, Half, compare_with_rivals, supported
 from attnviz.core.errors import CorpusError
 from attnviz.models.base import AttentionModel, Progress, silent

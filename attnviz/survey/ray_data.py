@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from attnviz import memory
-from attnviz.analysis.heads.statistics import merge
+from attnviz.analysis.heads.corpus_statistics import merge
 from attnviz.core.errors import CorpusError
 from attnviz.models.base import Progress, silent
 from attnviz.survey.corpus_survey import SurveyJob, read_part

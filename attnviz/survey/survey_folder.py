@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.lib import format as npy
 
-from attnviz.analysis.heads.statistics import FIELDS, NAMES, Statistics, merge
+from attnviz.analysis.heads.corpus_statistics import FIELDS, NAMES, Statistics, merge
 from attnviz.core import disk
 from attnviz.core.errors import CorpusError, failing_as
 

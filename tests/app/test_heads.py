@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from attnviz.analysis.heads.statistics import measure, merge
+from attnviz.analysis.heads.corpus_statistics import measure, merge
 from attnviz.survey.survey_folder import STATE, State, save
 from attnviz.ui.background import corpus_results
 from attnviz.ui.heads import downloads, view

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from attnviz.analysis.bootstrap import bootstrap
 from attnviz.analysis.heads.atlas import AtlasExample
 from attnviz.analysis.heads.claim import Claim
-from attnviz.analysis.heads.counts import OFFSETS, Counts
+from attnviz.analysis.heads.claim_counts import OFFSETS, Counts
 from attnviz.core.errors import ClaimError
 from attnviz.text.conllu import ParsedSentence
 

@@ -5,7 +5,7 @@ import html
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.heads.statistics import NAMES, Statistics
+from attnviz.analysis.heads.corpus_statistics import NAMES, Statistics
 from attnviz.analysis.heads.wording import MEASURE_LABELS, measure_text
 from attnviz.analysis.wording import head_name
 from attnviz.figures.head_grid import measured_grid

@@ -7,7 +7,7 @@ import streamlit as st
 from jaxtyping import Float
 
 from attnviz.analysis.heads.atlas import Atlas
-from attnviz.analysis.heads.statistics import NAMES
+from attnviz.analysis.heads.corpus_statistics import NAMES
 from attnviz.analysis.heads.wording import MEASURE_LABELS, measure_text
 from attnviz.export.heads.claims import atlas_csv, claims_csv, draw_atlas, draw_verdict
 from attnviz.export.heads.grid import draw_measure, measure_csv

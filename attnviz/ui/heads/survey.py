@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from attnviz.analysis.heads.statistics import NAMES, Statistics
+from attnviz.analysis.heads.corpus_statistics import NAMES, Statistics
 from attnviz.analysis.heads.wording import MEASURE_LABELS, measure_text
 from attnviz.analysis.wording import Part, Sentence, head_name
 from attnviz.core.errors import AttnvizError, CorpusError

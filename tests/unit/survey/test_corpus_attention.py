@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.counts import count
-from attnviz.analysis.heads.statistics import FIELDS, measure, merge
+from attnviz.analysis.heads.claim_counts import count
+from attnviz.analysis.heads.corpus_statistics import FIELDS, measure, merge
 from attnviz.analysis.heads.word_attention import strongest, word_attention
 from attnviz.core.errors import ClaimError, CorpusError, ModelError, PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt

@@ -12,7 +12,7 @@ import pytest
 
 from attnviz.analysis.heads.atlas import CLAIMS, from_json, to_json
 from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.statistics import FIELDS, NAMES, RESERVOIR, measure, merge
+from attnviz.analysis.heads.corpus_statistics import FIELDS, NAMES, RESERVOIR, measure, merge
 from attnviz.analysis.heads.verdict import compare_with_rivals
 from attnviz.cli import main
 from attnviz.core.errors import ClaimError, CorpusError

@@ -12,7 +12,7 @@ import pytest
 from numpy.lib import format as npy
 from scipy.stats import norm
 
-from attnviz.analysis.heads.statistics import FIELDS, measure, merge
+from attnviz.analysis.heads.corpus_statistics import FIELDS, measure, merge
 from attnviz.cli import main
 from attnviz.core.errors import CorpusError
 from attnviz.core.trace import AttentionMap, DenseWeights

@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 from attnviz.analysis.bootstrap import bootstrap
-from attnviz.analysis.heads import matching
+from attnviz.analysis.heads import claim_words
 from attnviz.analysis.heads.atlas import AtlasExample, ClaimFacts
 from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.counts import OFFSETS, Counts, claimed_cells, count, examples_of
-from attnviz.analysis.heads.matching import REGEX_SECONDS, Clock, sources, targets
+from attnviz.analysis.heads.claim_counts import OFFSETS, Counts, claimed_cells, count, examples_of
+from attnviz.analysis.heads.claim_words import REGEX_SECONDS, Clock, sources, targets
 from attnviz.analysis.heads.verdict import (
     SEED,
     Evidence,
@@ -276,7 +276,7 @@ def test_on_a_busy_server_a_simple_expression_is_looked_for_once_a_word_however_
             searched.append(text)
             time.sleep(0.02)
 
-    monkeypatch.setattr(matching, "compiled", lambda _: Waits())
+    monkeypatch.setattr(claim_words, "compiled", lambda _: Waits())
     clock = Clock(0.05)
     assert not any(clock.search("a", word) for word in ["b", "c", "d", "e", "f", "g", "b", "c", "d"])
     assert searched == list("bcdefg")

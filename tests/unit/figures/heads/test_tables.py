@@ -8,8 +8,8 @@ import pytest
 
 from attnviz.analysis.heads.atlas import Atlas, AtlasExample, ClaimFacts
 from attnviz.analysis.heads.claim import parse
+from attnviz.analysis.heads.corpus_statistics import NAMES, Statistics
 from attnviz.analysis.heads.measures import FURTHEST, MEASURES
-from attnviz.analysis.heads.statistics import NAMES, Statistics
 from attnviz.analysis.heads.verdict import ClaimResult, Rival
 from attnviz.figures.heads.evidence import case_list, claims_table, distance_bars, rivals_table
 from attnviz.figures.heads.grid import NONE, heads_grid

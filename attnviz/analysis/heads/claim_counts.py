@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from attnviz.analysis.heads.atlas import AtlasExample
 from attnviz.analysis.heads.claim import Claim
-from attnviz.analysis.heads.matching import Clock, sources, targets
+from attnviz.analysis.heads.claim_words import Clock, sources, targets
 from attnviz.analysis.heads.word_attention import NOTHING, Strongest
 from attnviz.text.conllu import ParsedSentence
 
