@@ -3,7 +3,7 @@
 
 import { tellingColumns } from "./alignment_cell.js";
 import { Lens } from "./head_view.js";
-import { nameOfHead } from "./written.js";
+import { nameOfHead } from "./head_name.js";
 
 /**
  * @import { AskedCell } from "./alignment_cell.js"

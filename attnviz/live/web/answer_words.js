@@ -4,7 +4,8 @@
 import { percent } from "../../figures/drawing/percent.js";
 import { isWord } from "../../figures/explorer/question.js";
 import { cutTo, describeQuestionWords, describeWord, headShares, labelOf, nameOf, QuestionAttention, word } from "./question_attention.js";
-import { decimals, visibleText } from "./written.js";
+import { decimals } from "./number_text.js";
+import { visibleText } from "./token_labels.js";
 
 /**
  * @import { AttentionMap, Token, View } from "./head_view.js"

@@ -1,6 +1,6 @@
 // A head as a table.
 
-import { significant } from "./written.js";
+import { significant } from "./number_text.js";
 
 /** @import { Table } from "./downloads.js" */
 

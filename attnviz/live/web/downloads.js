@@ -7,7 +7,7 @@ import { asCsv } from "./csv.js";
 import { documentOf } from "./document.js";
 import { drawMatrix } from "./matrix_svg.js";
 import { saveFile } from "./save_file.js";
-import { nameOfHead } from "./written.js";
+import { nameOfHead } from "./head_name.js";
 
 /**
  * @import { Desk } from "./desk.js"

@@ -1,7 +1,7 @@
 // How likely a translation that was given is to a model, beside its own.
 
 import { textPart } from "./alignment_wording.js";
-import { raised } from "./written.js";
+import { raised } from "./number_text.js";
 
 /** @import { Part, Sentence } from "./wording.js" */
 

@@ -3,7 +3,7 @@
 
 import { meanDistance, meanEntropy, nearDiagonal, strongestLink } from "./head_metrics.js";
 import { Lens, wordGroups } from "./head_view.js";
-import { visibleText } from "./written.js";
+import { visibleText } from "./token_labels.js";
 
 /**
  * @import { AttentionMap, HeadMatrix, Token, View } from "./head_view.js"

@@ -2,7 +2,9 @@
 
 import { endsOf } from "./colour_ends.js";
 import { roundEven } from "./compute/rounding.js";
-import { decimals, nameOfHead, significant, visibleText } from "./written.js";
+import { decimals, significant } from "./number_text.js";
+import { visibleText } from "./token_labels.js";
+import { nameOfHead } from "./head_name.js";
 
 /**
  * @import { Theme } from "../../figures/drawing/palette.js"

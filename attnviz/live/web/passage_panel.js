@@ -2,7 +2,7 @@
 
 import { make } from "../../figures/drawing/elements.js";
 import { wholePercent } from "../../figures/drawing/percent.js";
-import { twoDigits } from "./written.js";
+import { twoDigits } from "./number_text.js";
 
 /**
  * @typedef {{ units: [start: number, end: number][], bars: { name: string, values: number[] }[],

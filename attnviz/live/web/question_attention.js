@@ -4,7 +4,7 @@ import { percent } from "../../figures/drawing/percent.js";
 import { isWord } from "../../figures/explorer/question.js";
 import { Lens } from "./head_view.js";
 import { MOSTLY } from "./wording.js";
-import { visibleText } from "./written.js";
+import { visibleText } from "./token_labels.js";
 
 /**
  * @import { AttentionMap, Token, View } from "./head_view.js"

@@ -2,7 +2,7 @@
 
 import { bySentence, byUnit, chooseBy, received, rollout, unitsOf } from "./models/selection.js";
 import { describeSelection } from "./summary_sentences.js";
-import { nameOfHead } from "./written.js";
+import { nameOfHead } from "./head_name.js";
 
 /**
  * @import { AttentionMap } from "./models/types.d.ts"

@@ -2,7 +2,7 @@
 
 import { ARROWS, make } from "../../figures/drawing/elements.js";
 import { paletteNow } from "./colours.js";
-import { twoDigits } from "./written.js";
+import { twoDigits } from "./number_text.js";
 
 /**
  * @typedef {{ rows: string[], columns: string[], weights: ArrayLike<number>, masked?: boolean[], ranks?: [row: number, column: number][] }} SmallMatrix

@@ -5,7 +5,8 @@ import { askedCell } from "./alignment_cell.js";
 import { AlignmentHeads } from "./alignment_heads.js";
 import { largestOf } from "./head_metrics.js";
 import { directionOf } from "./map_package.js";
-import { nameOfHead, visibleText } from "./written.js";
+import { visibleText } from "./token_labels.js";
+import { nameOfHead } from "./head_name.js";
 
 /**
  * @import { AttentionMap, HeadMatrix, Token } from "./head_view.js"

@@ -2,7 +2,7 @@
 
 import { percent } from "../../figures/drawing/percent.js";
 import { strongestLink, summarize } from "./head_metrics.js";
-import { decimals } from "./written.js";
+import { decimals } from "./number_text.js";
 
 /**
  * @import { HeadMatrix } from "./head_view.js"

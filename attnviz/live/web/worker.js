@@ -15,7 +15,7 @@ import { describeSelection } from "./summary_sentences.js";
 import { describeTranslation } from "./translation.js";
 import { WordLinks } from "./word_links.js";
 import { describeHead, describeHidden, describeLink } from "./wording.js";
-import { nameOfHead } from "./written.js";
+import { nameOfHead } from "./head_name.js";
 
 /**
  * @import { AnswerHead, AnswerQuestion, FoundAnswer } from "./answer_words.js"

@@ -12,7 +12,7 @@ import { drawnPart } from "../../../attnviz/live/web/passage_panel.js";
 import { describeSelectors } from "../../../attnviz/live/web/selectors.js";
 import { describeSelection } from "../../../attnviz/live/web/summary_sentences.js";
 import { describeTranslation } from "../../../attnviz/live/web/translation.js";
-import { powerOfTen, twoDigits } from "../../../attnviz/live/web/written.js";
+import { powerOfTen, twoDigits } from "../../../attnviz/live/web/number_text.js";
 
 function opened(map) {
   const bytes = Buffer.from(map.weights, "base64");

@@ -13,7 +13,7 @@ import { headChunks, overviewOf } from "../../../attnviz/live/web/map_package.js
 import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
 import { WordLinks } from "../../../attnviz/live/web/word_links.js";
 import { describeHead, describeHidden, describeLink } from "../../../attnviz/live/web/wording.js";
-import { nameOfHead } from "../../../attnviz/live/web/written.js";
+import { nameOfHead } from "../../../attnviz/live/web/head_name.js";
 
 // Nothing, a head, a mean, a word, and what it looks at; the positions are in any map.
 const QUESTIONS = [

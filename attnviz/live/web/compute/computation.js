@@ -1,6 +1,6 @@
 // Steps as attnviz/figures/compute/steps.js draws them, described as attnviz/figures/compute/steps.py does.
 
-import { visibleText } from "../written.js";
+import { visibleText } from "../token_labels.js";
 import { placeIn } from "./matrix.js";
 import { eightDigits } from "./rounding.js";
 

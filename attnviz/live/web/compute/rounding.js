@@ -1,6 +1,6 @@
 // Rounding that adds up, as attnviz/analysis/compute/rounding.py does it: numbers are counted in units of their last shown digit.
 
-import { significant } from "../written.js";
+import { significant } from "../number_text.js";
 
 export const MINUS = "−";
 const UNITS = 100;

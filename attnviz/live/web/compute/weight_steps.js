@@ -1,7 +1,8 @@
 // The steps of a weight of a text that was typed, and how far they are from the weight in the heatmap.
 
 import { wordGroups } from "../head_view.js";
-import { nameOfHead, powerOfTen } from "../written.js";
+import { powerOfTen } from "../number_text.js";
+import { nameOfHead } from "../head_name.js";
 import { describeSteps } from "./computation.js";
 import { linkSteps, mergeStep, vectorsOf } from "./link_steps.js";
 

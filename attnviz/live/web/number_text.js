@@ -1,13 +1,4 @@
-// Names, numbers and tokens as attnviz writes them everywhere.
-
-/** L3·H1, or L3 for the mean of a layer. @param {number} layer @param {number | null} head */
-export const nameOfHead = (layer, head) => (head === null ? `L${layer}` : `L${layer}·H${head}`);
-
-/** A token as it is shown: line breaks and spaces can be seen. @param {string} text */
-export function visibleText(text) {
-  const shown = text.replaceAll("\r\n", "↵").replaceAll("\n", "↵").replaceAll("\r", "↵").replaceAll("\t", "⇥");
-  return shown.trim() ? shown : "␣";
-}
+// Numbers as attnviz writes them everywhere.
 
 /** A number as Python writes it: one that lies exactly in the middle goes to the even digit.
  * @param {number} value @param {number} digits */
