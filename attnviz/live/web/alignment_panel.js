@@ -2,7 +2,7 @@
 
 import { askedCell } from "./alignment_cell.js";
 import { describeAlignment } from "./alignment_wording.js";
-import { mountPicture } from "./pane.js";
+import { mountPicture } from "./mount_picture.js";
 
 /**
  * @import { Values } from "./address.js"

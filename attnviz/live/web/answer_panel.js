@@ -12,16 +12,16 @@ import { tell } from "./story.js";
 /**
  * @import { Values } from "./address.js"
  * @import { AnswerHead, AnswerQuestion } from "./answer_words.js"
- * @import { Desk, Panel } from "./desk.js"
+ * @import { SitePage, Panel } from "./site_page.js"
  * @import { ModelPicture } from "./picture.js"
  */
 
 const PICTURES = { passage: "Question and passage", matrix: "Matrix", spans: "Start and end" };
 const ABOUT_SPANS = "First word down, last word across: how likely this answer is. The best are numbered; grey cells are no answer.";
 
-/** @param {Desk} desk @param {(picture: ModelPicture) => void} drawAnswer @returns {Panel} */
-export function answerPanel(desk, drawAnswer) {
-  const fold = new ExplorerFold(desk, "1");
+/** @param {SitePage} sitePage @param {(picture: ModelPicture) => void} drawAnswer @returns {Panel} */
+export function answerPanel(sitePage, drawAnswer) {
+  const fold = new ExplorerFold(sitePage, "1");
   /** @type {(() => void) | null} */
   let again = null;
   DARK.addEventListener("change", () => again?.());
@@ -37,7 +37,7 @@ export function answerPanel(desk, drawAnswer) {
       const { picture: kind = "passage" } = values;
       const matrix = kind === "matrix" ? await picture.answerMatrix(seen, askedBy(values).view) : picture.said.joint;
       if (mine !== turn) return;
-      again = () => (kind === "passage" ? drawSeen(desk, picture, seen) : drawAnswerMatrix(desk, seen, kind, matrix));
+      again = () => (kind === "passage" ? drawSeen(sitePage, picture, seen) : drawAnswerMatrix(sitePage, seen, kind, matrix));
       again();
       await fold.show(picture, shownOn("answer", picture, values), values);
     },
@@ -52,15 +52,15 @@ function askedBy({ side = null, layer = null, head = null, all_heads: isMean = n
   return { side, layer, head, isMean, word: asked, view: { words, hideSpecial } };
 }
 
-/** @param {Desk} desk @param {ModelPicture} picture @param {AnswerHead} seen */
-function drawSeen(desk, { said: { passage, prompt, answer } }, seen) {
+/** @param {SitePage} sitePage @param {ModelPicture} picture @param {AnswerHead} seen */
+function drawSeen(sitePage, { said: { passage, prompt, answer } }, seen) {
   const { question, word: asked, bars } = seen;
   const meets = asked === null ? "" : `“${question[asked][0]}”`;
   const own = bars ? [{ name: seen.side === "question" ? `${meets} looks here` : `looks at ${meets}`, values: bars }] : passage.bars;
   const note = make("p", { class: "note" }, asked === null ? whatSharesAre(seen) : `Bars show attention with ${meets} in ${placeOf(seen)}. Click it again to go back.`);
   const restore = keptFocus();
-  drawPassage(answerPart("passage"), prompt.text, { ...passage, bars: own }, pictureButtons(desk, "passage"), note, questionButtons(desk, seen));
-  if (seen.heads.length) answerPart("passage").append(firstHeads(desk, seen, answer.text));
+  drawPassage(answerPart("passage"), prompt.text, { ...passage, bars: own }, pictureButtons(sitePage, "passage"), note, questionButtons(sitePage, seen));
+  if (seen.heads.length) answerPart("passage").append(firstHeads(sitePage, seen, answer.text));
   restore();
 }
 
@@ -72,26 +72,26 @@ function keptFocus() {
   return () => again && /** @type {HTMLElement | null} */ (place.querySelector(again))?.focus({ preventScroll: true });
 }
 
-/** @param {Desk} desk @param {string} shown */
-function pictureButtons(desk, shown) {
+/** @param {SitePage} sitePage @param {string} shown */
+function pictureButtons(sitePage, shown) {
   const buttons = Object.entries(PICTURES).map(([kind, name]) => {
-    const onclick = () => void desk.change({ picture: kind === "passage" ? null : kind, query1: null, key1: null });
+    const onclick = () => void sitePage.change({ picture: kind === "passage" ? null : kind, query1: null, key1: null });
     return make("button", { type: "button", "data-picture": kind, "aria-pressed": String(kind === shown), onclick }, name);
   });
   return make("div", { class: "pictures", role: "group", "aria-label": "Picture" }, ...buttons);
 }
 
-/** Question and passage as a matrix, of which a click chooses a cell; or start × end. @param {Desk} desk @param {AnswerHead} seen @param {string} kind @param {any} matrix */
-function drawAnswerMatrix(desk, seen, kind, matrix) {
+/** Question and passage as a matrix, of which a click chooses a cell; or start × end. @param {SitePage} sitePage @param {AnswerHead} seen @param {string} kind @param {any} matrix */
+function drawAnswerMatrix(sitePage, seen, kind, matrix) {
   const restore = keptFocus();
   const isSpans = kind === "spans";
   const about = `Each row: one word, and where it looks in ${placeOf(seen)}. Of a long passage, the part around the answer.`;
   const note = make("p", { class: "note" }, isSpans ? ABOUT_SPANS : about);
-  const pick = (/** @type {number} */ row, /** @type {number} */ column) => void desk.change({ query1: matrix.at[0][row], key1: matrix.at[1][column] });
+  const pick = (/** @type {number} */ row, /** @type {number} */ column) => void sitePage.change({ query1: matrix.at[0][row], key1: matrix.at[1][column] });
   const look = isSpans
     ? { number: "probability", isFull: false }
-    : { number: "weight", isFull: desk.values.scale !== "Fit to this head", selected: chosenCellOf(matrix, desk.values), pick };
-  answerPart("passage").replaceChildren(pictureButtons(desk, kind), note, ...smallMatrix(matrix, look));
+    : { number: "weight", isFull: sitePage.values.scale !== "Fit to this head", selected: chosenCellOf(matrix, sitePage.values), pick };
+  answerPart("passage").replaceChildren(pictureButtons(sitePage, kind), note, ...smallMatrix(matrix, look));
   restore();
 }
 
@@ -115,27 +115,27 @@ function whatSharesAre(seen) {
   return `${looks} (${placeOf(seen)}). Click a word.`;
 }
 
-/** The question as buttons, one a word, shaded by what the answer gives to each. @param {Desk} desk @param {AnswerHead} seen */
-function questionButtons(desk, { question, shares, word: asked }) {
+/** The question as buttons, one a word, shaded by what the answer gives to each. @param {SitePage} sitePage @param {AnswerHead} seen */
+function questionButtons(sitePage, { question, shares, word: asked }) {
   const palette = paletteNow();
-  const highest = desk.values.scale === "Fit to this head" ? Math.max(...shares) || 1 : 1;
+  const highest = sitePage.values.scale === "Fit to this head" ? Math.max(...shares) || 1 : 1;
   const buttons = question.map(([text, special], index) => {
     const colour = palette.colour(shares[index] / highest);
     const name = make("bdi", { style: `background:${colour};color:${palette.ink(colour)}` }, text);
     const kind = ["word", special && "special", index === asked && "chosen"].filter(Boolean).join(" ");
-    const onclick = () => void desk.change({ asked1: index === asked ? null : index });
+    const onclick = () => void sitePage.change({ asked1: index === asked ? null : index });
     return make("button", { type: "button", class: kind, "data-word": index, "aria-pressed": String(index === asked), onclick }, name, make("em", {}, shares[index].toFixed(2)));
   });
   return make("div", { class: "asked", dir: "auto" }, ...buttons);
 }
 
-/** The heads that give most to the chosen word, or to the one that the answer looks at most. @param {Desk} desk @param {AnswerHead} seen @param {string} answer */
-function firstHeads(desk, { side, heads, name, layer, head }, answer) {
+/** The heads that give most to the chosen word, or to the one that the answer looks at most. @param {SitePage} sitePage @param {AnswerHead} seen @param {string} answer */
+function firstHeads(sitePage, { side, heads, name, layer, head }, answer) {
   const [who, whom] = side === "question" ? [name, shortened(answer)] : [shortened(answer), name];
   const rows = heads.map(([own, number, weight]) => {
     const bar = make("span", { class: "bar-room", "aria-hidden": "true" }, make("i", { style: `width:${(100 * weight).toFixed(1)}%` }));
     const isChosen = String(own === layer && number === head);
-    const onclick = () => void desk.change({ layer: own, head: number, all_heads: null });
+    const onclick = () => void sitePage.change({ layer: own, head: number, all_heads: null });
     return make("li", {}, make("button", { type: "button", "data-head": `${own}.${number}`, "aria-pressed": isChosen, onclick },
       make("span", {}, `head ${number} of layer ${own}`), bar, make("b", {}, percent(weight))));
   });

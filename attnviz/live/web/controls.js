@@ -6,30 +6,30 @@ import { optionsOf } from "./run_model.js";
 
 /**
  * @import { AnswerHead } from "./answer_words.js"
- * @import { Desk } from "./desk.js"
+ * @import { SitePage } from "./site_page.js"
  * @import { ModelPicture } from "./picture.js"
  */
 
-/** @param {Desk} desk @param {ModelPicture} picture */
-export function drawControls(desk, picture) {
-  const { parts: { controls }, config: { page }, values } = desk;
-  if (page === "translate") return controls.replaceChildren(...translators(desk, picture), ...headOfTranslators(desk, picture), scale(desk));
-  if (page === "compute") return controls.replaceChildren(...weights(desk, picture));
+/** @param {SitePage} sitePage @param {ModelPicture} picture */
+export function drawControls(sitePage, picture) {
+  const { parts: { controls }, config: { page }, values } = sitePage;
+  if (page === "translate") return controls.replaceChildren(...translators(sitePage, picture), ...headOfTranslators(sitePage, picture), scale(sitePage));
+  if (page === "compute") return controls.replaceChildren(...weights(sitePage, picture));
   const shown = shownOn(page, picture, values);
   const map = picture.maps.find(({ kind }) => kind === shown.kind) ?? picture.maps[0];
   const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset?.name;
   const [layers, heads] = map.shape;
   const parts = [
-    page === "answer" && picture.seen && sides(desk, picture, picture.seen.side),
-    page !== "answer" && picture.maps.length > 1 && choice("Attention", picture.maps.map(({ kind }) => kind), shown.kind, (kind) => desk.change(asKind(kind))),
-    stepper("Layer", layers, shown.layer, (layer) => desk.change({ layer, ...asHead(page, shown.head), ...noCell(page) })),
-    stepper("Head", heads, shown.head ?? 0, (head) => desk.change({ layer: shown.layer, ...asHead(page, head), ...noCell(page) })),
-    toggle("Mean over heads", shown.head === null, (on) => desk.change({ layer: shown.layer, ...asHead(page, on ? null : 0), ...noCell(page) })),
-    page === "encode" && toggle("Merge subwords to words", Boolean(values.words), (words) => desk.change({ words, ...noCell(page) })),
-    page !== "encode" && toggle("Merge subwords to words", values.whole_words ?? true, (on) => desk.change({ whole_words: on ? null : false, ...noCell(page) })),
-    page !== "summarize" && toggle("Hide special tokens", Boolean(values.hide_special), (on) => desk.change({ hide_special: on, ...noCell(page) })),
-    ...(page === "summarize" ? amounts(desk) : []),
-    scale(desk),
+    page === "answer" && picture.seen && sides(sitePage, picture, picture.seen.side),
+    page !== "answer" && picture.maps.length > 1 && choice("Attention", picture.maps.map(({ kind }) => kind), shown.kind, (kind) => sitePage.change(asKind(kind))),
+    stepper("Layer", layers, shown.layer, (layer) => sitePage.change({ layer, ...asHead(page, shown.head), ...noCell(page) })),
+    stepper("Head", heads, shown.head ?? 0, (head) => sitePage.change({ layer: shown.layer, ...asHead(page, head), ...noCell(page) })),
+    toggle("Mean over heads", shown.head === null, (on) => sitePage.change({ layer: shown.layer, ...asHead(page, on ? null : 0), ...noCell(page) })),
+    page === "encode" && toggle("Merge subwords to words", Boolean(values.words), (words) => sitePage.change({ words, ...noCell(page) })),
+    page !== "encode" && toggle("Merge subwords to words", values.whole_words ?? true, (on) => sitePage.change({ whole_words: on ? null : false, ...noCell(page) })),
+    page !== "summarize" && toggle("Hide special tokens", Boolean(values.hide_special), (on) => sitePage.change({ hide_special: on, ...noCell(page) })),
+    ...(page === "summarize" ? amounts(sitePage) : []),
+    scale(sitePage),
   ];
   controls.replaceChildren(...parts.filter((part) => part instanceof Node));
   if (focused) /** @type {HTMLElement | null} */ (controls.querySelector(`[data-name="${focused}"]`))?.focus();
@@ -37,25 +37,25 @@ export function drawControls(desk, picture) {
 
 const SIDES = { cross: "Across: passage → question", passage: "Encoder: passage → question", question: "Encoder: question → passage" };
 
-/** From which side question and passage are looked at. @param {Desk} desk @param {ModelPicture} picture @param {keyof typeof SIDES} side */
-function sides(desk, picture, side) {
+/** From which side question and passage are looked at. @param {SitePage} sitePage @param {ModelPicture} picture @param {keyof typeof SIDES} side */
+function sides(sitePage, picture, side) {
   const names = Object.values(SIDES).slice(picture.maps.some(({ kind }) => kind === "cross") ? 0 : 1);
-  const change = (/** @type {string} */ chosen) => desk.change({ side: Object.entries(SIDES).find(([, name]) => name === chosen)?.[0], ...noCell("answer") });
+  const change = (/** @type {string} */ chosen) => sitePage.change({ side: Object.entries(SIDES).find(([, name]) => name === chosen)?.[0], ...noCell("answer") });
   return choice("Attention", names, SIDES[side], change);
 }
 
 const SOURCES = { worked: "An example", model: "A model" };
 
-/** Where the numbers are from, and of a model which weight. @param {Desk} desk @param {ModelPicture} picture */
-function weights(desk, picture) {
-  const { source = "worked" } = desk.values;
+/** Where the numbers are from, and of a model which weight. @param {SitePage} sitePage @param {ModelPicture} picture */
+function weights(sitePage, picture) {
+  const { source = "worked" } = sitePage.values;
   const [worked, model] = Object.values(SOURCES);
-  const from = choice("Numbers from", [worked, model], source === "model" ? model : worked, (chosen) => desk.go(chosen === model ? { source: "model" } : {}));
+  const from = choice("Numbers from", [worked, model], source === "model" ? model : worked, (chosen) => sitePage.go(chosen === model ? { source: "model" } : {}));
   if (source === "worked") return [from];
-  const { layer, head, query, key, words } = placeOnCompute(desk.config, picture, desk.values);
+  const { layer, head, query, key, words } = placeOnCompute(sitePage.config, picture, sitePage.values);
   const { tokens, maps: [{ shape: [layers, heads] }] } = picture.said;
   const names = tokens.map((/** @type {string} */ text, /** @type {number} */ at) => `${at} · ${text}`);
-  const change = (/** @type {object} */ changed) => desk.change({ ...changed, at: null });
+  const change = (/** @type {object} */ changed) => sitePage.change({ ...changed, at: null });
   return [
     from,
     stepper("Layer", layers, layer, (chosen) => change({ layer: chosen })),
@@ -66,36 +66,36 @@ function weights(desk, picture) {
   ];
 }
 
-/** How much is kept. @param {Desk} desk */
-function amounts(desk) {
-  const { words, sentences, share } = optionsOf(desk.config, desk.values);
-  const unit = choice("Words to keep", ["Count", "Share"], share ? "Share" : "Count", (chosen) => desk.change({ unit: chosen === "Count" ? null : chosen }));
+/** How much is kept. @param {SitePage} sitePage */
+function amounts(sitePage) {
+  const { words, sentences, share } = optionsOf(sitePage.config, sitePage.values);
+  const unit = choice("Words to keep", ["Count", "Share"], share ? "Share" : "Count", (chosen) => sitePage.change({ unit: chosen === "Count" ? null : chosen }));
   const name = share ? "How many percent of the words" : "How many words";
-  const count = stepper(name, 101, Number(words), (kept) => desk.change({ [share ? "share_kept" : "words_kept"]: kept }), 1);
-  return [unit, count, stepper("Sentences to keep", 7, Number(sentences), (kept) => desk.change({ sentences_kept: kept }), 1)];
+  const count = stepper(name, 101, Number(words), (kept) => sitePage.change({ [share ? "share_kept" : "words_kept"]: kept }), 1);
+  return [unit, count, stepper("Sentences to keep", 7, Number(sentences), (kept) => sitePage.change({ sentences_kept: kept }), 1)];
 }
 
-/** Which translators stand side by side, and how they decode. @param {Desk} desk @param {ModelPicture} picture */
-function translators(desk, picture) {
-  const { values, config: { models } } = desk;
+/** Which translators stand side by side, and how they decode. @param {SitePage} sitePage @param {ModelPicture} picture */
+function translators(sitePage, picture) {
+  const { values, config: { models } } = sitePage;
   const shown = picture.said.models;
   const [into, beam] = [values.into ?? "French", values.decoding === "Beam"];
   const own = models.filter((name) => name.endsWith("-en-de") === (into === "German"));
   const boxes = own.map((name) => toggle(name, shown.includes(name), (on) => {
     const chosen = own.filter((each) => (each === name ? on : shown.includes(each)));
-    return desk.change({ models: chosen.length ? chosen : [name], hero: null });
+    return sitePage.change({ models: chosen.length ? chosen : [name], hero: null });
   }));
   const german = models.some((name) => name.endsWith("-en-de"));
-  const languages = german && choice("Into", ["French", "German"], into, (chosen) => desk.change({ into: chosen === "French" ? null : chosen, models: null, hero: null }));
-  const decoding = own.length && choice("Decoding", ["Greedy", "Beam"], beam ? "Beam" : "Greedy", (chosen) => desk.change({ decoding: chosen === "Beam" ? chosen : null }));
+  const languages = german && choice("Into", ["French", "German"], into, (chosen) => sitePage.change({ into: chosen === "French" ? null : chosen, models: null, hero: null }));
+  const decoding = own.length && choice("Decoding", ["Greedy", "Beam"], beam ? "Beam" : "Greedy", (chosen) => sitePage.change({ decoding: chosen === "Beam" ? chosen : null }));
   return [languages, decoding, ...boxes].filter((part) => part instanceof Node);
 }
 
-/** Which head of the translators is drawn, where one of them has several, and how. @param {Desk} desk @param {ModelPicture} picture */
-function headOfTranslators(desk, { said: { shapes = [] }, aligned }) {
+/** Which head of the translators is drawn, where one of them has several, and how. @param {SitePage} sitePage @param {ModelPicture} picture */
+function headOfTranslators(sitePage, { said: { shapes = [] }, aligned }) {
   const [layers, heads] = [0, 1].map((size) => Math.max(1, ...shapes.map((shape) => shape[size])));
-  const change = (/** @type {object} */ changed) => desk.change(changed);
-  const { values } = desk;
+  const change = (/** @type {object} */ changed) => sitePage.change(changed);
+  const { values } = sitePage;
   const words = toggle("Merge subwords to words", values.whole_words ?? true, (on) => change({ whole_words: on ? null : false }));
   const special = toggle("Hide special tokens", Boolean(values.hide_special), (on) => change({ hide_special: on }));
   const own = aligned?.models.find((/** @type {any} */ { head }) => head);
@@ -141,8 +141,8 @@ const asKind = (kind) => ({ attention: kind, layer: null, head: null, query: nul
 /** @param {string} page */
 const noCell = (page) => (page === "encode" ? {} : page === "answer" ? { query1: null, key1: null } : { query: null, key: null });
 
-/** @param {Desk} desk */
-const scale = (desk) => choice("Colours", ["0 to 1", "Fit to this head"], desk.values.scale ?? "0 to 1", (chosen) => desk.change({ scale: chosen === "0 to 1" ? null : chosen }));
+/** @param {SitePage} sitePage */
+const scale = (sitePage) => choice("Colours", ["0 to 1", "Fit to this head"], sitePage.values.scale ?? "0 to 1", (chosen) => sitePage.change({ scale: chosen === "0 to 1" ? null : chosen }));
 
 /** @param {string} name @param {string[]} options @param {string} chosen @param {(value: string) => void} onChange */
 function choice(name, options, chosen, onChange) {

@@ -10,27 +10,27 @@ import { saveFile } from "./save_file.js";
 import { nameOfHead } from "./head_name.js";
 
 /**
- * @import { Desk } from "./desk.js"
+ * @import { SitePage } from "./site_page.js"
  * @import { Token } from "./head_view.js"
  * @typedef {{ weights: Float32Array, queries: Token[], keys: Token[], masked: boolean[] }} Table
  */
 
 const [DPI, CSS_DPI, MOST_PIXELS] = [600, 96, 6000];
 
-/** @param {Desk} desk @param {HTMLElement} box */
-export function downloadButtons(desk, box) {
-  const picture = desk.picture;
+/** @param {SitePage} sitePage @param {HTMLElement} box */
+export function downloadButtons(sitePage, box) {
+  const picture = sitePage.picture;
   if (!picture) return;
-  const shown = shownOn(desk.config.page, picture, desk.values);
+  const shown = shownOn(sitePage.config.page, picture, sitePage.values);
   const name = [picture.said.models[0], nameOfHead(shown.layer, shown.head).replace("·", "-")].join("-");
-  const isFull = desk.values.scale !== "Fit to this head";
+  const isFull = sitePage.values.scale !== "Fit to this head";
   const drawn = async () => drawMatrix({ table: await picture.table(shown), model: picture.said.models[0], ...shown, isFull, theme: THEMES.light }, asImage);
   /** @type {[end: string, make: () => Promise<Blob>][]} */
   const files = [
     ["svg", async () => new Blob([await drawn()], { type: "image/svg+xml" })],
     ["png", async () => asPng(await drawn())],
     ["csv", async () => new Blob([asCsv(await picture.table(shown), shown)], { type: "text/csv" })],
-    ["html", () => documentOf(desk, picture, shown)],
+    ["html", () => documentOf(sitePage, picture, shown)],
   ];
   const buttons = files.map(([end, made]) => make("button", { type: "button", onclick: () => save(`${name}.${end}`, made, box) }, `${name}.${end}`));
   box.replaceChildren(...buttons);

@@ -5,7 +5,7 @@ import { ExplorerPanel } from "./explorer_panel.js";
 
 /**
  * @import { Values } from "./address.js"
- * @import { Desk } from "./desk.js"
+ * @import { SitePage } from "./site_page.js"
  * @import { Shown } from "./explorer_panel.js"
  * @import { ModelPicture } from "./picture.js"
  */
@@ -14,31 +14,31 @@ export class ExplorerFold {
   /** @type {ExplorerPanel | null} */
   #explorer = null;
 
-  /** @param {Desk} desk @param {string} slot how names in the address end */
-  constructor(desk, slot) {
-    this.desk = desk;
+  /** @param {SitePage} sitePage @param {string} slot how names in the address end */
+  constructor(sitePage, slot) {
+    this.sitePage = sitePage;
     this.name = `all${slot}`;
     this.details = /** @type {HTMLDetailsElement} */ (document.getElementById("all"));
     this.place = /** @type {HTMLElement} */ (document.getElementById("picture"));
     this.details.addEventListener("toggle", () => {
-      if (this.details.open !== this.#isOpen) void desk.change({ [this.name]: this.details.open ? "open" : null });
+      if (this.details.open !== this.#isOpen) void sitePage.change({ [this.name]: this.details.open ? "open" : null });
     });
   }
 
   get #isOpen() {
-    return this.desk.values[this.name] === "open";
+    return this.sitePage.values[this.name] === "open";
   }
 
   /** @param {ModelPicture} picture @param {Shown} shown @param {Values} values */
   async show(picture, shown, values) {
     this.details.open = this.#isOpen;
     if (!this.#isOpen) return;
-    this.#explorer ??= new ExplorerPanel(this.place, new URL("explorer.js", this.desk.root), (changed) => this.#change(changed));
+    this.#explorer ??= new ExplorerPanel(this.place, new URL("explorer.js", this.sitePage.root), (changed) => this.#change(changed));
     this.place.hidden = !(await this.#explorer.show(picture, shown, values));
   }
 
   /** @param {Values} changed */
   #change({ chosenHead, ...values }) {
-    void this.desk.change({ ...values, ...(chosenHead === undefined ? {} : asHead(this.desk.config.page, chosenHead)) });
+    void this.sitePage.change({ ...values, ...(chosenHead === undefined ? {} : asHead(this.sitePage.config.page, chosenHead)) });
   }
 }

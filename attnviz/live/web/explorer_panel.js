@@ -2,7 +2,7 @@
 
 import { tableName } from "../../figures/explorer/word_weights.js";
 import { isPinned } from "./controls.js";
-import { mountPicture } from "./pane.js";
+import { mountPicture } from "./mount_picture.js";
 
 /**
  * @import { Values } from "./address.js"

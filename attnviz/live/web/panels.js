@@ -11,28 +11,28 @@ import { tell } from "./story.js";
 
 /**
  * @import { Values } from "./address.js"
- * @import { Desk, Panel } from "./desk.js"
+ * @import { SitePage, Panel } from "./site_page.js"
  * @import { ModelPicture } from "./picture.js"
  */
 
 /** @param {string} id */
 const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
-/** @param {Desk} desk @returns {Panel} */
-export function panelOf(desk) {
-  const { page } = desk.config;
-  if (page === "compute") return stepsPanel(desk, part("picture"), (text) => (part("hidden").textContent = text));
-  if (page === "answer") return answerPanel(desk, drawAnswer);
-  if (page === "summarize") return selectionPanel(desk, drawAnswer);
-  return page === "translate" ? alignmentPanel(desk) : headPanel(desk);
+/** @param {SitePage} sitePage @returns {Panel} */
+export function panelOf(sitePage) {
+  const { page } = sitePage.config;
+  if (page === "compute") return stepsPanel(sitePage, part("picture"), (text) => (part("hidden").textContent = text));
+  if (page === "answer") return answerPanel(sitePage, drawAnswer);
+  if (page === "summarize") return selectionPanel(sitePage, drawAnswer);
+  return page === "translate" ? alignmentPanel(sitePage) : headPanel(sitePage);
 }
 
-/** @param {Desk} desk @returns {Panel} */
-function headPanel(desk) {
-  const { page } = desk.config;
-  const explorer = new ExplorerPanel(part("picture"), new URL("explorer.js", desk.root), (changed) => {
+/** @param {SitePage} sitePage @returns {Panel} */
+function headPanel(sitePage) {
+  const { page } = sitePage.config;
+  const explorer = new ExplorerPanel(part("picture"), new URL("explorer.js", sitePage.root), (changed) => {
     const { chosenHead, ...values } = changed;
-    void desk.change({ ...values, ...(chosenHead === undefined ? {} : asHead(page, chosenHead)) });
+    void sitePage.change({ ...values, ...(chosenHead === undefined ? {} : asHead(page, chosenHead)) });
   });
   let turn = 0;
   return {
@@ -71,12 +71,12 @@ function drawAnswer(picture, { answer } = picture.said) {
   part("answer").replaceChildren(...words, facts);
 }
 
-/** @param {Desk} desk @returns {Panel} */
-function alignmentPanel(desk) {
+/** @param {SitePage} sitePage @returns {Panel} */
+function alignmentPanel(sitePage) {
   const panel = new AlignmentPanel(
     part("picture"),
-    new URL("alignments.js", desk.root),
-    (changed) => void desk.change(changed),
+    new URL("alignments.js", sitePage.root),
+    (changed) => void sitePage.change(changed),
     (story) => tell(part("story"), story),
   );
   return {

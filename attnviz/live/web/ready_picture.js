@@ -6,7 +6,7 @@ import { optionsOf } from "./run_model.js";
 
 /**
  * @import { Values } from "./address.js"
- * @import { Config, Example } from "./desk.js"
+ * @import { Config, Example } from "./site_page.js"
  */
 
 /** What the fields of a page are called in a prompt. @type {Record<string, string>} */

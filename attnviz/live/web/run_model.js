@@ -5,21 +5,21 @@ import { ModelPicture } from "./picture.js";
 
 /**
  * @import { Values } from "./address.js"
- * @import { Desk } from "./desk.js"
+ * @import { SitePage } from "./site_page.js"
  * @import { Said } from "./picture.js"
  */
 
-/** @param {Desk} desk @param {string} key @param {Record<string, string>} prompt @param {Values} values */
-export async function runModel(desk, key, prompt, values) {
-  const { config: { models, runtimeBytes, first }, background } = desk;
-  const names = namesOf(desk, values);
+/** @param {SitePage} sitePage @param {string} key @param {Record<string, string>} prompt @param {Values} values */
+export async function runModel(sitePage, key, prompt, values) {
+  const { config: { models, runtimeBytes, first }, background } = sitePage;
+  const names = namesOf(sitePage, values);
   if (!names.length || names.some((name) => !models.includes(name))) throw new Error("no model");
   if (typeof WebAssembly !== "object") throw new Error("no webassembly");
-  const request = { ...prompt, ...optionsOf(desk.config, values) };
-  const inspects = desk.config.page === "compute";
+  const request = { ...prompt, ...optionsOf(sitePage.config, values) };
+  const inspects = sitePage.config.page === "compute";
   const traces = [];
   for (const name of names) {
-    const busy = showBusy(desk, name);
+    const busy = showBusy(sitePage, name);
     try {
       traces.push(await background.ask("run", { key, name, runtimeBytes, inspects, request }, busy.progress));
     } finally {
@@ -33,7 +33,7 @@ export async function runModel(desk, key, prompt, values) {
   return picture;
 }
 
-/** How a model is run, besides what it reads. @param {Desk["config"]} config @param {Values} values */
+/** How a model is run, besides what it reads. @param {SitePage["config"]} config @param {Values} values */
 export function optionsOf({ page, amount }, values) {
   const { decoding, width = 5, unit, words_kept, share_kept = 20, sentences_kept } = values;
   if (page === "translate") return { beam: decoding === "Beam" ? within(2, width, 10) : 1 };
@@ -46,7 +46,7 @@ export function optionsOf({ page, amount }, values) {
 /** @param {number} least @param {number} value @param {number} most */
 const within = (least, value, most) => Math.min(Math.max(value, least), most);
 
-/** The models that the address names, else those that the app asks: of Translate all of a language, elsewhere the first. @param {Desk} desk @param {Values} values @returns {string[]} */
+/** The models that the address names, else those that the app asks: of Translate all of a language, elsewhere the first. @param {SitePage} sitePage @param {Values} values @returns {string[]} */
 export function namesOf({ config: { models, page } }, values) {
   if (values.models?.length || values.model) return values.models ?? [values.model];
   const own = models.filter((name) => name.endsWith("-en-de") === (values.into === "German"));
@@ -74,7 +74,7 @@ function saidOf(traces, names, prompt, unasked) {
   };
 }
 
-/** What is being fetched, and the way to leave it. @param {Desk} desk @param {string} name */
+/** What is being fetched, and the way to leave it. @param {SitePage} sitePage @param {string} name */
 function showBusy({ parts: { busy }, background }, name) {
   const [words, bar] = [make("span", {}, `Opening ${name} …`), make("progress", { max: 1, "aria-label": "Progress" })];
   const leave = make("button", { type: "button", onclick: () => background.leave() }, "Stop");

@@ -9,25 +9,25 @@ import { tell } from "./story.js";
 
 /**
  * @import { Values } from "./address.js"
- * @import { Desk, Panel } from "./desk.js"
+ * @import { SitePage, Panel } from "./site_page.js"
  * @import { ModelPicture } from "./picture.js"
  * @typedef {{ key: string, name: string, sentences: string, words: string }} Row
  */
 
-/** @param {Desk} desk @param {(picture: ModelPicture, said?: any) => void} drawAnswer @returns {Panel} */
-export function selectionPanel(desk, drawAnswer) {
-  const fold = new ExplorerFold(desk, "");
+/** @param {SitePage} sitePage @param {(picture: ModelPicture, said?: any) => void} drawAnswer @returns {Panel} */
+export function selectionPanel(sitePage, drawAnswer) {
+  const fold = new ExplorerFold(sitePage, "");
   const place = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
   let turn = 0;
   return {
     async show(picture, values) {
       const mine = ++turn;
-      const { rows, shown } = await selectedOf(desk, picture, values);
+      const { rows, shown } = await selectedOf(sitePage, picture, values);
       if (mine !== turn) return;
       drawAnswer(picture, shown);
       drawPassage(place("passage"), picture.said.prompt.text, shown.passage);
       const restored = document.activeElement?.closest("[data-selector]") instanceof HTMLElement;
-      place("passage").append(selectorsTable(desk, rows, shown.key ?? "trained"), make("p", { class: "note" }, desk.config.measured?.note ?? ""));
+      place("passage").append(selectorsTable(sitePage, rows, shown.key ?? "trained"), make("p", { class: "note" }, sitePage.config.measured?.note ?? ""));
       if (restored) /** @type {HTMLElement | null} */ (document.querySelector("[data-selector][aria-pressed=true]"))?.focus({ preventScroll: true });
       tell(place("story"), shown.story);
       await fold.show(picture, shownOn("summarize", picture, values), values);
@@ -35,23 +35,23 @@ export function selectionPanel(desk, drawAnswer) {
   };
 }
 
-/** What every selector keeps, and the one that is shown large. @param {Desk} desk @param {ModelPicture} picture @param {Values} values */
-async function selectedOf(desk, picture, values) {
+/** What every selector keeps, and the one that is shown large. @param {SitePage} sitePage @param {ModelPicture} picture @param {Values} values */
+async function selectedOf(sitePage, picture, values) {
   const { way = null } = values;
   const isUnasked = [way, values.layer ?? null, values.head ?? null, values.all_heads ?? null].every((each) => each === null);
   if (isUnasked) return { rows: picture.said.rows ?? [], shown: picture.said };
   const { layer, head } = shownOn("summarize", picture, values);
-  const { words, sentences: wanted, share } = /** @type {any} */ (optionsOf(desk.config, values));
+  const { words, sentences: wanted, share } = /** @type {any} */ (optionsOf(sitePage.config, values));
   const all = await picture.selectors({ words, wanted, share }, layer, head);
   return { rows: all.map(({ row }) => row), shown: all.find(({ key }) => key === way) ?? all[0] };
 }
 
-/** @param {Desk} desk @param {Row[]} rows @param {string} chosen */
-function selectorsTable(desk, rows, chosen) {
-  const measured = desk.config.measured?.rouge ?? {};
+/** @param {SitePage} sitePage @param {Row[]} rows @param {string} chosen */
+function selectorsTable(sitePage, rows, chosen) {
+  const measured = sitePage.config.measured?.rouge ?? {};
   const best = Math.max(...rows.map(({ name }) => measured[name] ?? 0));
   const lines = rows.map(({ key, name, sentences, words }) => {
-    const pick = () => void desk.change({ way: key === "trained" ? null : key });
+    const pick = () => void sitePage.change({ way: key === "trained" ? null : key });
     const button = make("button", { type: "button", "data-selector": key, "aria-pressed": String(key === chosen) }, name);
     const figure = make("td", { class: measured[name] === best ? "figure best" : "figure" }, measured[name]?.toFixed(1) ?? "–");
     const kept = [sentences, words].map((text) => make("p", { dir: "auto", title: text }, text));

@@ -1,6 +1,6 @@
 // The site's own script: it reads what the page is and draws what its address says.
 
-import { Desk } from "./desk.js";
+import { SitePage } from "./site_page.js";
 import { openLesson } from "./lesson.js";
 import { sentenceOf } from "./messages.js";
 import { panelOf } from "./panels.js";
@@ -9,12 +9,12 @@ import { drawToolbar } from "./toolbar.js";
 const root = new URL(".", import.meta.url);
 const config = JSON.parse(document.getElementById("config")?.textContent ?? "{}");
 if (config.examples) {
-  const desk = new Desk(config, root);
-  desk.panel = panelOf(desk);
-  drawToolbar(desk);
-  void desk.show();
+  const sitePage = new SitePage(config, root);
+  sitePage.panel = panelOf(sitePage);
+  drawToolbar(sitePage);
+  void sitePage.show();
   // What keeps the site says when there is no room left.
-  navigator.serviceWorker?.addEventListener("message", ({ data }) => desk.warn(sentenceOf(String(data))));
+  navigator.serviceWorker?.addEventListener("message", ({ data }) => sitePage.warn(sentenceOf(String(data))));
 }
 // On a phone the pages stand in one line, which may be longer than the screen.
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });

@@ -3,21 +3,21 @@
 import { make } from "../../figures/drawing/elements.js";
 import { downloadButtons } from "./downloads.js";
 
-/** @import { Desk } from "./desk.js" */
+/** @import { SitePage } from "./site_page.js" */
 
 const SAID = 2500;
 const TOO_LONG = "This link is too long for a QR code: shorten the text, or copy the link.";
 
-/** @param {Desk} desk */
-export function drawToolbar(desk) {
+/** @param {SitePage} sitePage */
+export function drawToolbar(sitePage) {
   const bar = /** @type {HTMLElement} */ (document.getElementById("toolbar"));
   const copy = make("button", { type: "button", onclick: () => copyLink(copy) }, "Copy link");
   const present = make("button", { type: "button", title: "Fills the window with the picture. F does it too; Escape returns." }, "Present");
-  present.addEventListener("click", () => turnPresent(desk, true));
-  const downloads = desk.config.page === "compute" ? [] : [folded("Download", (box) => downloadButtons(desk, box))];
-  bar.replaceChildren(...downloads, copy, folded("QR code", (box) => drawCode(desk, box)), present);
-  document.addEventListener("keydown", (event) => press(desk, event));
-  addEventListener("attnviz-address", () => showPresent(Boolean(desk.values.present)));
+  present.addEventListener("click", () => turnPresent(sitePage, true));
+  const downloads = sitePage.config.page === "compute" ? [] : [folded("Download", (box) => downloadButtons(sitePage, box))];
+  bar.replaceChildren(...downloads, copy, folded("QR code", (box) => drawCode(sitePage, box)), present);
+  document.addEventListener("keydown", (event) => press(sitePage, event));
+  addEventListener("attnviz-address", () => showPresent(Boolean(sitePage.values.present)));
   // Its lines come one after the other.
   new ResizeObserver(fitPicture).observe(/** @type {HTMLElement} */ (document.getElementById("hero")));
 }
@@ -41,7 +41,7 @@ async function copyLink(button) {
   setTimeout(() => (button.textContent = "Copy link"), SAID);
 }
 
-/** @param {Desk} desk @param {HTMLElement} box */
+/** @param {SitePage} sitePage @param {HTMLElement} box */
 async function drawCode({ root }, box) {
   try {
     const { encode } = await import(new URL("vendor/uqr/index.js", root).href);
@@ -64,19 +64,19 @@ function drawModules(rows) {
   return canvas;
 }
 
-/** @param {Desk} desk @param {KeyboardEvent} event */
-function press(desk, event) {
+/** @param {SitePage} sitePage @param {KeyboardEvent} event */
+function press(sitePage, event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   const isTyping = /** @type {Element} */ (event.target).matches("input, textarea, select");
-  if (event.key === "Escape" && desk.values.present) turnPresent(desk, false);
-  else if (event.key.toLowerCase() === "f" && !isTyping) turnPresent(desk, !desk.values.present);
+  if (event.key === "Escape" && sitePage.values.present) turnPresent(sitePage, false);
+  else if (event.key.toLowerCase() === "f" && !isTyping) turnPresent(sitePage, !sitePage.values.present);
 }
 
-/** @param {Desk} desk @param {boolean} on */
-function turnPresent(desk, on) {
+/** @param {SitePage} sitePage @param {boolean} on */
+function turnPresent(sitePage, on) {
   if (on) document.documentElement.requestFullscreen?.().catch(() => {});
   else if (document.fullscreenElement) document.exitFullscreen().catch(() => {});
-  desk.change({ present: on }, { redraw: false }).catch(console.warn);
+  sitePage.change({ present: on }, { redraw: false }).catch(console.warn);
 }
 
 // A window of this size shows letters as they are; a larger screen enlarges them, so that 14 px are 28 at 1920 × 1080.

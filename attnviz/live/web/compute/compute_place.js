@@ -4,7 +4,7 @@ import { clamp } from "../../../figures/drawing/canvas.js";
 
 /**
  * @import { Values } from "../address.js"
- * @import { Config, Example } from "../desk.js"
+ * @import { Config, Example } from "../site_page.js"
  * @import { ModelPicture } from "../picture.js"
  * @import { WeightPlace } from "./weight_steps.js"
  */

@@ -5,24 +5,24 @@ import { DARK, paletteNow } from "../colours.js";
 import { placeOnCompute } from "./compute_place.js";
 
 /**
- * @import { Desk, Panel } from "../desk.js"
+ * @import { SitePage, Panel } from "../site_page.js"
  * @import { ModelPicture } from "../picture.js"
  * @import { Values } from "../address.js"
  */
 
-/** @param {Desk} desk @param {HTMLElement} place @param {(text: string) => void} say @returns {Panel} */
-export function stepsPanel(desk, place, say) {
-  const mounted = mountSteps(place, desk.root);
+/** @param {SitePage} sitePage @param {HTMLElement} place @param {(text: string) => void} say @returns {Panel} */
+export function stepsPanel(sitePage, place, say) {
+  const mounted = mountSteps(place, sitePage.root);
   /** @type {(() => void) | null} */
   let again = null;
   DARK.addEventListener("change", () => again?.());
   return {
     async show(picture, values) {
-      const [{ mount, shadow, root }, said] = await Promise.all([mounted, stepsOf(desk, picture, values)]);
+      const [{ mount, shadow, root }, said] = await Promise.all([mounted, stepsOf(sitePage, picture, values)]);
       const key = JSON.stringify([picture.said.name, picture.said.prompt, said.checked]);
       const draw = () => {
-        const setTriggerValue = (/** @type {string} */ name, /** @type {any} */ { at, expanded }) => name === "moved" && void moved(desk, said.at, at, expanded);
-        mount({ data: [{ ...painted(said.computation, desk.config.tones ?? []), ...startOf(said, desk.values.at), key, seq: root.walk?.seq ?? 0 }], parentElement: shadow, setTriggerValue });
+        const setTriggerValue = (/** @type {string} */ name, /** @type {any} */ { at, expanded }) => name === "moved" && void moved(sitePage, said.at, at, expanded);
+        mount({ data: [{ ...painted(said.computation, sitePage.config.tones ?? []), ...startOf(said, sitePage.values.at), key, seq: root.walk?.seq ?? 0 }], parentElement: shadow, setTriggerValue });
       };
       again = draw;
       draw();
@@ -31,11 +31,11 @@ export function stepsPanel(desk, place, say) {
   };
 }
 
-/** @param {Desk} desk @param {ModelPicture} picture @param {Values} values */
-async function stepsOf(desk, picture, values) {
+/** @param {SitePage} sitePage @param {ModelPicture} picture @param {Values} values */
+async function stepsOf(sitePage, picture, values) {
   const { said } = picture;
   if (said.computation) return said;
-  return picture.ask("steps", { name: said.models[0], request: said.prompt, place: placeOnCompute(desk.config, picture, values) });
+  return picture.ask("steps", { name: said.models[0], request: said.prompt, place: placeOnCompute(sitePage.config, picture, values) });
 }
 
 /** @param {HTMLElement} place @param {URL} root of the site */
@@ -61,8 +61,8 @@ function startOf({ computation: { steps }, at }, written = "") {
   return isThere ? { at: place, expanded: expanded.join(",") || null } : { at, expanded: null };
 }
 
-/** @param {Desk} desk @param {number[]} first @param {number[]} at @param {string | null} expanded */
-const moved = (desk, first, at, expanded) => desk.change({ at: !expanded && String(at) === String(first) ? null : [...at, ...(expanded ? [expanded] : [])].join(",") }, { redraw: false });
+/** @param {SitePage} sitePage @param {number[]} first @param {number[]} at @param {string | null} expanded */
+const moved = (sitePage, first, at, expanded) => sitePage.change({ at: !expanded && String(at) === String(first) ? null : [...at, ...(expanded ? [expanded] : [])].join(",") }, { redraw: false });
 
 /** Gives steps the colours of the reader's theme. @param {any} computation @param {string[]} tones of its matrices */
 function painted({ steps, origins }, tones) {

@@ -24,7 +24,7 @@ import { isInAddress } from "./url_text.js";
  * @typedef {{ show(picture: ModelPicture, values: Values, example: Example | null): Promise<void> }} Panel
  */
 
-export class Desk {
+export class SitePage {
   #turn = 0;
   #lasting = "";
   // The picture that was computed again last.
