@@ -29,7 +29,7 @@ _ORDERED = re.compile(r"^(\d+)(?=[.)])")
 _REPLACED = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<=[<>~=-])(?=[<>=-])", re.IGNORECASE)
 _JOINER, _NOTHING = "\u2060", ":small[]"
 _BROWSER = component(
-    "attnviz.browser", html="<div></div>", js=Path(__file__).with_name("browser.js").read_text(encoding="utf-8")
+    "attnviz.browser", html="<div></div>", js=Path(__file__).with_name("enter_key_and_links.js").read_text(encoding="utf-8")
 )
 _THEME = component("attnviz.theme", html="<i></i>", js=Path(__file__).with_name("theme.js").read_text(encoding="utf-8"))
 

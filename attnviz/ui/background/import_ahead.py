@@ -3,7 +3,7 @@
 import importlib
 import threading
 
-from attnviz.ui.background.jobs import PRIORITY
+from attnviz.ui.background.priority import PRIORITY
 
 # PyTorch and transformers come with them.
 _MODULES = (

@@ -9,16 +9,16 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
-from functools import cache
-from typing import Any, Generic, Never, TypeVar
+from typing import Any, Generic, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz import memory
 from attnviz.core.errors import CancelledError, ModelError
 from attnviz.models.base import Progress
+from attnviz.ui.background.idle_memory import watch_for_idle_time
 from attnviz.ui.background.lru_cache import LruCache
+from attnviz.ui.background.priority import PRIORITY
 from attnviz.ui.background.slots import PageWait, Slots, computing
 
 Made = TypeVar("Made")
@@ -30,83 +30,17 @@ REDRAW_SECONDS = 0.15
 PICTURE_PIXELS = 640
 # A page that runs again asks again: for so long work goes on though nobody waits.
 GRACE_SECONDS = 1.0
-# A page that is complete is still to be drawn, at home by the same cores.
-DRAWING_SECONDS = 0.4
 # Work that has waited for places longer than this ends, and its page says that there is too much to do.
 BUSY_SECONDS = 12.0
-# When nobody has worked for so long, what was left behind is cleared away: a page that is being drawn would wait for that.
-IDLE_SECONDS = 10.0
-
-
-class Priority:
-    """Who is at work, so that what can wait gives way: a training, or a picture that is drawn again and again."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._working: set[int] = set()
-        self._drawn = 0.0
-        self._ended = 0
-
-    @property
-    def ended(self) -> int | None:
-        """How many times somebody has ended work; None while anybody is at work."""
-        return None if self._working else self._ended
-
-    @contextmanager
-    def at_work(self, drawing: float = 0.0) -> Iterator[None]:
-        """While this thread is at work, and then a browser draws what it made (seconds), others give way."""
-        me = threading.get_ident()
-        with self._changed:
-            self._working.add(me)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._working.discard(me)
-                self._ended += 1
-                self._drawn = max(self._drawn, time.monotonic() + drawing)
-                self._changed.notify_all()
-
-    def give_way(self, seconds: float) -> bool:
-        """Waits while anybody is at work, so long at most; whether all are done. Who is at work waits for nobody."""
-        begun = time.monotonic()
-        with self._changed:
-            if threading.get_ident() in self._working:
-                return True
-            while self._working or time.monotonic() < self._drawn:
-                if (left := begun + seconds - time.monotonic()) <= 0:
-                    return False
-                self._changed.wait(left if self._working else min(left, max(self._drawn - time.monotonic(), 0)))
-        return True
-
-
-# Of everybody whom this server serves.
-PRIORITY = Priority()
 
 
 def _begin(work: Callable[[], Made]) -> Future[Made]:
     """Begins work in a thread that ends with it: for each thread that lives on, PyTorch's products of matrices keep 4 MB."""
-    _watch_for_idle_time()
+    watch_for_idle_time()
     thread = ThreadPoolExecutor(1, thread_name_prefix="attnviz")
     begun = thread.submit(work)
     thread.shutdown(wait=False)
     return begun
-
-
-@cache
-def _watch_for_idle_time() -> None:
-    threading.Thread(target=clear_when_idle, args=(PRIORITY,), name="attnviz-idle", daemon=True).start()
-
-
-def clear_when_idle(priority: Priority, seconds: float = IDLE_SECONDS) -> Never:
-    """Gives back what work has left behind, each time that nobody has worked for a while since."""
-    seen = cleared = priority.ended
-    while True:
-        time.sleep(seconds)
-        before, seen = seen, priority.ended
-        if seen is not None and seen == before and seen != cleared:
-            memory.give_back()
-            cleared = seen
 
 
 class Job(Generic[Made]):

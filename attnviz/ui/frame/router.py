@@ -10,7 +10,7 @@ from attnviz import memory
 from attnviz.paths import assets_folder, page_file
 from attnviz.ui.address.history import show_history
 from attnviz.ui.background import import_ahead
-from attnviz.ui.background.jobs import DRAWING_SECONDS, PRIORITY
+from attnviz.ui.background.priority import DRAWING_SECONDS, PRIORITY
 from attnviz.ui.background.slots import PageWait
 from attnviz.ui.background.uploads import bound_uploads
 from attnviz.ui.classroom.popover import ask_popover

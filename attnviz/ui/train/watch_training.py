@@ -19,7 +19,8 @@ from attnviz.training.toy_recipe import ToyRecipe
 from attnviz.training.toy_training import Frame, Training
 from attnviz.training.waiting_line import Line
 from attnviz.ui.background import import_ahead
-from attnviz.ui.background.jobs import PRIORITY, Job
+from attnviz.ui.background.jobs import Job
+from attnviz.ui.background.priority import PRIORITY
 from attnviz.ui.background.slots import workers
 from attnviz.ui.layout import escaped, theme
 

@@ -1,6 +1,6 @@
 // The line to the server: requests of the app's own routes, and a stream of news that goes on whatever happens to the line.
 
-import { home, isForeign, openInApp } from "./front.js";
+import { home, isForeign, openInApp } from "./blocked_routes.js";
 
 // Milliseconds: for an answer of the server, for a stream's first word, for its next sign of life, between two questions where
 // nothing streams, and after which a stream is tried again.

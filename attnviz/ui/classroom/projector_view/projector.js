@@ -2,7 +2,7 @@
 
 import { givenTexts, plainBox } from "../phone/answering.js";
 import { element, percent } from "../phone/elements.js";
-import { refusesPhones } from "../phone/front.js";
+import { refusesPhones } from "../phone/blocked_routes.js";
 import { classPicture } from "../phone/revealed.js";
 
 /**

@@ -6,7 +6,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz import memory
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import CancelledError, ModelError
@@ -24,55 +22,11 @@ from attnviz.models.base import Progress
 from attnviz.models.translate.draft import GREEDY
 from attnviz.ui.background import jobs, shares_and_costs
 from attnviz.ui.background import results as models
-from attnviz.ui.background.jobs import Job, Priority, shared
+from attnviz.ui.background.jobs import Job, shared
 from attnviz.ui.background.lru_cache import LruCache
 from attnviz.ui.background.slots import Slots, computing
 
 ANNA = Prompt("Anna lives in Rome.", question="Where does Anna live?")
-
-
-@pytest.fixture
-def elsewhere():
-    """Calls a function in a thread that has been there all along."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        yield pool.submit
-
-
-def test_who_waits_goes_on_as_soon_as_the_last_is_done(elsewhere: Callable[..., Future[bool]]):
-    courtesy = Priority()
-    begun, end = threading.Event(), threading.Event()
-
-    def work() -> None:
-        with courtesy.at_work():
-            begun.set()
-            end.wait(30)
-
-    assert courtesy.give_way(0.0)
-    with courtesy.at_work():
-        threading.Thread(target=work).start()
-        assert begun.wait(30)
-        waiting = elsewhere(courtesy.give_way, 30.0)
-    time.sleep(0.1)
-    assert not waiting.done()
-    end.set()
-    assert waiting.result(5)
-
-
-def test_nobody_waits_for_ever_or_for_oneself(elsewhere: Callable[..., Future[bool]]):
-    courtesy = Priority()
-    with courtesy.at_work():
-        assert courtesy.give_way(30.0)
-        assert elsewhere(courtesy.give_way, 0.05).result(10) is False
-
-
-def test_a_page_counts_until_it_is_drawn_and_a_failed_one_too():
-    courtesy = Priority()
-    begun = time.monotonic()
-    with pytest.raises(ZeroDivisionError), courtesy.at_work(drawing=0.2):
-        raise ZeroDivisionError
-    assert courtesy.give_way(0.05) is False
-    assert courtesy.give_way(30.0)
-    assert time.monotonic() - begun >= 0.2
 
 
 class Panic(BaseException):
@@ -296,19 +250,6 @@ def test_a_thread_ends_with_its_work():
     for each in threads:
         each.join(30)
         assert not each.is_alive()
-
-
-def test_what_work_leaves_is_cleared_away_once_nobody_works(monkeypatch: pytest.MonkeyPatch):
-    cleared, priority = threading.Semaphore(0), Priority()
-    monkeypatch.setattr(memory, "give_back", cleared.release)
-    with priority.at_work():
-        threading.Thread(target=jobs.clear_when_idle, args=(priority, 0.01), daemon=True).start()
-        assert not cleared.acquire(timeout=0.2)
-    assert cleared.acquire(timeout=30)
-    assert not cleared.acquire(timeout=0.2)
-    with priority.at_work():
-        pass
-    assert cleared.acquire(timeout=30)
 
 
 def _visit(job: Job) -> tuple[threading.Thread, Browser]:
