@@ -10,7 +10,8 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from streamlit.components.v2 import manifest_scanner
+from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.element_tree import Block, Button, DownloadButton, Node, Widget
 
 from attnviz.files import to_bytes
@@ -21,6 +22,19 @@ from attnviz.ui.server.middleware import SCRIPT
 PAGES = Path(__file__).parents[1] / "pages"
 # A page that has come no further says so; on a busy machine it takes its time (seconds).
 PATIENCE = 240
+_wait = local_script_runner.require_widgets_deltas
+
+
+def _wait_for_end(runner: local_script_runner.LocalScriptRunner, timeout: float = PATIENCE) -> None:
+    """Sleep until a page has run: Streamlit looks every millisecond, which takes a tenth of the time of what it looks at."""
+    if runner._script_thread:
+        runner._script_thread.join(timeout)
+    _wait(runner, timeout=1)
+
+
+local_script_runner.require_widgets_deltas = _wait_for_end
+# Streamlit looks for components in all installed packages, half a second for each session, and there are none.
+manifest_scanner.scan_component_manifests = list
 
 
 def script(page: str) -> AppTest:

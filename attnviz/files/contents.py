@@ -7,6 +7,7 @@ import importlib.metadata
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -48,7 +49,7 @@ def describe(trace: AttentionTrace, *, exact: bool) -> tuple[Record, Tensors]:
     header = {
         "model": trace.model,
         "revision": trace.revision,
-        "versions": dict(trace.versions) or installed(),
+        "versions": dict(trace.versions or installed()),
         "prompt": asdict(trace.prompt),
         "output": trace.output,
         "cut": trace.cut,
@@ -59,7 +60,8 @@ def describe(trace: AttentionTrace, *, exact: bool) -> tuple[Record, Tensors]:
     return header | ({"edits": trace.edits.text} if trace.edits else {}), tensors
 
 
-def installed() -> dict[str, str]:
+@cache
+def installed() -> Mapping[str, str]:
     """Look up the versions of the packages that compute traces here, without importing them."""
     versions = {}
     for package in PACKAGES:

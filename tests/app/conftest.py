@@ -30,15 +30,10 @@ def app(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AppT
 
 
 @pytest.fixture(autouse=True)
-def _no_scan(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Streamlit looks for components in all installed packages, half a second for each session, and there are none."""
-    monkeypatch.setattr("streamlit.components.v2.manifest_scanner.scan_component_manifests", list)
-
-
-@pytest.fixture(autouse=True)
 def _few_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claims are tested over a part of the sentences: what all of them say is tested in the shell."""
     monkeypatch.setattr("attnviz.ui.background.corpus_results.shipped", lambda corpus: shipped(corpus)[:13])
+    monkeypatch.setattr("attnviz.survey.corpus_attention.MOST_SENTENCES", 13)
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 import html
 import socket
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,13 +15,10 @@ def show_qr_code(address: str, opens: str) -> None:
     is_own = urlsplit(address).hostname in ("localhost", "127.0.0.1", "::1")
     network = network_address(address) if is_own else ""
     try:
-        # Any of the eight masks can be read; to look for the best of them took four times as long, in every run of every page.
-        code = segno.make(network or address, error="l", micro=False, mask=0)
+        picture = _picture(network or address)
     except segno.DataOverflowError:
         st.caption("This link is too long for a QR code: shorten the text, or copy the link.")
         return
-    # Black on white in any theme, with its quiet zone: that is what cameras read.
-    picture = code.svg_data_uri(dark="#000", light="#fff", border=4, omitsize=True)
     st.html(f'<img class="qr" src="{html.escape(picture)}" alt="QR code of this link">')
     if network:
         st.caption(f"{opens}, for phones in this machine's network: there it is `{urlsplit(network).netloc}`.")
@@ -31,6 +29,14 @@ def show_qr_code(address: str, opens: str) -> None:
         )
     else:
         st.caption(f"{opens}: point a phone's camera at it.")
+
+
+@lru_cache(64)
+def _picture(address: str) -> str:
+    # Any of the eight masks can be read; to look for the best of them took four times as long.
+    code = segno.make(address, error="l", micro=False, mask=0)
+    # Black on white in any theme, with its quiet zone: that is what cameras read.
+    return code.svg_data_uri(dark="#000", light="#fff", border=4, omitsize=True)
 
 
 def network_address(address: str) -> str:
