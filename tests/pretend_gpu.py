@@ -6,7 +6,7 @@ an operation on tensors of two devices, and a tensor that becomes an array witho
 
 import dataclasses
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,6 @@ import pytest
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 DEVICE = torch.device("cuda", 0)
 CALL = threading.local()
@@ -64,14 +63,29 @@ def _indices(index: Any) -> Any:
     return OnTheCard(torch.as_tensor(index)) if isinstance(index, list) else index
 
 
+def _tensors(value: Any) -> list[Tensor]:
+    """All tensors among arguments, also in lists."""
+    if isinstance(value, list | tuple):
+        return [tensor for each in value for tensor in _tensors(each)]
+    return [value] if isinstance(value, Tensor) else []
+
+
+def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Change every argument or result, also those in lists: PyTorch's own `tree_map` took most of the time of these tests."""
+    return type(value)([_changed(each, change) for each in value]) if isinstance(value, list | tuple) else change(value)
+
+
+def _held(value: Any) -> Any:
+    return value.held if isinstance(value, OnTheCard) else value
+
+
 def compute(operation: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Do an operation where its tensors, or its `device`, say that it is done."""
     if operation is torch.ops.prim.device.default:
         return torch.device("meta") if getattr(CALL, "runs", False) else DEVICE
-    flat, shape = tree_flatten((args, kwargs))
-    here = [each for each in flat if isinstance(each, Tensor) and not isinstance(each, OnTheCard) and each.ndim]
-    there = [each for each in flat if isinstance(each, OnTheCard)]
-    wanted = kwargs.get("device")
+    tensors, wanted = _tensors([*args, *kwargs.values()]), kwargs.get("device")
+    here = [each for each in tensors if not isinstance(each, OnTheCard) and each.ndim]
+    there = [each for each in tensors if isinstance(each, OnTheCard)]
     is_copy = operation in (aten._to_copy.default, aten.copy_.default)
     # An index may lie on the CPU, whatever it picks from.
     picks = operation in (aten.index.Tensor, aten.index_put_.default, aten.index_put.default, aten._index_put_impl_.default)
@@ -83,7 +97,7 @@ def compute(operation: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     lands = torch.device(wanted).type in ("cuda", "meta") if wanted is not None else bool(there)
     if operation is aten.copy_.default:
         lands = isinstance(args[0], OnTheCard)
-    held_args, held_kwargs = tree_unflatten([each.held if isinstance(each, OnTheCard) else each for each in flat], shape)
+    held_args, held_kwargs = _changed(args, _held), {name: _changed(value, _held) for name, value in kwargs.items()}
     if wanted is not None:
         held_kwargs["device"] = torch.device("cpu")
     held_kwargs.pop("pin_memory", None)
@@ -95,7 +109,7 @@ def compute(operation: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         return args[0]
     if not lands:
         return made
-    return tree_map(lambda each: OnTheCard(each) if isinstance(each, Tensor) else each, made)
+    return _changed(made, lambda each: OnTheCard(each) if isinstance(each, Tensor) else each)
 
 
 def lstm_cell(gates: Tensor, hidden_gates: Tensor, cell: Tensor, bias: Tensor | None, hidden_bias: Tensor | None) -> Any:
