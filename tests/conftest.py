@@ -61,6 +61,26 @@ def _seeds() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _models_kept() -> Iterator[None]:
+    """What one test has loaded is there for the next."""
+    from attnviz.models.hub import minilm
+    from tests import kept_models
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("attnviz.models.catalog._listed", kept_models.listed)
+        patch.setattr(minilm, "load_folder", kept_models.copied(minilm.load_folder))
+        yield
+
+
+@pytest.fixture
+def own_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that a test loads belongs to it alone."""
+    from tests import kept_models
+
+    monkeypatch.setattr("attnviz.models.catalog._listed", kept_models.find)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _class_store(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["ATTNVIZ_CLASS_STORE"] = f"sqlite:///{tmp_path_factory.mktemp('classes') / 'classes.sqlite'}"
 

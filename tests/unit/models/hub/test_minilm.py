@@ -72,6 +72,7 @@ def test_all_that_transformers_reads_of_a_tokenizer_is_checked() -> None:
     assert files <= {*embedded.SHA256, *embedded.NOT_PUBLISHED}
 
 
+@pytest.mark.usefixtures("own_models")
 @pytest.mark.parametrize("state", ["missing", "empty", "changed"])
 def test_any_other_file_is_left_for_the_hubs(state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "model").mkdir()

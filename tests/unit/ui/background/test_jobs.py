@@ -125,6 +125,7 @@ def test_what_a_job_made_does_not_keep_what_it_was_made_with(shelf: LruCache[Job
         ("answer-en", shares_and_costs.matters, (ANNA, "", ("rollout",))),
     ],
 )
+@pytest.mark.usefixtures("own_models")
 def test_no_result_that_is_kept_keeps_its_model(name: str, compute: Callable[..., object], asked: tuple[object, ...]):
     model = catalog.load(name)
     alive = weakref.ref(model)

@@ -1,0 +1,40 @@
+"""Models that travel with attnviz are loaded once in a process: they keep nothing from a call, so that tests may share them."""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from attnviz.models import catalog
+from attnviz.models.base import AttentionModel, Progress
+from attnviz.paths import assets_folder
+
+_models: dict[object, AttentionModel] = {}
+_encoders: dict[Path, Any] = {}
+find = catalog._listed
+
+
+def listed(name: str) -> catalog.Build:
+    """Find what loads a model of the catalog; a test that changes one takes the fixture `own_models`."""
+    # A test may have other assets, or another entry under this name.
+    key = name, catalog.CATALOG[name], assets_folder()
+
+    def build(progress: Progress) -> AttentionModel:
+        if key not in _models:
+            _models[key] = find(name)(progress)
+        return _models[key]
+
+    return build
+
+
+def copied(load_folder: Callable[..., Any]) -> Callable[..., Any]:
+    """Read the embedded encoder once: answerers change the weights of their own copy."""
+
+    def load(folder: Path, *arguments: Any) -> Any:
+        if folder not in _encoders:
+            _encoders[folder] = load_folder(folder, *arguments)
+        read = _encoders[folder]
+        return copy.deepcopy(read, {id(read._lock): Lock()})
+
+    return load
