@@ -42,10 +42,10 @@ def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
 
 
 def test_a_pipe_from_a_text_to_what_is_in_its_trace() -> None:
-    """As a person types it: `attnviz trace minilm … | attnviz show -`."""
+    """As a person types it: `attnviz trace dot-lstm-en-fr … | attnviz show -`."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     trace = subprocess.Popen(
-        [*ATTNVIZ, "trace", "minilm", TEXT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        [*ATTNVIZ, "trace", "dot-lstm-en-fr", TEXT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     )
     shown = subprocess.run(
         [*ATTNVIZ, "show", "-", "--json"], stdin=trace.stdout, capture_output=True, env=environment, check=True
@@ -54,9 +54,9 @@ def test_a_pipe_from_a_text_to_what_is_in_its_trace() -> None:
     assert trace.returncode == 0
     summary = json.loads(shown.stdout)
     assert summary["prompt"] == {"text": TEXT}
-    assert (summary["maps"]["encoder"]["layers"], summary["maps"]["encoder"]["heads"]) == (6, 12)
-    assert "mat" in summary["maps"]["encoder"]["keys"]
-    assert b"Loading minilm" in progress
+    assert (summary["maps"]["cross"]["layers"], summary["maps"]["cross"]["heads"]) == (1, 1)
+    assert "mat" in summary["maps"]["cross"]["keys"]
+    assert b"Loading dot-lstm-en-fr" in progress
     assert shown.stderr == b""
 
 
