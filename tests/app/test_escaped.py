@@ -57,6 +57,7 @@ def _folders(monkeypatch: pytest.MonkeyPatch) -> None:
 def _few_methods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two that can follow every model, and one that says why it cannot."""
     monkeypatch.setattr("attnviz.ui.matters.controls.FAST", ("attention", "norms", "random"))
+    monkeypatch.setattr("attnviz.ui.matters.controls.SLOW", ())
 
 
 @pytest.mark.parametrize("page", sorted({path.stem for path in PAGES.glob("*.py")} - {"home"}))

@@ -18,7 +18,6 @@ from typing import NamedTuple
 import pytest
 
 from attnviz import cli
-from attnviz.models import catalog
 from tests import shared
 
 ROOT = Path(__file__).parents[2]
@@ -55,23 +54,6 @@ def blocks(document: Path) -> Iterator[Block]:
             yield Block(match[1], match[2], line)
         elif re.match(r" *(?:\w+=\S+[ \\\n]+)*(attnviz|make|pip|python|git|docker|printf)\b", match[3]):
             yield Block("shell", match[3], line)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _loaded_once() -> Iterator[None]:
-    """A model that travels with attnviz is loaded for the first line that asks for it."""
-    load, models = catalog.load, {}
-
-    def loaded(name: str, **options: object) -> object:
-        if name not in catalog.CATALOG:
-            return load(name, **options)
-        if name not in models:
-            models[name] = load(name, **options)
-        return models[name]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(catalog, "load", loaded)
-        yield
 
 
 @pytest.fixture

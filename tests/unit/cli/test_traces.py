@@ -26,13 +26,6 @@ def minilm() -> AttentionModel:
 
 
 @pytest.fixture
-def _ready(monkeypatch: pytest.MonkeyPatch, minilm: AttentionModel) -> None:
-    """Models are loaded already."""
-    load = catalog.load
-    monkeypatch.setattr(catalog, "load", lambda name, **options: minilm if name == "minilm" else load(name, **options))
-
-
-@pytest.fixture
 def file(tmp_path: Path, minilm: AttentionModel) -> Path:
     return attnviz.save(minilm.trace(TEXT), tmp_path / "x.attn", exact=True)
 
@@ -60,7 +53,6 @@ def test_a_pipe_from_a_text_to_what_is_in_its_trace() -> None:
     assert shown.stderr == b""
 
 
-@pytest.mark.usefixtures("_ready")
 def test_a_trace_is_saved_exactly_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], minilm: AttentionModel) -> None:
     path = tmp_path / "x.attn"
     assert cli.main(["trace", "minilm", TEXT, "--pair", "Another.", "-o", str(path), "--exact", "--json"]) == 0
@@ -71,7 +63,6 @@ def test_a_trace_is_saved_exactly_and_told(tmp_path: Path, capsys: pytest.Captur
     assert f"Saved {path}" in said.err
 
 
-@pytest.mark.usefixtures("_ready")
 def test_a_text_comes_from_stdin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "x.attn")
     for arguments in (["minilm"], ["minilm", "-"]):
@@ -116,7 +107,6 @@ def test_what_is_in_a_trace_is_told_in_a_few_lines(file: Path, capsys: pytest.Ca
     assert "torch" in lines["versions"]
 
 
-@pytest.mark.usefixtures("_ready")
 def test_models_are_listed_and_told_about(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["models"]) == 0
     assert set(catalog.available()) <= set(capsys.readouterr().out.split())
@@ -171,7 +161,6 @@ def test_a_reader_that_has_enough_ends_it_quietly(file: Path) -> None:
     assert "Exception" not in done.stderr
 
 
-@pytest.mark.usefixtures("_ready")
 def test_it_is_told_where_a_text_was_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, path = "a cat sat " * 308, str(tmp_path / "x.attn")
     assert cli.main(["trace", "minilm", text, "-o", path, "--json"]) == 0
@@ -188,7 +177,6 @@ def test_it_is_told_where_a_text_was_cut(tmp_path: Path, capsys: pytest.CaptureF
     assert ", cut;" in repr(trace)
 
 
-@pytest.mark.usefixtures("_ready")
 def test_nothing_is_told_of_a_text_that_was_read_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "x.attn")
     assert cli.main(["trace", "minilm", TEXT, "-o", path, "--json"]) == 0

@@ -128,7 +128,7 @@ def test_a_file_gives_the_model_its_recipe_and_its_step_back(tmp_path):
 @pytest.mark.usefixtures("few")
 def test_which_came_first_is_decided_by_steps_whoever_looks():
     """A slow pace and a fast one differ in how often the model is looked at, and in nothing else."""
-    recipe = ToyRecipe(ToyConfig("copy", "scaled", dim=34), steps=400, batch=32, learning_rate=1e-2)
+    recipe = ToyRecipe(ToyConfig("copy", "scaled", dim=34), steps=400, batch=32, learning_rate=2e-2)
     often, never = Training(recipe), Training(recipe)
     frames = []
     while None in (never.milestones.aligned, never.milestones.answered):
