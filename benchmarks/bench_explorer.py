@@ -12,6 +12,7 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import bertviz as bertviz_package
 import numpy as np
@@ -66,8 +67,8 @@ def opening(page: Page, path: Path, drawn: str) -> float:
 def bertviz_size(attention: AttentionMap) -> int:
     """Bytes of the file that BertViz itself writes: `figures.bertviz` gives its script four digits of a weight, not all."""
     weights = [torch.tensor(attention.layer_weights(layer))[None] for layer in range(LAYERS)]
-    written = bertviz_package.head_view(weights, [token.text for token in attention.queries], html_action="return")
-    return len(written.data)  # pyright: ignore[reportOptionalMemberAccess, reportArgumentType]
+    written: Any = bertviz_package.head_view(weights, [token.text for token in attention.queries], html_action="return")
+    return len(written.data)
 
 
 def files(folder: Path, tokens: int) -> tuple[Iterator[Row], dict[str, Path]]:

@@ -24,6 +24,7 @@ from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.live import graphs
 from attnviz.live.graphs.manifest import BOUND, exportable
 from attnviz.models import catalog
+from attnviz.models.catalog import Task
 from attnviz.models.run import run_task
 from attnviz.models.translate.draft import DecodingOptions
 from attnviz.survey.corpora import TREEBANK, shipped
@@ -62,7 +63,7 @@ class Node:
         self.process.wait()
 
 
-def requests(task: str, n: int) -> list[dict[str, Any]]:
+def requests(task: Task, n: int) -> list[dict[str, Any]]:
     """Texts for a task: sentences, or passages of several with a question, every second translation with a beam."""
     sentences = [sentence.text for sentence in shipped(TREEBANK)]
     if task == "encode":
@@ -79,10 +80,10 @@ def requests(task: str, n: int) -> list[dict[str, Any]]:
     return [{"text": text, "question": question} for text, question in zip(passages, mixed, strict=True)]
 
 
-def output_of(task: str, model: Any, request: dict[str, Any]) -> tuple[AttentionTrace, str]:
+def output_of(task: Task, model: Any, request: dict[str, Any]) -> tuple[AttentionTrace, str]:
     """Do in the app what the browser was asked for; return the trace, and the output as a text."""
     prompt = Prompt(request["text"], question=request.get("question"))
-    result = run_task(model, task, prompt, options=DecodingOptions(width=request.get("beam", 1)))  # pyright: ignore[reportArgumentType]
+    result = run_task(model, task, prompt, options=DecodingOptions(width=request.get("beam", 1)))
     if task != "summarize":
         return result.trace, result.trace.output
     passage = read_passage(prompt.text, result.trace.encoder.keys)
@@ -122,7 +123,7 @@ def largest_difference(given: dict[str, Any], expected: Any) -> float:
     return max(float(np.abs(expected.layer_weights(layer) - weights[layer]).max()) for layer in range(sizes[0]))
 
 
-def agreement(name: str, task: str, model: Any, node: Node, n: int) -> Iterator[Row]:
+def agreement(name: str, task: Task, model: Any, node: Node, n: int) -> Iterator[Row]:
     """Hold many texts against the app."""
     seen, given = Agreement(), requests(task, n)
     for request in given:
@@ -136,7 +137,7 @@ def agreement(name: str, task: str, model: Any, node: Node, n: int) -> Iterator[
         yield Row(f"{name}: another output", difference)
 
 
-def described(name: str, task: str, model: Any, n: int) -> Iterator[Row]:
+def described(name: str, task: Task, model: Any, n: int) -> Iterator[Row]:
     """Hold what a browser draws and says of a map (small pictures, notes, heads, sentences, links of words) against the app."""
     differences, given = [], requests(task, n)
     for start in range(0, len(given), AT_ONCE):
@@ -150,7 +151,7 @@ def described(name: str, task: str, model: Any, n: int) -> Iterator[Row]:
     yield none(f"{name}: texts drawn or described otherwise, of {len(given)}", differences)
 
 
-def speed(name: str, task: str, node: Node, runs: int) -> Iterator[Row]:
+def speed(name: str, task: Task, node: Node, runs: int) -> Iterator[Row]:
     """Time warm runs."""
     kind = "transformer" if name.startswith("transformer") else task
     for size, limit in TIMES.get(kind, ()):

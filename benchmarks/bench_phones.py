@@ -13,10 +13,10 @@ import tempfile
 import threading
 import time
 from argparse import Namespace
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from playwright.sync_api import Browser, Page
 
@@ -190,11 +190,11 @@ def lesson(
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
 
-    def wait(work: object) -> None:
-        asyncio.run_coroutine_threadsafe(work, loop).result(120)  # type: ignore[arg-type]
+    def wait(work: Coroutine[Any, Any, Any]) -> None:
+        asyncio.run_coroutine_threadsafe(work, loop).result(120)
 
-    async def together(*works: object) -> None:
-        await asyncio.gather(*works)  # type: ignore[arg-type]
+    async def together(*works: Awaitable[Any]) -> None:
+        await asyncio.gather(*works)
 
     for phone in phones:
         wait(phone.join())

@@ -114,7 +114,8 @@ def compressed(folder: Path, asked: list[str]) -> int:
 @contextmanager
 def visit(browser: Browser, problems: list[str], **options: Any) -> Iterator[Page]:
     """A page of a browser that has never been anywhere; what goes wrong on it is added to `problems`."""
-    with browser.new_context(**{"service_workers": "block", **options}) as context:
+    options.setdefault("service_workers", "block")
+    with browser.new_context(**options) as context:
         watch = Watch(context)
         context.add_init_script(WATCHED)
         yield context.new_page()

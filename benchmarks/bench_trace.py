@@ -47,7 +47,7 @@ def minilm(rounds: int, lengths: Sequence[int]) -> Iterator[Row]:
     """A trace against tokenizer and eager forward with `output_attentions=True`."""
     traced, folder = catalog.load("minilm"), packaged()
     assert folder is not None
-    tokenizer = hf.AutoTokenizer.from_pretrained(folder)
+    tokenizer: Any = hf.AutoTokenizer.from_pretrained(folder)
     eager = hf.AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval().to(traced.card.device)
     prompts = {tokens: Prompt(" ".join((WORDS * 40)[: tokens - 2])) for tokens in lengths}
     for tokens, prompt in prompts.items():

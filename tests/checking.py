@@ -71,8 +71,8 @@ def begin_test() -> None:
 
 def install() -> None:
     """Check what is imported of ours from now on."""
-    _decorator.jaxtyped = lambda function=None, *, typechecker=None: (
+    jaxtyped: Any = lambda function=None, *, typechecker=None: (
         _decorate(typechecker=typechecker) if function is None else _checked(function, typechecker=typechecker)
     )
-    jaxtyping.jaxtyped = _decorator.jaxtyped
+    jaxtyping.jaxtyped = _decorator.jaxtyped = jaxtyped
     jaxtyping.install_import_hook(["attnviz", "recipes"], "beartype.beartype")

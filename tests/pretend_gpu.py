@@ -35,25 +35,25 @@ class OnTheCard(Tensor):
         return made
 
     @classmethod
-    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function whose C++ sees no device, for it would ask for a card's own guard; `.device` says where it is."""
-        if function is Tensor.tolist:
+        if func is Tensor.tolist:
             return args[0].held.tolist()
-        if getattr(function, "__self__", None) is Tensor.device:
+        if getattr(func, "__self__", None) is Tensor.device:
             return DEVICE
-        if function in (Tensor.__getitem__, Tensor.__setitem__):
+        if func in (Tensor.__getitem__, Tensor.__setitem__):
             args = (args[0], _indices(args[1]), *args[2:])
         outer = getattr(CALL, "runs", False)
         CALL.runs = True
         try:
             with torch._C.DisableTorchFunctionSubclass():
-                return function(*args, **(kwargs or {}))
+                return func(*args, **(kwargs or {}))
         finally:
             CALL.runs = outer
 
     @classmethod
-    def __torch_dispatch__(cls, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return compute(operation, args, kwargs or {})
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # pyrefly: ignore[bad-override]
+        return compute(func, args, kwargs or {})
 
 
 def _indices(index: Any) -> Any:
@@ -123,8 +123,8 @@ def lstm_cell(gates: Tensor, hidden_gates: Tensor, cell: Tensor, bias: Tensor | 
 class Card(TorchDispatchMode):
     """While it is entered, what is made on cuda:0 is on the card."""
 
-    def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return compute(operation, args, kwargs or {})
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return compute(func, args, kwargs or {})
 
 
 @contextmanager

@@ -75,25 +75,26 @@ def tokenizer(architecture: str = ENCODER, **options: Any) -> hf.PreTrainedToken
     return hf.PreTrainedTokenizerFast(tokenizer_object=inner, **names, **options)
 
 
-_IDS = {"vocab_size": VOCABULARY, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
-_BERT = {**_IDS, "hidden_size": 15, "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 11,
+_IDS: dict[str, Any] = {"vocab_size": VOCABULARY, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+_BERT: dict[str, Any] = {**_IDS, "hidden_size": 15, "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 11,
          "max_position_embeddings": 61, "type_vocab_size": 2}  # fmt: skip
-_ROBERTA = {**_BERT, "pad_token_id": 1}
-_LLAMA = {**_IDS, "hidden_size": 24, "num_attention_heads": 6, "num_key_value_heads": 2, "num_hidden_layers": 2,
+_ROBERTA: dict[str, Any] = {**_BERT, "pad_token_id": 1}
+_LLAMA: dict[str, Any] = {**_IDS, "hidden_size": 24, "num_attention_heads": 6, "num_key_value_heads": 2, "num_hidden_layers": 2,
           "intermediate_size": 13, "max_position_embeddings": 61, "head_dim": 4}  # fmt: skip
-_BART = {**_IDS, "d_model": 15, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 3,
+_BART: dict[str, Any] = {**_IDS, "d_model": 15, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 3,
          "decoder_attention_heads": 5, "encoder_ffn_dim": 11, "decoder_ffn_dim": 13, "max_position_embeddings": 61,
          "decoder_start_token_id": 2, "forced_eos_token_id": None}  # fmt: skip
-_WINDOW = {**_LLAMA, "sliding_window": 3}
-_GEMMA = {**_WINDOW, "query_pre_attn_scalar": 7, "layer_types": ["sliding_attention", "full_attention"]}
-_OSS = {
+_T5: dict[str, Any] = {**_IDS, "decoder_start_token_id": 0}
+_WINDOW: dict[str, Any] = {**_LLAMA, "sliding_window": 3}
+_GEMMA: dict[str, Any] = {**_WINDOW, "query_pre_attn_scalar": 7, "layer_types": ["sliding_attention", "full_attention"]}
+_OSS: dict[str, Any] = {
     **_WINDOW,
     "intermediate_size": 12,
     "num_local_experts": 3,
     "num_experts_per_tok": 2,
     "layer_types": ["sliding_attention", "full_attention"],
 }
-_DEBERTA = {**_BERT, "relative_attention": True, "position_buckets": 5, "pos_att_type": ["p2c", "c2p"],
+_DEBERTA: dict[str, Any] = {**_BERT, "relative_attention": True, "position_buckets": 5, "pos_att_type": ["p2c", "c2p"],
             "max_relative_positions": 17, "norm_rel_ebd": "layer_norm", "share_att_key": True}  # fmt: skip
 
 FAMILIES = (
@@ -133,7 +134,7 @@ FAMILIES = (
     Family("m2m-100", SEQ2SEQ, lambda: hf.M2M100Config(**{**_BART, "d_model": 30})),
     Family("pegasus", SEQ2SEQ, lambda: hf.PegasusConfig(**{**_BART, "d_model": 30})),
     Family("t5", SEQ2SEQ, lambda: hf.T5Config(
-        **_IDS, **{"decoder_start_token_id": 0}, d_model=17, d_kv=5, d_ff=11, num_layers=2, num_decoder_layers=3, num_heads=3,
+        **_T5, d_model=17, d_kv=5, d_ff=11, num_layers=2, num_decoder_layers=3, num_heads=3,
         relative_attention_num_buckets=7, relative_attention_max_distance=11)),
 )  # fmt: skip
 FAMILY = {family.name: family for family in FAMILIES}

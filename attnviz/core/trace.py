@@ -231,7 +231,7 @@ class AttentionTrace:
     versions: tuple[tuple[str, str], ...] = ()
     edits: Edits = NO_EDITS
     # How a notebook shows a trace: attnviz/__init__.py sets it, for the values know of no picture.
-    _repr_html_: ClassVar[Callable[["AttentionTrace"], str]]
+    _repr_html_: ClassVar[Callable[..., str]]
 
     def __post_init__(self) -> None:
         kinds = [attention.kind for attention in self.maps]

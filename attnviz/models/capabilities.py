@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.edits import NO_EDITS, Edits
@@ -33,7 +34,11 @@ class Capabilities:
     Many texts     `trace_all`, `untrained`
     """
 
-    card: ModelCard
+    if TYPE_CHECKING:
+        # Read alone: a frozen field of a model is one, too.
+        @property
+        def card(self) -> ModelCard: ...
+
     # Whether `reading` knows last states: of a model of a single stack of attention.
     can_read = False
     # Whether `attended` shows what attention reads while the model writes.

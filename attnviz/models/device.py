@@ -50,7 +50,7 @@ def _checked(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.empty(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError):
+    except (RuntimeError, AssertionError):
         raise ModelError(
             f"ATTNVIZ_DEVICE names {name!r}, which this machine does not have; set it to cpu, or unset it."
         ) from None

@@ -1,6 +1,7 @@
 """Summarize, answer or read with any model, under edits; and the task prefix, which some models must read before a text."""
 
 from dataclasses import replace
+from typing import Any
 
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
@@ -74,4 +75,5 @@ def _without_prefix(attention: AttentionMap, n_characters: int) -> AttentionMap:
         return replace(token, start=token.start - n_characters, end=token.end - n_characters)
 
     source = {"encoder": ("queries", "keys"), "cross": ("keys",), "decoder": ()}[attention.kind]
-    return replace(attention, **{axis: tuple(moved(token) for token in getattr(attention, axis)) for axis in source})
+    axes: dict[str, Any] = {axis: tuple(moved(token) for token in getattr(attention, axis)) for axis in source}
+    return replace(attention, **axes)

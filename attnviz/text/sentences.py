@@ -29,7 +29,7 @@ class Sentences:
         # sentencex ends a sentence with every line, but a text that was pasted has its lines broken anywhere.
         for paragraph in _PARAGRAPH.findall(text):
             flat = paragraph.replace("\r", " ").replace("\n", " ")
-            rows = sentencex.get_sentence_boundaries(language, flat)  # pyright: ignore[reportAttributeAccessIssue]
+            rows = sentencex.get_sentence_boundaries(language, flat)  # pyrefly: ignore[missing-attribute]
             spans += [_stripped(flat, at, row["start_index"], row["end_index"]) for row in rows if row["text"].strip()]
             at += len(paragraph)
         return cls(tuple(spans))

@@ -32,7 +32,7 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, upstream: Float[Tensor, ""]) -> tuple[Float[Tensor, "token vocabulary"], None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx: Any, upstream: Float[Tensor, ""]) -> tuple[Float[Tensor, "token vocabulary"], None, None]:  # pyrefly: ignore[bad-override]
         gradient, share = ctx.saved_tensors
         return gradient * (share * upstream)[:, None], None, None
 

@@ -96,8 +96,8 @@ def show_words(attention: AttentionMap, head: HeadView, question: WordQuestion) 
     """The text as words that can be clicked, all heads, and beside them, where there is room, the one that is looked at."""
     matrix = head.matrix(attention)
     cell, places = question.cell(matrix), (matrix.rows, matrix.columns)
-    settings = {"shownViews": VIEWS[:2], "view": "grid", "isPlain": True, "query": cell[0], "key": cell[1]}
-    settings |= {"words": question.settings(matrix), "fact": ""}
+    settings: dict[str, object] = {"shownViews": VIEWS[:2], "view": "grid", "isPlain": True}
+    settings |= {"query": cell[0], "key": cell[1], "words": question.settings(matrix), "fact": ""}
     _mount(attention, head, matrix, settings, ("", partial(_take_words, places)), question)
 
 
@@ -159,7 +159,7 @@ def explore(
 
     # Streamlit keeps the callback of a visit that has left for a while: it holds places and names, and no map.
     places, rows, columns = places_of(attention, shown.head.view), matrix.rows, matrix.columns
-    is_asked, edited = question is not None, editing and editing.slot
+    is_asked, edited = question is not None, editing.slot if editing else None
 
     def picked(change: dict[str, Any]) -> None:
         if change.get("view", view) != view:

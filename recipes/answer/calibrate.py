@@ -155,8 +155,8 @@ def best_threshold(sources: Sequence[SourceDeclining]) -> float:
     >>> best_threshold([SourceDeclining(np.array([0.1, 0.4]), np.array([0.6, 0.9]), np.array([0.3, 0.7]))])
     0.4
     """
-    candidates = np.unique(np.concatenate([source.own for source in sources]))[::-1]
-    return float(max(candidates, key=lambda threshold: min(source.room(threshold) for source in sources)))
+    candidates = np.unique(np.concatenate([source.own for source in sources]))[::-1].tolist()
+    return max(candidates, key=lambda threshold: min(source.room(threshold) for source in sources))
 
 
 def _surprise(scored: Sequence[ScoredSpans], temperature: float) -> float:

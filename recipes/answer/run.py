@@ -47,7 +47,7 @@ def train_answerer(recipe: AnswerRecipe, data: Path, folder: Path | None, report
     """
     base = load_trained_as(AnswerModel, assets_folder() / "models" / recipe.base).answerer if recipe.base else None
     taught = _taught(TEACHERS[recipe.teacher], data, folder, report) if recipe.teacher else None
-    run = _trained(recipe, base, taught and taught.model, data, folder, report)
+    run = _trained(recipe, base, taught.model if taught else None, data, folder, report)
     run.progress.seconds += taught.progress.seconds if taught else 0
     if base is not None and recipe.alpha < 1:
         run.best = interpolated(base.state_dict(), run.best, recipe.alpha)

@@ -69,7 +69,7 @@ def run(page: Page, text: str) -> None:
 
 
 def choose(page: Page, name: str, role: str = "radio") -> None:
-    page.get_by_role(role, name=name, exact=True).click()  # pyright: ignore[reportArgumentType]
+    page.get_by_role(role, name=name, exact=True).click()
     settle(page)
 
 

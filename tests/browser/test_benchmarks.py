@@ -74,7 +74,7 @@ def test_an_attack_counts_how_its_acts_end_beside_texts_that_nobody_has_sent(mon
         raise OSError(f"an upload of {number} MB was answered with 403")
 
     monkeypatch.setattr(bench_attack, "Visit", Watched)
-    seconds, errors, peak, acts = bench_attack.attacked(types.SimpleNamespace(megabytes=lambda: 7.0), 2, refused, 0.4)  # pyright: ignore[reportArgumentType]
+    seconds, errors, peak, acts = bench_attack.attacked(types.SimpleNamespace(megabytes=lambda: 7.0), 2, refused, 0.4)
     assert (set(seconds), errors, peak, [*acts]) == ({0.25}, [], 7.0, ["OSError: an upload of"])
     assert len(set(Watched.asked)) == len(Watched.asked) == len(seconds) > 1
 

@@ -315,9 +315,9 @@ def test_a_narrow_window_has_everything(page: Page, tmp_path: Path) -> None:
 
 def test_a_notebook_shows_a_trace_in_a_frame(page: Page, tmp_path: Path) -> None:
     trace = trace_of(make_map(tuple(Token(text, 0, 1) for text in HOSTILE)))
-    assert trace._repr_html_() == frame(trace)  # pyright: ignore[reportCallIssue]
+    assert trace._repr_html_() == frame(trace)
     path = tmp_path / "notebook.html"
-    path.write_text(f"<!doctype html><p>above</p>{trace._repr_html_()}<p>below</p>", encoding="utf-8")  # pyright: ignore[reportCallIssue]
+    path.write_text(f"<!doctype html><p>above</p>{trace._repr_html_()}<p>below</p>", encoding="utf-8")
     page.goto(path.as_uri())
     inside = page.frame_locator("iframe")
     inside.locator(".explorer[data-head*=':']").wait_for()

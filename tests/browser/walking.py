@@ -148,7 +148,7 @@ class Walker:
 
     def _begin(self, walk: Walk) -> None:
         for page in (self.page, self.other):
-            page.emulate_media(color_scheme=walk.theme)  # pyright: ignore[reportArgumentType]
+            page.emulate_media(color_scheme=walk.theme)
             page.set_viewport_size({"width": walk.width, "height": HEIGHT})
         self.theme, self.width = walk.theme, walk.width
         self.page.goto("about:blank")
@@ -186,7 +186,7 @@ class Walker:
                 page.evaluate(f"history.{step.kind}()")
         elif step.kind == "theme":
             self.theme = "dark" if self.theme == "light" else "light"
-            page.emulate_media(color_scheme=self.theme)  # pyright: ignore[reportArgumentType]
+            page.emulate_media(color_scheme=self.theme)
         else:
             self.width = WIDTHS[int(step.x * len(WIDTHS))]
             page.set_viewport_size({"width": self.width, "height": HEIGHT})
@@ -197,7 +197,7 @@ class Walker:
         page.evaluate("walk.leave()")
         settle(page, PATIENCE)
         address = page.url
-        other.emulate_media(color_scheme=self.theme)  # pyright: ignore[reportArgumentType]
+        other.emulate_media(color_scheme=self.theme)
         other.set_viewport_size({"width": self.width, "height": HEIGHT})
         other.goto("about:blank")
         other.goto(address)

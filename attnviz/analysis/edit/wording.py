@@ -12,7 +12,7 @@ _SET = {"zero": "off", "mean": "at its mean", "uniform": "uniform"}
 _KIND: dict[Kind, str] = {"encoder": "encoder ", "decoder": "decoder ", "cross": "cross "}
 
 
-def describe_edit(edit: Edit, maps: Mapping[str, AttentionMap]) -> str:
+def describe_edit(edit: Edit, maps: Mapping[Kind, AttentionMap]) -> str:
     """Say what an edit does; where the text has several maps, also in which. A token that is not there is called by its number.
 
     >>> describe_edit(HeadSet("encoder", 3, 1), {}), describe_edit(LinkCut("encoder", 0, 2, 4, 7), {})

@@ -5,6 +5,7 @@ Two halves merged are the whole: counts exactly, sums up to the rounding of floa
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -49,7 +50,8 @@ class Statistics:
         """Begin with nothing."""
         by_measure, by_head = (len(NAMES),), (len(NAMES), n_layers, n_heads)
         shapes = (*[by_measure] * 3, *[by_head] * 4, (n_layers, n_heads, 2 * FURTHEST + 1))
-        return Statistics(**dict(zip(FIELDS, map(np.zeros, shapes), strict=True)))
+        sums: dict[str, Any] = dict(zip(FIELDS, map(np.zeros, shapes), strict=True))
+        return Statistics(**sums)
 
     @property
     def means(self) -> Float[np.ndarray, "measure layer head"]:

@@ -20,9 +20,9 @@ from attnviz.core.trace import AttentionMap, Token
 from attnviz.figures.theme import FONT, HEAD_COLOURS, LIGHT, Theme
 
 STYLE = Path(__file__).with_name("bertviz.css").read_text(encoding="utf-8")
-TOKEN_LIMIT = 100
+TOKEN_LIMIT: int = 100
 # Chromium needs about 2 s on one core for 100,000 lines; GPT-2's 144 heads of 100 tokens are the most that is worth the wait.
-WEIGHT_LIMIT = 1_500_000
+WEIGHT_LIMIT: int = 1_500_000
 # Steps of 0.0001 are finer than the 256 levels of opacity that a screen shows.
 DECIMALS = 4
 MARKER = "PYTHON_PARAMS"

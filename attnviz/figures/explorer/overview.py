@@ -202,7 +202,7 @@ def _measured(lens: Lens, slabs: Iterable[Slab]) -> tuple[dict[str, object], np.
         rows.add(slab.rows, slab.weights)
     numbers = meter.numbers()
     link, distance = numbers.link, numbers.distance
-    note = {
+    note: dict[str, object] = {
         "entropy": round(numbers.entropy, 3),
         "link": [link.query, link.key, round(link.weight, 4)] if link else None,
         "diagonal": None if distance is None else round(numbers.near, 4),

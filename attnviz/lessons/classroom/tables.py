@@ -19,7 +19,7 @@ from sqlalchemy import (
     event,
 )
 from sqlalchemy.engine import Connection, Engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from attnviz.core.errors import SettingError
 
@@ -103,7 +103,7 @@ def open_database(address: str) -> Engine:
             event.listen(engine, "connect", _set_up_sqlite)
             event.listen(engine, "begin", _begin_sqlite)
         _make_tables(engine)
-    except (ArgumentError, NoSuchModuleError, ImportError) as error:
+    except (ArgumentError, ImportError) as error:
         raise SettingError(
             "ATTNVIZ_CLASS_STORE has to be an address such as postgresql+psycopg://user:password@host/name, "
             'and PostgreSQL needs pip install "attnviz[postgres]".'

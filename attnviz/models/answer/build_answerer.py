@@ -28,10 +28,10 @@ def answerer(saved: SavedModel, progress: Progress) -> AnswerModel:
     model = untrained_answerer(saved.config, encoder.model)
     _overlay(model, saved.weights)
     model.to(encoder.model.device)
-    about = saved.about
+    about: dict[str, Any] = {**saved.about, "sources": (*saved.about["sources"], *encoder.card.sources)}
     card = replace(
         encoder.card,
-        **{**about, "sources": (*about["sources"], *encoder.card.sources)},
+        **about,
         n_layers=model.config.depth or encoder.card.n_layers,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         reads=("question", "pair"),

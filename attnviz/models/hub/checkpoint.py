@@ -106,7 +106,7 @@ class Checkpoint:
         if not any(any(self.folder.glob(pattern)) for pattern in TOKENIZERS):
             raise UnsupportedModelError(f"{self.name} comes without a tokenizer, so it cannot read text; {_ELSE}.")
         with failing_as(ModelError, f"The tokenizer of {self.name} cannot be read; get its files again, or {_ELSE}."):
-            tokenizer = AutoTokenizer.from_pretrained(self.folder, trust_remote_code=False)
+            tokenizer: Any = AutoTokenizer.from_pretrained(self.folder, trust_remote_code=False)
         longest = tokenizer.model_max_length
         if not isinstance(longest, int | float):
             raise ModelError(

@@ -212,7 +212,8 @@ def _bar(progress: Progress, stage: str, total: int) -> type[tqdm]:
 
     class Bar(tqdm):
         def __init__(self, *arguments: Any, **options: Any) -> None:
-            super().__init__(*arguments, **{**options, "file": _Nowhere(), "disable": False})
+            options |= {"file": _Nowhere(), "disable": False}
+            super().__init__(*arguments, **options)
 
         def update(self, n: int | float | None = 1) -> bool | None:
             nonlocal most

@@ -194,9 +194,9 @@ def qkv_layers(model: nn.Module) -> tuple[QKVLayer, ...]:
 
 def _layer(module: Any) -> QKVLayer | None:
     for names in _NAMES:
-        linears = [getattr(module, name, None) for name in names]
-        if all(isinstance(each, nn.Linear) for each in linears):
-            return QKVLayer(QKVProjection(module, *linears), lambda states: states)  # pyright: ignore[reportArgumentType]
+        linears = [each for name in names if isinstance(each := getattr(module, name, None), nn.Linear)]
+        if len(linears) == len(names):
+            return QKVLayer(QKVProjection(module, *linears), lambda states: states)
     joined = getattr(getattr(module, "attn", None), "c_attn", None)
     if isinstance(joined, Conv1D) and joined.weight.shape[1] == 3 * joined.weight.shape[0]:
         return QKVLayer(_divided(module.attn, joined), module.ln_1)

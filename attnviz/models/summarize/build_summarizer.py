@@ -21,10 +21,11 @@ def summarizer(saved: SavedModel, progress: Progress) -> SummaryModel:
     model = untrained_summarizer(saved.config)
     model.load_state_dict(saved.weights)
     model.eval().requires_grad_(False).to(encoder.model.device)
-    about, n_layers = saved.about, encoder.card.n_layers
+    about: dict[str, Any] = {**saved.about, "sources": (*saved.about["sources"], *encoder.card.sources)}
+    n_layers = encoder.card.n_layers
     card = replace(
         encoder.card,
-        **{**about, "sources": (*about["sources"], *encoder.card.sources)},
+        **about,
         n_layers=n_layers + model.config.n_layers,
         parameters=encoder.card.parameters + sum(parameter.numel() for parameter in model.parameters()),
         reads=(),
@@ -36,8 +37,8 @@ def summarizer(saved: SavedModel, progress: Progress) -> SummaryModel:
 
 def untrained_summarizer(config: dict[str, Any]) -> Summarizer:
     """Build the summarizer that a configuration describes, with weights not yet loaded."""
-    values = dict(config["model"])
-    return Summarizer(SummarizerConfig(**{**values, "block": BlockConfig(**values["block"])}))
+    values: dict[str, Any] = {**config["model"], "block": BlockConfig(**config["model"]["block"])}
+    return Summarizer(SummarizerConfig(**values))
 
 
 def configuration(config: SummarizerConfig) -> dict[str, Any]:

@@ -48,10 +48,12 @@ def translator(saved: SavedModel, progress: Progress) -> TranslationModel:
 
 def untrained_translator(config: dict[str, Any]) -> Seq2Seq | Translator:
     """Build the model that a configuration describes, with weights not yet loaded."""
-    values = dict(config["model"])
+    values: dict[str, Any] = dict(config["model"])
     if config["kind"] == "transformer":
-        return Translator(TranslatorConfig(**{**values, "block": BlockConfig(**values["block"])}))
-    return Seq2Seq(Seq2SeqConfig(**{**values, "recurrent": RecurrentConfig(**values["recurrent"])}))
+        values["block"] = BlockConfig(**values["block"])
+        return Translator(TranslatorConfig(**values))
+    values["recurrent"] = RecurrentConfig(**values["recurrent"])
+    return Seq2Seq(Seq2SeqConfig(**values))
 
 
 def _supervised_head(config: dict[str, Any], n_layers: int, n_heads: int) -> tuple[int, int] | None:

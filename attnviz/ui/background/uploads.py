@@ -35,9 +35,9 @@ def bound_uploads() -> None:
     """Lets this server keep the last file of each visit, and of all visits so much as a few of the largest files have."""
     if runtime.exists():
         server = runtime.get_instance()
-        manager = server.uploaded_file_mgr
+        manager: Any = server.uploaded_file_mgr
         bounded = Bounded(manager, MOST_FILES * settings.limit("ATTNVIZ_FILE_MB") * 2**20)
-        manager.add_file = bounded.add_file  # pyright: ignore
+        manager.add_file = bounded.add_file
         threading.Thread(target=_look, args=(bounded, server.is_active_session), name="attnviz-files", daemon=True).start()
 
 

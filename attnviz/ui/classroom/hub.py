@@ -143,5 +143,6 @@ def _on_exit(function: Callable[[], None]) -> None:
                 loop.call_soon_threadsafe(function)
                 before(number, frame)
 
-            leave.ends_streams = True  # type: ignore[attr-defined]
+            marked: Any = leave
+            marked.ends_streams = True
             signal.signal(each, leave)

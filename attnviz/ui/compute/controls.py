@@ -1,6 +1,7 @@
 """What is chosen and typed on Compute: a worked example with its settings and tables, or a link of a model's head."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -184,7 +185,7 @@ def _edit(name: str, rows: tuple[str, ...], values: np.ndarray) -> np.ndarray:
         frame.insert(0, "token", list(rows))
     config = {column: st.column_config.NumberColumn(min_value=-LARGEST, max_value=LARGEST, step=0.1) for column in columns}
     key = f"{name}-{st.session_state.edition}-{len(rows)}"
-    edited = st.data_editor(frame, key=key, hide_index=True, disabled=["token"], column_config=config)
+    edited: Any = st.data_editor(frame, key=key, hide_index=True, disabled=["token"], column_config=config)
     return edited[columns].to_numpy(dtype=float)
 
 
@@ -195,7 +196,7 @@ def _edit_mask(tokens: tuple[str, ...]) -> Bool[np.ndarray, "token token"]:
         st.session_state.own_begun = parse_mask(value("own", ""), len(tokens))
     frame = pd.DataFrame(st.session_state.own_begun, columns=[str(index) for index in range(len(tokens))])
     config = {str(index): st.column_config.CheckboxColumn(token) for index, token in enumerate(tokens)}
-    edited = st.data_editor(
+    edited: Any = st.data_editor(
         frame.assign(token=list(tokens)), key=key, hide_index=True, disabled=["token"], column_config=config,
         column_order=["token", *frame.columns],
     )  # fmt: skip

@@ -41,7 +41,8 @@ def watch_induction() -> None:
     )
     place = st.empty()
     if begin:
-        state["induction"] = histories = {seed: ([], [])}
+        histories = {seed: ([], [])}
+        state["induction"] = histories
         with _turn(place):
             for number, look in _alternating(recipes):
                 histories[seed][number].append(look)

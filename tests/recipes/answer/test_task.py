@@ -77,7 +77,7 @@ def test_the_loss_by_hand():
     """Of -log(e^x / (1 + Σ e^x)): the 1 is that of no answer, whose logit is 0."""
     start = torch.tensor([[1.0, 2.0, -math.inf], [0.5, -1.0, -math.inf]])
     end = torch.tensor([[0.0, 3.0, -math.inf], [-2.0, 0.25, -math.inf]])
-    model = torch.nn.Linear(1, 1)
+    model: Any = torch.nn.Linear(1, 1)
     model.forward = lambda *ids, **visible: (start, end, ())
     batch = collate([framed((7,), (11, 13), 1, 1, JOINT), framed((7,), (11, 13), -1, -1, JOINT)])
     choices = span_choices(model, batch, torch.device("cpu"))

@@ -1,6 +1,7 @@
 """The word, the link and the head that are shown first, against plain loops over the eager attention of transformers."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,8 @@ def eager_model() -> tuple[transformers.PreTrainedModel, transformers.PreTrained
     """The embedded encoder as transformers itself loads and runs it."""
     folder = packaged()
     model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-    return model, transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
+    return model, tokenizer
 
 
 def eager(text: str) -> Float[np.ndarray, "layer head query key"]:

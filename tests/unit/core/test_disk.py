@@ -5,6 +5,7 @@ import hashlib
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,8 +32,9 @@ def test_what_stood_there_stays_where_writing_fails(tmp_path: Path, monkeypatch:
         patched.setattr(os, "fsync", full)
         with pytest.raises(OSError, match="No space"):
             disk.write(path, "half")
+    halves: Any = [b"half", 7]
     with pytest.raises(TypeError), disk.replacing(path) as file:
-        file.writelines([b"half", 7])  # pyright: ignore[reportArgumentType, reportCallIssue]
+        file.writelines(halves)
     assert path.read_text() == "good"
     assert list(tmp_path.iterdir()) == [path]
 

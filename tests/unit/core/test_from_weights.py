@@ -109,4 +109,4 @@ def test_what_is_no_list_of_tokens_is_told(given: Any) -> None:
 @pytest.mark.usefixtures("unchecked")
 def test_a_kind_that_there_is_not_is_told() -> None:
     with pytest.raises(TraceError, match="kind is one of encoder, decoder, cross"):
-        attnviz.from_weights(random(5, 5), ROWS, kind="self")  # pyright: ignore[reportArgumentType]
+        attnviz.from_weights(random(5, 5), ROWS, kind="self")

@@ -75,6 +75,8 @@ def test_every_model_of_the_catalog_is_found_by_its_task() -> None:
 class Uniform(Capabilities):
     """Looks at every word alike."""
 
+    card: ModelCard
+
     def __init__(self, card: ModelCard) -> None:
         self.card = card
 

@@ -17,7 +17,7 @@ from tests import tiny
 
 PAIR = Prompt("the cat sat on the mat", pair="the dog ran")
 GPT = {"vocab_size": tiny.VOCABULARY, "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 61}
-XLM = {"n_words": tiny.VOCABULARY, "emb_dim": 12, "n_layers": 2, "n_heads": 3, "pad_index": 0}
+XLM: dict[str, Any] = {"n_words": tiny.VOCABULARY, "emb_dim": 12, "n_layers": 2, "n_heads": 3, "pad_index": 0}
 GRADIENTS = ("gradient-input", "gradient-norm", "integrated-gradients")
 
 

@@ -27,6 +27,8 @@ TEXTS = [f"the cat number {at} saw {'unread' if at in (2, 5) else 'it'} twice" f
 class Reader(Capabilities):
     """Reads every text but those with a word that it does not know; untrained, it looks at everything alike."""
 
+    card: ModelCard
+
     def __init__(self, blank: bool = False, kind: str = "encoder") -> None:
         self.card, self.blank, self.kind = ModelCard("reader", "reads", "encoder", 2, 3, 7, 61, "cpu"), blank, kind
 

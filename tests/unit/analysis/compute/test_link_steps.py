@@ -335,7 +335,7 @@ def test_a_weight_among_many_is_written_with_the_largest_and_the_sum_of_the_othe
         below = " + ".join(powers.values()) + (f" + ({more} more)" if more else "")
         top, over, total = re.fullmatch(
             re.escape(f"{powers[at]} / ({below}) = ") + r"(\S+) / \((.*)\) = \1 / (\S+) = 0\.27", origin.text
-        ).groups()  # pyright: ignore[reportOptionalMemberAccess]
+        ).groups()
         energies = np.exp(scores - (highest if shift else 0))
         assert float(top) == pytest.approx(energies[at], abs=0.00501)
         assert sum(map(float, over.split(" + "))) == pytest.approx(float(total))

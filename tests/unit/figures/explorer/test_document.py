@@ -61,4 +61,4 @@ def test_what_is_too_large_is_told(monkeypatch):
 def test_a_frame_holds_the_document():
     (inner,) = re.findall(r'<iframe [^>]*srcdoc="([^"]*)"', frame(hostile()))
     assert html.unescape(inner) == page(hostile()) == attnviz.explore(hostile())
-    assert hostile()._repr_html_() == frame(hostile())  # pyright: ignore[reportCallIssue]
+    assert hostile()._repr_html_() == frame(hostile())

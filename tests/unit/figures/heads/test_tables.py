@@ -44,7 +44,7 @@ def buttons(drawn: str) -> dict[str, str]:
 
 def rows(drawn: str) -> list[list[str]]:
     """The cells of a table's rows without their markup, bars as nothing."""
-    lines = re.findall(r"<tr.*?</tr>", re.search(r"<tbody>(.*)</tbody>", drawn)[1])  # type: ignore[index]
+    lines = re.findall(r"<tr.*?</tr>", re.search(r"<tbody>(.*)</tbody>", drawn)[1])
     return [[re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"<td.*?</td>", line)] for line in lines]
 
 

@@ -15,7 +15,7 @@ CHOICE = WrittenToken(0, MATRIX.queries[0], 0.25, (("▁chat", 0.5), ("<unk>", 0
 
 def aligned(slot: int = 2, cell: tuple[int, int] = (3, 1), **changed: object) -> Aligned:
     given: dict[str, object] = {"choices": ((CHOICE,), *((),) * 5), "links": (Link(0, 6, 0.5),)} | changed
-    return Aligned(slot, "a<b", "L1·H2", "w0 w1", matrix=MATRIX, cell=cell, **given)  # pyright: ignore[reportArgumentType]
+    return Aligned(slot, "a<b", "L1·H2", "w0 w1", matrix=MATRIX, cell=cell, **given)
 
 
 def test_the_weights_are_the_matrixs_to_the_last_bit():

@@ -72,7 +72,9 @@ def test_an_encoder_reads_as_the_app_does(minilm):
     model = catalog.load("minilm")
     texts = ["The trophy does not fit into the suitcase because it is too big.", HOSTILE, "word " * 520]
     prompts = [Prompt(text) for text in texts] + [Prompt(texts[0], pair="It fits."), Prompt("a " * 300, pair="b " * 270)]
-    asked = [{"text": each.text, "pair": each.pair, "first": 5 * (len(each.text) > 500)} for each in prompts]
+    asked: list[dict[str, Any]] = [
+        {"text": each.text, "pair": each.pair, "first": 5 * (len(each.text) > 500)} for each in prompts
+    ]
     asked[0]["inspect"] = LOOKED_INTO
     actual = traces(minilm, "minilm", asked)
     for prompt, trace in zip(prompts, actual, strict=True):

@@ -45,7 +45,7 @@ def test_a_bare_model_shows_what_its_halves_read(kind: Any, config: Any, start: 
     traced = attnviz.wrap(model, tiny.tokenizer(tiny.SEQ2SEQ))
     for target in ("the dog", None):
         trace = traced.trace(Prompt(PAIR.text, target=target))
-        read = capabilities(traced).encode([target or PAIR.text]).inputs["input_ids"]  # pyright: ignore[reportAttributeAccessIssue]
+        read = capabilities(traced).encode([target or PAIR.text]).inputs["input_ids"]
         want = eager(model, traced, [PAIR.text], [start, *read[:-1]])
         for attention in trace.maps:
             for layer, weights in enumerate(want[attention.kind]):
@@ -61,7 +61,7 @@ def test_a_bare_model_says_what_it_does_not_do() -> None:
     with pytest.raises(ModelError, match="no label"):
         bind_target(traced, PAIR)
     with pytest.raises(ModelError, match="look at its weights"):
-        attnviz.run(traced, "encode", PAIR, quantity="norms")  # pyright: ignore[reportArgumentType]
+        attnviz.run(traced, "encode", PAIR, quantity="norms")
 
 
 @pytest.fixture(scope="module")

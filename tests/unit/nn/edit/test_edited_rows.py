@@ -103,7 +103,7 @@ def test_rows_are_those_of_loops(kind: Any, edit: Any) -> None:
         plan.hidden += [cells[3][1]] * (draw % 5 == 0)
         given = {(query, key): weight for (query, key), weight in zip(cells[4:], (0.25, 0.5), strict=True)}
         plan.weights[HEAD if draw % 3 else 0] = [(*cell, weight) for cell, weight in given.items()]
-        tensors = (torch.tensor(each, dtype=torch.float32) for each in (scores, past))
+        tensors = torch.tensor(scores, dtype=torch.float32), torch.tensor(past, dtype=torch.float32)
         try:
             rows = edited_rows(plan, place, *tensors, pattern).numpy()
         except EditedRowError:

@@ -132,7 +132,7 @@ def test_big_bird_attends_over_whole_texts_and_reads_no_longer_one() -> None:
     trace = traced.trace(" ".join([TEXT] * 3))
     assert len(trace.encoder.keys) == 14
     assert trace.cut is not None
-    ids = torch.tensor([capabilities(traced).encode([" ".join([TEXT] * 3)]).inputs["input_ids"]])  # pyright: ignore[reportAttributeAccessIssue]
+    ids = torch.tensor([capabilities(traced).encode([" ".join([TEXT] * 3)]).inputs["input_ids"]])
     with torch.no_grad():
         want = whole(input_ids=ids, output_attentions=True).attentions
         # Its own, which it has from this length on in blocks.
@@ -158,7 +158,7 @@ def test_layers_without_a_sink_have_one_that_takes_nothing_where_others_have_one
         layer.self_attn.register_forward_hook(lambda _, __, made: kept.append(made[1]))
     with torch.no_grad():
         plain = traced.trace(TEXT).decoder
-        model(input_ids=torch.tensor([capabilities(traced).encode([TEXT]).inputs["input_ids"]]), use_cache=False)  # pyright: ignore[reportAttributeAccessIssue]
+        model(input_ids=torch.tensor([capabilities(traced).encode([TEXT]).inputs["input_ids"]]), use_cache=False)
     for layer, want in enumerate(kept):
         np.testing.assert_allclose(plain.layer_weights(layer)[..., :-1], want[0], atol=1e-5)
     assert not plain.layer_weights(0)[..., -1].any()
