@@ -14,11 +14,12 @@ from attnviz.ui.edit.current_map import current_result
 from attnviz.ui.edit.edited_results import run_side_by_side
 from attnviz.ui.edit.panel import comparing_editor
 from attnviz.ui.edit.state import Editor
+from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.frame.model_facts import machines
 from attnviz.ui.frame.page_buttons import show_toolbar
-from attnviz.ui.layout import escaped, header, hero
+from attnviz.ui.layout import header, hero
 from attnviz.ui.prompt import question_box
 from attnviz.ui.quantity_picker import in_chosen_quantity
-from attnviz.ui.sidebar import machines
 from attnviz.ui.text_notices import show_text_notices
 
 

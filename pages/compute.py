@@ -23,11 +23,12 @@ from attnviz.ui.compute.controls import (
 )
 from attnviz.ui.compute.view import example_download, show_score_pairs, show_steps, weight_download
 from attnviz.ui.download import Download
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.frame.page_buttons import show_toolbar
-from attnviz.ui.layout import escaped, header, hero
+from attnviz.ui.frame.sidebar import forced_target, head_steppers, map_picker, model_picker
+from attnviz.ui.layout import header, hero
 from attnviz.ui.prompt import prompt_box
-from attnviz.ui.sidebar import forced_target, head_steppers, map_picker, model_picker
 
 if TYPE_CHECKING:
     from attnviz.models.head_inputs import InspectedTrace

@@ -16,14 +16,16 @@ from attnviz.ui.edit.edited_results import run_edited
 from attnviz.ui.edit.output import show_reading
 from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
 from attnviz.ui.encode.view import show_head_label
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explanation import explain_trust, explain_weight
 from attnviz.ui.explorer import ShownHead, explore, show_bertviz
+from attnviz.ui.frame.model_facts import machine
 from attnviz.ui.frame.page_buttons import show_toolbar
-from attnviz.ui.layout import answer, escaped, header, hero, story
+from attnviz.ui.frame.sidebar import forced_target, head_controls, map_picker, model_picker
+from attnviz.ui.layout import answer, header, hero, story
 from attnviz.ui.prompt import compare_button, prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
-from attnviz.ui.sidebar import forced_target, head_controls, machine, map_picker, model_picker
 from attnviz.ui.text_notices import show_text_notices
 from attnviz.ui.trace_file import opened_file
 

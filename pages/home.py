@@ -10,11 +10,12 @@ from attnviz.paths import page_file
 from attnviz.ui.address.state import finish
 from attnviz.ui.address.words import HOW, ask
 from attnviz.ui.background.results import run
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explorer import show_words
 from attnviz.ui.frame.page_buttons import reader_buttons
 from attnviz.ui.frame.toolbar import fill_toolbar
-from attnviz.ui.layout import escaped, header, hero
+from attnviz.ui.layout import header, hero
 from attnviz.ui.prompt import example_address, sentence_box
 from attnviz.ui.text_notices import show_text_notices
 from attnviz.ui.trace_file import file_box

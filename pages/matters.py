@@ -8,6 +8,7 @@ from attnviz.models import catalog
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.shares_and_costs import deletion, without
 from attnviz.ui.frame.page_buttons import show_toolbar
+from attnviz.ui.frame.sidebar import one_model
 from attnviz.ui.layout import header, hero
 from attnviz.ui.matters.controls import (
     chosen_method,
@@ -31,7 +32,6 @@ from attnviz.ui.matters.view import (
     show_verdict,
     show_without,
 )
-from attnviz.ui.sidebar import one_model
 
 ABOUT = "answer-en and the other models of the catalog are on this machine; type the id of any other one of the hub."
 KNOWN = ("answer-en", *(name for name in catalog.available() if name != "answer-en"))

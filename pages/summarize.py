@@ -8,11 +8,12 @@ from attnviz.ui.background.results import in_quantity
 from attnviz.ui.edit.current_map import CurrentMap, current_result
 from attnviz.ui.edit.edited_results import run_edited
 from attnviz.ui.edit.panel import edit_toggle
+from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.frame.model_facts import machine
 from attnviz.ui.frame.page_buttons import show_toolbar
-from attnviz.ui.layout import escaped, header, hero, story
+from attnviz.ui.layout import header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
-from attnviz.ui.sidebar import machine
 from attnviz.ui.summarize import controls, notices
 from attnviz.ui.summarize.view import (
     describe_summary,

@@ -12,12 +12,14 @@ from attnviz.ui.edit.current_map import CurrentMap, current_result
 from attnviz.ui.edit.edited_results import run_side_by_side
 from attnviz.ui.edit.panel import edit_toggle, show_edit_buttons
 from attnviz.ui.edit.state import Editor
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.explorer import ShownHead
+from attnviz.ui.frame.model_facts import machines
 from attnviz.ui.frame.page_buttons import show_toolbar
-from attnviz.ui.layout import escaped, header, hero, story
+from attnviz.ui.frame.sidebar import forced_target
+from attnviz.ui.layout import header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, in_chosen_quantity
-from attnviz.ui.sidebar import forced_target, machines
 from attnviz.ui.text_notices import show_text_notices
 from attnviz.ui.translate import controls, notices
 from attnviz.ui.translate.advanced import describe_given_target, explain_alignment, opens_advanced, show_advanced

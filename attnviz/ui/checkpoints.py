@@ -20,7 +20,7 @@ from attnviz.ui.address.state import publish, url_value
 from attnviz.ui.address.widgets import visit_button
 from attnviz.ui.background import results
 from attnviz.ui.background.jobs import at_a_place
-from attnviz.ui.layout import escaped
+from attnviz.ui.escape_markdown import escaped
 
 if TYPE_CHECKING:
     # torch comes with it: it is there where somebody has trained.

@@ -21,7 +21,7 @@ from attnviz.files import to_bytes
 from attnviz.models.result import Result
 from attnviz.models.translate.draft import GREEDY
 from attnviz.ui.address.state import value
-from attnviz.ui.layout import escaped
+from attnviz.ui.escape_markdown import escaped
 
 _KINDS: dict[str, Callable[[Picture], Sheet]] = {
     "Matrix": matrix.draw_matrix,

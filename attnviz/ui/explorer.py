@@ -23,7 +23,8 @@ from attnviz.ui.address.widgets import fold, one_shown, segments, sent
 from attnviz.ui.address.words import WordQuestion
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.edit.state import Editor, flip
-from attnviz.ui.layout import escaped, size, theme
+from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.layout import size, theme
 from attnviz.ui.permissions import message_bytes
 
 _EXPLORER = component(

@@ -15,7 +15,7 @@ from attnviz.models.result import Result
 from attnviz.ui.address.state import forget_cell, publish, restore, value
 from attnviz.ui.address.widgets import segments
 from attnviz.ui.address.words import pin
-from attnviz.ui.sidebar import head_steppers
+from attnviz.ui.frame.sidebar import head_steppers
 
 _MEAN = "all_heads"
 _READINGS: dict[str, Reading | None] = {"Truer": None, "Shifted": "shifted", "Naive": "naive"}

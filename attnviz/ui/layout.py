@@ -1,7 +1,6 @@
 """The skeleton that all pages share: a name and a promise, what you type, the answer, the picture, its explanation."""
 
 import html
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,17 +16,11 @@ from attnviz.core.trace import AttentionMap
 from attnviz.figures.html import sentence_html
 from attnviz.figures.theme import DARK, LIGHT, Theme
 from attnviz.ui.address.state import arrive
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.frame.present import presenter
 from attnviz.ui.frame.style import STYLE
 from attnviz.ui.frame.toolbar import forget_toolbar, reserve_toolbar
 
-# What CommonMark, its extensions for tables, links and formulas, and Streamlit's `:red[…]` and `:material/…:` begin with.
-_SIGNS = re.compile(r"[\\`*\[\]{<&~$]|(?<![^\W_])_|_(?![^\W_])|:(?=\S)|^[#+\->=|]")
-_ORDERED = re.compile(r"^(\d+)(?=[.)])")
-# Addresses, arrows, dashes and `:streamlit:` are found after backslashes are gone: an empty small text parts them, of which
-# nothing is copied.
-_REPLACED = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<=[<>~=-])(?=[<>=-])", re.IGNORECASE)
-_JOINER, _NOTHING = "\u2060", ":small[]"
 _BROWSER = component(
     "attnviz.browser", html="<div></div>", js=Path(__file__).with_name("enter_key_and_links.js").read_text(encoding="utf-8")
 )
@@ -109,18 +102,6 @@ def story(*sentences: Sentence, place: DeltaGenerator | None = None) -> None:
     """
     body = "".join(f"<p>{sentence_html(sentence)}</p>" for sentence in sentences)
     (place or st.container(gap=None)).html(f'<div class="story" style="--accent:{theme().accent}">{body}</div>')
-
-
-def escaped(text: object) -> str:
-    r"""A text, or what an error says, as one line that Streamlit shows as it stands wherever it reads Markdown.
-
-    Everything goes through here that is not attnviz's own: typed, from a link, out of a file, the name of a model.
-
-    >>> print(escaped("_a_b [c]"), escaped("![x](http://x.org/y.png)") == "!\\[x\\](http\\::small[]//x.org/y.png)")
-    \_a_b \[c\] True
-    """
-    line = _REPLACED.sub(_JOINER, " ".join(str(text).split()))
-    return _ORDERED.sub(r"\1\\", _SIGNS.sub(r"\\\g<0>", line)).replace(_JOINER, _NOTHING)
 
 
 def size(attention: AttentionMap) -> str:

@@ -12,7 +12,7 @@ from attnviz.models.result import Result
 from attnviz.ui.address.state import publish, value
 from attnviz.ui.address.widgets import dropdown
 from attnviz.ui.background.results import in_quantity
-from attnviz.ui.layout import escaped
+from attnviz.ui.escape_markdown import escaped
 
 _MEANING = {
     "norms": "Each number is ‖α·f(x)‖, a weight times the length of the vector that it carries, f(x) = x W_V W_O, as a share "

@@ -6,7 +6,7 @@ import streamlit as st
 
 from attnviz.core.trace import AttentionTrace
 from attnviz.models.result import Result
-from attnviz.ui.layout import escaped
+from attnviz.ui.escape_markdown import escaped
 
 
 def show_text_notices(*results: Result, more: Sequence[str] = ()) -> None:

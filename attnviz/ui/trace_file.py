@@ -14,7 +14,7 @@ from attnviz.models.result import Result
 from attnviz.ui.address.state import visit
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.uploads import check_file
-from attnviz.ui.layout import escaped
+from attnviz.ui.escape_markdown import escaped
 
 # What is larger than this was not made to be looked at, and would take a server's memory.
 MOST_TOKENS, MOST_HEADS = 2_048, 4_096

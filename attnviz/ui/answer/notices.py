@@ -17,7 +17,8 @@ from attnviz.analysis.wording import NUMBERS, Sentence, percent
 from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.ui.answer.controls import AnswerView, chosen_word
-from attnviz.ui.layout import escaped, story
+from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.layout import story
 
 _CHOOSE = "Choose a model in the sidebar: one, or two side by side."
 _NO_MODEL = (

@@ -18,7 +18,7 @@ from attnviz.ui.background import first_results
 from attnviz.ui.background.jobs import PICTURE_PIXELS, Job, at_a_place, shared
 from attnviz.ui.background.lru_cache import LruCache, held_bytes
 from attnviz.ui.background.results import load_model
-from attnviz.ui.layout import escaped
+from attnviz.ui.escape_markdown import escaped
 
 if TYPE_CHECKING:
     from attnviz.survey.corpus_attention import CorpusAttention, FirstWords

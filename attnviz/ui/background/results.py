@@ -25,7 +25,7 @@ from attnviz.ui.background import first_results, import_ahead
 from attnviz.ui.background.jobs import Job, shared
 from attnviz.ui.background.lru_cache import LruCache, held_bytes
 from attnviz.ui.background.slots import downloading, workers
-from attnviz.ui.layout import escaped
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.permissions import check_offered, folders_allowed, is_listed, pickles_allowed
 
 if TYPE_CHECKING:

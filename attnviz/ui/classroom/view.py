@@ -22,8 +22,9 @@ from attnviz.ui.classroom.ask import SpotQuestion
 from attnviz.ui.classroom.phone_page import colours
 from attnviz.ui.classroom.store import class_store
 from attnviz.ui.classroom.teacher import forget_class, keep_taught, read_taught, start_class, taught_class
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.frame.qr_code import network_address
-from attnviz.ui.layout import escaped, theme
+from attnviz.ui.layout import theme
 from attnviz.ui.lessons.place import lesson_named, offered_lessons
 from attnviz.ui.lessons.source import PageSource
 

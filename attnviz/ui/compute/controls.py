@@ -30,7 +30,7 @@ from attnviz.models.compute.examples import (
 from attnviz.ui.address.parameters import MOST_SEED, Number
 from attnviz.ui.address.state import forget, forget_cell, publish, restore, url_value, value
 from attnviz.ui.address.widgets import bounded, dropdown, segments, text_field
-from attnviz.ui.layout import escaped
+from attnviz.ui.escape_markdown import escaped
 
 _NAMES = {"x": "$X$", "w_q": "$W_Q$", "w_k": "$W_K$", "w_v": "$W_V$", "w_o": "$W_O$"}
 _SEED = Number(1, MOST_SEED)

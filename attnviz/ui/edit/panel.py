@@ -11,8 +11,8 @@ from attnviz.ui.address.widgets import segments, toggle
 from attnviz.ui.edit.current_map import CurrentMap
 from attnviz.ui.edit.output import show_chips
 from attnviz.ui.edit.state import Editor, edits_now, flip, restore, undo
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.explorer import ShownHead, places_of
-from attnviz.ui.layout import escaped
 
 HELP = (
     "Click a head to switch it off, a layer's number for all of it, a cell to cut its link, a word above it to hide that. "

@@ -15,7 +15,7 @@ from attnviz.core.edits import NO_EDITS, Edit, Edits
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.ui.address.state import publish, value
-from attnviz.ui.layout import escaped
+from attnviz.ui.escape_markdown import escaped
 
 _ICON = ":material/content_cut:"
 

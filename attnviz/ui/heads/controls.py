@@ -7,7 +7,7 @@ from attnviz.analysis.heads.wording import short_claim
 from attnviz.models import catalog
 from attnviz.survey.shipped_atlases import available
 from attnviz.ui.address.widgets import dropdown, text_field, toggle
-from attnviz.ui.sidebar import head_steppers, one_model
+from attnviz.ui.frame.sidebar import head_steppers, one_model
 from attnviz.ui.text_boxes import TextBox, forget_typed, long_notice, run_texts, unrun_notice
 
 # Claims, and what their chips say.

@@ -5,7 +5,7 @@ import streamlit as st
 from attnviz.core.errors import AttnvizError
 from attnviz.lessons.hand_in import LONGEST_NAME, HandIn, write_hand_in
 from attnviz.lessons.question_kinds import points_of
-from attnviz.ui.layout import escaped
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.lessons.place import LessonPlace
 from attnviz.ui.lessons.source import truth_at
 from attnviz.ui.lessons.verdict import answered_html, verdict_html

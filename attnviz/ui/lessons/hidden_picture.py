@@ -12,8 +12,8 @@ from attnviz.core.trace import AttentionMap
 from attnviz.lessons.hidden_rows import hidden_map
 from attnviz.lessons.lesson_file import LessonQuestion
 from attnviz.lessons.picture_link import LessonPicture
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.explorer import ShownHead, show_heads, show_matrix
-from attnviz.ui.layout import escaped
 from attnviz.ui.lessons.place import LessonPlace
 from attnviz.ui.lessons.source import PageSource
 

@@ -14,8 +14,9 @@ from attnviz.lessons.guess import guess_of
 from attnviz.lessons.lesson_file import LessonQuestion, prose_html
 from attnviz.ui.address.state import finish
 from attnviz.ui.address.widgets import sent
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.frame.toolbar import fill_toolbar
-from attnviz.ui.layout import escaped, header, hero
+from attnviz.ui.layout import header, hero
 from attnviz.ui.lessons.hand_in import show_end
 from attnviz.ui.lessons.hidden_picture import picked_answer, show_hidden_picture
 from attnviz.ui.lessons.place import LessonPlace, begin, give_answer, go_to, leave, place_of

@@ -9,7 +9,7 @@ from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.lessons.lesson_file import LARGEST, Lesson
 from attnviz.lessons.library import read_named
 from attnviz.ui.background.uploads import check_file
-from attnviz.ui.layout import escaped
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.lessons.place import LessonPlace, go_to, keep_sent, lesson_named, offered_lessons
 
 # In the order in which a class would take them; lessons of a school's own come first.

@@ -21,7 +21,8 @@ from attnviz.figures.matters.methods import methods_table
 from attnviz.figures.matters.shaded_text import STYLE as TEXT_STYLE
 from attnviz.figures.matters.shaded_text import shaded_text
 from attnviz.ui.download import drawing_buttons, file_button
-from attnviz.ui.layout import escaped, story, theme
+from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.layout import story, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.matters.controls import remove_words
 

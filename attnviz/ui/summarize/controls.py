@@ -11,7 +11,7 @@ from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import forget, value
 from attnviz.ui.address.widgets import bounded, dropdown, segments, text_field, toggle
 from attnviz.ui.explorer import open_head
-from attnviz.ui.sidebar import one_model, stepper
+from attnviz.ui.frame.sidebar import one_model, stepper
 from attnviz.ui.summarize.notices import OWN
 from attnviz.ui.text_boxes import long_notice
 

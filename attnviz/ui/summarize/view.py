@@ -37,9 +37,10 @@ from attnviz.ui.download import Download, head_download
 from attnviz.ui.edit.current_map import CurrentMap
 from attnviz.ui.edit.output import show_changes
 from attnviz.ui.edit.panel import show_edit_panel
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.explorer import all_heads
 from attnviz.ui.frame.page_buttons import explain_button
-from attnviz.ui.layout import escaped, theme
+from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.summarize.controls import SELECTORS, SummaryView, choose_head, forget_word
 from attnviz.ui.summarize.notices import measured_rouge, rouge_note, show_kept

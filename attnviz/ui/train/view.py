@@ -34,7 +34,8 @@ from attnviz.ui.background.results import traces_kept
 from attnviz.ui.background.uploads import check_file
 from attnviz.ui.checkpoints import name_of, settings
 from attnviz.ui.download import Download, source_of
-from attnviz.ui.layout import answer, escaped, story, theme
+from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.layout import answer, story, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.text_boxes import TextBox, run_texts, unrun_notice
 from attnviz.ui.train.controls import score_kind, show_recipe

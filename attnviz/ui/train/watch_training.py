@@ -22,7 +22,8 @@ from attnviz.ui.background import import_ahead
 from attnviz.ui.background.jobs import Job
 from attnviz.ui.background.priority import PRIORITY
 from attnviz.ui.background.slots import workers
-from attnviz.ui.layout import escaped, theme
+from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.layout import theme
 
 REDRAW_SECONDS = 0.3
 # Of the row above the picture, which keeps its place whatever stands in that row.

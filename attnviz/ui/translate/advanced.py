@@ -11,10 +11,11 @@ from attnviz.models.translate.draft import Draft
 from attnviz.ui.address.state import forget_cell, url_value
 from attnviz.ui.edit.current_map import CurrentMap, current_result
 from attnviz.ui.edit.state import Editor
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.explorer import all_heads
 from attnviz.ui.frame.page_buttons import explain_button
 from attnviz.ui.head_picker import choose_head
-from attnviz.ui.layout import escaped, theme
+from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.translate.alignment_view import AlignmentView, chosen_cell
 from attnviz.ui.translate.notices import show_rows_notice

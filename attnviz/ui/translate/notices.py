@@ -11,7 +11,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.text.english import seems_english
-from attnviz.ui.layout import escaped
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.translate.alignment_view import AlignmentView
 
 # The recipes leave out longer pairs (recipes.translate.recipe.Corpus).

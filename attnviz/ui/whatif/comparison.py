@@ -12,8 +12,9 @@ from attnviz.figures.html import STYLE as MARKUP
 from attnviz.figures.whatif.matrices import STYLE, changes_table, divergence_grid, three_matrices
 from attnviz.ui.address.state import forget
 from attnviz.ui.download import drawing_buttons, file_button
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.head_picker import clicked_head, pick_head
-from attnviz.ui.layout import escaped, theme
+from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
 
 _markup = Markup("compare", MARKUP + STYLE)

@@ -1,7 +1,6 @@
 """The sidebar: model, layer, head and how the picture is drawn; the same order on every page, and all of it in the address."""
 
-import html
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -11,12 +10,10 @@ from attnviz.analysis.head_view import Between, HeadView, View
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.models import catalog
-from attnviz.models.base import ModelCard
-from attnviz.models.result import Result
 from attnviz.ui.address.state import forget_drafts, publish, restore, url_value, value
 from attnviz.ui.address.widgets import dropdown, one_or_typed, segments, toggle
 from attnviz.ui.address.words import WordQuestion, ask, pin
-from attnviz.ui.layout import escaped
+from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.permissions import any_model, check_length, offered
 
 _BETWEEN_LABELS = {
@@ -200,39 +197,3 @@ def stepper(label: str, key: str, default: int, size: int, *, disabled: bool = F
     number = min(max(st.number_input(label, 0, size - 1, key=key, disabled=disabled, on_change=pin), 0), size - 1)
     publish(key, number, default)
     return number
-
-
-def machine(result: Result) -> None:
-    """Where the model ran, how long it took, and what it is."""
-    card = result.card
-    if result.file:
-        st.sidebar.caption("Out of a file: no model ran here.")
-        return
-    ran = f"Runs on {_device(card)} · {_duration(result)}" if result.seconds else "Computed beforehand: no model ran here."
-    lines = [ran, f"{number(card.parameters)} parameters"]
-    st.sidebar.caption("  \n".join(lines + [f"Weights: {card.weights}"] * bool(card.weights)))
-
-
-def machines(results: Iterable[Result]) -> None:
-    """The same of models that stand side by side, each with its name."""
-    for each in results:
-        card = each.card
-        ran = f"{_device(card)} · {_duration(each)}" if each.seconds else "computed beforehand"
-        figures = f"{number(card.parameters)} parameters · {ran}"
-        st.sidebar.html(f'<p class="machine"><bdi>{html.escape(card.name)}</bdi><br>{figures}</p>')
-
-
-def _duration(result: Result) -> str:
-    return f"{result.seconds * 1000:,.0f} ms"
-
-
-def _device(card: ModelCard) -> str:
-    return "CPU" if card.device == "cpu" else card.device.upper()
-
-
-def number(count: int) -> str:
-    """23 million as "23 M"."""
-    for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "K")):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return str(count)
