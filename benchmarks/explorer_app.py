@@ -9,7 +9,7 @@ import streamlit as st
 
 from attnviz.ui.address.state import arrive, finish
 from attnviz.ui.explorer import ShownHead, explore
-from attnviz.ui.sidebar import head_controls
+from attnviz.ui.frame.sidebar import head_controls
 from benchmarks.bench_explorer import random_heads
 
 

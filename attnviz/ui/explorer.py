@@ -17,7 +17,7 @@ from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.ui.address import words
-from attnviz.ui.address.cells import select_cell, selected_cell
+from attnviz.ui.address.chosen_cell import select_cell, selected_cell
 from attnviz.ui.address.state import forget_cell, publish, url_value
 from attnviz.ui.address.widgets import fold, one_shown, segments, sent
 from attnviz.ui.address.words import WordQuestion

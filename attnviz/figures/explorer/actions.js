@@ -5,7 +5,7 @@ import { chipsName, writeOptions } from "./view_options.js";
 
 /**
  * @import { Surface } from "../drawing/surface.js"
- * @import { HeadPlace } from "./heads.js"
+ * @import { HeadPlace } from "./head_store.js"
  * @import { Axis } from "./question.js"
  * @import { ExplorerState } from "./state.js"
  * @import { ViewOptions } from "./view_options.js"

@@ -11,7 +11,7 @@ import { MOST_LINKS } from "./view_options.js";
 
 /**
  * @import { Arc } from "./gather_arcs.js"
- * @import { Axis, Token } from "./heads.js"
+ * @import { Axis, Token } from "./head_store.js"
  * @import { Parts } from "./view.js"
  * @typedef {{ axis: Axis, index: number }} AxisPlace
  * @typedef {(axis: Axis, index: number) => { colour: string, bold: boolean, weight?: string } | null} LabelLook

@@ -19,7 +19,7 @@ import { WordsView } from "./words.js";
 
 /**
  * @import { Host } from "./actions.js"
- * @import { Overview } from "./heads.js"
+ * @import { Overview } from "./head_store.js"
  * @import { Settings } from "./state.js"
  * @import { Parts } from "./view.js"
  */

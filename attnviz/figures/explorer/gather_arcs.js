@@ -1,9 +1,9 @@
 // Which links of some heads are drawn as arcs, and how much of their attention is not.
 
-import { MASKED } from "./heads.js";
+import { MASKED } from "./head_store.js";
 
 /**
- * @import { Head } from "./heads.js"
+ * @import { Head } from "./head_store.js"
  * @typedef {[head: number | "mean", query: number, key: number, share: number, weight: number]} Arc  share: of the scale
  * @typedef {Pick<Head, "head" | "codes" | "highest" | "one" | "nKeys">} HeadCodes
  */

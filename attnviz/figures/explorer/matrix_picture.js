@@ -6,14 +6,14 @@ import { layered, make } from "../drawing/elements.js";
 import { columnLabel, drawCross, drawLines, labelled, Legend, margins, rowLabel } from "../drawing/matrix.js";
 import { endOf } from "./colour_limit.js";
 import { headTitle } from "./head_names.js";
-import { MASKED } from "./heads.js";
+import { MASKED } from "./head_store.js";
 import { matrixHeight } from "./heights.js";
 import { poolRegion } from "./pooling.js";
 import { View } from "./view.js";
 
 /**
  * @import { Frame } from "../drawing/matrix.js"
- * @import { Head } from "./heads.js"
+ * @import { Head } from "./head_store.js"
  * @import { Thumbnails } from "./thumbnails.js"
  * @import { Parts } from "./view.js"
  * @typedef {{ query: number, key: number }} Cell

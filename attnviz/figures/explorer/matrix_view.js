@@ -8,7 +8,7 @@ import { MatrixPicture } from "./matrix_picture.js";
 
 /**
  * @import { Line } from "../drawing/note.js"
- * @import { Head } from "./heads.js"
+ * @import { Head } from "./head_store.js"
  * @import { Cell } from "./matrix_picture.js"
  * @import { Thumbnails } from "./thumbnails.js"
  * @import { Parts } from "./view.js"

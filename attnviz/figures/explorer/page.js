@@ -4,7 +4,7 @@ import { make } from "../drawing/elements.js";
 import { readPackage } from "../drawing/package.js";
 import { Explorer } from "./explorer.js";
 
-/** @import { Overview } from "./heads.js" */
+/** @import { Overview } from "./head_store.js" */
 
 for (const place of document.querySelectorAll(".attnviz")) mountPage(/** @type {HTMLElement} */ (place));
 

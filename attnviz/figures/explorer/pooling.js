@@ -1,9 +1,9 @@
 // From cells to pixels: which code every pixel of a region of a head shows.
 
-import { MASKED } from "./heads.js";
+import { MASKED } from "./head_store.js";
 
 /**
- * @import { Head } from "./heads.js"
+ * @import { Head } from "./head_store.js"
  * @typedef {{ x: number, y: number, step: number, columns: number, rows: number }} Region  the cell at the top left; cells a pixel
  */
 

@@ -1,7 +1,7 @@
 // What is asked of a map: one word or several, and where they look. A person clicks words; what was not clicked follows from the numbers.
 
 /**
- * @import { Overview } from "./heads.js"
+ * @import { Overview } from "./head_store.js"
  * @typedef {"queries" | "keys"} Axis
  * @typedef {{ queries: number[], keys: number[], isLink: boolean, isAsked: boolean }} Question  words, by their indices; isLink: a
  *   person chose what is looked at; isAsked: a person chose who looks

@@ -5,12 +5,12 @@ import { clamp, fit, fontOf } from "../drawing/canvas.js";
 import { make } from "../drawing/elements.js";
 import { listen } from "../drawing/pointer.js";
 import { headTitle } from "./head_names.js";
-import { ORDERS } from "./orders.js";
+import { ORDERS } from "./head_measures.js";
 import { onScroll, View } from "./view.js";
 
 /**
- * @import { HeadNote } from "./heads.js"
- * @import { Order } from "./orders.js"
+ * @import { HeadNote } from "./head_store.js"
+ * @import { Order } from "./head_measures.js"
  * @import { Thumbnails } from "./thumbnails.js"
  * @import { Parts } from "./view.js"
  * @typedef {[layer: number, head: number, note: HeadNote]} RankedHead

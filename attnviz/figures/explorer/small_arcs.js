@@ -1,6 +1,6 @@
 // A head as small arcs, as BertViz's model view draws it: lines from who looks, on the left, to whom, on the right.
 
-import { THUMB_MASKED } from "./heads.js";
+import { THUMB_MASKED } from "./head_store.js";
 
 const LEAST_SHARE = 0.05;
 const SMALL_LEVELS = 6;

@@ -3,15 +3,15 @@
 
 import { clamp } from "../drawing/canvas.js";
 import { headName } from "./head_names.js";
-import { HeadStore } from "./heads.js";
-import { ORDERS } from "./orders.js";
+import { HeadStore } from "./head_store.js";
+import { ORDERS } from "./head_measures.js";
 import { wordShares } from "./word_weights.js";
 import { elsewhere, isWord, wordOf } from "./question.js";
 import { chipsName, FIRST_OPTIONS, readOptions } from "./view_options.js";
 
 /**
  * @import { HeadEdits } from "../drawing/edit_marks.js"
- * @import { Head, HeadPlace, Overview } from "./heads.js"
+ * @import { Head, HeadPlace, Overview } from "./head_store.js"
  * @import { WordWeights } from "./word_weights.js"
  * @import { Question } from "./question.js"
  * @import { ViewOptions, Zoom } from "./view_options.js"

@@ -7,7 +7,7 @@ import { Explorer } from "./explorer.js";
 
 /**
  * @import { Bytes } from "../drawing/package.js"
- * @import { HeadPlace, Overview } from "./heads.js"
+ * @import { HeadPlace, Overview } from "./head_store.js"
  * @import { Settings } from "./state.js"
  * @typedef {Settings & { overview: string, chunks: Map<string, Bytes> }} Message
  */

@@ -5,7 +5,7 @@ import { headTitle } from "./head_names.js";
 import { View } from "./view.js";
 
 /**
- * @import { Head } from "./heads.js"
+ * @import { Head } from "./head_store.js"
  * @import { Parts } from "./view.js"
  */
 

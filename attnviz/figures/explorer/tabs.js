@@ -1,7 +1,7 @@
 // Around the picture: the tabs, the order of the heads, how they are drawn, and whether clicks edit.
 
 import { make } from "../drawing/elements.js";
-import { ORDERS } from "./orders.js";
+import { ORDERS } from "./head_measures.js";
 import { TABS } from "./state.js";
 import { View } from "./view.js";
 import { KINDS } from "./view_options.js";

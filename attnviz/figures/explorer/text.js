@@ -6,7 +6,7 @@ import { headName } from "./head_names.js";
 import { View } from "./view.js";
 
 /**
- * @import { Axis } from "./heads.js"
+ * @import { Axis } from "./head_store.js"
  * @import { Parts } from "./view.js"
  */
 

@@ -4,7 +4,7 @@ import { pixelRatio } from "../drawing/canvas.js";
 import { word } from "../drawing/elements.js";
 import { wholePercent } from "../drawing/percent.js";
 import { headTitle, number } from "./head_names.js";
-import { THUMB_MASKED } from "./heads.js";
+import { THUMB_MASKED } from "./head_store.js";
 import { smallArcs } from "./small_arcs.js";
 
 /**

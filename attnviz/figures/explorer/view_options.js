@@ -2,7 +2,7 @@
 // chips, zoom: what was chosen for one head, or for one map, and says so: it counts only while that is looked at.
 
 import { headName } from "./head_names.js";
-import { ORDERS } from "./orders.js";
+import { ORDERS } from "./head_measures.js";
 
 /**
  * @typedef {{ of: string, on: Map<number | null, number> }} Chips  the heads that the arcs show, each with the number of its colour

@@ -2,7 +2,7 @@
 // that look, the mean counts; of what is looked at, the sum.
 
 /**
- * @import { Head, HeadStore, Overview } from "./heads.js"
+ * @import { Head, HeadStore, Overview } from "./head_store.js"
  * @typedef {{ text: string, special: boolean, parts: number[] }} Word  parts: its rows, or its columns
  * @typedef {{ layer: number, head: number, weight: number }} Ranked
  */

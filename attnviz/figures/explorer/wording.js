@@ -5,7 +5,7 @@ import { percent } from "../drawing/percent.js";
 import { isWord } from "./question.js";
 
 /**
- * @import { Overview } from "./heads.js"
+ * @import { Overview } from "./head_store.js"
  * @import { Question } from "./question.js"
  * @typedef {(Node | string)[]} Sentence
  */

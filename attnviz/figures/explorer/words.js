@@ -9,7 +9,7 @@ import { View } from "./view.js";
 import { headline, headWords } from "./wording.js";
 
 /**
- * @import { Head } from "./heads.js"
+ * @import { Head } from "./head_store.js"
  * @import { Axis } from "./question.js"
  * @import { Parts } from "./view.js"
  */

@@ -9,9 +9,9 @@ from sqlalchemy.engine import Connection
 
 from attnviz.core.errors import ClassError
 from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, from_record
+from attnviz.lessons.classroom.class_values import ClassRound, guesses_of
 from attnviz.lessons.classroom.codes import is_token, read_code, token_hash
 from attnviz.lessons.classroom.tables import ANSWERS, CLASSES, ROUNDS, STUDENTS
-from attnviz.lessons.classroom.values import ClassRound, guesses_of
 
 # Seconds after which a class is deleted.
 LIFETIME = 86_400

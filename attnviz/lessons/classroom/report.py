@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from attnviz.analysis.wording import whole_percent
 from attnviz.figures.theme import LIGHT
-from attnviz.lessons.classroom.values import ClassRound
+from attnviz.lessons.classroom.class_values import ClassRound
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = f"""

@@ -14,10 +14,10 @@ from attnviz.core.errors import BusyError, ClassError
 from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.lessons.classroom import queries
 from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, from_record, to_record
+from attnviz.lessons.classroom.class_values import ClassOverview, ClassRound, ClassStudent, StartedClass
 from attnviz.lessons.classroom.codes import is_token, new_code, new_token, token_hash
 from attnviz.lessons.classroom.nicknames import read_nickname
 from attnviz.lessons.classroom.tables import ANSWERS, CLASSES, ROUNDS, STUDENTS, open_database
-from attnviz.lessons.classroom.values import ClassOverview, ClassRound, ClassStudent, StartedClass
 
 # Seconds for which a phone counts as here.
 PRESENCE = 60

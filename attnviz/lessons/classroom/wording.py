@@ -4,14 +4,14 @@ from statistics import median
 
 from attnviz.analysis.wording import whole_percent
 from attnviz.lessons.answer_text import read_number
-from attnviz.lessons.classroom.values import ClassOverview
+from attnviz.lessons.classroom.class_values import ClassOverview
 
 
 def class_sentence(overview: ClassOverview) -> str:
     """Say how the guesses of a class compare with the model; empty: nothing is revealed, or nobody has answered.
 
     >>> from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
-    >>> from attnviz.lessons.classroom.values import Guess
+    >>> from attnviz.lessons.classroom.class_values import Guess
     >>> question, key = ClassQuestion("token", "Which?", ("it", "cat")), AnswerKey(("cat",), sentence="…")
     >>> guesses = Guess("cat", 2, True), Guess("it", 1, False)
     >>> common = {"code": "KRTF", "version": 2, "state": "revealed", "nicknames": False}

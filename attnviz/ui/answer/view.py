@@ -23,7 +23,7 @@ from attnviz.figures.answer.spans import (
 from attnviz.figures.edit.before_after import changed_text, number, ranked
 from attnviz.figures.matrix import Marks, one_matrix
 from attnviz.models.result import Result
-from attnviz.ui.address.cells import cell_picker, picked_cell, selected_cell
+from attnviz.ui.address.chosen_cell import cell_picker, picked_cell, selected_cell
 from attnviz.ui.address.state import forget
 from attnviz.ui.answer.controls import AnswerView, chosen_word
 from attnviz.ui.download import Download, source_of

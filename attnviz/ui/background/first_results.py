@@ -16,7 +16,7 @@ from typing import Any
 from attnviz.analysis.matters.faithfulness import AttributionReport
 from attnviz.core import disk
 from attnviz.core.errors import TraceError
-from attnviz.files.values import value_from_bytes, value_to_bytes
+from attnviz.files.value_file import value_from_bytes, value_to_bytes
 from attnviz.models.catalog import CATALOG
 from attnviz.models.result import Result
 from attnviz.paths import assets_folder, page_file

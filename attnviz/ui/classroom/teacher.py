@@ -13,7 +13,7 @@ from attnviz.ui.address.state import visit
 from attnviz.ui.classroom.store import class_store
 
 if TYPE_CHECKING:
-    from attnviz.lessons.classroom.values import StartedClass
+    from attnviz.lessons.classroom.class_values import StartedClass
 
 _COOKIE = "attnviz-class"
 _TOKEN = re.compile(r"[\w-]{1,100}", re.ASCII)
@@ -38,7 +38,7 @@ def read_taught(written: str) -> "StartedClass | None":
     ('KRTF', None)
     """
     # Imported here: most visits teach no class.
-    from attnviz.lessons.classroom.values import StartedClass
+    from attnviz.lessons.classroom.class_values import StartedClass
 
     code, *tokens = written.split(".")
     if len(tokens) != 2 or not read_code(code) or not all(map(_TOKEN.fullmatch, tokens)):

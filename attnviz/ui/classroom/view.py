@@ -10,10 +10,10 @@ from streamlit.components.v2 import component
 
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.javascript import bundle
+from attnviz.lessons.classroom.class_values import ClassOverview, StartedClass
 from attnviz.lessons.classroom.codes import read_code
 from attnviz.lessons.classroom.from_lesson import class_question, next_question
 from attnviz.lessons.classroom.report import class_report
-from attnviz.lessons.classroom.values import ClassOverview, StartedClass
 from attnviz.lessons.classroom.wording import class_sentence
 from attnviz.lessons.library import SENT
 from attnviz.ui.address.state import value, visit

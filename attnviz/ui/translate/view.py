@@ -16,7 +16,7 @@ from attnviz.figures.translate.alignments import STYLE, Aligned, WrittenToken, a
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT
 from attnviz.models.result import Result
 from attnviz.models.translate.draft import Draft
-from attnviz.ui.address.cells import select_cell
+from attnviz.ui.address.chosen_cell import select_cell
 from attnviz.ui.address.state import forget, forget_cell
 from attnviz.ui.address.widgets import one_shown, sent
 from attnviz.ui.address.words import is_pinned, unpin

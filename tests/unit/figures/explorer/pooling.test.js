@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { MASKED } from "../../../../attnviz/figures/explorer/heads.js";
+import { MASKED } from "../../../../attnviz/figures/explorer/head_store.js";
 import { poolRegion } from "../../../../attnviz/figures/explorer/pooling.js";
 
 const head = (nQueries, nKeys, codes, zero = 0) => ({ nQueries, nKeys, zero, codes: Uint16Array.from(codes) });

@@ -3,8 +3,8 @@
 import pytest
 
 from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.class_values import ClassOverview, ClassRound, Guess
 from attnviz.lessons.classroom.report import class_report
-from attnviz.lessons.classroom.values import ClassOverview, ClassRound, Guess
 from attnviz.lessons.classroom.wording import class_sentence
 
 WORDS = ClassQuestion("token", "Which word, <b>?", ("it", "cat"), choices=("it", "cat"))

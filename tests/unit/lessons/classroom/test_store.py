@@ -16,11 +16,11 @@ from sqlalchemy import update
 from attnviz.core.errors import BusyError, ClassError, SettingError
 from attnviz.lessons.classroom import store as stores
 from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.class_values import StartedClass
 from attnviz.lessons.classroom.codes import new_code
 from attnviz.lessons.classroom.nicknames import read_nickname
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.lessons.classroom.tables import CLASSES, METADATA
-from attnviz.lessons.classroom.values import StartedClass
 
 QUESTION = ClassQuestion("token", "Where does it look?", ("the", "cat", "it"), (2,), ("the", "cat", "it"))
 FORKS = multiprocessing.get_context("fork")

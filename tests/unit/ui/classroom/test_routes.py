@@ -13,10 +13,10 @@ from starlette.testclient import TestClient
 
 from attnviz.core.errors import ClassError
 from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.class_values import StartedClass
 from attnviz.lessons.classroom.codes import LENGTH, LETTERS
 from attnviz.lessons.classroom.report import class_report
 from attnviz.lessons.classroom.store import ClassStore
-from attnviz.lessons.classroom.values import StartedClass
 from attnviz.ui.classroom import phone_requests, routes
 from attnviz.ui.classroom.hub import MOST_OF_ONE, Hub
 from attnviz.ui.classroom.limiter import BURST, WrongCodes

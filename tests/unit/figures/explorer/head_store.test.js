@@ -5,7 +5,7 @@ import test from "node:test";
 import { deflateSync } from "node:zlib";
 
 import { headName, headTitle, number } from "../../../../attnviz/figures/explorer/head_names.js";
-import { Head, HeadStore, MASKED } from "../../../../attnviz/figures/explorer/heads.js";
+import { Head, HeadStore, MASKED } from "../../../../attnviz/figures/explorer/head_store.js";
 
 const bytes = (codes) => Uint8Array.from([...codes.map((code) => code & 255), ...codes.map((code) => code >> 8)]);
 const tokens = (count) => Array.from({ length: count }, (_, at) => [`t${at}`, 0, ""]);

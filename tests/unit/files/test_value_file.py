@@ -10,7 +10,7 @@ from attnviz.core.shares import RemovalCurve
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.files import from_bytes
 from attnviz.files.container import seal
-from attnviz.files.values import value_from_bytes, value_to_bytes
+from attnviz.files.value_file import value_from_bytes, value_to_bytes
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
 from tests.factories import dot_product_map, sentence

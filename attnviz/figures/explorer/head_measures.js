@@ -3,7 +3,7 @@
 import { wholePercent } from "../drawing/percent.js";
 
 /**
- * @import { HeadNote } from "./heads.js"
+ * @import { HeadNote } from "./head_store.js"
  * @typedef {{ label: string, caption: string, most?: number, value(note: HeadNote): number, length(note: HeadNote): number,
  *   tell(note: HeadNote): string }} Order  value: what is first is least; length: of the bar, of which `most` is the longest, else
  *   the largest of all heads
