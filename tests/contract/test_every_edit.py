@@ -1,6 +1,8 @@
 """What every edit must keep, one family a parameter: it does to the model what it says, and nothing else, and nothing stays."""
 
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,14 @@ ANSWER = Prompt("The cat sat on the mat in 1887.", question="When did the cat si
 def _short(monkeypatch: pytest.MonkeyPatch, brief: None) -> None:
     # A random model that writes never comes to an end by itself.
     monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "29")
+
+
+@cache
+def loaded(family: tiny.Family) -> Any:
+    """The family's model as it is read from a folder: what a test does to it is gone after the test."""
+    with TemporaryDirectory() as folder:
+        family.save(Path(folder))
+        return hub.load(folder)
 
 
 def prompt_for(family: tiny.Family) -> Prompt:
@@ -104,9 +114,8 @@ class Scored:
 
 
 @by_every_family
-def test_nothing_edited_and_what_is_already_there_are_bit_equal(family: tiny.Family, tmp_path: Path) -> None:
-    family.save(tmp_path)
-    traced, prompt, kind = hub.load(str(tmp_path)), prompt_for(family), kind_of(family)
+def test_nothing_edited_and_what_is_already_there_are_bit_equal(family: tiny.Family) -> None:
+    traced, prompt, kind = loaded(family), prompt_for(family), kind_of(family)
     plain, want = traced.trace(prompt), outputs(traced, prompt)
     attention = plain.map(kind)
     head = attention.n_heads - 1
@@ -126,9 +135,8 @@ def test_nothing_edited_and_what_is_already_there_are_bit_equal(family: tiny.Fam
 
 
 @by_family
-def test_a_cut_link_is_minus_infinity_added_to_its_score(family: tiny.Family, tmp_path: Path) -> None:
-    family.save(tmp_path)
-    traced: Any = hub.load(str(tmp_path))
+def test_a_cut_link_is_minus_infinity_added_to_its_score(family: tiny.Family) -> None:
+    traced: Any = loaded(family)
     prompt = prompt_for(family)
     for kind, (depth, heads) in traced.sizes.items():
         query, key = (3, 1)
@@ -159,9 +167,8 @@ def w_o(module: Any, traced: Any) -> Any:
 
 
 @by_family
-def test_a_head_at_zero_is_its_columns_of_w_o_at_zero(family: tiny.Family, tmp_path: Path) -> None:
-    family.save(tmp_path)
-    traced: Any = hub.load(str(tmp_path))
+def test_a_head_at_zero_is_its_columns_of_w_o_at_zero(family: tiny.Family) -> None:
+    traced: Any = loaded(family)
     prompt = prompt_for(family)
     with torch.no_grad(), hf_attention.recording() as recorded:
         source = traced.tensors(traced.encode([prompt.text]))
@@ -191,9 +198,8 @@ def test_a_head_at_zero_is_its_columns_of_w_o_at_zero(family: tiny.Family, tmp_p
 
 
 @by_every_family
-def test_means_uniform_rows_and_hidden_words_honour_the_mask(family: tiny.Family, tmp_path: Path) -> None:
-    family.save(tmp_path)
-    traced, prompt, kind = hub.load(str(tmp_path)), prompt_for(family), kind_of(family)
+def test_means_uniform_rows_and_hidden_words_honour_the_mask(family: tiny.Family) -> None:
+    traced, prompt, kind = loaded(family), prompt_for(family), kind_of(family)
     plain = traced.trace(prompt).map(kind)
     before, seen = plain.weights(1, 1), plain.visible(1)
     n_keys = before.shape[0]  # a sink is one more
@@ -228,9 +234,8 @@ class CutScore(TorchFunctionMode):
 
 
 @pytest.mark.parametrize("family", OTHERS, ids=str)
-def test_a_family_that_computes_its_attention_itself_is_edited_at_its_softmax(family: tiny.Family, tmp_path: Path) -> None:
-    family.save(tmp_path)
-    traced: Any = hub.load(str(tmp_path))
+def test_a_family_that_computes_its_attention_itself_is_edited_at_its_softmax(family: tiny.Family) -> None:
+    traced: Any = loaded(family)
     ((kind, (depth, heads)),) = traced.sizes.items()
     cut = LinkCut(kind, depth - 1, heads - 1, 3, 1)
     with CutScore(cut):

@@ -26,6 +26,12 @@ SURE = MANY_PASSES - {"value-zeroing", "flow"}
 by_family = pytest.mark.parametrize("family", tiny.FAMILIES, ids=str)
 
 
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A random model that writes never comes to an end by itself.
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "17")
+
+
 def whole(family: tiny.Family) -> Any:
     """A tiny model; a decoder with the layer that names the next token."""
     model = family.model()
