@@ -33,12 +33,16 @@ PROMPTS = {
     "answer-en": LOVELACE,
     "answer-en-dual": LOVELACE,
 }
-loaded = cache(attnviz.load)
 SHORT = "the cat sat on the mat because it was tired"
 
 
 def inspect_trace(model, prompt: Prompt, begins: tuple[str, ...] = ()) -> InspectedTrace:
     return inspect_result(model, run_inspectable(model, prompt, begins))
+
+
+@cache
+def inspected(name: str) -> InspectedTrace:
+    return inspect_trace(attnviz.load(name), PROMPTS[name])
 
 
 def explained(
@@ -71,7 +75,7 @@ def check_ends_at_the_heatmap(opened: InspectedTrace, kind: str, cells: int) -> 
 
 @pytest.mark.parametrize("name", PROMPTS)
 def test_cells_of_every_map_of_the_models_that_travel_with_attnviz(name: str) -> None:
-    opened = inspect_trace(loaded(name), PROMPTS[name])
+    opened = inspected(name)
     for kind in opened.trace.kinds:
         check_ends_at_the_heatmap(opened, kind, 4)
 
@@ -93,7 +97,7 @@ def test_a_model_that_shows_its_weights_alone_has_no_steps(tmp_path: Path) -> No
 
 
 def test_the_context_is_what_the_model_passes_on() -> None:
-    opened = inspect_trace(loaded("bahdanau-en-fr"), FRANCE)
+    opened = inspected("bahdanau-en-fr")
     inside = opened.head("cross", 0, 0)
     assert isinstance(inside, Additive)
     actual = explained(opened, "cross", 0, 0, 3, 2)
@@ -104,7 +108,7 @@ def test_the_context_is_what_the_model_passes_on() -> None:
 
 
 def test_values_are_those_the_encoder_mixes() -> None:
-    opened = inspect_trace(loaded("minilm"), ANIMAL)
+    opened = inspected("minilm")
     inside = opened.head("encoder", 3, 1)
     assert isinstance(inside, DotProduct)
     assert inside.value is not None
@@ -137,7 +141,7 @@ def check_made(opened: InspectedTrace, kind: str) -> None:
     ("transformer-en-fr", "encoder"), ("transformer-en-fr", "decoder"), ("transformer-en-fr", "cross"),
 ])  # fmt: skip
 def test_the_path_begins_at_what_the_head_reads(name: str, kind: str) -> None:
-    check_made(inspect_trace(loaded(name), PROMPTS[name]), kind)
+    check_made(inspected(name), kind)
 
 
 @pytest.mark.parametrize("name", ["bert", "distilbert", "gpt2"])
@@ -172,9 +176,7 @@ def test_a_path_that_begins_later_says_so(tmp_path: Path) -> None:
     first = explained(opened, "decoder", 1, 1, 4, 2).steps[0]
     assert first.symbol == "q·k"
     assert "The path begins here" in first.sentence
-    met = next(
-        step for step in explained(inspect_trace(loaded("minilm"), ANIMAL), "encoder", 0, 0, 1, 2).steps if step.symbol == "q·k"
-    )
+    met = next(step for step in explained(inspected("minilm"), "encoder", 0, 0, 1, 2).steps if step.symbol == "q·k")
     assert "The path begins here" not in met.sentence
 
 
@@ -191,7 +193,7 @@ def test_a_path_that_does_not_lead_to_what_was_compared_is_not_shown(tmp_path: P
 
 
 def test_a_written_token_explains_nothing_with_those_after_it() -> None:
-    opened = inspect_trace(loaded("transformer-en-fr"), FRANCE)
+    opened = inspected("transformer-en-fr")
     inside = opened.head("decoder", 0, 0)
     assert isinstance(inside, DotProduct)
     assert inside.visible is not None
@@ -219,7 +221,7 @@ def test_a_forced_target_is_explained_as_it_is_drawn(tmp_path: Path) -> None:
 
 
 def test_between_whole_words_the_last_number_is_that_of_the_merged_heatmap() -> None:
-    opened = inspect_trace(loaded("minilm"), Prompt("Unbelievably, tokenization disentangles subwords."))
+    opened = inspect_trace(attnviz.load("minilm"), Prompt("Unbelievably, tokenization disentangles subwords."))
     attention = opened.trace.encoder
     whole = head_matrix(attention, layer=1, head=3, view=View(words=True))
     cells = np.random.default_rng(17).integers((len(whole.queries), len(whole.keys)), size=(20, 2)).tolist()
