@@ -34,7 +34,7 @@ def _wait_for_end(runner: local_script_runner.LocalScriptRunner, timeout: float 
 
 local_script_runner.require_widgets_deltas = _wait_for_end
 # Streamlit looks for components in all installed packages, half a second for each session, and there are none.
-manifest_scanner.scan_component_manifests = list
+manifest_scanner.scan_component_manifests = lambda max_workers=None: []
 
 
 def script(page: str) -> AppTest:
