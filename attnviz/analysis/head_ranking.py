@@ -1,7 +1,5 @@
 """Rank the heads of a map by what was asked: by a link between two words, or by how far they look for one word."""
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,17 +9,15 @@ from jaxtyping import Float
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_view import Lens, View, default_map
 from attnviz.analysis.row_weights import row_weights
+from attnviz.analysis.word_names import word_at, word_names
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import TraceError
-from attnviz.core.trace import AttentionMap, AttentionTrace, Token
-from attnviz.text.words import visible
+from attnviz.core.trace import AttentionMap, AttentionTrace
 
 # Words that stand for one before them.
 PRONOUNS = frozenset("it its itself he him his himself she her hers herself they them their theirs themselves".split())  # noqa: SIM905
 # A word, or several of them.
 Words = str | Sequence[str]
-# So many names stand in a message.
-MOST_NAMES = 12
 
 
 @dataclass(frozen=True)
@@ -105,41 +101,6 @@ def strongest_places(weights: Float[np.ndarray, "layer head"], most: int = 5) ->
     """List the layer and the head of the largest weights, the largest first."""
     places = np.argsort(-weights.ravel(), kind="stable")[:most]
     return [(int(layer), int(head)) for layer, head in zip(*np.unravel_index(places, weights.shape), strict=True)]
-
-
-def word_names(tokens: Sequence[Token]) -> list[str]:
-    """Name every token so that each name stands once: its text, and of several alike but for capitals their number.
-
-    >>> word_names((Token("The", 0, 3), Token("cat", 4, 7), Token("the", 8, 11)))
-    ['The(1)', 'cat', 'the(2)']
-    """
-    texts = [token.text.strip() or token.piece for token in tokens]
-    forms = [text.casefold() for text in texts]
-    counts, seen = Counter(forms), Counter[str]()
-    names = []
-    for text, form in zip(texts, forms, strict=True):
-        seen[form] += 1
-        names.append(f"{text}({seen[form]})" if counts[form] > 1 else text)
-    return names
-
-
-def word_at(word: str, tokens: Sequence[Token]) -> int:
-    """Find a word among tokens by its name of `word_names`; capitals and invisible characters do not matter.
-
-    Raises:
-        TraceError: there is none, or there are several; the message names them.
-    """
-    names, wanted = word_names(tokens), visible(word).strip().casefold()
-    forms = [visible(name).casefold() for name in names]
-    if len(places := [at for at, form in enumerate(forms) if form == wanted]) == 1:
-        return places[0]
-    if alike := [name for name, form in zip(names, forms, strict=True) if re.sub(r"\(\d+\)$", "", form) == wanted]:
-        raise TraceError(f"“{word}” stands {len(alike)} times in the text: write {_listed(alike, ' or ')}.")
-    raise TraceError(f"There is no word “{word[:40]}”: there are {_listed(names, ', ')}.")
-
-
-def _listed(names: Sequence[str], between: str) -> str:
-    return between.join(names[:MOST_NAMES]) + " …" * (len(names) > MOST_NAMES)
 
 
 def _several(words: Words) -> Sequence[str]:

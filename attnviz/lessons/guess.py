@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from attnviz.analysis.head_ranking import word_at, word_names
 from attnviz.analysis.head_view import HeadMatrix
+from attnviz.analysis.word_names import word_at, word_names
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import Token
 from attnviz.lessons.given_answers import LONGEST_ANSWER

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool
 
-from attnviz.analysis.head_ranking import word_at
+from attnviz.analysis.word_names import word_at
 from attnviz.core.arrays import LayerWeights, Weights
 from attnviz.core.trace import AttentionMap, Token, WeightStore
 from attnviz.core.weights import Slab, whole_slab

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnviz.analysis.head_ranking import word_at, word_names
 from attnviz.analysis.heads.wording import describe_verdict
+from attnviz.analysis.word_names import word_at, word_names
 from attnviz.analysis.wording import head_name, whole_percent
 from attnviz.core.errors import LessonError, nearest
 from attnviz.lessons.answer_text import as_sentence, plain, read_number, same_answer

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.analysis.head_ranking import word_at, word_names
 from attnviz.analysis.head_view import HeadMatrix
+from attnviz.analysis.word_names import word_at, word_names
 from attnviz.analysis.wording import cut, head_name
 from attnviz.core.trace import Token
 from attnviz.lessons.answer_text import read_number

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from attnviz.analysis.first_cell import first_cell
-from attnviz.analysis.head_ranking import word_names
 from attnviz.analysis.head_view import HeadMatrix
+from attnviz.analysis.word_names import word_names
 from attnviz.core.edit_types import HeadSet
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from attnviz.analysis.head_ranking import word_at, word_names
 from attnviz.analysis.head_view import HeadView
+from attnviz.analysis.word_names import word_at, word_names
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap

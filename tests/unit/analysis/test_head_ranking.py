@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz.analysis.head_ranking import elsewhere, rank_heads, strongest_places, word_at, word_columns, word_names
+from attnviz.analysis.head_ranking import elsewhere, rank_heads, strongest_places, word_columns
 from attnviz.analysis.head_view import Lens, View
+from attnviz.analysis.word_names import word_names
 from attnviz.cli import main
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Prompt
@@ -58,11 +59,6 @@ def test_a_words_heads_are_ranked_by_where_they_look_besides_its_neighbours() ->
         assert each.weight == pytest.approx(weights[each.key], abs=1e-6)
 
 
-def test_each_word_has_a_name_of_its_own() -> None:
-    assert word_names(TOKENS[:4]) == ["[CLS]", "the", "cat", "saw"]
-    assert word_names(TOKENS)[1] == "the(1)"
-
-
 @pytest.mark.parametrize(("query", "names"), [("mouse", "cat"), ("the", r"the\(2\)"), ("", "no word"), ((), "no word")])
 def test_a_word_that_is_not_there_is_named_with_those_that_are(query: str, names: str) -> None:
     with pytest.raises(TraceError, match=names):
@@ -102,16 +98,6 @@ def test_the_largest_come_first_and_of_equal_ones_the_first() -> None:
     weights = np.array([[0.25, 0.5, 0.125], [0.5, 0.0, 0.75]])
     assert strongest_places(weights) == [(1, 2), (0, 1), (1, 0), (0, 0), (0, 2)]
     assert strongest_places(weights, 2) == [(1, 2), (0, 1)]
-
-
-def test_a_word_is_found_though_invisible_characters_were_copied_along() -> None:
-    assert word_at("\u2060Sat\u200b", typed("the cat sat")) == 2
-
-
-@pytest.mark.parametrize(("count", "end"), [(12, r"w10, w11\."), (13, r"w10, w11 …\.")])
-def test_twelve_words_are_named(count: int, end: str) -> None:
-    with pytest.raises(TraceError, match=rf"“{'x' * 40}”: there are w0, .*{end}$"):
-        word_at("x" * 50, typed(" ".join(f"w{at}" for at in range(count))))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,47 @@
+"""Words of a text by name: one that stands there several times has a number, such as "the(2)"."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import Token
+from attnviz.text.words import visible
+
+# So many names stand in a message.
+MOST_NAMES = 12
+
+
+def word_names(tokens: Sequence[Token]) -> list[str]:
+    """Name every token so that each name stands once: its text, and of several alike but for capitals their number.
+
+    >>> word_names((Token("The", 0, 3), Token("cat", 4, 7), Token("the", 8, 11)))
+    ['The(1)', 'cat', 'the(2)']
+    """
+    texts = [token.text.strip() or token.piece for token in tokens]
+    forms = [text.casefold() for text in texts]
+    counts, seen = Counter(forms), Counter[str]()
+    names = []
+    for text, form in zip(texts, forms, strict=True):
+        seen[form] += 1
+        names.append(f"{text}({seen[form]})" if counts[form] > 1 else text)
+    return names
+
+
+def word_at(word: str, tokens: Sequence[Token]) -> int:
+    """Find a word among tokens by its name of `word_names`; capitals and invisible characters do not matter.
+
+    Raises:
+        TraceError: there is none, or there are several; the message names them.
+    """
+    names, wanted = word_names(tokens), visible(word).strip().casefold()
+    forms = [visible(name).casefold() for name in names]
+    if len(places := [at for at, form in enumerate(forms) if form == wanted]) == 1:
+        return places[0]
+    if alike := [name for name, form in zip(names, forms, strict=True) if re.sub(r"\(\d+\)$", "", form) == wanted]:
+        raise TraceError(f"“{word}” stands {len(alike)} times in the text: write {_listed(alike, ' or ')}.")
+    raise TraceError(f"There is no word “{word[:40]}”: there are {_listed(names, ', ')}.")
+
+
+def _listed(names: Sequence[str], between: str) -> str:
+    return between.join(names[:MOST_NAMES]) + " …" * (len(names) > MOST_NAMES)
