@@ -18,7 +18,7 @@ from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.frame.model_facts import machines
 from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.layout import header, hero
-from attnviz.ui.prompt import question_box
+from attnviz.ui.prompt_box import question_box
 from attnviz.ui.quantity_picker import in_chosen_quantity
 from attnviz.ui.text_notices import show_text_notices
 

@@ -28,7 +28,7 @@ from attnviz.ui.examples import Example, examples
 from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.frame.sidebar import forced_target, head_steppers, map_picker, model_picker
 from attnviz.ui.layout import header, hero
-from attnviz.ui.prompt import prompt_box
+from attnviz.ui.prompt_box import prompt_box
 
 if TYPE_CHECKING:
     from attnviz.models.head_inputs import InspectedTrace

@@ -24,7 +24,7 @@ from attnviz.ui.frame.model_facts import machine
 from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.frame.sidebar import forced_target, head_controls, map_picker, model_picker
 from attnviz.ui.layout import answer, header, hero, story
-from attnviz.ui.prompt import compare_button, prompt_box
+from attnviz.ui.prompt_box import compare_button, prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
 from attnviz.ui.text_notices import show_text_notices
 from attnviz.ui.trace_file import opened_file

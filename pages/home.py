@@ -16,7 +16,7 @@ from attnviz.ui.explorer import show_words
 from attnviz.ui.frame.page_buttons import reader_buttons
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import header, hero
-from attnviz.ui.prompt import example_address, sentence_box
+from attnviz.ui.prompt_box import example_address, sentence_box
 from attnviz.ui.text_notices import show_text_notices
 from attnviz.ui.trace_file import file_box
 

@@ -12,7 +12,7 @@ from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.frame.model_facts import machine
 from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.layout import header, hero, story
-from attnviz.ui.prompt import prompt_box
+from attnviz.ui.prompt_box import prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
 from attnviz.ui.summarize import controls, notices
 from attnviz.ui.summarize.view import (

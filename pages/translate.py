@@ -18,7 +18,7 @@ from attnviz.ui.frame.model_facts import machines
 from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.frame.sidebar import forced_target
 from attnviz.ui.layout import header, hero, story
-from attnviz.ui.prompt import prompt_box
+from attnviz.ui.prompt_box import prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, in_chosen_quantity
 from attnviz.ui.text_notices import show_text_notices
 from attnviz.ui.translate import controls, notices

@@ -13,13 +13,13 @@ from attnviz.ui.address.state import finish, value
 from attnviz.ui.background.jobs import stoppable
 from attnviz.ui.background.results import run
 from attnviz.ui.background.shares_and_costs import head_costs, removal_curve
-from attnviz.ui.checkpoints import side
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.frame.model_facts import machine
 from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.frame.sidebar import forced_target, map_picker
 from attnviz.ui.layout import answer, header, hero, story
 from attnviz.ui.text_notices import show_text_notices
+from attnviz.ui.training_checkpoints import side
 from attnviz.ui.whatif import comparison as changes
 from attnviz.ui.whatif import costs as costs_view
 from attnviz.ui.whatif.controls import Ablation, Sides, ablation_controls, change_picker, is_stopped, sides_controls, stop

@@ -9,8 +9,8 @@ from attnviz.training.background_run import LiveRun
 from attnviz.training.presets import preset
 from attnviz.training.toy_training import Training
 from attnviz.training.waiting_line import Line
-from attnviz.ui.checkpoints import name_of
 from attnviz.ui.examples import examples
+from attnviz.ui.training_checkpoints import name_of
 from tests.tiny import VOCABULARY, tokenizer
 from tests.visits import open_page, press, said
 

@@ -2,7 +2,7 @@
 
 /**
  * @import { Values } from "./address.js"
- * @import { ModelPicture } from "./picture.js"
+ * @import { ModelPicture } from "./model_picture.js"
  * @import { TranslationQuestion } from "./translation.js"
  */
 

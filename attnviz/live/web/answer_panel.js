@@ -13,7 +13,7 @@ import { tell } from "./story.js";
  * @import { Values } from "./address.js"
  * @import { AnswerHead, AnswerQuestion } from "./answer_words.js"
  * @import { SitePage, Panel } from "./site_page.js"
- * @import { ModelPicture } from "./picture.js"
+ * @import { ModelPicture } from "./model_picture.js"
  */
 
 const PICTURES = { passage: "Question and passage", matrix: "Matrix", spans: "Start and end" };

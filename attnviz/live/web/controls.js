@@ -7,7 +7,7 @@ import { optionsOf } from "./run_model.js";
 /**
  * @import { AnswerHead } from "./answer_words.js"
  * @import { SitePage } from "./site_page.js"
- * @import { ModelPicture } from "./picture.js"
+ * @import { ModelPicture } from "./model_picture.js"
  */
 
 /** @param {SitePage} sitePage @param {ModelPicture} picture */

@@ -2,7 +2,7 @@
 
 /**
  * @import { SitePage } from "./site_page.js"
- * @import { ModelPicture } from "./picture.js"
+ * @import { ModelPicture } from "./model_picture.js"
  */
 
 /** @param {SitePage} sitePage @param {ModelPicture} picture @param {{ kind: string, layer: number, head: number | null, view: any }} shown */

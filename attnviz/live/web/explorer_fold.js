@@ -7,7 +7,7 @@ import { ExplorerPanel } from "./explorer_panel.js";
  * @import { Values } from "./address.js"
  * @import { SitePage } from "./site_page.js"
  * @import { Shown } from "./explorer_panel.js"
- * @import { ModelPicture } from "./picture.js"
+ * @import { ModelPicture } from "./model_picture.js"
  */
 
 export class ExplorerFold {

@@ -7,7 +7,7 @@ import { mountPicture } from "./mount_picture.js";
 /**
  * @import { Values } from "./address.js"
  * @import { View } from "./head_view.js"
- * @import { ModelPicture, Overview } from "./picture.js"
+ * @import { ModelPicture, Overview } from "./model_picture.js"
  * @import { WordLink } from "./word_links.js"
  * @typedef {{ kind: string, layer: number, head: number | null, view: View, slot: string }} Shown  slot: how names in the address end
  * @typedef {{ picture: ModelPicture, shown: Shown, overview: Overview }} Open

@@ -12,7 +12,7 @@ import { tell } from "./story.js";
 /**
  * @import { Values } from "./address.js"
  * @import { SitePage, Panel } from "./site_page.js"
- * @import { ModelPicture } from "./picture.js"
+ * @import { ModelPicture } from "./model_picture.js"
  */
 
 /** @param {string} id */

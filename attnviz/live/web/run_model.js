@@ -1,12 +1,12 @@
 // Runs models on what was typed: each is fetched the first time, with its progress in megabytes, and can be left.
 
 import { make } from "../../figures/drawing/elements.js";
-import { ModelPicture } from "./picture.js";
+import { ModelPicture } from "./model_picture.js";
 
 /**
  * @import { Values } from "./address.js"
  * @import { SitePage } from "./site_page.js"
- * @import { Said } from "./picture.js"
+ * @import { Said } from "./model_picture.js"
  */
 
 /** @param {SitePage} sitePage @param {string} key @param {Record<string, string>} prompt @param {Values} values */

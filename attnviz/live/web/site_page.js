@@ -13,7 +13,7 @@ import { isInAddress } from "./url_text.js";
 
 /**
  * @import { Values } from "./address.js"
- * @import { ModelPicture, Said } from "./picture.js"
+ * @import { ModelPicture, Said } from "./model_picture.js"
  * @typedef {{ label: string, models: string[], prompt: Record<string, string>, file: string, into: string, shapes?: [layers: number, heads: number][], source?: string,
  *   place?: Values, opens?: Values }} Example  of Compute: where its numbers are from, and which weight it has; of Encode: the link it opens
  * @typedef {{ page: string, fields: string[], examples: Example[], first: Record<string, [layer: number, head: number | null]>,

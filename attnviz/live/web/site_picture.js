@@ -1,13 +1,13 @@
 // A picture that came with the site: what is seen first is in its files, and the worker reads them for anything else.
 
 import { readPackage } from "../../figures/drawing/package.js";
-import { ModelPicture } from "./picture.js";
+import { ModelPicture } from "./model_picture.js";
 
 /**
  * @import { AnswerQuestion } from "./answer_words.js"
  * @import { Background } from "./background.js"
  * @import { View } from "./head_view.js"
- * @import { HeadPlace, HeadShown, Overview, Place, Said } from "./picture.js"
+ * @import { HeadPlace, HeadShown, Overview, Place, Said } from "./model_picture.js"
  * @import { WordQuestion } from "./word_links.js"
  * @import { Sentence } from "./wording.js"
  */

@@ -32,7 +32,6 @@ from attnviz.ui.address.widgets import toggle, visit_button
 from attnviz.ui.background.jobs import at_a_place, shared
 from attnviz.ui.background.results import traces_kept
 from attnviz.ui.background.uploads import check_file
-from attnviz.ui.checkpoints import name_of, settings
 from attnviz.ui.download import Download, source_of
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.layout import answer, story, theme
@@ -40,6 +39,7 @@ from attnviz.ui.markup import Markup
 from attnviz.ui.text_boxes import TextBox, run_texts, unrun_notice
 from attnviz.ui.train.controls import score_kind, show_recipe
 from attnviz.ui.train.watch_training import open_run
+from attnviz.ui.training_checkpoints import name_of, settings
 
 PLANTED_PIXELS = 440
 # A token that no task knows is read as padding that can be seen.

@@ -5,7 +5,7 @@ import { clamp } from "../../../figures/drawing/canvas.js";
 /**
  * @import { Values } from "../address.js"
  * @import { Config, Example } from "../site_page.js"
- * @import { ModelPicture } from "../picture.js"
+ * @import { ModelPicture } from "../model_picture.js"
  * @import { WeightPlace } from "./weight_steps.js"
  */
 

@@ -6,7 +6,7 @@ import { placeOnCompute } from "./compute_place.js";
 
 /**
  * @import { SitePage, Panel } from "../site_page.js"
- * @import { ModelPicture } from "../picture.js"
+ * @import { ModelPicture } from "../model_picture.js"
  * @import { Values } from "../address.js"
  */
 
