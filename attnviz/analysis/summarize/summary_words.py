@@ -48,11 +48,11 @@ def describe_choice(passage: Passage, selection: Selection, scores: Float[np.nda
     candidates = passage.candidate
     share = whole_percent(float(scores[selection.units].sum() / max(scores[candidates].sum(), np.finfo(float).tiny)))
     best = passage.units[int(np.where(selection.units, scores, -np.inf).argmax())]
-    return (
-        Part(f"{int(selection.units.sum())} of {int(candidates.sum())} words are marked. They get {share} of the attention, "),
-        quoted(best.text),
-        Part(" most."),
-    )
+    marked, total = int(selection.units.sum()), int(candidates.sum())
+    words = f"{marked} of {total} word{'s' if total > 1 else ''}"
+    if marked == 1:
+        return (Part(f"{words} is marked: "), quoted(best.text), Part(f". It gets {share} of the attention."))
+    return (Part(f"{words} are marked. They get {share} of the attention, "), quoted(best.text), Part(" most."))
 
 
 def describe_rouge(abstracts: int) -> str:

@@ -129,8 +129,14 @@ def describe_alignment(matrix: HeadMatrix) -> Sentence:
     ]
     if not links:
         return (Part("No word of the translation looks mainly at one word of the source."),)
-    sentence = [*_order_sentence(matrix, links), *_split_sentence(matrix, links)]
-    return tuple(sentence) or (Part("The clearly linked words stand in the same order in both languages."),)
+    if sentence := (*_order_sentence(matrix, links), *_split_sentence(matrix, links)):
+        return sentence
+    if sum(link.weight >= FIRM for link in links) > 1:
+        return (Part("The clearly linked words stand in the same order in both languages."),)
+    # One word has no order.
+    clearest = max(links, key=lambda link: link.weight)
+    target, source = quoted(matrix.queries[clearest.query].text), quoted(matrix.keys[clearest.key].text)
+    return (Part("The clearest link is from "), target, Part(" to "), source, Part("."))
 
 
 def _order_sentence(matrix: HeadMatrix, links: list[Link]) -> Sentence:

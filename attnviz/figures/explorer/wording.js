@@ -46,7 +46,11 @@ export function headline({ words }, { queries, keys, isLink }, shares, masked, n
   if (specialShare >= MOSTLY && specialShare > most) {
     return [...who, ` ${looks} ${at} no word: ${percent(specialShare)} goes to `, ...names(words, "keys", special.slice(0, 2).sort((a, b) => a - b))];
   }
-  if (most < LEAST_SAID) return [...who, ` ${looks} ${at} no word in particular: at most `, strong(words.keys[best ?? order[0]].text), ` (${percent(most)})`];
+  if (most < LEAST_SAID) {
+    // A text of nothing but punctuation has no word.
+    const named = best ?? order[0];
+    return [...who, ` ${looks} ${at} no word in particular: at most `, strong(words.keys[named].text), ` (${percent(shares[named])})`];
+  }
   /** @type {Sentence} */
   const sentence = [...who, ` ${looks} ${most >= MOSTLY ? "mostly" : "most"} ${at} `, strong(words.keys[best].text), ` (${percent(most)})`];
   if (shares[next] >= SECOND) sentence.push(`, then ${at} `, strong(words.keys[next].text), ` (${percent(shares[next])})`);

@@ -141,6 +141,10 @@ def sentence_parts(text: str, tokens: Sequence[Token], unlike: Sequence[tuple[in
     >>> sentence_parts("cat sat", [cat, sat], [(4, 7)])
     [('cat', 0, False), (' ', None, False), ('sat', 1, True)]
     """
+
+    def differs(start: int, end: int) -> bool:
+        return any(first < end and start < last for first, last in unlike)
+
     parts: list[tuple[str, int | None, bool]] = []
     at = 0
     for row, token in enumerate(tokens):
@@ -149,7 +153,8 @@ def sentence_parts(text: str, tokens: Sequence[Token], unlike: Sequence[tuple[in
         if token.special or end <= start:
             continue
         if start > at:
-            parts.append((text[at:start], None, False))
-        parts.append((text[start:end], row, any(first < end and start < last for first, last in unlike)))
+            parts.append((text[at:start], None, differs(at, start)))
+        parts.append((text[start:end], row, differs(start, end)))
         at = end
-    return [*parts, (text[at:], None, False)] if at < len(text) else parts
+    # What a limit cut off has no row where rows are named after what is read.
+    return [*parts, (text[at:], None, differs(at, len(text)))] if at < len(text) else parts

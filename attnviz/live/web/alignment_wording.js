@@ -25,7 +25,11 @@ export function describeAlignment(alignment) {
     .filter(({ query, key, weight }) => weight >= SURE && isWordToken(queries[query]) && isWordToken(keys[key]));
   if (!links.length) return [textPart("No word of the translation looks mainly at one word of the source.")];
   const sentence = [...describeOrder(alignment, links), ...describeSplit(alignment, links)];
-  return sentence.length ? sentence : [textPart("The clearly linked words stand in the same order in both languages.")];
+  if (sentence.length) return sentence;
+  if (links.filter(({ weight }) => weight >= FIRM).length > 1) return [textPart("The clearly linked words stand in the same order in both languages.")];
+  // One word has no order.
+  const { query, key } = links.reduce((best, each) => (each.weight > best.weight ? each : best));
+  return [textPart("The clearest link is from "), namePart(queries[query][0]), textPart(" to "), namePart(keys[key][0]), textPart(".")];
 }
 
 /** @param {Alignment} alignment @param {number} query */

@@ -59,8 +59,10 @@ function describeChoice(letters, { units, unitScores, kept }) {
   const [chosen, candidates] = [places(kept), places(units.map(({ candidate }) => candidate))];
   const share = scoreAt(unitScores, chosen) / Math.max(scoreAt(unitScores, candidates), Number.MIN_VALUE);
   const best = units[chosen.reduce((most, place) => (unitScores[place] > unitScores[most] ? place : most))];
-  const lead = `${chosen.length} of ${candidates.length} words are marked. They get ${wholePercent(share)} of the attention, `;
-  return [plain(lead), keptWord(letters.slice(best.start, best.end).join("")), plain(" most.")];
+  const words = `${chosen.length} of ${candidates.length} word${candidates.length > 1 ? "s" : ""}`;
+  const most = keptWord(letters.slice(best.start, best.end).join(""));
+  if (chosen.length === 1) return [plain(`${words} is marked: `), most, plain(`. It gets ${wholePercent(share)} of the attention.`)];
+  return [plain(`${words} are marked. They get ${wholePercent(share)} of the attention, `), most, plain(" most.")];
 }
 
 /** Which sentences are kept, and how far the next one stays behind. @param {Selection} selection @returns {Sentence} */

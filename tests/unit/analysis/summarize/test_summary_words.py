@@ -61,6 +61,8 @@ def test_what_is_told_of_a_choice(actual):
     kept = choose(actual, units, sentences, Amount(2))
     said = plain(describe_choice(actual, kept, units))
     assert all(part in said for part in ("2 of 4 words are marked. They get 75\xa0% of the attention", "“Dogs” most."))
+    one = plain(describe_choice(actual, choose(actual, units, sentences, Amount(1)), units))
+    assert one == "1 of 4 words is marked: “Dogs”. It gets 50\xa0% of the attention."
     assert plain(describe_sentences(actual, kept, sentences)) == (
         "Sentence 2 of 2 is kept. It gets 56\xa0% of the attention; the next best gets 44\xa0%."
     )

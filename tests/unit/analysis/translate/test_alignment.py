@@ -103,7 +103,11 @@ def test_a_weak_link_does_not_show_that_the_order_changed():
     firm = matrix([[0.1, 0.9, 0], [0.55, 0.25, 0.2], [0, 0, 1]], "le connais", "know him .")
     assert "the order changed" in plain(describe_alignment(firm))
     weak = matrix([[0.1, 0.9, 0], [0.45, 0.35, 0.2], [0, 0, 1]], "le connais", "know him .")
-    assert plain(describe_alignment(weak)) == "The clearly linked words stand in the same order in both languages."
+    assert plain(describe_alignment(weak)) == "The clearest link is from “le” to “him”."
+
+
+def test_one_word_has_no_order():
+    assert plain(describe_alignment(matrix([[1.0], [1.0]], "Salut", "Hello"))) == "The clearest link is from “Salut” to “Hello”."
 
 
 def test_where_a_word_comes_from():

@@ -57,6 +57,10 @@ def test_the_parts_of_a_sentence_spell_it_whatever_its_tokens_cover():
     ]
 
 
+def test_a_word_that_a_limit_cut_off_differs_too():
+    assert sentence_parts("bon jour", [Token("bon", 0, 3)], [(4, 8)])[-1] == (" jour", None, True)
+
+
 def test_the_script_is_one_module():
     text = script()
     assert "import " not in text.replace("important ", "")
