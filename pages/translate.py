@@ -65,7 +65,7 @@ elif typed:
     downloads = []
     if shown:
         large = controls.large_slot(shown)
-        more = *notices.language_notices(prompt, shown.values()), *notices.spelling_notices(shown.values())
+        more = *notices.length_notices(shown.values()), *notices.spelling_notices(shown.values())
         show_text_notices(*shown.values(), more=more)
         picture, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
         label = f"Advanced · {escaped(shown[large].card.name)}"

@@ -1,7 +1,7 @@
 """A picture's numbers in words: the chosen link, and what its head does as a whole."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import SupportsFloat
 
@@ -13,6 +13,8 @@ from attnviz.core.quantity import Quantity
 MOSTLY = 0.5
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+# Characters of a word, or of a text, that a sentence names.
+LONGEST_NAME = 60
 WEIGHT = "weight"
 # Of each quantity its title, and what a single number of it is called in a sentence.
 TITLES: dict[Quantity, str] = {"weights": "Weights", "norms": "Weights × value norms", "mixing": "Mixing with the residual"}
@@ -98,6 +100,15 @@ def two_digits(value: float) -> str:
     ('0.012', '7 × 10⁻⁵', '0')
     """
     return power_of_ten(value) if value < 0.001 else f"{value:.2g}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join names as one says them.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def cut(text: str, most: int) -> str:

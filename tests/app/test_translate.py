@@ -324,6 +324,29 @@ def test_a_text_of_another_kind_is_translated_all_the_same(app: AppTest, folders
     assert not app.error
 
 
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        ("猫" * 90, ["bahdanau-en-fr and dot-lstm-en-fr do not know “" + "猫" * 59 + "…”: they read a placeholder instead."]),
+        (
+            "The red car is red. " * 60,
+            ["This text has more than 128 tokens", "bahdanau-en-fr and dot-lstm-en-fr read 128 tokens at most"],
+        ),
+    ],
+)
+def test_models_that_say_the_same_of_a_text_say_it_together(app: AppTest, text: str, messages: list[str]) -> None:
+    open_page(app, models=["bahdanau-en-fr", "dot-lstm-en-fr"], text=text)
+    (notice,) = (each.value for each in (*app.info, *app.warning) if "bahdanau-en-fr and" in each.value)
+    assert [notice.count(each) for each in messages] == [1] * len(messages)
+
+
+@pytest.mark.parametrize("given", [{}, {"target": "Bonjour"}])
+def test_a_translation_that_came_to_no_end_says_so(app: AppTest, given: dict[str, str]) -> None:
+    open_page(app, models=["transformer-en-fr"], text="Hello", **given)
+    sentence = "transformer-en-fr had not ended its translation after 13 tokens: it was stopped there."
+    assert any(sentence in info.value for info in app.info) == (not given)
+
+
 def test_an_address_that_makes_no_sense_still_opens(app: AppTest, folders: list[str]) -> None:
     open_page(
         app, models=folders[1:], text=TEXT, layer="99", head="x", query1="-4", key1="z", candidate1="?", all_heads="false"

@@ -12,6 +12,7 @@ from attnviz.analysis.head_view import head_matrix
 from attnviz.core.trace import AttentionMap
 from tests.browser.pages import (
     HOSTILE,
+    PHONE,
     SENTENCE,
     assert_reopens,
     cell_at,
@@ -95,6 +96,16 @@ def strongest_head(eager: Any, text: str, word: str, other: str) -> tuple[int, i
     links = weights[:, :, rows][..., columns].sum(-1).mean(-1)
     layer, head = divmod(int(links.argmax()), links.shape[1])
     return layer, head, float(links.max())
+
+
+def test_a_word_longer_than_the_page_breaks(page: Page, app_url: str) -> None:
+    page.set_viewport_size(PHONE)
+    for path, seen in (("encode", ".words .token, .headline strong"), ("translate", ".words .token, td.answer")):
+        open_page(page, app_url, path, text="Donaudampfschifffahrts" * 6)
+        page.locator(".words .headline strong").first.wait_for()
+        ends = page.locator(seen).evaluate_all("all => all.map((each) => each.getBoundingClientRect().right)")
+        assert len(ends) > 3
+        assert max(ends) <= PHONE["width"], path
 
 
 def test_on_home_a_typed_sentence_is_two_clicks_from_the_head_of_a_link_and_heads_and_examples_open(

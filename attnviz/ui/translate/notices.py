@@ -6,11 +6,9 @@ import streamlit as st
 
 from attnviz.analysis.translate.alignment import Reading
 from attnviz.analysis.translate.spelling import spelled_out
-from attnviz.analysis.wording import head_name
-from attnviz.core.trace import Prompt
+from attnviz.analysis.wording import LONGEST_NAME, cut, head_name, listed
 from attnviz.models import catalog
 from attnviz.models.result import Result
-from attnviz.text.english import seems_english
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.translate.alignment_view import AlignmentView
 
@@ -58,17 +56,20 @@ def ask_for_translator() -> None:
     st.info(_CHOOSE if catalog.available_for("translate") else _NO_MODEL, icon=":material/school:")
 
 
-def language_notices(prompt: Prompt, results: Iterable[Result]) -> Iterator[str]:
-    """Says when a text is not of the kind that translators of ours learned from; it is translated all the same."""
+def length_notices(results: Iterable[Result]) -> Iterator[str]:
+    """Says when a text or a translation is longer than translators of ours can do well."""
     own = [each for each in results if each.card.languages[:1] == ("en",)]
-    if not own:
-        return
-    names = escaped(joined([each.card.name for each in own]))
-    if not seems_english(prompt.text):
-        yield f"This does not look like English, the only language that {names} can read: expect guesses."
-    longest = max(len(each.trace.cross.keys) for each in own)
+    longest = max((len(each.trace.cross.keys) for each in own), default=0)
     if longest > TRAINED_TOKENS:
-        yield f"This text has {longest} tokens, and {names} learned from {TRAINED_TOKENS} at most: expect its end to suffer."
+        names, more = listed([each.card.name for each in own]), "more than " * any(each.trace.cut is not None for each in own)
+        yield (
+            f"This text has {more}{longest} tokens, and {escaped(names)} learned from {TRAINED_TOKENS} at most: "
+            "expect its end to suffer."
+        )
+    for each in own:
+        written = each.draft.written
+        if not each.trace.prompt.target and not written[-1].special:
+            yield f"{escaped(each.card.name)} had not ended its translation after {len(written)} tokens: it was stopped there."
 
 
 def spelling_notices(results: Iterable[Result]) -> Iterator[str]:
@@ -78,20 +79,15 @@ def spelling_notices(results: Iterable[Result]) -> Iterator[str]:
         if words := spelled_out(each.trace.cross.keys):
             readers.setdefault(words, []).append(each.card.name)
     for words, models in readers.items():
-        names = [f"“{''.join(pieces)}” ({'·'.join(pieces)})" for pieces in words[:3]] + ["others"] * (len(words) > 3)
+        names = [_spelling(pieces) for pieces in words[:3]] + ["others"] * (len(words) > 3)
         yield (
-            f"{escaped(joined(models))} spelled out {escaped(joined(names))}, which {'their' if len(models) > 1 else 'its'} "
+            f"{escaped(listed(models))} spelled out {escaped(listed(names))}, which {'their' if len(models) > 1 else 'its'} "
             "vocabulary does not have: expect guesses there."
         )
 
 
-def joined(names: Sequence[str]) -> str:
-    """Join names as one says them.
-
-    >>> joined(["a"]), joined(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+def _spelling(pieces: Sequence[str]) -> str:
+    return f"“{cut(''.join(pieces), LONGEST_NAME)}” ({cut('·'.join(pieces), LONGEST_NAME)})"
 
 
 def show_rows_notice(result: Result, view: AlignmentView) -> None:

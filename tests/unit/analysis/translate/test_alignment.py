@@ -107,7 +107,9 @@ def test_a_weak_link_does_not_show_that_the_order_changed():
 
 
 def test_one_word_has_no_order():
-    assert plain(describe_alignment(matrix([[1.0], [1.0]], "Salut", "Hello"))) == "The clearest link is from “Salut” to “Hello”."
+    assert (
+        plain(describe_alignment(matrix([[1.0], [1.0]], "Salut", "Hello"))) == "The clearest link is from “Salut” to “Hello”."
+    )
 
 
 def test_where_a_word_comes_from():
