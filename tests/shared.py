@@ -1,10 +1,13 @@
-"""What is made once for all processes of a test run: models as graphs, the wheel."""
+"""What is made once for all processes of a test run: models as graphs, the wheel, the app that browsers visit."""
 
 import json
 import os
 import shutil
+import signal
+import subprocess
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,8 @@ from filelock import FileLock
 
 # The folder that the processes of a run share: whoever begins the run names it, and those that it starts inherit the name.
 FOLDER = "TEST_RUN_FOLDER"
+# Python complains of a process that it has forgotten while it runs.
+_KEPT: list[subprocess.Popen[bytes]] = []
 
 
 def begin() -> None:
@@ -20,8 +25,17 @@ def begin() -> None:
 
 
 def end() -> None:
-    """Remove the folder."""
+    """Stop what still runs, and remove the folder."""
+    for process in folder().glob("*.pid"):
+        with suppress(ProcessLookupError):
+            os.kill(int(process.stem), signal.SIGTERM)
     shutil.rmtree(folder(), ignore_errors=True)
+
+
+def stop_at_the_end(process: subprocess.Popen[bytes]) -> None:
+    """Keep a process until the run ends, whichever of the run's processes began it."""
+    (folder() / f"{process.pid}.pid").touch()
+    _KEPT.append(process)
 
 
 def folder() -> Path:

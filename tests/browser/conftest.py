@@ -1,14 +1,16 @@
-"""A running app and a real browser that may reach only this machine. Each xdist worker has its own of both."""
+"""A running app and a real browser that may reach only this machine. Each xdist worker has a browser of its own."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from tests import shared
 from tests.browser import chromium
-from tests.browser.harness import PATIENCE, ROOT, WINDOW, Watch, forget, serving, watched
+from tests.browser.harness import PATIENCE, ROOT, WINDOW, Watch, forget, serve, watched
 from tests.browser.jumps import drawn_slowly
 
 # No name but this machine's leads anywhere. Playwright's routes would block as well, and take the browser's cache with them:
@@ -21,11 +23,22 @@ expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")
-def app_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the app of this checkout."""
-    log = tmp_path_factory.mktemp("server") / "log.txt"
-    with serving([sys.executable, "-m", "attnviz.cli"], folder=ROOT, log=log) as address:
-        yield address
+def class_store() -> str:
+    """The address of the store of classes of the app."""
+    return f"sqlite:///{shared.folder() / 'classes.sqlite'}"
+
+
+@pytest.fixture(scope="session")
+def app_url(class_store: str) -> str:
+    """The address of the app of this checkout: one for all processes of a test run, for each would take 20 s of a core."""
+
+    def begin(place: Path) -> None:
+        log = place.with_suffix(".log")
+        server, address = serve([sys.executable, "-m", "attnviz.cli"], folder=ROOT, log=log, ATTNVIZ_CLASS_STORE=class_store)
+        shared.stop_at_the_end(server)
+        place.write_text(address, encoding="utf-8")
+
+    return shared.once("app", begin).read_text(encoding="utf-8")
 
 
 # Not for the session: while Playwright runs, its event loop counts as running, and other tests' asyncio would refuse to start.

@@ -32,6 +32,17 @@ def free_port() -> int:
 @contextmanager
 def serving(command: list[str], *, folder: Path, log: Path, option: str = "--port", **environment: str) -> Iterator[str]:
     """The address of the app that `command` serves (its port is appended to it); it is stopped at the end."""
+    server, address = serve(command, folder=folder, log=log, option=option, **environment)
+    try:
+        yield address
+    finally:
+        stop(server)
+
+
+def serve(
+    command: list[str], *, folder: Path, log: Path, option: str = "--port", **environment: str
+) -> tuple[subprocess.Popen[bytes], str]:
+    """Begin to serve an app, and wait until it answers."""
     port = free_port()
     address = f"http://localhost:{port}"
     with log.open("w") as output:
@@ -42,20 +53,22 @@ def serving(command: list[str], *, folder: Path, log: Path, option: str = "--por
             stdout=output,
             stderr=subprocess.STDOUT,
         )
+    started = time.monotonic()
+    while not is_healthy(address):
+        waited = time.monotonic() - started
+        if server.poll() is not None or waited > PATIENCE / 1000:
+            stop(server)
+            pytest.fail(f"the app did not start within {waited:.0f} s:\n{log.read_text()[-4000:]}")
+        time.sleep(0.1)
+    return server, address
+
+
+def stop(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
     try:
-        started = time.monotonic()
-        while not is_healthy(address):
-            waited = time.monotonic() - started
-            if server.poll() is not None or waited > PATIENCE / 1000:
-                pytest.fail(f"the app did not start within {waited:.0f} s:\n{log.read_text()[-4000:]}")
-            time.sleep(0.1)
-        yield address
-    finally:
-        server.terminate()
-        try:
-            server.wait(10)
-        except subprocess.TimeoutExpired:
-            server.kill()
+        server.wait(10)
+    except subprocess.TimeoutExpired:
+        server.kill()
 
 
 def is_healthy(address: str) -> bool:

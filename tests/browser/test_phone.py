@@ -46,9 +46,9 @@ KINDS = {
 
 
 @pytest.fixture
-def store() -> ClassStore:
+def store(class_store: str) -> ClassStore:
     """The store of the app that is served."""
-    return ClassStore(os.environ["ATTNVIZ_CLASS_STORE"])
+    return ClassStore(class_store)
 
 
 @pytest.fixture
