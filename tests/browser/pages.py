@@ -163,13 +163,20 @@ def expect_seen(page: Page, wanted: dict[str, object]) -> None:
         assert seen(page) == wanted
 
 
-def assert_reopens(page: Page, other: Page) -> None:
-    """In another browser, which remembers nothing, the address shows the same."""
+def assert_reopens(page: Page) -> None:
+    """The address shows the same to a browser that remembers nothing."""
     page.mouse.move(0, 0)
-    other.goto(page.url)
-    settle(other)
-    expect_seen(other, seen(page))
-    forget(other)
+    wanted = seen(page)
+    reopen(page)
+    expect_seen(page, wanted)
+
+
+def reopen(page: Page) -> None:
+    """Loads the address anew, without anything that the browser has kept."""
+    address = page.url
+    forget(page)
+    page.goto(address)
+    settle(page)
 
 
 def refuse_hostile(page: Page, part: str) -> None:

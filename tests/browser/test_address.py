@@ -36,7 +36,7 @@ def test_two_people_see_their_own_sentences_and_links_of_a_walk_open_the_same_el
     page.keyboard.press("Enter")
     settle(page)
     assert copied(page) == page.url
-    assert_reopens(page, other)
+    assert_reopens(page)
 
     go(page, "Compute")
     page.get_by_role("radio", name="Why divide by √d").click()
@@ -47,7 +47,7 @@ def test_two_people_see_their_own_sentences_and_links_of_a_walk_open_the_same_el
     page.keyboard.press("Enter")
     settle(page)
     assert copied(page) == page.url
-    assert_reopens(page, other)
+    assert_reopens(page)
 
     go(page, "Answer")
     page.locator("textarea").first.fill("Which year & why #2?")
@@ -56,4 +56,4 @@ def test_two_people_see_their_own_sentences_and_links_of_a_walk_open_the_same_el
     page.get_by_text("Merge subwords to words").click()
     settle(page)
     assert copied(page) == page.url
-    assert_reopens(page, other)
+    assert_reopens(page)

@@ -5,9 +5,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.pages import assert_reopens, cell_at, head_at, open_page, parameters, press, serious, settle
 
 
-def test_heads_links_and_words_are_edited_by_mouse_and_by_keys_and_another_browser_sees_it(
-    page: Page, other: Page, app_url: str
-) -> None:
+def test_heads_links_and_words_are_edited_by_mouse_and_by_keys_and_the_address_opens_it_again(page: Page, app_url: str) -> None:
     open_page(page, app_url)
     page.get_by_role("button", name="Edit", exact=True).focus()
     page.keyboard.press("Enter")
@@ -24,7 +22,7 @@ def test_heads_links_and_words_are_edited_by_mouse_and_by_keys_and_another_brows
     page.get_by_text("Difference", exact=True).click()
     expect(page.locator(".story").first).to_contain_text("“it” now looks at “street”")
     settle(page)
-    assert_reopens(page, other)
+    assert_reopens(page)
     page.get_by_role("button", name="Restore all").click()
     expect(page.locator(".edit-chips")).to_have_count(0)
     settle(page)

@@ -1,14 +1,14 @@
 """The Encode page as a person uses it: type, look, click, share, and type what no model expects."""
 
 import re
-from typing import Any
 
 import pytest
-import torch
 from playwright.sync_api import Page, expect
 
 import attnviz
-from attnviz.analysis.head_view import head_matrix
+from attnviz.analysis.first_word import first_link
+from attnviz.analysis.head_view import View, head_matrix
+from attnviz.analysis.word_links import WordLinks
 from attnviz.core.trace import AttentionMap
 from tests.browser.pages import (
     HOSTILE,
@@ -29,11 +29,8 @@ from tests.browser.pages import (
 
 # The explorer keeps four digits of a weight.
 DIGITS = 5.1e-5
-# A sentence, its pronoun, and a word that it may stand for; tests/unit/analysis/test_first_word.py has more of them.
-PRONOUNS = (
-    ("The trophy did not fit in the suitcase because it was too big.", "it", "trophy"),
-    ("Tom told Paul that he would be late.", "he", "Tom"),
-)
+# tests/unit/analysis/test_first_word.py has more of them, and the attention of transformers itself.
+TROPHY = "The trophy did not fit in the suitcase because it was too big."
 
 
 @pytest.fixture(scope="module")
@@ -74,30 +71,6 @@ def test_the_first_visit_shows_the_models_own_weights_and_heads_and_cells_open_b
     expect(page.locator(".words .key")).to_have_text("street")
 
 
-@pytest.fixture(scope="module")
-def eager() -> Any:
-    """The model with transformers' own attention."""
-    traced: Any = attnviz.load("minilm")
-    traced.model.set_attn_implementation("eager")
-    return traced
-
-
-def strongest_head(eager: Any, text: str, word: str, other: str) -> tuple[int, int, float]:
-    """The layer and the head that give most from one word to another, and how much."""
-    read = eager.tokenizer(text, return_tensors="pt", return_offsets_mapping=True)
-    spans = read.pop("offset_mapping")[0].tolist()
-    with torch.no_grad():
-        weights = torch.stack(eager.model(**read, output_attentions=True).attentions)[:, 0]
-    rows, columns = (
-        [place for place, (start, end) in enumerate(spans) if found.start() <= start < end <= found.end()]
-        for each in (word, other)
-        if (found := re.search(rf"\b{each}\b", text))
-    )
-    links = weights[:, :, rows][..., columns].sum(-1).mean(-1)
-    layer, head = divmod(int(links.argmax()), links.shape[1])
-    return layer, head, float(links.max())
-
-
 def test_a_word_longer_than_the_page_breaks(page: Page, app_url: str) -> None:
     page.set_viewport_size(PHONE)
     for path, seen in (("encode", ".words .token, .headline strong"), ("translate", ".words .token, td.answer")):
@@ -109,23 +82,24 @@ def test_a_word_longer_than_the_page_breaks(page: Page, app_url: str) -> None:
 
 
 def test_on_home_a_typed_sentence_is_two_clicks_from_the_head_of_a_link_and_heads_and_examples_open(
-    page: Page, other: Page, app_url: str, eager: Any
+    page: Page, app_url: str
 ) -> None:
     open_page(page, app_url, "")
-    for text, pronoun, noun in PRONOUNS:
-        run(page, text)
-        for word in (pronoun, noun):
-            page.locator(".words .token").filter(has_text=re.compile(f"^{word}$")).first.click()
-        layer, head, weight = strongest_head(eager, text, pronoun, noun)
-        expect(page.locator(".headline")).to_contain_text(f"{pronoun} looks")
-        first = page.locator(".first-heads button").first
-        expect(first).to_contain_text(f"head {head} of layer {layer}")
-        expect(first.locator("b")).to_have_text(f"{100 * weight:.0f} %")
-        page.locator(f".explorer[data-head='{layer}:{head}']").wait_for()
+    run(page, TROPHY)
+    for word in ("it", "trophy"):
+        page.locator(".words .token").filter(has_text=re.compile(f"^{word}$")).first.click()
+    links = WordLinks(attnviz.load("minilm").trace(TROPHY).encoder, View())
+    link = first_link(links)
+    weight = links.row(link.query)[link.layer, link.head, link.key]
+    expect(page.locator(".headline")).to_contain_text("it looks")
+    first = page.locator(".first-heads button").first
+    expect(first).to_contain_text(f"head {link.head} of layer {link.layer}")
+    expect(first.locator("b")).to_have_text(f"{100 * weight:.0f} %")
+    page.locator(f".explorer[data-head='{link.layer}:{link.head}']").wait_for()
     page.get_by_role("button", name="Several words").click()
     page.wait_for_url("**look=*")
     settle(page)
-    assert_reopens(page, other)
+    assert_reopens(page)
     not_run_yet(page)
     opens_heads_and_examples(page)
 
@@ -137,6 +111,8 @@ def opens_heads_and_examples(page: Page) -> None:
     page.get_by_role("button", name="Encode", exact=True).click()
     page.wait_for_url("**/encode?*")
     expect(page.locator(".story")).to_contain_text("L1·H8")
+    settle(page)
+    explains_the_cell(page, "The dog slept.")
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Home").click()
     # Encode has an example of that name too: it must be gone before one is clicked.
     expect(page.locator("h1")).to_have_text("attnviz")
@@ -144,6 +120,21 @@ def opens_heads_and_examples(page: Page) -> None:
     page.get_by_text("Garden path").click()
     expect(page.locator(".story")).to_contain_text("L3·H1 sends “fell” to “horse”")
     assert page.locator("textarea").first.input_value() == "The horse raced past the barn fell."
+
+
+def explains_the_cell(page: Page, text: str) -> None:
+    """On Compute, down to its number."""
+    page.get_by_role("button", name="Explain this cell").click()
+    page.wait_for_url("**/compute?*")
+    page.locator(".compute .way").wait_for()
+    assert {"source": "model", "layer": "1", "head": "8"}.items() <= parameters(page).items()
+    query, key = int(parameters(page)["query"]), int(parameters(page)["key"])
+    weight = float(attnviz.load("minilm").trace(text).encoder.weights(1, 8)[query, key])
+    page.locator(".way button", has_text="softmax").click()
+    chosen = page.locator("td.chosen")
+    expect(chosen).to_have_text(f"{weight:.2f}")
+    assert abs(float(chosen.get_attribute("title") or "") - weight) < 1e-6
+    expect(page.get_by_text(f"has {weight:.4f} in the heatmap")).to_be_visible()
 
 
 def not_run_yet(page: Page) -> None:
@@ -196,9 +187,6 @@ def test_what_is_hidden_is_owned_up_to_and_a_pair_is_filtered_by_sentence(
     expect(page.get_by_text("rows are scaled up to sum to 1")).to_be_visible()
     settle(page)
     assert [sum(value or 0 for value in row) for row in head_weights(page)] == pytest.approx([1] * 14, abs=14 * DIGITS)
-    for name in ("Scale rows up to 1", "Hide special tokens"):
-        page.get_by_text(name).click()
-        settle(page)
     page.get_by_text("Two sentences", exact=True).click()
     expect(page.locator(".story")).to_contain_text("sends “couch” to “sofa”")
     settle(page)
@@ -206,22 +194,29 @@ def test_what_is_hidden_is_owned_up_to_and_a_pair_is_filtered_by_sentence(
     page.get_by_role("option", name="Second → first").click()
     settle(page)
     trace = attnviz.load("minilm").trace(attnviz.Prompt("The cat sleeps on the sofa.", pair="A kitten naps on the couch."))
-    whole = head_matrix(trace.encoder, layer=2, head=9)
-    rows = [index for index, token in enumerate(whole.queries) if token.segment == 1]
-    columns = [index for index, token in enumerate(whole.keys) if token.segment == 0]
+    view = View(hide_special=True, renormalize=True, between="second-first")
+    wanted = head_matrix(trace.encoder, layer=2, head=9, view=view).weights
     shown = head_weights(page)
-    assert (len(shown), len(shown[0])) == (len(rows), len(columns))
-    assert shown[-1] == pytest.approx(whole.weights[rows[-1], columns].tolist(), abs=DIGITS)
+    assert (len(shown), len(shown[0])) == wanted.shape
+    assert shown[-1] == pytest.approx(wanted[-1].tolist(), abs=DIGITS)
 
 
-def test_hostile_text_shows_as_typed_and_runs_nothing_and_is_shaded_above_bertviz_as_afresh(page: Page, app_url: str) -> None:
+def test_hostile_text_shows_as_typed_and_runs_nothing_also_in_bertviz_which_cannot_reach_the_page(
+    page: Page, app_url: str
+) -> None:
     open_page(page, app_url, text=HOSTILE, view="BertViz")
     assert page.locator("textarea").first.input_value() == HOSTILE
-    expect(page.frame_locator("iframe").get_by_text("😀").first).to_be_visible()
+    inside = page.frame_locator("iframe")
+    expect(inside.get_by_text("😀").first).to_be_visible()
     assert page.frames[-1].evaluate("window.hacked") is None
+    # Its frame cannot reach the page.
+    assert page.locator("iframe").get_attribute("sandbox") == "allow-scripts"
+    assert inside.locator("#bertviz").evaluate("() => self.origin") == "null"
+    title = "() => { try { return parent.document.title } catch { return 'refused' } }"
+    assert inside.locator("#bertviz").evaluate(title) == "refused"
     expect(page.locator(".words .token").nth(1)).to_have_attribute("title", re.compile("%"))
     afresh = page.locator(".words").inner_html()
-    for view in ("Grid", "Matrix", "Text"):
+    for view in ("Matrix", "Text"):
         choose(page, view, "tab")
         line = page.locator(".text .token" if view == "Text" else ".words .token")
         expect(line.first).to_be_visible()

@@ -67,12 +67,18 @@ def example(kind: str) -> AttentionMap:
     return make_map(typed(WORDS), layers=3, heads=5, causal=kind == "decoder")
 
 
-@pytest.mark.parametrize(("kind", "theme"), [("encoder", LIGHT), ("decoder", DARK), ("cross", LIGHT)])
-def test_hovering_tells_the_weight_and_the_pixel_is_its_colour(page: Page, tmp_path: Path, kind: str, theme: Theme) -> None:
-    attention = example(kind)
-    show(page, tmp_path, trace_of(attention), theme=theme)
+def test_of_a_masked_map_colours_and_numbers_are_its_weights(page: Page, tmp_path: Path) -> None:
+    attention = example("decoder")
+    show(page, tmp_path, trace_of(attention), theme=DARK)
+    hovering_tells(page, attention, DARK)
+    open_head(page, attention, 0, 0)
+    text_is_shaded(page, attention, DARK)
+
+
+def hovering_tells(page: Page, attention: AttentionMap, theme: Theme) -> None:
+    """The weight in words, and by the colour of the pixel."""
     generator = np.random.default_rng(5)
-    for _ in range(7):
+    for _ in range(5):
         layer, head, query, key = (int(generator.integers(size)) for size in (3, 5, *attention.weights(0, 0).shape))
         open_head(page, attention, layer, head)
         x, y = cell_at(page, query, key)
@@ -109,9 +115,19 @@ def test_a_bright_cell_is_seen_where_many_share_a_pixel(page: Page, tmp_path: Pa
     assert cells < count / 8
 
 
-def test_arcs_are_the_weights_and_what_is_left_out_is_told(page: Page, tmp_path: Path) -> None:
+def test_of_a_map_over_two_texts_colours_links_and_arcs_are_its_weights_and_what_is_left_out_is_told(
+    page: Page, tmp_path: Path
+) -> None:
     attention = example("cross")
     show(page, tmp_path, trace_of(attention))
+    expect(page.locator(".fact")).to_have_text(f"{len(attention.queries)} × {len(attention.keys)} tokens · 15 heads")
+    table_has_the_strongest_links(page, attention)
+    hovering_tells(page, attention, LIGHT)
+    page.get_by_role("tab", name="Grid", exact=True).click()
+    arcs_are_the_weights(page, attention)
+
+
+def arcs_are_the_weights(page: Page, attention: AttentionMap) -> None:
     open_head(page, attention, 1, 2)
     view(page, "Arcs")
     page.get_by_role("button", name="L1·H4").click()
@@ -151,9 +167,8 @@ def test_heads_as_small_arcs_lead_from_who_looks_to_whom(page: Page, tmp_path: P
     assert [drawn(1, 0.5, y) for y in (0.125, 0.25, 0.375, 0.5, 0.625)] == [False, False, False, True, False]
 
 
-def test_the_text_is_shaded_by_what_a_token_gives_and_receives(page: Page, tmp_path: Path) -> None:
-    attention = example("decoder")
-    show(page, tmp_path, trace_of(attention), theme=LIGHT)
+def text_is_shaded(page: Page, attention: AttentionMap, theme: Theme) -> None:
+    """By what a token gives, and by what it receives."""
     view(page, "Text")
     page.locator(".text .token").nth(5).hover()
     weights, seen = attention.weights(0, 0), attention.visible(0)
@@ -164,19 +179,17 @@ def test_the_text_is_shaded_by_what_a_token_gives_and_receives(page: Page, tmp_p
         assert titles == [f"{weight:.4f}" if shown else "masked" for weight, shown in zip(row.tolist(), visible, strict=True)]
         shades = page.locator(".text .token").evaluate_all("tokens => tokens.map(({ style }) => style.backgroundColor)")
         colours = [
-            rgb(LIGHT.colour(weight) if shown else LIGHT.masked) for weight, shown in zip(row.tolist(), visible, strict=True)
+            rgb(theme.colour(weight) if shown else theme.masked) for weight, shown in zip(row.tolist(), visible, strict=True)
         ]
         for shade, colour in zip(shades, colours, strict=True):
             assert [int(part) for part in shade[4:-1].split(",")] == pytest.approx(colour, abs=1)
 
 
-@pytest.mark.parametrize(("n_queries", "n_keys"), [(1, 1), (3, 5)])
-def test_one_head_is_a_map_like_any_other(page: Page, tmp_path: Path, n_queries: int, n_keys: int) -> None:
-    attention = make_map(numbered(n_queries), numbered(n_keys), layers=1, heads=1)
-    show(page, tmp_path, trace_of(attention))
+def test_one_weight_is_a_map_like_any_other(page: Page, tmp_path: Path) -> None:
+    show(page, tmp_path, trace_of(make_map(numbered(1), numbered(1), layers=1, heads=1)))
     for name in ("Matrix", "Arcs", "Text", "Grid"):
         view(page, name)
-    expect(page.locator(".fact")).to_have_text(f"{n_queries} × {n_keys} tokens · 1 head")
+    expect(page.locator(".fact")).to_have_text("1 × 1 tokens · 1 head")
 
 
 def test_hostile_tokens_are_text_and_nothing_is_asked_for(browser: Browser, tmp_path: Path) -> None:
@@ -272,17 +285,19 @@ def test_everything_is_reached_by_keyboard(page: Page, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
-def test_axe_finds_nothing_serious(page: Page, tmp_path: Path, theme: Theme) -> None:
+def test_axe_finds_nothing_serious_and_a_narrow_window_has_everything(page: Page, tmp_path: Path, theme: Theme) -> None:
     show(page, tmp_path, trace_of(example("encoder"), example("decoder"), example("cross")), theme=theme)
-    for name in ("Grid", "Matrix", "Arcs", "Text"):
+    page.set_viewport_size({"width": 360, "height": 740})
+    for name in ("Matrix", "Arcs", "Text", "Grid"):
         view(page, name)
         settle(page)
         assert serious(page, theme.name) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    open_head(page, example("encoder"), 2, 3)
+    page.locator(".explorer[data-view=matrix]").wait_for()
 
 
-def test_the_table_has_the_strongest_links(page: Page, tmp_path: Path) -> None:
-    attention = example("cross")
-    show(page, tmp_path, trace_of(attention))
+def table_has_the_strongest_links(page: Page, attention: AttentionMap) -> None:
     page.locator(".links summary").click()
     rows = page.locator(".links tbody tr").evaluate_all(
         "rows => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
@@ -301,16 +316,6 @@ def test_the_table_has_a_name_before_its_head_is_there(page: Page, tmp_path: Pat
     assert page.locator(".links tbody tr").count() == 0
     expect(page.locator(".links summary")).to_have_text("Strongest links, as a table")
     page.close()
-
-
-def test_a_narrow_window_has_everything(page: Page, tmp_path: Path) -> None:
-    page.set_viewport_size({"width": 360, "height": 740})
-    show(page, tmp_path, trace_of(example("encoder")))
-    for name in ("Matrix", "Arcs", "Text", "Grid"):
-        view(page, name)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    open_head(page, example("encoder"), 2, 3)
-    page.locator(".explorer[data-view=matrix]").wait_for()
 
 
 def test_a_notebook_shows_a_trace_in_a_frame(page: Page, tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ from playwright.sync_api import Page, expect
 from attnviz.analysis.heads.wording import short_claim
 from attnviz.survey.shipped_atlases import shipped_atlas
 from tests.browser.jumps import moved
-from tests.browser.pages import DESK, PHONE, open_page, parameters, press, serious, settle
+from tests.browser.pages import DESK, PHONE, open_page, parameters, press, reopen, serious, settle
 
 OWN = "\n".join(["The cat saw the dog."] * 40)
 
 
-def test_a_head_that_is_clicked_shows_its_evidence_and_the_link_opens_it_again(page: Page, other: Page, app_url: str) -> None:
+def test_a_head_that_is_clicked_shows_its_evidence_others_are_found_by_a_drawing_and_the_link_opens_both_again(
+    page: Page, app_url: str
+) -> None:
     open_page(page, app_url, "heads")
     atlas = shipped_atlas("minilm")
     cells = page.locator(".atlas button.head")
@@ -23,27 +25,26 @@ def test_a_head_that_is_clicked_shows_its_evidence_and_the_link_opens_it_again(p
     page.keyboard.press("Enter")
     expect(page.locator("h3", has_text="What L4·H9 does")).to_be_visible()
     expect(page.locator(".claims tbody tr").first).to_contain_text(short_claim(atlas.claims[best].text))
+    expect(cell).to_have_class("head chosen holds")
     settle(page)
     assert (parameters(page)["layer"], parameters(page)["head"]) == ("4", "9")
-    other.goto(page.url)
-    settle(other)
-    expect(other.locator('.atlas [data-pick="4.9"]')).to_have_class("head chosen holds")
+    draws_by_keyboard(page)
+    told = page.locator(".st-key-hero .story").first.inner_text()
+    reopen(page)
+    assert page.locator(".st-key-hero .story").first.inner_text() == told
+    expect(page.locator("h3", has_text="What L4·H9 does")).to_be_visible()
+    assert serious(page) == []
 
 
-def test_heads_are_found_by_a_drawing_with_the_keyboard_alone(page: Page, other: Page, app_url: str) -> None:
-    open_page(page, app_url, "heads", drawing="true")
+def draws_by_keyboard(page: Page) -> None:
+    page.get_by_text("Find heads by a drawing", exact=True).click()
+    settle(page)
     page.locator('.board [data-pick="cell:0"]').focus()
     press(page, "ArrowLeft", "ArrowRight", "ArrowRight", "ArrowDown", "Enter")
-    cell = page.locator('.board [data-pick="cell:10"]')
-    expect(cell).to_have_attribute("aria-pressed", "true")
+    expect(page.locator('.board [data-pick="cell:10"]')).to_have_attribute("aria-pressed", "true")
     settle(page)
     # Of "the previous word" and one more cell, the other row is changed: words 1 and 3.
     assert parameters(page)["drawn"] == "00a0402010080402"
-    said = page.locator(".st-key-hero .story").first.inner_text()
-    other.goto(page.url)
-    settle(other)
-    assert other.locator(".st-key-hero .story").first.inner_text() == said
-    assert serious(other) == []
 
 
 def test_a_claim_is_tested_on_sentences_of_ones_own_in_a_room_of_its_own_and_its_case_opens_on_encode(

@@ -1,13 +1,13 @@
 """A lesson in the browser: by keyboard alone, the same after reload, back and forward, and no answer before its question."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, WebSocket, expect
 
 from attnviz.lessons.hand_in import read_hand_in
-from tests.browser.harness import until
+from tests.browser.harness import WINDOW, until
 from tests.browser.pages import BEAMER, LABELS, LEAST_LABEL, PHONE, head_weights, parameters, seen, serious, settle
 
 FOCUSED = """(selector) => {
@@ -61,7 +61,9 @@ def steady(page: Page) -> dict[str, object]:
 def test_a_lesson_is_walked_by_keyboard_and_is_the_same_after_reload_back_and_forward(
     page: Page, app_url: str, tmp_path: Path
 ) -> None:
-    open_step(page, app_url, "what-is-it", 1)
+    received = received_while(page, lambda: open_step(page, app_url, "what-is-it", 1))
+    holds_no_answer(page, received)
+    breaks_no_rule_and_fits_a_phone(page)
     views = [steady(page)]
     answer(page, *["ArrowRight"], "Enter")
     expect(page.locator(".lesson-answer")).to_contain_text("You said “animal”")
@@ -81,12 +83,12 @@ def test_a_lesson_is_walked_by_keyboard_and_is_the_same_after_reload_back_and_fo
     views.append(steady(page))
     for back in (2, 1, 0):
         page.go_back()
-        assert until(page, lambda wanted=views[back]: snapshot(page) == wanted), back
+        shows(page, views[back])
     for forward in (1, 2):
         page.go_forward()
-        assert until(page, lambda wanted=views[forward]: snapshot(page) == wanted), forward
+        shows(page, views[forward])
     page.reload()
-    assert until(page, lambda: snapshot(page) == views[2])
+    shows(page, views[2])
     page.goto(page.url.replace("/encode", "/lessons").replace("step=1", "step=99"))
     expect(page.locator(".lesson-points")).to_contain_text("1 of")
     with page.expect_download() as started:
@@ -94,26 +96,50 @@ def test_a_lesson_is_walked_by_keyboard_and_is_the_same_after_reload_back_and_fo
     started.value.save_as(tmp_path / "a.json")
     hand_in = read_hand_in((tmp_path / "a.json").read_bytes(), "a.json")
     assert (hand_in.lesson, hand_in.answers) == ("what-is-it", {"1.1": "animal", "1.2": "51 %"})
+    settle(page)
+    breaks_no_rule_and_fits_a_phone(page)
 
 
-def test_no_message_of_a_step_holds_its_answer(page: Page, app_url: str) -> None:
+def received_while(page: Page, act: Callable[[], None]) -> bytes:
+    """All that the server sends meanwhile."""
     frames: list[bytes] = []
 
     def listen(socket: WebSocket) -> None:
         socket.on("framereceived", lambda frame: frames.append(frame if isinstance(frame, bytes) else frame.encode()))
 
     page.on("websocket", listen)
-    open_step(page, app_url, "what-is-it", 1)
-    page.locator(".guess .give").wait_for()
-    settle(page)
+    act()
     page.remove_listener("websocket", listen)
-    received = b"\n".join(frames)
+    return b"\n".join(frames)
+
+
+def holds_no_answer(page: Page, received: bytes) -> None:
     assert len(received) > 1000
     for text in ("68\N{NO-BREAK SPACE}%", "“it” gives"):
         assert text.encode() not in received
         assert json.dumps(text)[1:-1].encode() not in received
     # Of the picture nothing is missing but the row of “it”.
     assert [at for at, row in enumerate(head_weights(page)) if all(weight is None for weight in row)] == [10]
+
+
+def breaks_no_rule_and_fits_a_phone(page: Page) -> None:
+    assert serious(page) == []
+    page.set_viewport_size(PHONE)
+    settle(page)
+    assert page.evaluate(OVERFLOW) <= 0
+    step, picture = (page.locator(each).bounding_box() for each in (".st-key-lesson", ".st-key-hero"))
+    assert step
+    assert picture
+    assert step["y"] < picture["y"]
+    page.set_viewport_size(WINDOW)
+    settle(page)
+
+
+def shows(page: Page, view: dict[str, object]) -> None:
+    page.wait_for_url(str(view["address"]))
+    settle(page)
+    if not until(page, lambda: snapshot(page) == view):
+        assert snapshot(page) == view
 
 
 def test_a_clicker_leads_through_a_lesson_that_the_back_row_can_read(page: Page, app_url: str) -> None:
@@ -138,18 +164,6 @@ def test_a_clicker_leads_through_a_lesson_that_the_back_row_can_read(page: Page,
         box = page.locator(place).bounding_box()
         assert box
         assert box["y"] + box["height"] <= BEAMER["height"]
-
-
-@pytest.mark.parametrize("step", [1, 6])
-def test_a_step_breaks_no_rule_and_fits_a_phone(page: Page, app_url: str, step: int) -> None:
-    page.goto(f"{app_url}/lessons?lesson=what-is-it&step={step}")
-    expect(page.locator(".lesson-place")).to_be_visible()
-    settle(page)
-    assert serious(page) == []
-    page.set_viewport_size(PHONE)
-    settle(page)
-    assert page.evaluate(OVERFLOW) <= 0
-    step_text, picture = (page.locator(each).bounding_box() for each in (".st-key-lesson", ".st-key-hero"))
-    assert step_text
-    assert picture
-    assert step_text["y"] < picture["y"]
+    # Arrows lead through the steps of the computation meanwhile.
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".compute[data-step='1']")).to_be_visible()

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Literal
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from attnviz.lessons.hand_in import read_hand_in
 from attnviz.live import pictures
 from attnviz.live.pictures import examples_of
 from attnviz.live.site import build
 from attnviz.paths import assets_folder
+from tests import shared
 from tests.browser.harness import watched
 from tests.browser.pages import serious
 from tests.factories import HOSTILE
@@ -25,7 +25,7 @@ LESSON = assets_folder() / "lessons" / "what-is-it.md"
 STORY, NOTICE, HERO = "#story p:first-child", "#notice", "#hero[data-drawn]"
 # What an address may say that no page ever wrote.
 ADDRESSES = [
-    *(f"text={quote(text)}&layer=99&head=-3" for text in HOSTILE[:6]),
+    f"text={quote(' '.join(HOSTILE))}&layer=99&head=-3",
     "layer=1e9&head=NaN&view=%3Cscript%3E&look=zoom_x~chips_%3Cb%3E&query=99999&key=99999",
     "text=~z~nonsense", "scale=javascript:alert(1)&words=maybe&hide_special=true&mean=true", "model=../../etc&text=a",
 ]  # fmt: skip
@@ -70,17 +70,20 @@ class Quiet(SimpleHTTPRequestHandler):
         """Says nothing of what was asked."""
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a site with two models."""
-    folder = tmp_path_factory.mktemp("site") / "made"
+def make_site(folder: Path) -> None:
+    """A site with two models, of one lesson."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("attnviz.live.site.export", stand_in)
         # One example of Answer is enough.
         patch.setattr(pictures, "examples_of", lambda section: examples_of(section)[: 1 if section == "answer" else None])
         build(folder, ("minilm", "answer-en"), (LESSON,), report=lambda _: None)
     (folder / "runner" / "load_model.js").write_text(RUNNER, encoding="utf-8")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    """The address of the site."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=shared.once("site", make_site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://localhost:{server.server_port}"
     server.shutdown()
@@ -116,8 +119,9 @@ def test_the_picture_is_a_function_of_its_address(page: Page, site: str):
     expect(page.locator(STORY)).to_contain_text("L0·H1")
 
 
-def test_words_that_are_clicked_are_in_the_address(browser: Browser, site: str):
-    with watched(browser, viewport={"width": 390, "height": 844}, has_touch=True) as context:
+def test_words_that_are_clicked_are_in_the_address_and_axe_finds_nothing_on_a_phone(browser: Browser, site: str):
+    # What axe is made of is no script of the site.
+    with watched(browser, viewport={"width": 390, "height": 844}, has_touch=True, bypass_csp=True) as context:
         page = opened(context.new_page(), f"{site}/encode/")
         headline, where = page.locator(".explorer .headline"), page.locator(".explorer .where")
         expect(headline).to_have_text("it looks mostly at animal (68 %), then at street (5 %)")
@@ -134,6 +138,11 @@ def test_words_that_are_clicked_are_in_the_address(browser: Browser, site: str):
         page.get_by_role("spinbutton", name="Layer").press("Enter")
         expect(where).to_contain_text("of layer 4")
         expect(headline).to_contain_text("tired looks at street")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            for path in ("encode/", "answer/", "compute/?source=model"):
+                opened(page, f"{site}/{path}").get_by_role("button", name="Options").click()
+                assert serious(page, scheme) == []
 
 
 def test_words_of_a_question_are_clicked(page: Page, site: str):
@@ -154,16 +163,6 @@ def test_words_of_a_question_are_clicked(page: Page, site: str):
     expect(note).to_contain_text("Click a word.")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_what_axe_finds(browser: Browser, site: str, scheme: Literal["light", "dark"]):
-    phone: ViewportSize = {"width": 390, "height": 844}
-    with watched(browser, color_scheme=scheme, viewport=phone, bypass_csp=True) as context:
-        page = context.new_page()
-        for path in ("encode/", "answer/", "compute/?source=model"):
-            opened(page, f"{site}/{path}").get_by_role("button", name="Options").click()
-            assert serious(page, scheme) == []
-
-
 def test_no_address_and_no_text_breaks_it(page: Page, site: str):
     for address in ADDRESSES:
         page.goto(f"{site}/encode/?{address}")
@@ -172,10 +171,12 @@ def test_no_address_and_no_text_breaks_it(page: Page, site: str):
     expect(opened(page, f"{site}/encode/?layer=99&head=99").locator(".explorer .where")).to_contain_text("head 11 of layer 5")
 
 
-def test_a_text_is_run_here_and_without_a_network(browser: Browser, site: str):
+def test_a_text_is_run_here_in_a_full_browser_and_without_a_network(browser: Browser, site: str):
     with watched(browser, service_workers="allow") as context:
         context.add_init_script(ASKED)
         page = opened(context.new_page(), f"{site}/encode/")
+        keeps_nothing_where_there_is_no_room(page, site)
+        opened(page, f"{site}/encode/")
         typed(page, "The keys to the old cabinet are missing.")
         expect(page.locator(STORY)).to_contain_text("“cabinet”")
         expect(page.locator(".explorer .where")).to_contain_text("On average over all")
@@ -190,6 +191,17 @@ def test_a_text_is_run_here_and_without_a_network(browser: Browser, site: str):
         expect(page.locator(STORY)).to_contain_text("“keys”")
 
 
+def keeps_nothing_where_there_is_no_room(page: Page, site: str) -> None:
+    page.evaluate("() => navigator.serviceWorker.ready.then(() => true)")
+    session = page.context.new_cdp_session(page)
+    session.send("Storage.overrideQuotaForOrigin", {"origin": site, "quotaSize": 1})
+    typed(page, "A dog that barked at cats was loud.")
+    expect(page.locator(STORY)).to_contain_text("“that”")
+    expect(page.locator(NOTICE)).to_contain_text("no room left to keep the model")
+    session.send("Storage.overrideQuotaForOrigin", {"origin": site})
+    session.detach()
+
+
 # What goes wrong, by a script of the page or the answer of the server, and what is said of it.
 WRONG = [
     ("", None, "could not be fetched: check the connection"),
@@ -202,26 +214,21 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("script", "answer", "said"), WRONG)
-def test_what_goes_wrong_is_one_sentence(browser: Browser, site: str, script: str, answer: str | None, said: str):
+def test_what_goes_wrong_is_one_sentence(browser: Browser, site: str):
     with browser.new_context(service_workers="block") as context:
-        context.add_init_script(script)
-        page = opened(context.new_page(), f"{site}/encode/")
-        context.route("**/models/**", lambda route: route.abort() if answer is None else route.fulfill(body=answer))
-        typed(page, "The cat sat.")
-        expect(page.locator(NOTICE)).to_contain_text(said)
-        page.get_by_role("button", name="What is “it”?").click()
-        expect(page.locator(STORY)).to_have_text(FIRST)
+        page = context.new_page()
+        for script, answer, said in WRONG:
+            opened(page, f"{site}/encode/").evaluate(f"() => {{ {script} }}")
+            context.route("**/models/**", partial(answers, answer))
+            typed(page, "The cat sat.")
+            expect(page.locator(NOTICE)).to_contain_text(said)
+            page.get_by_role("button", name="What is “it”?").click()
+            expect(page.locator(STORY)).to_have_text(FIRST)
+            context.unroute_all()
 
 
-def test_a_full_browser_keeps_nothing_and_works(browser: Browser, site: str):
-    with watched(browser, service_workers="allow") as context:
-        page = opened(context.new_page(), f"{site}/encode/")
-        page.evaluate("() => navigator.serviceWorker.ready.then(() => true)")
-        context.new_cdp_session(page).send("Storage.overrideQuotaForOrigin", {"origin": site, "quotaSize": 1})
-        typed(page, "A dog that barked at cats was loud.")
-        expect(page.locator(STORY)).to_contain_text("“that”")
-        expect(page.locator(NOTICE)).to_contain_text("no room left to keep the model")
+def answers(body: str | None, route: Route) -> None:
+    route.abort() if body is None else route.fulfill(body=body)
 
 
 def test_a_lesson_is_graded_where_it_is_read(page: Page, site: str):

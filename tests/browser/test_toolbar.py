@@ -1,16 +1,19 @@
-"""The toolbar at the picture: Copy link copies at once, over plain http too, and the QR code is the link."""
+"""The toolbar at the picture: it presents, and Copy link copies at once, over plain http too; the QR code is the link."""
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.pages import open_page
+from tests.browser.pages import open_page, press, settle
 
 # What a browser offers a page that came over plain http from another machine.
 WITHOUT_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', { value: undefined })"
 
 
-def test_copy_link_copies_at_once_with_and_without_a_clipboard_and_a_qr_code_stands_beside_it(page: Page, app_url: str) -> None:
+def test_an_address_a_press_and_the_key_f_present_and_copy_link_copies_at_once_with_and_without_a_clipboard(
+    page: Page, app_url: str
+) -> None:
+    open_page(page, app_url, layer=2, head=5, present="true")
+    presents_and_returns(page)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    open_page(page, app_url, layer=2, head=5)
     said = page.locator(".tool output")
     read = page.evaluate_handle("() => navigator.clipboard")
     for script in ("", WITHOUT_CLIPBOARD):
@@ -23,3 +26,34 @@ def test_copy_link_copies_at_once_with_and_without_a_clipboard_and_a_qr_code_sta
     page.get_by_role("button", name="QR code").click()
     expect(page.get_by_role("img", name="QR code of this link")).to_be_visible()
     expect(page.get_by_text("This link works on this machine only")).to_be_visible()
+
+
+def presents_and_returns(page: Page) -> None:
+    """What a back row reads is in test_fold.py."""
+    sidebar = page.get_by_test_id("stSidebar")
+    expect(sidebar).to_be_hidden()
+    page.keyboard.press("Escape")
+    expect(sidebar).to_be_visible()
+    page.wait_for_url(lambda url: "present" not in url)
+    page.locator("textarea").first.focus()
+    page.keyboard.press("f")
+    expect(sidebar).to_be_visible()
+    page.locator("textarea").first.blur()
+    page.keyboard.press("f")
+    expect(sidebar).to_be_hidden()
+    page.keyboard.press("f")
+    expect(sidebar).to_be_visible()
+    page.get_by_role("button", name="Present").click()
+    expect(sidebar).to_be_hidden()
+    expect(page.locator(".explorer[data-presenting][data-view]")).to_be_visible()
+    page.wait_for_url("**present=true*")
+    press(page, "ArrowRight", "Enter")
+    expect(page.locator(".where")).to_contain_text("head 6 of layer 2")
+    page.keyboard.press("Escape")
+    expect(sidebar).to_be_visible()
+    page.wait_for_url(lambda url: "present" not in url)
+    page.keyboard.press("f")
+    page.wait_for_url("**present=true*")
+    page.go_back()
+    expect(sidebar).to_be_visible()
+    settle(page)

@@ -11,7 +11,7 @@ from attnviz.analysis.translate.alignment import clearest_link
 from attnviz.core.trace import Prompt
 from attnviz.models.translate.decode import draft
 from attnviz.models.translate.draft import DecodingOptions, Draft
-from tests.browser.pages import HOSTILE, open_page, parameters, press, refuse_hostile, serious, settle
+from tests.browser.pages import DESK, HOSTILE, open_page, parameters, press, refuse_hostile, run, serious, settle
 from tests.translators import tiny_translator
 
 TEXT = "The red car is not Tom's."
@@ -57,10 +57,12 @@ def cell_at(page: Page, query: int, key: int) -> tuple[float, float]:
     return x, y
 
 
-def test_matrix_and_links_are_the_traces_weights_and_a_cell_is_chosen_by_pointer_and_by_keys(
+def test_matrix_and_links_are_the_traces_weights_a_cell_is_chosen_by_pointer_and_by_keys_and_hostile_text_runs_nothing(
     page: Page, app_url: str, folder: Path
 ) -> None:
+    page.set_viewport_size(DESK)
     open_page(page, app_url, "translate", models=str(folder), text=TEXT, target=TARGET)
+    stands_above_the_fold(page, count=1, cell=28)
     attention = drafted(folder, DecodingOptions(), TARGET).trace.cross
     wanted = head_matrix(attention, layer=0, head=0, view=View(words=True))
     for row, expected in zip(drawn_weights(page), wanted.weights, strict=True):
@@ -82,6 +84,12 @@ def test_matrix_and_links_are_the_traces_weights_and_a_cell_is_chosen_by_pointer
     press(page, "ArrowDown", "ArrowRight", "Enter")
     settle(page)
     assert (parameters(page)["query1"], parameters(page)["key1"]) == (str(wanted.rows[3]), str(wanted.columns[2]))
+    page.get_by_label("Target text").fill(HOSTILE)
+    run(page, HOSTILE)
+    assert page.locator("textarea").first.input_value() == HOSTILE
+    expect(page.locator(".answer bdi")).to_have_text(HOSTILE)
+    assert "😀" in page.locator(".pair .source").inner_text()
+    refuse_hostile(page, ".alignment")
 
 
 def test_a_click_on_an_alternative_decodes_on_from_it_and_the_link_reopens_it(page: Page, app_url: str, folder: Path) -> None:
@@ -214,7 +222,9 @@ def test_all_heads_of_the_large_model_open_below_and_a_click_draws_one(page: Pag
 def test_a_word_lights_up_in_every_picture_and_a_click_makes_another_model_the_large_one_which_its_link_reopens(
     page: Page, app_url: str, folders: list[str]
 ) -> None:
+    page.set_viewport_size(DESK)
     open_page(page, app_url, "translate", models=folders, text=TEXT, target=TARGET)
+    stands_above_the_fold(page, count=4, cell=20)
     expect(page.locator("table .answer")).to_have_count(4)
     expect(page.locator(".small button")).to_have_count(3)
     address, thumbs = page.url, page.locator("canvas.thumb")
@@ -254,23 +264,18 @@ def test_a_word_lights_up_in_every_picture_and_a_click_makes_another_model_the_l
     expect(page.locator("tbody tr.chosen")).to_have_attribute("data-slot", "1")
 
 
-OWN = ["dot-lstm-en-fr", "bilstm-en-fr", "bahdanau-en-fr", "transformer-en-fr"]
-
-
-@pytest.mark.parametrize(("count", "cell"), [(1, 28), (4, 20)])
-def test_the_picture_stands_above_the_fold_in_cells_that_can_be_seen(page: Page, app_url: str, count: int, cell: int) -> None:
-    page.set_viewport_size({"width": 1440, "height": 900})
-    open_page(page, app_url, "translate", models=OWN[-count:], text="He has never been to France with his old friends.")
+def stands_above_the_fold(page: Page, *, count: int, cell: int) -> None:
+    """The picture, in cells that can be seen, below what is typed and written."""
     expect(page.locator(".alignment .answer")).to_have_count(count)
     assert page.locator(".alignment[data-hero]").evaluate("({ alignment }) => alignment.large.size.cell") >= cell
     for above in ("textarea", ".words .headline", ".alignment .answer >> nth=-1"):
         box = page.locator(above).first.bounding_box()
         assert box
-        assert box["y"] + box["height"] <= 900
+        assert box["y"] + box["height"] <= DESK["height"]
     words, picture = page.locator(".alignment .words").bounding_box(), page.locator(".picture").bounding_box()
     assert words
     assert picture
-    assert (900 - words["y"]) / (picture["y"] + picture["height"] - words["y"]) >= 0.7
+    assert (DESK["height"] - words["y"]) / (picture["y"] + picture["height"] - words["y"]) >= 0.7
     assert page.get_by_test_id("stMain").evaluate("({ scrollHeight }) => scrollHeight") <= 1600
 
 
@@ -308,11 +313,3 @@ def hard_links(page: Page) -> list[int]:
     """The column of the dot in each row of the matrix."""
     links = "({ alignment: { state } }) => state.model.links.map(([, key]) => key)"
     return page.locator(".alignment[data-hero]").evaluate(links)
-
-
-def test_hostile_text_shows_as_typed_and_runs_nothing(page: Page, app_url: str, folder: Path) -> None:
-    open_page(page, app_url, "translate", models=str(folder), text=HOSTILE, target=HOSTILE)
-    assert page.locator("textarea").first.input_value() == HOSTILE
-    expect(page.locator(".answer bdi")).to_have_text(HOSTILE)
-    assert "😀" in page.locator(".pair .source").inner_text()
-    refuse_hostile(page, ".alignment")
