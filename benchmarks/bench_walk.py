@@ -13,7 +13,7 @@ from itertools import product
 
 from playwright.sync_api import Page, expect
 
-from benchmarks.harness import Row, browsing, none, page_of, run, serving
+from benchmarks.harness import Row, browsing, context_of, none, page_of, run, serving
 from tests.browser.harness import Watch
 from tests.browser.pages import expect_seen, go, open_page, seen, settle
 from tests.browser.walking import WEIGHTS, Walker
@@ -106,14 +106,11 @@ def rows(given: Namespace) -> Iterator[Row]:
         with page_of(browser) as page:
             walk_back_and_forth(page, app.url, visits=given.visits, seed=7)
             yield Row(f"{given.visits} visits, back and forward", "each restored")
-        with page_of(browser) as page:
             type_without_running(page, app.url, walks=given.typed, seed=7)
             yield Row(f"{given.typed} walks that type without running", "no text lost")
-        context = browser.new_context(service_workers="block")
-        watch = Watch(context)
-        walker = Walker(context, app.url)
-        yield from walks(walker, watch, given)
-        context.close()
+        with context_of(browser, service_workers="block") as context:
+            watch, walker = Watch(context), Walker(context, app.url)
+            yield from walks(walker, watch, given)
     yield Row("steps", ", ".join(f"{kind} {walker.taken[kind]}" for kind in WEIGHTS))
 
 

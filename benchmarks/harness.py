@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import psutil
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.browser import chromium
 from tests.browser import harness as apps
-from tests.browser.conftest import ARGUMENTS, WINDOW
+from tests.browser.conftest import ARGUMENTS, SIMPLE_SCRIPTS, WINDOW
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
@@ -90,13 +90,12 @@ def run(
 
 def _options(about: str, minutes: float, sizes: Mapping[str, tuple[Any, Any]]) -> Namespace:
     """The command line's options; a list is chosen from its usual value."""
-    is_smoke = "--smoke" in sys.argv[1:]
     limit = f"It ends after {minutes:g} minutes at the latest."
     parser = ArgumentParser(description=about, epilog=limit, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="the same on tiny input, in seconds; no bar of speed counts")
     parser.add_argument("--server", default="", metavar="URL", help="use the app that runs there, where one is measured")
     for name, values in sizes.items():
-        usual = values[is_smoke]
+        usual = values[is_smoke()]
         if isinstance(usual, bool):
             parser.add_argument(f"--{name}", action="store_true")
         elif isinstance(usual, list):
@@ -104,6 +103,11 @@ def _options(about: str, minutes: float, sizes: Mapping[str, tuple[Any, Any]]) -
         else:
             parser.add_argument(f"--{name}", type=type(usual), default=usual, help=f"usually {values[0]!r}")
     return parser.parse_args()
+
+
+def is_smoke() -> bool:
+    """Whether this run is one on tiny input."""
+    return "--smoke" in sys.argv[1:]
 
 
 def _end_after(minutes: float, script: str) -> None:
@@ -170,20 +174,31 @@ def serving(
 @contextmanager
 def browsing(*arguments: str) -> Iterator[Browser]:
     """Chromium, which reaches nothing beyond this machine."""
+    simple = [SIMPLE_SCRIPTS] if is_smoke() else []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium.find(), args=[*ARGUMENTS, *arguments])
+        browser = playwright.chromium.launch(executable_path=chromium.find(), args=[*ARGUMENTS, *arguments, *simple])
         yield browser
         browser.close()
 
 
 @contextmanager
+def context_of(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
+    """A browser that has never been anywhere. A smoke run has one, which compiles the scripts of a page once."""
+    context = browser.contexts[0] if is_smoke() and browser.contexts else browser.new_context(**options)
+    yield context
+    if not is_smoke():
+        context.close()
+
+
+@contextmanager
 def page_of(browser: Browser) -> Iterator[Page]:
     """A new window. The policy of the app and of our files forbids what Playwright waits with."""
-    page = browser.new_page(viewport=WINDOW, bypass_csp=True)
-    page.set_default_timeout(120_000)
-    page.add_init_script(path=apps.REST)
-    yield page
-    page.close()
+    with context_of(browser, viewport=WINDOW, bypass_csp=True) as context:
+        page = context.new_page()
+        page.set_default_timeout(120_000)
+        page.add_init_script(path=apps.REST)
+        yield page
+        page.close()
 
 
 def run_script(script: Path, arguments: list[str], output: Path) -> None:
