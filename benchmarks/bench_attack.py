@@ -196,7 +196,7 @@ def rows(given: Namespace) -> Iterator[Row]:
     with hanging() as port:
         public = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": f"http://127.0.0.1:{port}"}
         public["ATTNVIZ_MEMORY_MB"] = str(MEMORY_MB)
-        with serving(command=PUBLIC, environment=public) as app:
+        with serving(given.server, command=PUBLIC, environment=public) as app:
             warm_up(app, BARS if given.lesson else ["encode"])
             if given.lesson:
                 use_pages(app)

@@ -150,4 +150,4 @@ def rows(given: Namespace) -> Iterator[Row]:
 
 if __name__ == "__main__":
     sizes = {"visits": (30, 2), "pause": (10.0, 0.5), "seconds": (300.0, 1.0), "crowd": (60, 2), "crowded": (180.0, 1.0)}
-    run(rows, minutes=25, sizes={**sizes, "pages": ([*CROWD], ["home", "heads"]), "models": (False, False)})
+    run(rows, minutes=25, sizes={**sizes, "pages": ([*CROWD], ["home", "answer"]), "models": (False, False)})
