@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import bertviz as bertviz_package
-import numpy as np
 import torch
 from playwright.sync_api import Browser, Page
 
 import attnviz
 from attnviz.analysis.head_view import View
-from attnviz.core.query_key import QueryKeyLayer
-from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.figures.explorer import page as explorer_page
 from benchmarks.harness import ROOT, SCRIPT, Row, at_most, browsing, page_of, run, serving
@@ -44,17 +42,6 @@ def real_heads(tokens: int) -> AttentionTrace:
     attention = AttentionMap("encoder", maps[0].queries, maps[0].keys, DenseWeights(layers))
     assert (attention.n_layers, attention.n_heads, len(attention.queries)) == (LAYERS, HEADS, tokens)
     return AttentionTrace("minilm, twice", Prompt("two texts"), (attention,))
-
-
-def random_heads(tokens: int, *, causal: bool) -> AttentionMap:
-    """Queries and keys of 64 numbers, peaked enough that heads differ."""
-    generator = np.random.default_rng(2017)
-    names = tuple(Token(f"w{index}", 0, 1) for index in range(tokens))
-    stack = []
-    for _ in range(LAYERS):
-        query, key = (generator.normal(size=(HEADS, tokens, 64)).astype(np.float32) for _ in range(2))
-        stack.append(QueryKeyLayer(query, key, scaling=0.3, causal=causal))
-    return AttentionMap("decoder" if causal else "encoder", names, names, QueryKeyWeights(tuple(stack)), causal=causal)
 
 
 def opening(page: Page, path: Path, drawn: str) -> float:

@@ -5,21 +5,32 @@ Its argument is the number of tokens.
 
 import sys
 
+import numpy as np
 import streamlit as st
 
+from attnviz.core.query_key import QueryKeyLayer
+from attnviz.core.trace import AttentionMap, QueryKeyWeights, Token
 from attnviz.ui.address.state import arrive, finish
 from attnviz.ui.explorer import ShownHead, explore
 from attnviz.ui.frame.sidebar import head_controls
-from benchmarks.bench_explorer import random_heads
+
+LAYERS = HEADS = 12
 
 
 @st.cache_resource
-def ready(tokens: int):
-    return random_heads(tokens, causal=tokens > 1024)
+def random_heads(tokens: int) -> AttentionMap:
+    """Queries and keys of 64 numbers, peaked enough that heads differ."""
+    generator = np.random.default_rng(2017)
+    names = tuple(Token(f"w{index}", 0, 1) for index in range(tokens))
+    stack, causal = [], tokens > 1024
+    for _ in range(LAYERS):
+        query, key = (generator.normal(size=(HEADS, tokens, 64)).astype(np.float32) for _ in range(2))
+        stack.append(QueryKeyLayer(query, key, scaling=0.3, causal=causal))
+    return AttentionMap("decoder" if causal else "encoder", names, names, QueryKeyWeights(tuple(stack)), causal=causal)
 
 
 arrive("encode")
-attention = ready(int(sys.argv[1]))
+attention = random_heads(int(sys.argv[1]))
 st.write(f"{attention.nbytes / 1e6:.0f} MB")
 if st.button("Show"):
     st.session_state.shown = True
