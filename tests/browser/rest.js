@@ -1,20 +1,22 @@
 // Says when a page has come to rest, by what it waits for and not by the clock: a run of the app's script that was asked for, is due
 // or is under way, and a timer of the page that is about to ring. `window.slowly` lets one message of the server in with every frame,
-// so that each state between two messages is drawn, however fast the machine is.
+// so that each state between two messages is drawn, however fast the machine is; what a place shows already needs no frame.
 (() => {
   if ("rest" in window) return;
   // Fields of Streamlit's ForwardMsg and BackMsg, and a value of its ScriptFinishedStatus.
-  const [BEGUN, ENDED, ASKED, EARLY] = [4, 6, 11, 2];
+  const [BEGUN, DRAWN, ENDED, ASKED, EARLY] = [4, 5, 6, 11, 2];
   // A timer that rings later than this (ms) is no part of what was done last.
   const SOON = 1500;
   const state = { asked: false, runs: true, unpacks: 0 };
   /** @type {Set<number>} */
   const timers = new Set();
+  /** What each place of the page was told last. @type {Map<string, string>} */
+  const told = new Map();
   const [begin, end] = [window.setTimeout, window.clearTimeout];
 
-  /** The field that a message holds, after its hash and its metadata, and the number in it. @param {Uint8Array} bytes */
+  /** The field that a message holds, the number in it, and its metadata. @param {Uint8Array} bytes @returns {[number, number, string]} */
   function fieldOf(bytes) {
-    let at = 0;
+    let [at, metadata] = [0, ""];
     const number = () => {
       let [value, shift] = [0, 0];
       for (;;) {
@@ -26,9 +28,9 @@
     };
     for (;;) {
       const tag = number();
-      if (tag >> 3 > 2) return [tag >> 3, number()];
+      if (tag >> 3 > 2) return [tag >> 3, number(), metadata];
       const size = number();
-      at += size;
+      metadata = bytes.subarray(at, (at += size)).join();
     }
   }
 
@@ -38,6 +40,14 @@
     if (field === BEGUN) [state.asked, state.runs] = [false, true];
     // The server began the next run before it had heard of the end of this one.
     if (field === ENDED && value !== EARLY) state.runs = false;
+  }
+
+  /** Whether a message draws what its place does not show yet. @param {Uint8Array} bytes */
+  function isNew(bytes) {
+    const [field, , place] = fieldOf(bytes);
+    const [before, now] = [told.get(place), bytes.join()];
+    told.set(place, now);
+    return field !== DRAWN || before !== now;
   }
 
   class HeardSocket extends WebSocket {
@@ -58,8 +68,10 @@
 
     release() {
       requestAnimationFrame(() => begin(() => {
-        this.dispatchEvent(new MessageEvent("message", { data: this.held[0] }));
-        this.held.shift();
+        do {
+          this.dispatchEvent(new MessageEvent("message", { data: this.held[0] }));
+          this.held.shift();
+        } while (this.held.length && !isNew(new Uint8Array(this.held[0])));
         if (this.held.length) this.release();
       }));
     }
