@@ -174,7 +174,7 @@ def serving(
 @contextmanager
 def browsing(*arguments: str) -> Iterator[Browser]:
     """Chromium, which reaches nothing beyond this machine."""
-    simple = [SIMPLE_SCRIPTS] if is_smoke() else []
+    simple = SIMPLE_SCRIPTS if is_smoke() else ()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium.find(), args=[*ARGUMENTS, *arguments, *simple])
         yield browser
