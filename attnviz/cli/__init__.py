@@ -64,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--host", default="localhost", help="address to listen on (default: localhost, this machine only)")
     top.add_argument("--port", type=port, default=8501, help="port to listen on (default: 8501)")
     top.set_defaults(command=serve)
-    commands = top.add_subparsers(title="commands", metavar="")
+    commands = top.add_subparsers(title="commands", metavar="command")
     own = (add_trace_commands, add_ablate_command, add_faithful_command, add_heads_commands, add_train_command)
     for add in (*own, add_lesson_commands, add_site_command):
         add(commands)

@@ -72,7 +72,7 @@ ask: Write one sentence that begins with “This picture does not show”.
 def add_lesson_commands(commands: Any) -> None:
     """Add the two commands."""
     lesson = commands.add_parser("lesson", help="write and check a lesson", epilog=_LESSON, formatter_class=PLAIN)
-    actions = lesson.add_subparsers(title="actions", metavar="", required=True)
+    actions = lesson.add_subparsers(title="actions", metavar="action", required=True)
     new = actions.add_parser("new", help="write a lesson to start from")
     new.add_argument("name", help="such as pronouns: the file is pronouns.md")
     new.set_defaults(command=new_lesson)

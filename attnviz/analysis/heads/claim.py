@@ -182,7 +182,9 @@ def _relation(written: str, side: str) -> str:
     names, meant = POS_NAMES | RELATION_NAMES, _bare_name(written)
     called = [name for name, grammar in names.items() if _bare_name(grammar) == meant]
     near = called or nearest(written, known) or ["obj", "NOUN", "any"]
-    raise ClaimError(f'"{written}" is no relation, part of speech or place: write {", ".join(near)}, or a word in quotes.')
+    raise ClaimError(
+        f'"{written}" is no relation, part of speech or place: write {", ".join(near)}, or a word in "double quotes".'
+    )
 
 
 def _bare_name(grammar: str) -> str:

@@ -56,6 +56,13 @@ def test_help_shows_examples(capsys):
     assert "attnviz --port 9000" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("typed", "named"), [(["bogus"], "command"), (["lesson", "bogus"], "action")])
+def test_a_command_that_there_is_not_is_named_as_one(capsys, typed, named):
+    with pytest.raises(SystemExit):
+        cli.main(typed)
+    assert f"argument {named}: invalid choice: 'bogus'" in capsys.readouterr().err
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit, match="0"):
         cli.main(["--version"])

@@ -78,6 +78,7 @@ def test_a_malformed_claim_gets_one_clear_sentence():
         ("any -> obj |", "bar stands at the end of the target"),
         ("obj det -> head", '"obj det" is no relation|put a bar between terms'),
         ('"a" "b" -> head', "put a bar between terms"),
+        ("'a' -> head", 'or a word in "double quotes"'),
         ('"a -> head', "The word in quotes .* is not closed: write . at its end"),
         ("/a -> head", "The regular expression .* is not closed: write / at its end"),
         ('"  " -> head', 'nothing between " and "'),
