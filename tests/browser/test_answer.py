@@ -13,7 +13,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.span_finder import SpanFinder
 from tests.answerers import tiny_answerer
-from tests.browser.pages import HOSTILE, open_page, parameters, refuse_hostile, settle
+from tests.browser.pages import HOSTILE, open_page, parameters, refuse_hostile, reopen, settle
 
 QUESTION, PASSAGE = "What was too tired?", "The cat sat on the mat. The animal ran to the street because it was too tired."
 
@@ -29,9 +29,7 @@ def bars(page: Page, name: str) -> list[float]:
     return page.locator(f".answered .{name}").evaluate_all("bars => bars.map((bar) => Number(bar.dataset.value))")
 
 
-def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
-    page: Page, other: Page, app_url: str, tmp_path: Path
-) -> None:
+def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(page: Page, app_url: str, tmp_path: Path) -> None:
     folder = str(tiny_answerer(tmp_path / "tiny", decoding=SpanDecoding(limit=7, declines_above=1.0)))
     model = attnviz.load(folder)
     assert isinstance(model, SpanFinder)
@@ -52,14 +50,14 @@ def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
     place = [token.text for token in seen.question].index("tired")
     assert bars(page, "bar0") == pytest.approx(seen.of_word(place, actual.tokens).tolist(), abs=1e-5)
     assert parameters(page)["asked1"] == str(place)
-    other.goto(page.url)
-    settle(other)
-    assert bars(other, "bar0") == bars(page, "bar0")
-    other.get_by_role("textbox", name="Passage").fill(HOSTILE)
-    other.get_by_role("button", name="Run").click()
-    expect(other.locator(".answered")).to_contain_text("<")
-    settle(other)
-    refuse_hostile(other, ".markup")
+    before = bars(page, "bar0")
+    reopen(page)
+    assert bars(page, "bar0") == before
+    page.get_by_role("textbox", name="Passage").fill(HOSTILE)
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator(".answered")).to_contain_text("<")
+    settle(page)
+    refuse_hostile(page, ".markup")
 
 
 def test_a_passage_on_a_phone_is_shown_whole_and_a_longer_one_fades_where_it_goes_on(

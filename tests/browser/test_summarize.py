@@ -10,7 +10,7 @@ import attnviz
 from attnviz.analysis.summarize.selection import Amount, choose, read_passage
 from attnviz.analysis.summarize.selectors import selectors
 from attnviz.analysis.summarize.summary_words import summary_words
-from tests.browser.pages import HOSTILE, open_page, parameters, refuse_hostile, run, settle
+from tests.browser.pages import HOSTILE, open_page, parameters, refuse_hostile, reopen, run, settle
 from tests.tiny import FAMILY
 
 TEXT = "Cats sleep all day. Dogs bark at the moon, and nobody knows why. The end."
@@ -21,9 +21,7 @@ def bars(page: Page) -> list[float]:
     return page.locator(".passage .unit").evaluate_all("units => units.map((unit) => Number(unit.dataset.score))")
 
 
-def test_marks_and_bars_are_the_traces_own_ways_and_heads_are_chosen_and_the_link_opens_again(
-    page: Page, other: Page, app_url: str
-) -> None:
+def test_marks_and_bars_are_the_traces_own_ways_and_heads_are_chosen_and_the_link_opens_again(page: Page, app_url: str) -> None:
     open_page(page, app_url, "summarize", model="minilm", text=TEXT, words_kept=4, way="mean")
     trace = attnviz.load("minilm").trace(TEXT)
     actual = read_passage(TEXT, trace.encoder.keys)
@@ -52,13 +50,13 @@ def test_marks_and_bars_are_the_traces_own_ways_and_heads_are_chosen_and_the_lin
     asked = trace.encoder.weights(1, 3)[1:-1].mean(axis=0)
     assert bars(page) == pytest.approx(actual.by_unit(asked).tolist(), abs=1e-5)
     assert (parameters(page)["layer"], parameters(page)["head"], parameters(page)["way"]) == ("1", "3", "head")
-    other.goto(page.url)
-    settle(other)
-    assert bars(other) == bars(page)
-    run(other, HOSTILE)
-    assert other.locator("textarea").first.input_value() == HOSTILE
-    expect(other.locator(".passage")).to_contain_text("<")
-    refuse_hostile(other, ".markup")
+    before = bars(page)
+    reopen(page)
+    assert bars(page) == before
+    run(page, HOSTILE)
+    assert page.locator("textarea").first.input_value() == HOSTILE
+    expect(page.locator(".passage")).to_contain_text("<")
+    refuse_hostile(page, ".markup")
 
 
 def test_a_word_of_a_written_summary_shows_where_it_came_from(page: Page, app_url: str, tmp_path: Path) -> None:

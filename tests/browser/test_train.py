@@ -28,7 +28,7 @@ PLACE = """() => {
 
 
 def test_a_model_learns_to_reverse_is_played_back_and_tried(page: Page, app_url: str) -> None:
-    page.goto(f"{app_url}/train?steps=300")
+    page.goto(f"{app_url}/train")
     accuracy, error = page.locator(".curve strong").nth(0), page.locator(".curve strong").nth(1)
     expect(accuracy).to_have_text("0 %", timeout=LEARNED)
     assert page.locator(".sequence svg").count() == 1
@@ -36,10 +36,12 @@ def test_a_model_learns_to_reverse_is_played_back_and_tried(page: Page, app_url:
     (place,) = page.evaluate(PLACE)
     page.evaluate(HIDDEN)
     page.get_by_role("button", name="Start", exact=True).click()
+    page.get_by_role("button", name="Pause", exact=True).click(timeout=LEARNED)
+    expect(page.get_by_text(re.compile("^Paused at step"))).to_be_visible(timeout=LEARNED)
+    page.get_by_role("button", name="Continue", exact=True).click()
     expect(accuracy).to_have_text(re.compile(r"^(9[5-9]|100)\s%$"), timeout=LEARNED)
     expect(error).to_have_text(re.compile(r"^0\.0[0-5]$"), timeout=LEARNED)
-    page.get_by_role("button", name="Pause", exact=True).click()
-    expect(page.get_by_text(re.compile("^Paused at step"))).to_be_visible(timeout=LEARNED)
+    expect(page.get_by_text(re.compile("^Trained"))).to_be_visible(timeout=LEARNED)
     # Nothing has jumped, nor would it with wider figures or in another font.
     assert page.evaluate(PLACE) == [place]
     read_heights = "all => all.map((each) => each.offsetHeight)"
