@@ -39,7 +39,7 @@ def first_link(links: WordLinks, place: Place | None = None, *, query: int | Non
     """
     word = _first_word(links, place) if query is None else query
     weights = links.row(word) if place is None else links.of_place(place, range(word, word + 1))[None]
-    columns = [key] if key is not None else _telling(links, place, word)
+    columns = [key] if key is not None else _candidates(links, place, word)
     if not columns:
         return WordLink(word, None, *(place or (0, 0)))
     layer, head, at = np.unravel_index(int(weights[..., columns].argmax()), (*weights.shape[:2], len(columns)))
@@ -52,14 +52,14 @@ def _first_word(links: WordLinks, place: Place | None) -> int:
     pronouns = [
         word
         for word, name in enumerate(names)
-        if name in PRONOUNS and strongest[word] >= LEAST_TELLING and _telling(links, None, word)[0] < word
+        if name in PRONOUNS and strongest[word] >= LEAST_TELLING and _candidates(links, None, word)[0] < word
     ]
     words = [word for word, _ in enumerate(names) if is_word(links.queries[word])]
     long_words = [word for word in words if len(names[word]) >= LONGER and strongest[word] >= LEAST_TELLING]
     return max(pronouns or long_words or words or range(len(names)), key=lambda word: float(strongest[word]))
 
 
-def _telling(links: WordLinks, place: Place | None, word: int) -> list[int]:
+def _candidates(links: WordLinks, place: Place | None, word: int) -> list[int]:
     """Where a word can look that tells something; in a head that somebody chose, at its neighbours as well."""
     if place is None:
         return elsewhere(word, links.lens, links.word_keys, causal=links.attention.causal)
@@ -72,7 +72,7 @@ def _strongest(links: WordLinks, place: Place | None) -> Float32[np.ndarray, " q
         words = range(min(len(links.queries), MOST_WORDS))
         telling = np.zeros((len(words), len(links.keys)), dtype=bool)
         for word in words:
-            telling[word, _telling(links, place, word)] = True
+            telling[word, _candidates(links, place, word)] = True
         # One layer after another: the rows of all heads of a long text fill a hundred megabytes.
         given = (links.rows_of(layer, words) for layer in range(links.attention.n_layers))
         if place is not None:

@@ -1,4 +1,4 @@
-"""Arrays of attention weights: kinds of attention, axes, softmax, what rows must be, and the weights of edited heads."""
+"""Arrays of attention weights: kinds of attention, axes, softmax, and the weights of edited heads."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,14 +8,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attnviz.core.errors import TraceError
+from attnviz.core.row_sums import check_rows
 
 Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Weights = Float[np.ndarray, "query key"]
 Entropy = Float[np.ndarray, " query"]
 LayerWeights = Float[np.ndarray, "head query key"]
-# float32 softmax rows are exact to about 1e-6; eager models that cast it to half precision and back are not.
-ROW_SUM_TOLERANCE = 1e-4
 # The exponential of a masked score is exactly 0; and 0 times it is 0, where 0 times -inf would be no number.
 MASKED_SCORE = np.float32(-1e30)
 
@@ -38,26 +37,6 @@ def causal_triangle(n_queries: int, n_keys: int) -> Bool[np.ndarray, "query key"
     triangle = np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
     triangle.flags.writeable = False
     return triangle
-
-
-def check_rows(weights: LayerWeights, layer: int) -> None:
-    """Check that each row sums to 1, or to 0.
-
-    Raises:
-        TraceError: one does not, or a weight is negative or not finite.
-    """
-    if not np.isfinite(weights).all():
-        raise TraceError(f"layer {layer} has attention weights that are not finite")
-    if weights.size and weights.min() < 0:
-        raise TraceError(f"layer {layer} has negative attention weights")
-    sums = weights.sum(axis=-1)
-    wrong = (np.abs(sums - 1) > ROW_SUM_TOLERANCE) & (sums != 0)
-    if wrong.any():
-        head, query = np.argwhere(wrong)[0]
-        raise TraceError(
-            f"the row of query {query} in layer {layer} head {head} sums to {sums[head, query]:.4f} instead of 1; "
-            "give weights after the softmax, one row a query"
-        )
 
 
 def masked_softmax(

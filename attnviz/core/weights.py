@@ -10,8 +10,9 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool
 
-from attnviz.core.arrays import Entropy, LayerWeights, Weights, check_rows, frozen
+from attnviz.core.arrays import Entropy, LayerWeights, Weights, frozen
 from attnviz.core.errors import TraceError
+from attnviz.core.row_sums import check_rows
 
 
 class Slab(NamedTuple):

@@ -11,9 +11,9 @@ from attnviz.core.errors import EditError, ModelError, PromptError
 from attnviz.core.trace import AttentionTrace, Kind, Prompt
 from attnviz.models.answer.answers import Answers
 from attnviz.models.base import AttentionModel, ModelCard
+from attnviz.models.batched_edits import Scorer
 from attnviz.models.edit.points import EditPoints
 from attnviz.models.reading import EncoderReading
-from attnviz.models.scoring import Scorer
 from attnviz.models.targets import TARGETS, BoundTarget, Target, listed, no_such_output
 from attnviz.models.translate.translating_model import TranslatingModel
 from attnviz.nn.attention import Attended

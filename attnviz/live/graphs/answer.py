@@ -13,7 +13,7 @@ from attnviz.live.graphs.encode import NAME, SharedFiles, tokenizer
 from attnviz.live.graphs.files import Files, WeightFile, halves
 from attnviz.live.graphs.graph import Graph
 from attnviz.models.answer.answer_model import AnswerModel
-from attnviz.models.answer.question_and_passage import LEAST_ROOM, MOST_CHARACTERS
+from attnviz.models.answer.passage_search import LEAST_ROOM, MOST_CHARACTERS
 from attnviz.models.saved_models import WEIGHTS
 from attnviz.nn.qa import Answerer
 

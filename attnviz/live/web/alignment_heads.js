@@ -8,7 +8,7 @@ import { nameOfHead } from "./head_name.js";
 /**
  * @import { AskedCell } from "./alignment_cell.js"
  * @import { AttentionMap, View } from "./head_view.js"
- * @import { Card, Draft } from "./translation.js"
+ * @import { Card, Draft } from "./translation_picture.js"
  * @typedef {{ layer: number, head: number, weight: number }} RankedHead
  */
 

@@ -3,7 +3,7 @@
 /**
  * @import { Values } from "./address.js"
  * @import { ModelPicture } from "./model_picture.js"
- * @import { TranslationQuestion } from "./translation.js"
+ * @import { TranslationQuestion } from "./translation_picture.js"
  */
 
 // Weights below this one are drawn as no link (attnviz/figures/translate/sentence_pair.py).

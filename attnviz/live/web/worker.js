@@ -12,7 +12,7 @@ import { mapOfFiles } from "./map_source.js";
 import { openRuntime, openSegmenter } from "./runtime.js";
 import { describeSelectors } from "./selectors.js";
 import { describeSelection } from "./summary_sentences.js";
-import { describeTranslation } from "./translation.js";
+import { describeTranslation } from "./translation_picture.js";
 import { WordLinks } from "./word_links.js";
 import { describeHead, describeHidden, describeLink } from "./wording.js";
 import { nameOfHead } from "./head_name.js";
@@ -33,7 +33,7 @@ import { nameOfHead } from "./head_name.js";
  * @import { WeightPlace } from "./compute/weight_steps.js"
  * @typedef {{ output: string, extra: any, cross: AttentionMap, card: any }} KeptDraft
  * @import { AskedCell } from "./alignment_cell.js"
- * @import { TranslationQuestion } from "./translation.js"
+ * @import { TranslationQuestion } from "./translation_picture.js"
  * @typedef {{ card: any, trace(request: object): Promise<Trace>, inspect(request: object, layer: number, head: number): Promise<HeadInputs>,
  *   left(): number, complete(): Promise<void> }} Model
  */

@@ -19,13 +19,13 @@ from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights
 from attnviz.models.answer.answers import Logits, text_of
 from attnviz.models.answer.decoding import SpanDecoding
-from attnviz.models.answer.question_and_passage import QuestionAndPassage
+from attnviz.models.answer.passage_search import QuestionAndPassage
 from attnviz.models.answer.span_finder import ANSWER, DECLINED, NO_ANSWER, SpanFinder, span_facts, span_outcome
 from attnviz.models.base import AttentionModel, ModelCard
+from attnviz.models.batched_edits import Scorer
 from attnviz.models.edit.points import EditPoints, edited, own_layers
 from attnviz.models.hub.stack import StackModel
 from attnviz.models.reading import EncoderReading
-from attnviz.models.scoring import Scorer
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target
 from attnviz.nn.attention import Attended
 from attnviz.nn.edit import edited_pass

@@ -13,9 +13,9 @@ from attnviz.core.cancellation import cancellation_point
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models.answer.answers import Answers, Logits, SpanSearchResult, text_of
 from attnviz.models.answer.decoding import SpanDecoding
-from attnviz.models.answer.question_and_passage import BATCH, PassageSearch, QuestionAndPassage, question_of
+from attnviz.models.answer.passage_search import BATCH, PassageSearch, QuestionAndPassage, question_of
+from attnviz.models.batched_edits import Scorer
 from attnviz.models.capabilities import Capabilities
-from attnviz.models.scoring import Scorer
 from attnviz.models.targets import Outcome, Target, listed
 from attnviz.text.spans import Span, Window, pair_logits
 

@@ -14,7 +14,7 @@ from attnviz import settings
 from attnviz.core.arrays import Kind
 from attnviz.core.errors import ArgumentError, ModelError, UnsupportedModelError, described, failing_as
 from attnviz.core.weights import WeightStore
-from attnviz.models import scoring
+from attnviz.models import batched_edits
 from attnviz.models.base import Architecture, ModelCard
 from attnviz.models.hub.attention import hf_attention
 from attnviz.models.hub.attention.attention_readers import Stacks, takes
@@ -96,7 +96,7 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
         _read_labels_at_last_token(model)
     if reader.records:
         # Others may lay a batch out in a way of their own.
-        scoring.prepare(body, card.n_layers)
+        batched_edits.prepare(body, card.n_layers)
     if architecture == "encoder" and "pair" in card.reads and "ForQuestionAnswering" in type(model).__name__:
         return HubAnswerer(replace(card, reads=(*card.reads, "question")), **shared)
     return StackModel(card, **shared)

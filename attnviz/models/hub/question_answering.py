@@ -16,10 +16,10 @@ from torch import Tensor
 from attnviz.core.trace import AttentionTrace, Kind, Prompt
 from attnviz.models.answer.answers import Logits
 from attnviz.models.answer.decoding import SpanDecoding
-from attnviz.models.answer.question_and_passage import QuestionAndPassage
+from attnviz.models.answer.passage_search import QuestionAndPassage
 from attnviz.models.answer.span_finder import ANSWER, NO_ANSWER, SpanFinder, span_facts, span_outcome
+from attnviz.models.batched_edits import Scorer
 from attnviz.models.hub.stack import StackModel
-from attnviz.models.scoring import Scorer
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, no_such_output
 from attnviz.nn.attention import Attended
 from attnviz.text.spans import Window

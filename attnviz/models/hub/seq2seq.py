@@ -17,9 +17,9 @@ from torch.nn import functional as F
 from attnviz.core.edits import HeadSet
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
+from attnviz.models.batched_edits import Scorer, log_probability
 from attnviz.models.hub.targets import baseline_id
 from attnviz.models.hub.traced import TracedModel, start_of
-from attnviz.models.scoring import Scorer, log_probability
 from attnviz.models.targets import BoundTarget, Target, listed
 from attnviz.models.translate.draft import DecodingStep, SearchTree, Translation
 from attnviz.models.translate.likeliest import decoding_steps

@@ -17,10 +17,10 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
 from attnviz.models.base import AttentionModel, ModelCard
+from attnviz.models.batched_edits import Scorer
 from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit.points import EditPoints, edited, own_layers
 from attnviz.models.hub.stack import StackModel
-from attnviz.models.scoring import Scorer
 from attnviz.models.summarize.targets import SentenceChoice
 from attnviz.models.targets import BoundTarget, Target, listed
 from attnviz.nn.attention import Attended

@@ -18,9 +18,9 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
 from attnviz.models.base import ModelCard
+from attnviz.models.batched_edits import Scorer, log_probability
 from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit.points import EditPoints, edited
-from attnviz.models.scoring import Scorer, log_probability
 from attnviz.models.targets import BoundTarget, Target, listed
 from attnviz.models.translate.draft import DecodingStep, SearchTree, Translation
 from attnviz.models.translate.likeliest import decoding_steps

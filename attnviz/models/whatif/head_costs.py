@@ -10,8 +10,8 @@ from attnviz.core.edits import NO_EDITS, Edits, HeadSet, HeadValue
 from attnviz.core.shares import Head, HeadCosts, RemovalCurve
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, Progress, silent
+from attnviz.models.batched_edits import Scorer
 from attnviz.models.capabilities import capabilities
-from attnviz.models.scoring import Scorer
 
 DRAWS, STEPS = 20, 12
 

@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.errors import AttnvizError, EditError, ModelTooLargeError
+from attnviz.core.errors import AttnvizError, EditError
 from attnviz.core.head_inputs import Computed, Tables
 from attnviz.core.quantity import Quantity
 from attnviz.core.trace import Prompt
@@ -22,6 +22,7 @@ from attnviz.models.reading import NOTHING_READ, EncoderReading
 from attnviz.models.result import Result
 from attnviz.models.translate.draft import GREEDY, DecodingOptions
 from attnviz.ui.background import first_results, import_ahead
+from attnviz.ui.background.full_memory import check_room, make_room
 from attnviz.ui.background.jobs import Job, shared
 from attnviz.ui.background.lru_cache import LruCache, held_bytes
 from attnviz.ui.background.slots import downloading, workers
@@ -84,7 +85,7 @@ def compute_once(
         if travels and (found := first_results.find(work.__name__, name, asked)) is not None:
             return found
         model = load_model(name, place)
-        _make_room()
+        make_room(traces_kept())
 
         def once(progress: Progress) -> Any:
             made = work(model, progress, *asked, **given)
@@ -187,30 +188,12 @@ def _fetched() -> LruCache[Job[catalog.Build]]:
     return LruCache(FETCHES_KEPT, 0)
 
 
-def _check_room(name: str) -> None:
-    """Stops at a further model of the hub where memory is nearly full; those of the catalog are small.
-
-    Raises:
-        ModelTooLargeError: it is.
-    """
-    if name not in catalog.CATALOG and (held := memory.read()) and held.is_tight:
-        raise ModelTooLargeError(
-            f"There is no memory left for {name}: choose a model that travels with attnviz, or come back later."
-        )
-
-
-def _make_room() -> None:
-    """Lets go of every trace that is kept where memory is nearly full: each is computed again when it is asked for."""
-    if (held := memory.read()) and held.is_tight:
-        traces_kept().clear()
-
-
 def load_model(name: str, place: DeltaGenerator) -> AttentionModel:
     """The model of that name: its files are fetched where nothing is computed, then it is built."""
     folders, pickles = folders_allowed() or is_listed(name), pickles_allowed()
 
     def fetch(progress: Progress) -> catalog.Build:
-        _check_room(name)
+        check_room(name)
         # torch is imported here, in the background, where the page can say that it is waiting.
         import_ahead.finish()
         return catalog.fetch(name, allow_folders=folders, allow_pickles=pickles, progress=progress)
@@ -220,7 +203,7 @@ def load_model(name: str, place: DeltaGenerator) -> AttentionModel:
     def work(progress: Progress) -> AttentionModel:
         from attnviz.models import device
 
-        _check_room(name)
+        check_room(name)
         device.share_cores(workers())
         model = build(progress)
         memory.settle()

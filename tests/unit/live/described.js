@@ -11,7 +11,7 @@ import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
 import { drawnPart } from "../../../attnviz/live/web/passage_panel.js";
 import { describeSelectors } from "../../../attnviz/live/web/selectors.js";
 import { describeSelection } from "../../../attnviz/live/web/summary_sentences.js";
-import { describeTranslation } from "../../../attnviz/live/web/translation.js";
+import { describeTranslation } from "../../../attnviz/live/web/translation_picture.js";
 import { powerOfTen, twoDigits } from "../../../attnviz/live/web/number_text.js";
 
 function opened(map) {

@@ -1,6 +1,6 @@
 // The screens of a phone: what it asks, what was sent, what came of it, and the forms to join a class.
 
-/** @typedef {import("./phone.js").Phone} Phone */
+/** @typedef {import("./phone_session.js").Phone} Phone */
 
 import { answering } from "./answering.js";
 import { element, percent } from "./elements.js";

@@ -2,7 +2,7 @@
 
 import { pause } from "./line.js";
 
-/** @typedef {import("./phone.js").Phone} Phone */
+/** @typedef {import("./phone_session.js").Phone} Phone */
 
 export class Sending {
   /** @param {Phone} phone */

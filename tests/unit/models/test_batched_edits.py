@@ -8,7 +8,7 @@ import pytest
 import attnviz
 from attnviz.core.edits import Edits, WordHidden
 from attnviz.core.trace import Prompt
-from attnviz.models import scoring
+from attnviz.models import batched_edits
 from attnviz.models.capabilities import capabilities
 from attnviz.models.whatif.head_costs import every_head, without
 from tests import tiny
@@ -27,7 +27,7 @@ def test_shared_layers_change_no_score(family, monkeypatch, unchecked):
     assert (scorer.outputs is not None) == (family.name != "albert")
     fractions: list[float] = []
     together = scorer.scores(rows, fractions.append)
-    monkeypatch.setattr(scoring, "_enterable", {})
+    monkeypatch.setattr(batched_edits, "_enterable", {})
     whole = capabilities(model).scorer(Prompt(TEXT))
     assert whole.outputs is None
     alone = [whole.scores([each])[0] for each in rows]
@@ -44,10 +44,10 @@ def test_a_layer_below_the_first_edit_is_computed_once(monkeypatch, unchecked):
     edits = [Edits.parse(f"e1.{head}z") for head in range(3)]
     capabilities(model).scorer(Prompt(TEXT))
     rows.clear()
-    monkeypatch.setattr(scoring, "TOKENS", 1)
+    monkeypatch.setattr(batched_edits, "TOKENS", 1)
     capabilities(model).scorer(Prompt(TEXT)).scores([Edits(), *edits])
     assert rows == [1]
-    monkeypatch.setattr(scoring, "_enterable", {})
+    monkeypatch.setattr(batched_edits, "_enterable", {})
     scores = capabilities(model).scorer(Prompt(TEXT)).scores([*edits, *edits])
     assert rows[1:] == [1] * 4, "the text as it is, and equal edits once"
     assert scores[:3].tolist() == scores[3:].tolist()
@@ -69,7 +69,7 @@ def test_a_stack_whose_layers_hand_on_more_than_states_is_not_entered(monkeypatc
 def test_another_thread_widens_nothing(unchecked):
     model = attnviz.wrap(tiny.FAMILIES[0].model(), tiny.tokenizer())
     actual = []
-    with scoring.entering(0, 7, {}):
+    with batched_edits.entering(0, 7, {}):
         thread = threading.Thread(target=lambda: actual.append(model.trace(TEXT).encoder.weights(1, 2)))
         thread.start()
         thread.join()
