@@ -6,7 +6,7 @@ from typing import Any
 
 from attnviz.analysis.heads.atlas import to_json
 from attnviz.analysis.heads.claim import Claim, parse
-from attnviz.analysis.heads.verdict import ClaimResult
+from attnviz.analysis.heads.verdict import ClaimResult, check_head
 from attnviz.analysis.heads.wording import describe_verdict, unit_name
 from attnviz.cli.arguments import MODEL, PLAIN, file_path, natural, positive
 from attnviz.cli.traces import progress_line
@@ -82,7 +82,10 @@ def test_claims(arguments: argparse.Namespace) -> int:
             else ClaimError(f"{arguments.file} holds no claim that can be read: write one a line, such as obj -> head.")
         )
     sentences = corpus(arguments.text)[: arguments.first]
-    looks = look(catalog.load(arguments.model, progress=progress_line), sentences, progress=progress_line)
+    model = catalog.load(arguments.model, progress=progress_line)
+    if arguments.file is None and isinstance(claims[0], Claim):
+        check_head(claims[0], model.card.n_layers, model.card.n_heads)
+    looks = look(model, sentences, progress=progress_line)
     results = looks.test_each(claims)
     if arguments.file is None and not arguments.out:
         if isinstance(results[0], ClaimError):

@@ -122,7 +122,10 @@ def test_a_verdict_can_be_downloaded_beside_them(monkeypatch):
     assert labels(app) == ["SVG", "PNG", "CSV"] * 2
 
 
-@pytest.mark.parametrize(("claim", "wrong"), [("objj -> head", "is no relation"), ("obj -> head", "their syntax")])
+@pytest.mark.parametrize(
+    ("claim", "wrong"),
+    [("objj -> head", "is no relation"), ("obj -> head", "their syntax"), ("L9·H0: obj -> head", "no layer 9")],
+)
 def test_a_claim_that_cannot_be_tested_says_why(claim: str, wrong: str) -> None:
     app = open_page("heads", claim=claim, sentences="The cat sat.")
     assert [wrong in each.value for each in app.error] == [True]

@@ -160,13 +160,23 @@ def choose(claim: Claim, counts: Counts) -> tuple[int, int]:
     n_layers, n_heads = counts.hits.shape[1], counts.hits.shape[2] - 1
     if counts.queries.sum() == 0:
         raise ClaimError(f"No word of these sentences is what “{claim.text}” is about: choose other terms, or other sentences.")
+    check_head(claim, n_layers, n_heads)
     layer, head = claim.where.layer, claim.where.head
     if layer is None:
         return _best(counts.of(slice(0, None, 2)), claim)
-    for axis, index, size in (("layer", layer, n_layers), ("head", head or 0, n_heads)):
+    return layer, n_heads if head is None else head
+
+
+def check_head(claim: Claim, n_layers: int, n_heads: int) -> None:
+    """Check that a model has the head that a claim names, before it reads a corpus for it.
+
+    Raises:
+        ClaimError: there is no such head.
+    """
+    where = claim.where
+    for axis, index, size in (("layer", where.layer or 0, n_layers), ("head", where.head or 0, n_heads)):
         if index >= size:
             raise ClaimError(f"This model has {size} {axis}s, 0 to {size - 1}, and no {axis} {index}: name another.")
-    return layer, n_heads if head is None else head
 
 
 def _best(counts: Counts, claim: Claim) -> tuple[int, int]:

@@ -7,8 +7,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.heads.atlas import Atlas
-from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.verdict import ClaimReport
+from attnviz.analysis.heads.claim import Claim, parse
+from attnviz.analysis.heads.verdict import ClaimReport, check_head
 from attnviz.core.errors import AttnvizError
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, plain, shipped
@@ -102,6 +102,8 @@ def claim_verdict(model: str, text: str, own: str = "") -> ClaimReport | None:
         return None
     if not own and (found := first_results.find("claim", model, (claim.text,))) is not None:
         return found
+    if not _or_error(lambda place: _has_head(load_model(model, place), claim)):
+        return None
     attention = corpus_attention(model, WINOGENDER if claim.needs_antecedent else TREEBANK, own)
     if attention is None:
         return None
@@ -114,6 +116,11 @@ def claim_verdict(model: str, text: str, own: str = "") -> ClaimReport | None:
     if report and not own:
         first_results.note("claim", model, (claim.text,), report)
     return report
+
+
+def _has_head(loaded: AttentionModel, claim: Claim) -> bool:
+    check_head(claim, loaded.card.n_layers, loaded.card.n_heads)
+    return True
 
 
 def _computed(

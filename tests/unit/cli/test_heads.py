@@ -29,6 +29,13 @@ def test_a_claim_says_at_once_what_is_read(monkeypatch, capsys, unchecked):
     assert "minilm reads 3 sentences 0%" in capsys.readouterr().err
 
 
+def test_a_head_that_is_not_there_is_told_before_a_sentence_is_read(capsys):
+    assert main(["claim", "minilm", "L0·H12: any -> previous", "--first", "3"]) == 1
+    said = capsys.readouterr().err
+    assert "no head 12" in said
+    assert "reads" not in said
+
+
 def test_a_cluster_that_is_nowhere_is_said_within_seconds(tmp_path, capsys):
     pytest.importorskip("ray", reason="Ray is an extra: attnviz[ray]")
     (tmp_path / "texts.txt").write_text("The cat sat.\n", encoding="utf-8")
