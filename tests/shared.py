@@ -62,10 +62,11 @@ def exported(name: str, folder: Path) -> dict[str, Any]:
     return json.loads((folder / name / MANIFEST).read_text(encoding="utf-8"))
 
 
-def run_script(script: Path, arguments: list[str], output: Path) -> None:
-    """Run a benchmark in this process; it takes graphs of models from here."""
+def run_script(script: Path, arguments: list[str], output: Path, store: str) -> None:
+    """Run a benchmark in this process; it takes graphs of models from here, and classes from the store of the app."""
     from attnviz.live import graphs, site
     from benchmarks import harness
 
+    os.environ["ATTNVIZ_CLASS_STORE"] = store
     graphs.export = site.export = exported
     harness.run_script(script, arguments, output)

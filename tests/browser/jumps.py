@@ -12,10 +12,17 @@ from playwright.sync_api import Page
 _SCRIPT = """
   window.slowly = true;
   window.parts = new Map();
+  // The browser tells of a move when it has time: of one that was to be forgotten, too.
+  let since = 0;
+  window.forgetMoves = () => {
+    parts.clear();
+    since = performance.now();
+  };
   const placeOf = ({ top, bottom, left, right, width, height }) =>
     width ? { top, bottom, left, right } : { top: innerHeight, bottom: innerHeight, left: Infinity, right: -Infinity };
   new PerformanceObserver((list) => {
-    for (const { sources } of list.getEntries()) {
+    for (const { sources, startTime } of list.getEntries()) {
+      if (startTime < since) continue;
       for (const { node, previousRect: from, currentRect: to } of sources) {
         const each = node instanceof Element ? node : node?.parentElement;
         const part = each ?? Symbol();
@@ -49,7 +56,7 @@ def drawn_slowly(page: Page) -> Iterator[Page]:
 
 
 def forget_moves(page: Page) -> None:
-    page.evaluate("() => parts.clear()")
+    page.evaluate("() => forgetMoves()")
 
 
 def moved(page: Page) -> tuple[float, list[tuple[float, str]]]:

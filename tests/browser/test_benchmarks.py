@@ -38,12 +38,12 @@ run(rows, minutes=0.02)
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=[script.stem for script in SCRIPTS])
 def test_a_benchmark_runs_on_tiny_input_and_prints_its_table(
-    script: Path, app_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    script: Path, app_url: str, class_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = tmp_path / "output.txt"
     # A forked process runs the file of __main__ first, which a test of a page may have replaced by its own script.
     monkeypatch.setitem(sys.modules, "__main__", types.ModuleType("__main__"))
-    begun = FORKS.Process(target=shared.run_script, args=(script, ["--smoke", "--server", app_url], output))
+    begun = FORKS.Process(target=shared.run_script, args=(script, ["--smoke", "--server", app_url], output, class_store))
     begun.start()
     begun.join(PATIENCE)
     begun.kill()

@@ -58,7 +58,7 @@ def test_a_claim_is_tested_on_sentences_of_ones_own_in_a_room_of_its_own_and_its
         """() => new MutationObserver((_, observer) => {
           if (!document.querySelector(".st-key-verdict")) return;
           observer.disconnect();
-          requestAnimationFrame(() => requestAnimationFrame(() => parts.clear()));
+          requestAnimationFrame(() => requestAnimationFrame(() => forgetMoves()));
         }).observe(document.body, { childList: true, subtree: true })"""
     )
     slow.get_by_role("button", name="Run", exact=True).click()

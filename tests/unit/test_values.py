@@ -42,7 +42,7 @@ def compares_by_identity(hint: Any) -> bool:
 def test_a_class_that_names_its_fields_is_a_dataclass() -> None:
     plain = (each for each in classes() if not is_dataclass(each) and not issubclass(each, tuple | torch.nn.Module))
     named = (each for each in plain if vars(each).get("__annotations__") and not getattr(each, "_is_protocol", False))
-    assert [each.__name__ for each in named] == ["Capabilities"]
+    assert not [each.__name__ for each in named]
 
 
 def test_values_are_frozen() -> None:
