@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnviz.core import query_key
 from attnviz.core.arrays import EditedHeads, frozen, masked_softmax
 from attnviz.core.errors import TraceError
 from attnviz.core.query_key import QueryKeyLayer, QueryKeyWeights
 from attnviz.core.weights import DenseWeights, WeightStore
 
-HEADS, KEY_HEADS, QUERIES, KEYS, DIM, LAYERS = 6, 3, 5, 7, 11, 2
+HEADS, KEY_HEADS, QUERIES, KEYS, DIM, LAYERS = 6, 3, 5, 11, 7, 2
 RANDOM = np.random.default_rng(13)
 
 
@@ -99,6 +100,19 @@ def test_weights_are_the_softmax_of_the_scores(changes: dict[str, Any]) -> None:
     assert not store.layer(1)[:, ~visible].any() if visible is not None else (store.layer(1) > 0).all()
 
 
+def test_queries_before_the_first_key_see_nothing_in_a_slab_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_key, "SLAB_CELLS", 1)
+    one = layer(key=normal(KEY_HEADS, 2, DIM), causal=True)
+    want = weights64(one)[4]
+    # Each slab is written over the one before.
+    for query, slab in enumerate(QueryKeyWeights((one,)).slabs(0, 4)):
+        assert slab.rows == slice(query, query + 1)
+        seen = slab.weights.shape[1]
+        np.testing.assert_allclose(slab.weights, want[slab.rows, :seen], atol=1e-6)
+        assert not want[slab.rows, seen:].any()
+    assert query == QUERIES - 1
+
+
 def test_large_scores_do_not_overflow() -> None:
     one = layer(scaling=1e3)
     weights = one.weights(slice(None))
@@ -157,6 +171,8 @@ def test_layers_must_agree() -> None:
         QueryKeyWeights((layer(), layer(sink=normal(HEADS))))
     with pytest.raises(TraceError, match="every layer must have the same heads"):
         QueryKeyWeights((layer(), layer(key=normal(KEY_HEADS, KEYS + 1, DIM))))
+    with pytest.raises(TraceError, match="every layer must have the same heads"):
+        QueryKeyWeights((layer(), layer(query=normal(KEY_HEADS, QUERIES, DIM))))
     with pytest.raises(TraceError, match="got \\[\\]"):
         QueryKeyWeights(())
     with pytest.raises(TraceError, match="every layer must have the same shape"):
@@ -210,7 +226,7 @@ def test_dense_weights_are_kept_as_they_are() -> None:
         (np.nan, "not finite"),
         (np.inf, "not finite"),
         (-0.2, "negative"),
-        (0.4, "row of query 3 in layer 1 head 2 sums to 1.2571"),
+        (0.4, "row of query 3 in layer 1 head 2 sums to 1.3091"),
     ],
 )
 def test_a_value_that_is_no_weight_is_refused(value: float, message: str) -> None:
