@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import link_weights
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix
-from attnviz.analysis.wording import MOSTLY, WEIGHT, Part, Sentence, cut, percent, quoted
+from attnviz.analysis.wording import MOSTLY, WEIGHT, Part, Sentence, cut, percent, quoted, whole_percent
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.text.spans import Span
 
@@ -222,7 +222,7 @@ def describe_answer(
 
 def describe_confidence(confidence: float) -> str:
     """Say how many of the answers this sure are right, by that share."""
-    return f"answers this sure are right {100 * confidence:.0f} times in 100"
+    return f"{whole_percent(confidence)} correct at this confidence"
 
 
 def describe_question_words(

@@ -1,10 +1,9 @@
 // What the page Answer draws and says of an answer, in the head that says most about it or in another one: what
 // attnviz/live/answer.py writes for the pictures that come with the site.
 
-import { percent } from "../../figures/drawing/percent.js";
+import { percent, wholePercent } from "../../figures/drawing/percent.js";
 import { isWord } from "../../figures/explorer/question.js";
 import { cutTo, describeQuestionWords, describeWord, headShares, labelOf, nameOf, QuestionAttention, word } from "./question_attention.js";
-import { decimals } from "./number_text.js";
 import { visibleText } from "./token_labels.js";
 
 /**
@@ -32,7 +31,7 @@ const MOST_HEADS = 5;
 export function describeFound(found, maps, model) {
   const { spans, tokens, declined, nothing, confidence, joint } = found;
   const facts = [model, declined ? `${percent(nothing)} for no answer` : `${percent(spans[0].probability)} sure`];
-  if (confidence !== null) facts.push(`answers this sure are right ${decimals(100 * confidence, 0)} times in 100`);
+  if (confidence !== null) facts.push(`${wholePercent(confidence)} correct at this confidence`);
   const units = tokens.map(({ start, end }) => /** @type {TextPlace} */ ([start, end]));
   const answer = { text: spans[0].text, place: /** @type {TextPlace} */ ([tokens[spans[0].start].start, tokens[spans[0].end].end]), units };
   const seen = describeHeadOf(maps, answer, { side: null, layer: null, head: null, isMean: null, word: null, view: { words: true } });
