@@ -58,8 +58,11 @@ def atlas_of(model: str) -> Atlas | None:
     return _computed(_atlas_cache(), (model,), compute, expected=60.0, pixels=PICTURE_PIXELS)
 
 
-def corpus_attention(model: str, corpus: str, own: str = "") -> "CorpusAttention | None":
-    """Where a model looks in a corpus, or in sentences of one's own, one a line; None after the page has said why not."""
+def corpus_attention(model: str, corpus: str, own: str = "", claim: Claim | None = None) -> "CorpusAttention | None":
+    """Where a model looks in a corpus, or in sentences of one's own, one a line; None after the page has said why not.
+
+    Nothing is read for a claim about a head that the model does not have.
+    """
     sentences = _or_error(lambda _: own_sentences(own) if own else shipped(corpus))
 
     def compute(loaded: AttentionModel, progress: Progress) -> "CorpusAttention":
@@ -68,7 +71,11 @@ def corpus_attention(model: str, corpus: str, own: str = "") -> "CorpusAttention
 
         return look(loaded, sentences, progress=progress)
 
-    return sentences and _computed(_attention_cache(), (model, corpus, own), compute, expected=20.0)
+    def check(loaded: AttentionModel) -> None:
+        if claim is not None:
+            check_head(claim, loaded.card.n_layers, loaded.card.n_heads)
+
+    return sentences and _computed(_attention_cache(), (model, corpus, own), compute, check, expected=20.0)
 
 
 def first_words_of(model: str) -> "FirstWords | None":
@@ -102,9 +109,7 @@ def claim_verdict(model: str, text: str, own: str = "") -> ClaimReport | None:
         return None
     if not own and (found := first_results.find("claim", model, (claim.text,))) is not None:
         return found
-    if not _or_error(lambda place: _has_head(load_model(model, place), claim)):
-        return None
-    attention = corpus_attention(model, WINOGENDER if claim.needs_antecedent else TREEBANK, own)
+    attention = corpus_attention(model, WINOGENDER if claim.needs_antecedent else TREEBANK, own, claim)
     if attention is None:
         return None
 
@@ -118,15 +123,11 @@ def claim_verdict(model: str, text: str, own: str = "") -> ClaimReport | None:
     return report
 
 
-def _has_head(loaded: AttentionModel, claim: Claim) -> bool:
-    check_head(claim, loaded.card.n_layers, loaded.card.n_heads)
-    return True
-
-
 def _computed(
     cache: LruCache[Job[Any]],
     key: tuple[str, ...],
     compute: Callable[[AttentionModel, Progress], Any],
+    check: Callable[[AttentionModel], None] = lambda _: None,
     *,
     expected: float,
     pixels: int = VERDICT_PIXELS,
@@ -135,6 +136,7 @@ def _computed(
 
     def in_background(place: DeltaGenerator) -> Any:
         loaded = load_model(key[0], place)
+        check(loaded)
 
         def work(progress: Progress) -> Any:
             result = compute(loaded, progress)
