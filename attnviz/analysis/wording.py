@@ -102,10 +102,10 @@ def two_digits(value: float) -> str:
     return power_of_ten(value) if value < 0.001 else f"{value:.2g}"
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Join names as one says them.
 
-    >>> listed(["a"]), listed(["a", "b", "c"])
+    >>> join_names(["a"]), join_names(["a", "b", "c"])
     ('a', 'a, b and c')
     """
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

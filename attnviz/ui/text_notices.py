@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import streamlit as st
 
-from attnviz.analysis.wording import LONGEST_NAME, cut, listed
+from attnviz.analysis.wording import LONGEST_NAME, cut, join_names
 from attnviz.core.trace import AttentionTrace
 from attnviz.models.result import Result
 from attnviz.text.english import seems_english
@@ -31,7 +31,7 @@ def _joint_notices(results: Sequence[Result]) -> Iterator[str]:
             speakers.setdefault(notice, []).append(each.card.name)
     for (before, one, several), names in speakers.items():
         names = list(dict.fromkeys(names))
-        yield f"{before}{escaped(listed(names))}{one if len(names) == 1 else several}"
+        yield f"{before}{escaped(join_names(names))}{one if len(names) == 1 else several}"
 
 
 def _text_notices(result: Result) -> Iterator[_Notice]:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from attnviz.analysis.translate.alignment import Reading
 from attnviz.analysis.translate.spelling import spelled_out
-from attnviz.analysis.wording import LONGEST_NAME, cut, head_name, listed
+from attnviz.analysis.wording import LONGEST_NAME, cut, head_name, join_names
 from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.ui.escape_markdown import escaped
@@ -61,7 +61,8 @@ def length_notices(results: Iterable[Result]) -> Iterator[str]:
     own = [each for each in results if each.card.languages[:1] == ("en",)]
     longest = max((len(each.trace.cross.keys) for each in own), default=0)
     if longest > TRAINED_TOKENS:
-        names, more = listed([each.card.name for each in own]), "more than " * any(each.trace.cut is not None for each in own)
+        names = join_names([each.card.name for each in own])
+        more = "more than " * any(each.trace.cut is not None for each in own)
         yield (
             f"This text has {more}{longest} tokens, and {escaped(names)} learned from {TRAINED_TOKENS} at most: "
             "expect its end to suffer."
@@ -79,10 +80,11 @@ def spelling_notices(results: Iterable[Result]) -> Iterator[str]:
         if words := spelled_out(each.trace.cross.keys):
             readers.setdefault(words, []).append(each.card.name)
     for words, models in readers.items():
-        names = [_spelling(pieces) for pieces in words[:3]] + ["others"] * (len(words) > 3)
+        names = join_names([_spelling(pieces) for pieces in words[:3]] + ["others"] * (len(words) > 3))
+        whose = "their" if len(models) > 1 else "its"
         yield (
-            f"{escaped(listed(models))} spelled out {escaped(listed(names))}, which {'their' if len(models) > 1 else 'its'} "
-            "vocabulary does not have: expect guesses there."
+            f"{escaped(join_names(models))} spelled out {escaped(names)}, which {whose} vocabulary does not have: "
+            "expect guesses there."
         )
 
 
