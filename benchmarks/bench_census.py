@@ -29,7 +29,7 @@ from attnviz.core.edits import NO_EDITS, Edit
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models.capabilities import bind_target
-from attnviz.models.hub.traced import body_of, start_of
+from attnviz.models.hub.hub_model import body_of, start_of
 from benchmarks.census_models import REGISTRIES, Architecture, architectures, build
 from benchmarks.harness import Row, none, run
 from tests import tiny

@@ -17,7 +17,7 @@ import attnviz
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.models.base import AttentionModel
 from attnviz.models.edit.points import intervention
-from attnviz.models.hub.traced import TracedModel
+from attnviz.models.hub.hub_model import TracedModel
 from attnviz.models.whatif.head_costs import head_costs
 from attnviz.nn.edit.edited_pass import intervening
 from benchmarks.harness import Row, at_most, run

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from playwright.sync_api import Browser, Page
 
 from attnviz.models import catalog
-from attnviz.ui.address.state import SLOTS
+from attnviz.ui.address.address_sync import SLOTS
 from attnviz.ui.frame.router import PAGES
 from benchmarks.harness import SCRIPT, App, Row, at_most, browsing, page_of, run, serving
 

@@ -23,7 +23,7 @@ from playwright.sync_api import Browser, Page
 from playwright.sync_api import Error as PageError
 
 from attnviz.live.graphs.manifest import exportable
-from attnviz.live.shell import SITE_PAGES
+from attnviz.live.page_html import SITE_PAGES
 from attnviz.live.site import build
 from benchmarks.harness import Row, at_most, browsing, none, run, serving, status
 from benchmarks.site_links import compared

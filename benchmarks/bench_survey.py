@@ -13,8 +13,8 @@ import torch
 import attnviz
 from attnviz.analysis.heads.claim import parse
 from attnviz.models.capabilities import capabilities
-from attnviz.models.hub import traced
-from attnviz.models.hub.traced import TracedModel
+from attnviz.models.hub import hub_model
+from attnviz.models.hub.hub_model import TracedModel
 from attnviz.survey.corpora import TREEBANK, shipped
 from attnviz.survey.corpus_attention import look
 from attnviz.survey.corpus_survey import PART, read_part
@@ -35,10 +35,10 @@ def seconds(work: Callable[[], object], clock: Callable[[], float] = time.proces
 
 def bare(model: TracedModel, texts: tuple[str, ...]) -> None:
     """Tokenize the texts and run them through the model in the batches of a survey, recording nothing."""
-    encoded = dict(traced._encoded(model, texts))
-    for batch in traced._batches(encoded, model.card.n_layers * model.card.n_heads):
+    encoded = dict(hub_model._encoded(model, texts))
+    for batch in hub_model._batches(encoded, model.card.n_layers * model.card.n_heads):
         with torch.inference_mode():
-            model.body(**traced._padded(model, [encoded[index] for index in batch]))
+            model.body(**hub_model._padded(model, [encoded[index] for index in batch]))
 
 
 def survey_row(model: TracedModel, given: Namespace) -> Row:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, QueryKeyWeights, Token
-from attnviz.ui.address.state import arrive, finish
+from attnviz.ui.address.address_sync import arrive, finish
 from attnviz.ui.explorer import ShownHead, explore
 from attnviz.ui.frame.sidebar import head_controls
 

@@ -6,14 +6,14 @@ import streamlit as st
 
 from attnviz.core.errors import TraceError
 from attnviz.models.result import Result
-from attnviz.ui.address.state import finish
+from attnviz.ui.address.address_sync import finish
 from attnviz.ui.answer import controls, notices
 from attnviz.ui.answer.controls import AnswerView
 from attnviz.ui.answer.view import answer_download, show_answer_edits, show_every_head, show_picture
 from attnviz.ui.edit.current_map import current_result
 from attnviz.ui.edit.edited_results import run_side_by_side
+from attnviz.ui.edit.edits_in_address import Editor
 from attnviz.ui.edit.panel import comparing_editor
-from attnviz.ui.edit.state import Editor
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.frame.model_facts import machines
 from attnviz.ui.frame.page_buttons import show_toolbar

@@ -1,6 +1,6 @@
 """Class: a code for the wall, phones that guess, and their guesses on the picture."""
 
-from attnviz.ui.address.state import finish, publish
+from attnviz.ui.address.address_sync import finish, publish
 from attnviz.ui.classroom.view import class_here, show_class, show_downloads, show_management, show_start
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import header, hero

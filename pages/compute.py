@@ -9,7 +9,7 @@ from attnviz.analysis.compute.worked_example import worked_steps
 from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap
-from attnviz.ui.address.state import finish, url_value
+from attnviz.ui.address.address_sync import finish, url_value
 from attnviz.ui.address.widgets import segments, toggle
 from attnviz.ui.background.results import inspected, worked_example
 from attnviz.ui.compute.controls import (

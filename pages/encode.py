@@ -7,7 +7,7 @@ import streamlit as st
 from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.wording import NUMBERS, describe_head, describe_hidden, describe_link, head_title
 from attnviz.core.errors import TraceError
-from attnviz.ui.address.state import finish
+from attnviz.ui.address.address_sync import finish
 from attnviz.ui.address.words import HOW, WordQuestion
 from attnviz.ui.background.results import in_quantity
 from attnviz.ui.download import head_download

@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from attnviz.ui.address.state import finish, value
+from attnviz.ui.address.address_sync import finish, value
 from attnviz.ui.background.corpus_results import atlas_of, claim_verdict
 from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.heads.controls import (

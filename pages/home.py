@@ -7,7 +7,7 @@ from attnviz.core.errors import TraceError
 from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.paths import page_file
-from attnviz.ui.address.state import finish
+from attnviz.ui.address.address_sync import finish
 from attnviz.ui.address.words import HOW, ask
 from attnviz.ui.background.results import run
 from attnviz.ui.escape_markdown import escaped

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from attnviz.ui.address.state import finish
+from attnviz.ui.address.address_sync import finish
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import header, hero
 from attnviz.ui.lessons.view import show_cards, show_upload

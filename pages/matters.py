@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from attnviz.models import catalog
-from attnviz.ui.address.state import finish
+from attnviz.ui.address.address_sync import finish
 from attnviz.ui.background.shares_and_costs import deletion, without
 from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.frame.sidebar import one_model

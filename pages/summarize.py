@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attnviz.core.errors import TraceError
-from attnviz.ui.address.state import finish
+from attnviz.ui.address.address_sync import finish
 from attnviz.ui.background.results import in_quantity
 from attnviz.ui.edit.current_map import CurrentMap, current_result
 from attnviz.ui.edit.edited_results import run_edited

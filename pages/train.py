@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from attnviz.ui.address.state import finish
+from attnviz.ui.address.address_sync import finish
 from attnviz.ui.download import Download
 from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.layout import header, hero

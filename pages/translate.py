@@ -7,11 +7,11 @@ import streamlit as st
 from attnviz.analysis.translate.alignment import describe_alignment
 from attnviz.core.errors import TraceError
 from attnviz.models.result import Result
-from attnviz.ui.address.state import finish
+from attnviz.ui.address.address_sync import finish
 from attnviz.ui.edit.current_map import CurrentMap, current_result
 from attnviz.ui.edit.edited_results import run_side_by_side
+from attnviz.ui.edit.edits_in_address import Editor
 from attnviz.ui.edit.panel import edit_toggle, show_edit_buttons
-from attnviz.ui.edit.state import Editor
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.explorer import ShownHead
 from attnviz.ui.frame.model_facts import machines

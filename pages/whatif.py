@@ -9,7 +9,7 @@ from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import TraceError
 from attnviz.core.shares import HeadCosts
 from attnviz.models.result import Result
-from attnviz.ui.address.state import finish, value
+from attnviz.ui.address.address_sync import finish, value
 from attnviz.ui.background.jobs import stoppable
 from attnviz.ui.background.results import run
 from attnviz.ui.background.shares_and_costs import head_costs, removal_curve

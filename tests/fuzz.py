@@ -36,7 +36,7 @@ from attnviz.models import catalog
 from attnviz.text.url_text import pack
 from attnviz.training import toy_training as toy
 from attnviz.training.presets import PRESETS
-from attnviz.ui.address import state
+from attnviz.ui.address import address_sync
 from attnviz.ui.address.parameters import PARAMETERS
 from attnviz.ui.background.jobs import Job
 from tests import tiny
@@ -144,7 +144,7 @@ def _signs_of_life() -> Iterator[list[float]]:
     """
     moments = [time.monotonic()]
     is_whole = False
-    finish, reported = state.finish, Job._report
+    finish, reported = address_sync.finish, Job._report
 
     def finished() -> None:
         nonlocal is_whole
@@ -161,7 +161,7 @@ def _signs_of_life() -> Iterator[list[float]]:
         if not is_whole:
             moments.append(time.monotonic())
 
-    with mock.patch.object(state, "finish", finished), mock.patch.object(Job, "_report", moved):
+    with mock.patch.object(address_sync, "finish", finished), mock.patch.object(Job, "_report", moved):
         yield moments
         noted()
 

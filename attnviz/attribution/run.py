@@ -1,6 +1,6 @@
 """Run a model on a prompt for a `Result`, in a notebook or a script."""
 
-from attnviz.attribution.quantity import in_quantity
+from attnviz.attribution.quantity_maps import in_quantity
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.quantity import Quantity
 from attnviz.core.trace import Prompt

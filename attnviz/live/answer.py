@@ -26,7 +26,7 @@ from attnviz.analysis.wording import percent
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.figures.matrix import labels
 from attnviz.figures.token_labels import visible_text
-from attnviz.live.story import Described, sentence_parts
+from attnviz.live.sentence_parts import Described, sentence_parts
 from attnviz.models.result import Result
 
 BARS = ("how likely the answer starts here", "how likely it ends here")

@@ -23,12 +23,12 @@ from attnviz.figures.summarize.passage import STYLE as SUMMARY_STYLE
 from attnviz.figures.translate.alignments import STYLE as ALIGNMENTS_STYLE
 from attnviz.lessons.check import ComputedSource
 from attnviz.lessons.lesson_file import Lesson
+from attnviz.live.example_pictures import SitePicture, examples_of, picture_pages, pictures
 from attnviz.live.graphs import export
 from attnviz.live.graphs.manifest import exportable
 from attnviz.live.lessons import describe_lesson, lesson_html, lessons_for
 from attnviz.live.packages import copy_packages
-from attnviz.live.pictures import SitePicture, examples_of, picture_pages, pictures
-from attnviz.live.shell import (
+from attnviz.live.page_html import (
     APP_PAGES,
     FOLDED,
     SITE_PAGES,

@@ -8,7 +8,7 @@ from attnviz.analysis.summarize.selection import Amount, choose, read_passage
 from attnviz.analysis.summarize.selectors import selectors
 from attnviz.analysis.summarize.summary_words import NO_LOOK, describe_choice, describe_rouge, describe_sentences
 from attnviz.analysis.wording import Sentence
-from attnviz.live.story import Described
+from attnviz.live.sentence_parts import Described
 from attnviz.models.result import Result
 from attnviz.paths import assets_folder
 

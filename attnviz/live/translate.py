@@ -13,7 +13,7 @@ from attnviz.analysis.wording import head_of_model, head_place
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.translate.alignments import Aligned, alignments
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT
-from attnviz.live.story import Described
+from attnviz.live.sentence_parts import Described
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
 

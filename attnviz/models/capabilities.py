@@ -15,7 +15,7 @@ from attnviz.models.batched_edits import Scorer
 from attnviz.models.edit.points import EditPoints
 from attnviz.models.reading import EncoderReading
 from attnviz.models.targets import TARGETS, BoundTarget, Target, listed, no_such_output
-from attnviz.models.translate.translating_model import TranslatingModel
+from attnviz.models.translate.translator_interface import TranslatingModel
 from attnviz.nn.attention import Attended
 
 # What a model that writes is given where only its reading counts: it need not search.

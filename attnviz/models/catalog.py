@@ -141,7 +141,7 @@ def wrap(model: Any, tokenizer: Any) -> AttentionModel:
         ArgumentError: it is no Hugging Face model, or its tokenizer is none.
         UnsupportedModelError: its attention cannot be shown.
     """
-    from attnviz.models.hub.adapt import wrapped
+    from attnviz.models.hub.wrap_model import wrapped
 
     return wrapped(model, tokenizer)
 

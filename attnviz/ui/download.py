@@ -20,7 +20,7 @@ from attnviz.figures.explorer import TooLargeError, check_size
 from attnviz.files import to_bytes
 from attnviz.models.result import Result
 from attnviz.models.translate.draft import GREEDY
-from attnviz.ui.address.state import value
+from attnviz.ui.address.address_sync import value
 from attnviz.ui.escape_markdown import escaped
 
 _KINDS: dict[str, Callable[[Picture], Sheet]] = {

@@ -17,15 +17,15 @@ from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.ui.address import words
+from attnviz.ui.address.address_sync import forget_cell, publish, url_value
 from attnviz.ui.address.chosen_cell import select_cell, selected_cell
-from attnviz.ui.address.state import forget_cell, publish, url_value
 from attnviz.ui.address.widgets import fold, one_shown, segments, sent
 from attnviz.ui.address.words import WordQuestion
 from attnviz.ui.background.jobs import at_a_place
-from attnviz.ui.edit.state import Editor, flip
+from attnviz.ui.edit.edits_in_address import Editor, flip
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.layout import size, theme
-from attnviz.ui.permissions import message_bytes
+from attnviz.ui.visitor_limits import message_bytes
 
 _EXPLORER = component(
     "attnviz.explorer", html='<div class="explorer"></div>', css=explorer.STYLE, js=explorer.script("streamlit")

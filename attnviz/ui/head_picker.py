@@ -12,7 +12,7 @@ from attnviz.analysis.wording import head_name, head_of_model
 from attnviz.core.trace import AttentionMap
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
-from attnviz.ui.address.state import forget_cell, publish, restore, value
+from attnviz.ui.address.address_sync import forget_cell, publish, restore, value
 from attnviz.ui.address.widgets import segments
 from attnviz.ui.address.words import pin
 from attnviz.ui.frame.sidebar import head_steppers

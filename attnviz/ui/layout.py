@@ -15,7 +15,7 @@ from attnviz.core.errors import SettingError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.html import sentence_html
 from attnviz.figures.theme import DARK, LIGHT, Theme
-from attnviz.ui.address.state import arrive
+from attnviz.ui.address.address_sync import arrive
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.frame.present import presenter
 from attnviz.ui.frame.style import STYLE

@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from attnviz.core.trace import Prompt
-from attnviz.ui.address.state import forget_cell, remember, remembered, visit
+from attnviz.ui.address.address_sync import forget_cell, remember, remembered, visit
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.text_boxes import (
     TextBox,

@@ -9,7 +9,7 @@ from attnviz.analysis.wording import TITLES, describe_mixing
 from attnviz.core.arrays import Kind
 from attnviz.core.quantity import QUANTITIES, Quantity
 from attnviz.models.result import Result
-from attnviz.ui.address.state import publish, value
+from attnviz.ui.address.address_sync import publish, value
 from attnviz.ui.address.widgets import dropdown
 from attnviz.ui.background.results import in_quantity
 from attnviz.ui.escape_markdown import escaped

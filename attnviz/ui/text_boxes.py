@@ -8,9 +8,9 @@ import streamlit as st
 
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
-from attnviz.ui.address.state import LINK_CHARACTERS, remember, remembered
+from attnviz.ui.address.address_sync import LINK_CHARACTERS, remember, remembered
 from attnviz.ui.escape_markdown import escaped
-from attnviz.ui.permissions import check_length
+from attnviz.ui.visitor_limits import check_length
 
 _HELP = "Enter runs it, Shift+Enter makes a new line."
 

@@ -11,7 +11,7 @@ from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.files import open_trace
 from attnviz.models.base import Architecture, ModelCard
 from attnviz.models.result import Result
-from attnviz.ui.address.state import visit
+from attnviz.ui.address.address_sync import visit
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.uploads import check_file
 from attnviz.ui.escape_markdown import escaped

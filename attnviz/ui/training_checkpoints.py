@@ -16,7 +16,7 @@ from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import Prompt
 from attnviz.models.result import Result
 from attnviz.training.toy_recipe import ToyRecipe
-from attnviz.ui.address.state import publish, url_value
+from attnviz.ui.address.address_sync import publish, url_value
 from attnviz.ui.address.widgets import visit_button
 from attnviz.ui.background import results
 from attnviz.ui.background.jobs import at_a_place

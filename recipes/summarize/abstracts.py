@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnviz.analysis.summarize.rouge import rouge, stems
 from attnviz.analysis.summarize.selection import read_passage
-from attnviz.models.hub.stack import StackModel
+from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.summarize.summary_model import read, sentence_numbers
 from attnviz.text.sentences import Sentences
 from attnviz.text.words import has_letters

@@ -16,7 +16,7 @@ from attnviz.core.trace import AttentionMap
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.models.compute.examples import mask_text, random_numbers
 from attnviz.text.toy_tasks import TOYS
-from attnviz.ui.address.state import LINK_CHARACTERS
+from attnviz.ui.address.address_sync import LINK_CHARACTERS
 from attnviz.ui.background import results as models
 from attnviz.ui.explorer import VIEWS
 from attnviz.ui.matters.controls import FAST

@@ -14,7 +14,7 @@ from attnviz.analysis.heads.wording import describe_label
 from attnviz.core.errors import ModelError
 from attnviz.models import catalog
 from attnviz.survey.shipped_atlases import shipped_atlas
-from attnviz.ui import permissions as settings
+from attnviz.ui import visitor_limits as settings
 from attnviz.ui.background.jobs import Job
 from attnviz.ui.layout import size
 from tests import tiny
@@ -89,7 +89,7 @@ def test_running_out_of_memory_is_one_sentence(app: AppTest, monkeypatch: pytest
     def too_large(self: object, prompt: object) -> object:
         raise MemoryError
 
-    monkeypatch.setattr("attnviz.models.hub.traced.TracedModel.trace", too_large)
+    monkeypatch.setattr("attnviz.models.hub.hub_model.TracedModel.trace", too_large)
     app.text_area(key="typed").set_value("A sentence that takes all there is.")
     app.button[0].click().run()
     assert [error.value for error in app.error] == [

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 import attnviz
 from attnviz.analysis.head_view import View, head_matrix
 from attnviz.analysis.translate.alignment import Reading, read_as
-from attnviz.attribution.quantity import in_quantity
+from attnviz.attribution.quantity_maps import in_quantity
 from attnviz.attribution.run import run
 from attnviz.cli import main
 from attnviz.core.quantity import Quantity
@@ -29,7 +29,7 @@ from attnviz.models.run import run_task
 from attnviz.models.translate.draft import GREEDY, DecodingOptions
 from attnviz.ui import download as taking
 from attnviz.ui import trace_file as opened
-from attnviz.ui.address.state import Going
+from attnviz.ui.address.address_sync import Going
 from attnviz.ui.translate.alignment_view import AlignmentView, alignment_download
 from tests.factories import make_map, numbered
 from tests.translators import tiny_translator

@@ -23,7 +23,7 @@ SCRIPTS = sorted((ROOT / "benchmarks").glob("bench_*.py"))
 PATIENCE = 180
 # Each benchmark begins as a copy of a process that has imported what most of them need: three seconds of a core each.
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["attnviz.models.hub.traced", "benchmarks.harness", "streamlit"])
+FORKS.set_forkserver_preload(["attnviz.models.hub.hub_model", "benchmarks.harness", "streamlit"])
 # A benchmark of which no row comes.
 ENDLESS = """
 import subprocess, sys, time

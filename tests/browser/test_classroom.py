@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, WebSocket, expect
 
 from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
 from attnviz.lessons.classroom.store import ClassStore
-from attnviz.ui.address.state import query_of
+from attnviz.ui.address.address_sync import query_of
 from tests.browser.harness import forget, watched
 
 TEXT = "The trophy did not fit in the suitcase because it was too big."

@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from attnviz.lessons.hand_in import read_hand_in
-from attnviz.live import pictures
-from attnviz.live.pictures import examples_of
+from attnviz.live import example_pictures
+from attnviz.live.example_pictures import examples_of
 from attnviz.live.site import build
 from attnviz.paths import assets_folder
 from tests import shared
@@ -75,7 +75,9 @@ def make_site(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("attnviz.live.site.export", stand_in)
         # One example of Answer is enough.
-        patch.setattr(pictures, "examples_of", lambda section: examples_of(section)[: 1 if section == "answer" else None])
+        patch.setattr(
+            example_pictures, "examples_of", lambda section: examples_of(section)[: 1 if section == "answer" else None]
+        )
         build(folder, ("minilm", "answer-en"), (LESSON,), report=lambda _: None)
     (folder / "runner" / "load_model.js").write_text(RUNNER, encoding="utf-8")
 

@@ -16,7 +16,7 @@ from attnviz.analysis.head_view import View, head_matrix
 from attnviz.core.head_inputs import Additive, DotProduct
 from attnviz.core.trace import Prompt
 from attnviz.models.head_inputs import InspectedTrace, inspect_result, run_inspectable
-from attnviz.models.hub.stack import StackModel
+from attnviz.models.hub.single_stack import StackModel
 from tests.tiny import FAMILIES, FAMILY, tokenizer
 from tests.translators import tiny_translator
 

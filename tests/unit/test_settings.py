@@ -7,7 +7,7 @@ import pytest
 
 from attnviz import cli, settings
 from attnviz.core.errors import ModelNotFoundError, PromptError, SettingError
-from attnviz.ui import permissions as ui
+from attnviz.ui import visitor_limits as ui
 
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| `([A-Z_]+)` \| (.+?) \| .+ \|$", re.MULTILINE)

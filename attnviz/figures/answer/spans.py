@@ -18,7 +18,7 @@ from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on
 from attnviz.figures.token_labels import label, space_between
 from attnviz.text.spans import Span
 
-_WORDS = Path(__file__).parents[1] / "explorer" / "words.css"
+_WORDS = Path(__file__).parents[1] / "explorer" / "clickable_words.css"
 STYLE = MATRIX + "\n".join(path.read_text(encoding="utf-8") for path in (Path(__file__).with_name("spans.css"), _WORDS))
 BAR_PIXELS = 22
 LEAST_MARKED = 0.005

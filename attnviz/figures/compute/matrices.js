@@ -1,9 +1,9 @@
 // The matrices of a step, as an equation whose cells can be chosen.
 
 import { make, typeset } from "./typeset.js";
-import { asks, look, result, tone } from "./walk.js";
+import { asks, look, result, tone } from "./step_by_step.js";
 
-/** @import { Cell, Matrix, Place, Step, Walk } from "./walk.js" */
+/** @import { Cell, Matrix, Place, Step, Walk } from "./step_by_step.js" */
 
 /** Rows one under the other: their columns meet, and there is room for large digits. @param {Step} step */
 export const isStack = (step) => step.matrices.length > 1 && step.matrices.every((matrix) => matrix.rows.length === 1) && step.matrices[0].columns.length > 3;

@@ -1,13 +1,13 @@
 // Walks through the steps that steps.py describes. A cell that is chosen lights up those it came from, with its sum written
 // out. Everything is set as text, never as HTML. The step and the cell that are looked at go to Python, for the address.
 
-import { again, question, reveal, verdict } from "./guess.js";
+import { again, question, reveal, verdict } from "./guess_before_weights.js";
 import { equation, isMixed, isStack } from "./matrices.js";
-import { written } from "./sum.js";
+import { written } from "./written_out_sum.js";
 import { make, MATRICES, typeset } from "./typeset.js";
-import { asks, follow, go, isLocked, look } from "./walk.js";
+import { asks, follow, go, isLocked, look } from "./step_by_step.js";
 
-/** @import { Computation, Step, Walk } from "./walk.js" */
+/** @import { Computation, Step, Walk } from "./step_by_step.js" */
 
 const QUIET = 500;
 const NARROW = 640;

@@ -1,13 +1,13 @@
 // What a person does in the explorer: each act changes what is shown, has it drawn, and tells the host.
 
-import { ask } from "./question.js";
+import { ask } from "./chosen_words.js";
 import { chipsName, writeOptions } from "./view_options.js";
 
 /**
  * @import { Surface } from "../drawing/surface.js"
  * @import { HeadPlace } from "./head_store.js"
- * @import { Axis } from "./question.js"
- * @import { ExplorerState } from "./state.js"
+ * @import { Axis } from "./chosen_words.js"
+ * @import { ExplorerState } from "./explorer_state.js"
  * @import { ViewOptions } from "./view_options.js"
  * @typedef {{ layer?: number, head?: number | null, query?: number, key?: number }} EditPlace
  * @typedef {{ pick(change: object): void, want(places: HeadPlace[]): void }} Host  told what a person chose, and which heads are missing

@@ -13,7 +13,7 @@ from attnviz.figures.explorer.script import FOLDER, STYLE, script
 from attnviz.figures.html import Page
 from attnviz.figures.theme import DARK, FONT, LIGHT, Theme
 
-_PAGE_STYLE = (FOLDER / "page.css").read_text(encoding="utf-8")
+_PAGE_STYLE = (FOLDER / "exported_file.css").read_text(encoding="utf-8")
 # What a browser still opens at once, before compression: 12 x 12 heads over about 700 tokens.
 PAGE_BYTES = 160 * 2**20
 FRAME_PIXELS = 780
@@ -68,7 +68,7 @@ def package_script(data: str) -> str:
 
 
 def _document(theme: Theme | None, title: str, header: str, opened: str, packages: str) -> str:
-    code = script("page")
+    code = script("exported_file")
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     return "\n".join(

@@ -11,16 +11,16 @@ import { columnHeight } from "./heights.js";
 import { StrongestLinks } from "./strongest_links.js";
 import { MatrixView } from "./matrix_view.js";
 import { RankingView } from "./ranking.js";
-import { ExplorerState, TABS } from "./state.js";
+import { ExplorerState, TABS } from "./explorer_state.js";
 import { Tabs } from "./tabs.js";
-import { TextView } from "./text.js";
+import { TextView } from "./shaded_tokens.js";
 import { Thumbnails } from "./thumbnails.js";
-import { WordsView } from "./words.js";
+import { WordsView } from "./clickable_words.js";
 
 /**
  * @import { Host } from "./actions.js"
  * @import { Overview } from "./head_store.js"
- * @import { Settings } from "./state.js"
+ * @import { Settings } from "./explorer_state.js"
  * @import { Parts } from "./view.js"
  */
 

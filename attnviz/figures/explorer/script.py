@@ -9,7 +9,7 @@ from attnviz.figures.javascript import bundle
 from attnviz.figures.theme import DARK, FONT, HEAD_COLOURS, LIGHT, Theme
 
 FOLDER = Path(__file__).parent
-_DRAWING, _WORDS = FOLDER.parent / "drawing" / "drawing.css", FOLDER / "words.css"
+_DRAWING, _WORDS = FOLDER.parent / "drawing" / "drawing.css", FOLDER / "clickable_words.css"
 
 
 def style(path: Path) -> str:
@@ -22,7 +22,7 @@ STYLE = style(FOLDER / "explorer.css")
 
 
 @functools.cache
-def script(host: Literal["streamlit", "page"]) -> str:
+def script(host: Literal["streamlit", "exported_file"]) -> str:
     """Join the whole script for a host: one ES module, with the themes as they are in Python."""
     return bundle(FOLDER / f"{host}.js", {"themes.js": themes()})
 

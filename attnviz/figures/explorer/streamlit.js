@@ -8,7 +8,7 @@ import { Explorer } from "./explorer.js";
 /**
  * @import { Bytes } from "../drawing/package.js"
  * @import { HeadPlace, Overview } from "./head_store.js"
- * @import { Settings } from "./state.js"
+ * @import { Settings } from "./explorer_state.js"
  * @typedef {Settings & { overview: string, chunks: Map<string, Bytes> }} Message
  */
 

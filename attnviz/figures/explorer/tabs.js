@@ -2,7 +2,7 @@
 
 import { make } from "../drawing/elements.js";
 import { ORDERS } from "./head_measures.js";
-import { TABS } from "./state.js";
+import { TABS } from "./explorer_state.js";
 import { View } from "./view.js";
 import { KINDS } from "./view_options.js";
 

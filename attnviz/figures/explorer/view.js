@@ -6,7 +6,7 @@ import { PictureView } from "../drawing/view.js";
  * @import { Surface } from "../drawing/surface.js"
  * @import { Actions } from "./actions.js"
  * @import { Head } from "./head_store.js"
- * @import { ExplorerState } from "./state.js"
+ * @import { ExplorerState } from "./explorer_state.js"
  * @typedef {<Value>(promise: Promise<Value>, then: (value: Value) => void) => void} Later  calls unless another map has come meanwhile
  * @typedef {{ state: ExplorerState, actions: Actions, surface: Surface, later: Later, draw(): void }} Parts
  */

@@ -2,11 +2,11 @@
 
 import { make, word } from "../drawing/elements.js";
 import { percent } from "../drawing/percent.js";
-import { isWord } from "./question.js";
+import { isWord } from "./chosen_words.js";
 
 /**
  * @import { Overview } from "./head_store.js"
- * @import { Question } from "./question.js"
+ * @import { Question } from "./chosen_words.js"
  * @typedef {(Node | string)[]} Sentence
  */
 

@@ -2,7 +2,7 @@
 
 /**
  * @import { Surface } from "../drawing/surface.js"
- * @import { AlignmentState } from "./state.js"
+ * @import { AlignmentState } from "./alignment_state.js"
  * @typedef {{ pick(change: object): void }} Host
  * @typedef {{ layOut(): void, drawPointed(): void, drawChoices(): void, focus(name: "word" | "choices"): void }} Drawing
  */

@@ -7,17 +7,17 @@ import { Legend } from "../drawing/matrix.js";
 import { Surface } from "../drawing/surface.js";
 import { endOf } from "../explorer/colour_limit.js";
 import { AlignmentActions } from "./actions.js";
-import { Choices } from "./choices.js";
+import { Choices } from "./token_choices.js";
 import { LargeMatrix } from "./large_matrix.js";
 import { SmallMatrices } from "./small_matrices.js";
 import { SentenceWords } from "./sentence_words.js";
-import { AlignmentState } from "./state.js";
+import { AlignmentState } from "./alignment_state.js";
 import { TranslationsTable } from "./translations_table.js";
 import { WordPair } from "./word_pair.js";
 
 /**
  * @import { Host } from "./actions.js"
- * @import { Message } from "./state.js"
+ * @import { Message } from "./alignment_state.js"
  */
 
 // From this width on the matrix and the words stand side by side, and the small ones beside them.

@@ -2,13 +2,13 @@
 
 import { make } from "../drawing/elements.js";
 import { HeadsList } from "../explorer/heads_list.js";
-import { WordsView } from "../explorer/words.js";
+import { WordsView } from "../explorer/clickable_words.js";
 import { AlignmentPart } from "./view.js";
 
 /**
  * @import { Model } from "./model_translation.js"
  * @import { Parts } from "./view.js"
- * @import { AlignmentState } from "./state.js"
+ * @import { AlignmentState } from "./alignment_state.js"
  */
 
 const LINE_NAMES = { queries: "Translation", keys: "Text" };

@@ -5,7 +5,7 @@ import { PictureView } from "../drawing/view.js";
 /**
  * @import { Surface } from "../drawing/surface.js"
  * @import { AlignmentActions } from "./actions.js"
- * @import { AlignmentState } from "./state.js"
+ * @import { AlignmentState } from "./alignment_state.js"
  * @typedef {{ state: AlignmentState, actions: AlignmentActions, surface: Surface }} Parts
  */
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from attnviz.live.graphs.bert import BertLayers, example, weigh_graph
 from attnviz.live.graphs.files import Files, Rows, WeightFile
 from attnviz.live.graphs.graph import Graph
-from attnviz.models.hub.stack import StackModel
+from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.packed_weights import pack
 
 NAME = "minilm"

@@ -1,6 +1,6 @@
 // Which cell of an alignment is looked at, as attnviz/ui/translate/alignment_view.py chooses it.
 
-import { isWord } from "../../figures/explorer/question.js";
+import { isWord } from "../../figures/explorer/chosen_words.js";
 
 /**
  * @typedef {{ query: number | null, key: number | null }} AskedCell  query: the number that the address has for a row; null: nobody chose

@@ -2,7 +2,7 @@
 // attnviz/live/answer.py writes for the pictures that come with the site.
 
 import { percent, wholePercent } from "../../figures/drawing/percent.js";
-import { isWord } from "../../figures/explorer/question.js";
+import { isWord } from "../../figures/explorer/chosen_words.js";
 import { cutTo, describeQuestionWords, describeWord, headShares, labelOf, nameOf, QuestionAttention, word } from "./question_attention.js";
 import { visibleText } from "./token_labels.js";
 

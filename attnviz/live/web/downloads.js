@@ -4,7 +4,7 @@ import { make } from "../../figures/drawing/elements.js";
 import { THEMES } from "../../figures/drawing/themes.js";
 import { shownOn } from "./controls.js";
 import { asCsv } from "./csv.js";
-import { documentOf } from "./document.js";
+import { documentOf } from "./explorer_document.js";
 import { drawMatrix } from "./matrix_svg.js";
 import { saveFile } from "./save_file.js";
 import { nameOfHead } from "./head_name.js";

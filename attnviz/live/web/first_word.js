@@ -1,6 +1,6 @@
 // Which word a picture begins with where nobody asked, as attnviz/analysis/first_word.py chooses it.
 
-import { elsewhere, isWord, PRONOUNS } from "../../figures/explorer/question.js";
+import { elsewhere, isWord, PRONOUNS } from "../../figures/explorer/chosen_words.js";
 
 /** @import { HeadAt, WordLinks } from "./word_links.js" */
 

@@ -1,6 +1,6 @@
 // What one head does, in numbers, as attnviz/analysis/head_metrics.py measures it.
 
-import { isWord } from "../../figures/explorer/question.js";
+import { isWord } from "../../figures/explorer/chosen_words.js";
 
 /**
  * @import { HeadMatrix, Token } from "./head_view.js"

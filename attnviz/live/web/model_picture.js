@@ -5,7 +5,7 @@ import { alignmentsOf } from "./alignments.js";
 /**
  * @import { AnswerHead, AnswerQuestion } from "./answer_words.js"
  * @import { Values } from "./address.js"
- * @import { Background } from "./background.js"
+ * @import { Background } from "./worker_client.js"
  * @import { View } from "./head_view.js"
  * @import { WordLink, WordQuestion } from "./word_links.js"
  * @import { Sentence } from "./wording.js"

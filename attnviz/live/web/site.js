@@ -2,7 +2,7 @@
 
 import { SitePage } from "./site_page.js";
 import { openLesson } from "./lesson.js";
-import { sentenceOf } from "./messages.js";
+import { sentenceOf } from "./error_sentences.js";
 import { panelOf } from "./panels.js";
 import { drawToolbar } from "./toolbar.js";
 

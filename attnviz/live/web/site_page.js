@@ -2,10 +2,10 @@
 
 import { make } from "../../figures/drawing/elements.js";
 import { askedOfTheApp, readAddress, writeAddress } from "./address.js";
-import { Background, LeftError, SaidError } from "./background.js";
+import { Background, LeftError, SaidError } from "./worker_client.js";
 import { computeAddress, computeExamples } from "./compute/compute_place.js";
 import { drawControls } from "./controls.js";
-import { sentenceOf } from "./messages.js";
+import { sentenceOf } from "./error_sentences.js";
 import { isReadyPicture, PROMPT } from "./ready_picture.js";
 import { namesOf, optionsOf, runModel } from "./run_model.js";
 import { SitePicture } from "./site_picture.js";

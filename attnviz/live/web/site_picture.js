@@ -5,7 +5,7 @@ import { ModelPicture } from "./model_picture.js";
 
 /**
  * @import { AnswerQuestion } from "./answer_words.js"
- * @import { Background } from "./background.js"
+ * @import { Background } from "./worker_client.js"
  * @import { View } from "./head_view.js"
  * @import { HeadPlace, HeadShown, Overview, Place, Said } from "./model_picture.js"
  * @import { WordQuestion } from "./word_links.js"

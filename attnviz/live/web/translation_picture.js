@@ -1,6 +1,6 @@
 // A translation with its alignment, described as attnviz/figures/translate/alignments.py describes it.
 
-import { isWord } from "../../figures/explorer/question.js";
+import { isWord } from "../../figures/explorer/chosen_words.js";
 import { askedCell } from "./alignment_cell.js";
 import { AlignmentHeads } from "./alignment_heads.js";
 import { largestOf } from "./head_metrics.js";

@@ -24,7 +24,7 @@ from attnviz.models.answer.span_finder import ANSWER, DECLINED, NO_ANSWER, SpanF
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.batched_edits import Scorer
 from attnviz.models.edit.points import EditPoints, edited, own_layers
-from attnviz.models.hub.stack import StackModel
+from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.reading import EncoderReading
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target
 from attnviz.nn.attention import Attended

@@ -23,7 +23,7 @@ from attnviz import settings
 from attnviz.core.errors import ModelError, ModelNotFoundError, ModelTooLargeError, failing_as
 from attnviz.models import device
 from attnviz.models.base import Progress
-from attnviz.models.hub import conversion
+from attnviz.models.hub import safetensors_conversion
 from attnviz.models.hub.checkpoint import CONFIG, NUMBERS, PICKLES, SAFETENSORS, Checkpoint, no_weights, only_pickles
 
 FILES = ["*.json", "*.txt", "*.model", "*.spm", "*.bpe"]
@@ -65,7 +65,7 @@ class _Source:
 
 
 _SAFETENSORS = _Source("", SAFETENSORS, "safetensors")
-_CONVERTED = _Source("", SAFETENSORS, f"safetensors, converted by {conversion.BOT} on the hub")
+_CONVERTED = _Source("", SAFETENSORS, f"safetensors, converted by {safetensors_conversion.BOT} on the hub")
 _PICKLE = _Source("", PICKLES, NUMBERS)
 
 
@@ -103,7 +103,7 @@ def fetch(name: str, revision: str | None, progress: Progress, *, allow_pickles:
 
 def _cached(name: str, revision: str | None, allow_pickles: bool) -> Fetched | None:
     """The folder of an earlier download, if it is whole: then no network is needed."""
-    sources = [(revision, _SAFETENSORS), (conversion.REF, _CONVERTED)] + [(revision, _PICKLE)] * allow_pickles
+    sources = [(revision, _SAFETENSORS), (safetensors_conversion.REF, _CONVERTED)] + [(revision, _PICKLE)] * allow_pickles
     for ref, source in sources:
         try:
             folder = Path(
@@ -145,7 +145,12 @@ def _download(name: str, revision: str | None, progress: Progress, allow_pickles
         raise ModelError(_broken_off(name))
     if source.commit != config.parent.name:
         # So that it is found again without a network: the cache knows by names which commits it has.
-        ref = Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=name, repo_type="model") / "refs" / conversion.REF
+        ref = (
+            Path(constants.HF_HUB_CACHE)
+            / repo_folder_name(repo_id=name, repo_type="model")
+            / "refs"
+            / safetensors_conversion.REF
+        )
         ref.parent.mkdir(parents=True, exist_ok=True)
         ref.write_text(source.commit, encoding="utf-8")
     return Fetched(folder, source.weights)
@@ -157,13 +162,13 @@ def _choose(name: str, commit: str, allow_pickles: bool) -> tuple[_Source, dict[
     Raises:
         UnsupportedModelError: there are none that may be opened.
     """
-    files = conversion.files(name, commit)
+    files = safetensors_conversion.files(name, commit)
     sizes = {file: blob.size for file, blob in files.items()}
     here = {pattern: any(fnmatch(file, pattern) for file in files) for pattern in (SAFETENSORS, PICKLES)}
     if here[SAFETENSORS]:
         return replace(_SAFETENSORS, commit=commit), sizes
     read = {file: blob for file, blob in files.items() if _PICKLE.wants(file)}
-    if here[PICKLES] and (converted := conversion.find(name, read, SAFETENSORS, _CONVERTED.wants)):
+    if here[PICKLES] and (converted := safetensors_conversion.find(name, read, SAFETENSORS, _CONVERTED.wants)):
         return replace(_CONVERTED, commit=converted.commit), {file: blob.size for file, blob in converted.files.items()}
     if here[PICKLES] and allow_pickles:
         return replace(_PICKLE, commit=commit), sizes

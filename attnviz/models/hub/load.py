@@ -11,10 +11,10 @@ from pathlib import Path
 from attnviz import settings
 from attnviz.core.errors import ModelNotFoundError
 from attnviz.models.base import Progress, silent
-from attnviz.models.hub.adapt import Facts, build
 from attnviz.models.hub.checkpoint import Checkpoint
 from attnviz.models.hub.download import fetch as download
-from attnviz.models.hub.traced import TracedModel
+from attnviz.models.hub.hub_model import TracedModel
+from attnviz.models.hub.wrap_model import Facts, build
 
 _ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 

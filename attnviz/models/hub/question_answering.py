@@ -19,7 +19,7 @@ from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.passage_search import QuestionAndPassage
 from attnviz.models.answer.span_finder import ANSWER, NO_ANSWER, SpanFinder, span_facts, span_outcome
 from attnviz.models.batched_edits import Scorer
-from attnviz.models.hub.stack import StackModel
+from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, no_such_output
 from attnviz.nn.attention import Attended
 from attnviz.text.spans import Window

@@ -12,10 +12,10 @@ import torch
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.answer.answers import Answers
+from attnviz.models.hub.hub_model import TracedModel, start_of
 from attnviz.models.hub.targets import has_labels, label, label_names
-from attnviz.models.hub.traced import TracedModel, start_of
 from attnviz.models.targets import AttentionSite, BoundTarget, Target, listed, no_such_output
-from attnviz.models.translate.translating_model import TranslatingModel
+from attnviz.models.translate.translator_interface import TranslatingModel
 from attnviz.text.tokens import Encoded
 
 

@@ -18,13 +18,13 @@ from attnviz.core.edits import HeadSet
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.batched_edits import Scorer, log_probability
+from attnviz.models.hub.hub_model import TracedModel, start_of
 from attnviz.models.hub.targets import baseline_id
-from attnviz.models.hub.traced import TracedModel, start_of
 from attnviz.models.targets import BoundTarget, Target, listed
 from attnviz.models.translate.draft import DecodingStep, SearchTree, Translation
 from attnviz.models.translate.likeliest import decoding_steps
 from attnviz.models.translate.targets import WrittenText
-from attnviz.models.translate.translating_model import TRANSLATE
+from attnviz.models.translate.translator_interface import TRANSLATE
 from attnviz.nn.decoding import Beam
 from attnviz.nn.edit import edited_pass
 from attnviz.text.tokens import placed_ids

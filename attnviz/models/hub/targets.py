@@ -10,7 +10,7 @@ from torch.nn.functional import logsigmoid
 
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
-from attnviz.models.hub.traced import TracedModel
+from attnviz.models.hub.hub_model import TracedModel
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, no_such_output
 from attnviz.text.tokens import Encoded
 

@@ -20,7 +20,7 @@ from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.batched_edits import Scorer
 from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit.points import EditPoints, edited, own_layers
-from attnviz.models.hub.stack import StackModel
+from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.summarize.targets import SentenceChoice
 from attnviz.models.targets import BoundTarget, Target, listed
 from attnviz.nn.attention import Attended

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.core.errors import ModelError, PromptError
-from attnviz.models.hub.stack import StackModel
+from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome
 from attnviz.nn.summarizer import Summarizer, received
 from attnviz.text.sentences import Sentences

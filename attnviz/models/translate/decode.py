@@ -10,7 +10,7 @@ from attnviz.models.capabilities import capabilities
 from attnviz.models.edit.points import edited
 from attnviz.models.tasks import without_prefix
 from attnviz.models.translate.draft import DecodingOptions, DecodingStep, Draft, Translation
-from attnviz.models.translate.translating_model import TRANSLATE, TranslatingModel
+from attnviz.models.translate.translator_interface import TRANSLATE, TranslatingModel
 from attnviz.nn.decoding import Beam
 
 

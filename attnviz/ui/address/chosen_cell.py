@@ -6,7 +6,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from attnviz.analysis.head_view import HeadMatrix
-from attnviz.ui.address.state import publish, value
+from attnviz.ui.address.address_sync import publish, value
 
 
 def picked_cell(picked: str) -> tuple[int, int] | None:

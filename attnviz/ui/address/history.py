@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from attnviz.analysis.wording import head_name
-from attnviz.ui.address.state import link
+from attnviz.ui.address.address_sync import link
 
 _HERE = Path(__file__).parent
 _HISTORY = component(

@@ -122,7 +122,7 @@ Type = Text | Flag | Number | Choice | Names
 
 # File systems and the hub end before.
 NAME = Text(most=255)
-# What people type, bounded where pages read it (`attnviz.ui.permissions.check_length`), and what pages write.
+# What people type, bounded where pages read it (`attnviz.ui.visitor_limits.check_length`), and what pages write.
 _TEXT, _WRITTEN, _OPEN = Text(), Text(most=LARGEST), Choice(("", "open"))
 _HEAD: dict[str, Type] = {"layer": Number(), "head": Number()}
 _CELL: dict[str, Type] = {"query": Number(), "key": Number()}

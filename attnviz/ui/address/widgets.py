@@ -7,9 +7,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.core.errors import PromptError
+from attnviz.ui.address.address_sync import LINK_CHARACTERS, declared, publish, restore, url_value, value, visit
 from attnviz.ui.address.parameters import Choice, Flag, Number
-from attnviz.ui.address.state import LINK_CHARACTERS, declared, publish, restore, url_value, value, visit
-from attnviz.ui.permissions import check_length
+from attnviz.ui.visitor_limits import check_length
 
 
 def sent(key: str, name: str) -> Any:

@@ -12,7 +12,7 @@ from attnviz.analysis.first_word import first_link
 from attnviz.analysis.head_view import HeadMatrix, View
 from attnviz.analysis.word_links import Place, WordLinks
 from attnviz.core.trace import AttentionMap
-from attnviz.ui.address.state import forget, publish, url_value, value
+from attnviz.ui.address.address_sync import forget, publish, url_value, value
 
 HOW = "Click a word to see where it looks. Click another to link the two."
 _PARAMETERS = ("query", "key", "queries", "keys")

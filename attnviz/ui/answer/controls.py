@@ -23,13 +23,13 @@ from attnviz.analysis.wording import head_place, head_title
 from attnviz.core.trace import AttentionMap, AttentionTrace
 from attnviz.models import catalog
 from attnviz.models.result import Result
-from attnviz.ui.address.state import forget, forget_cell, publish, value
+from attnviz.ui.address.address_sync import forget, forget_cell, publish, value
 from attnviz.ui.address.widgets import dropdown, segments, toggle
 from attnviz.ui.edit.panel import edit_toggle
 from attnviz.ui.frame.sidebar import Choices, scale_picker, side_by_side
 from attnviz.ui.head_picker import head_picker
-from attnviz.ui.permissions import offered
 from attnviz.ui.quantity_picker import heads_are_mixed
+from attnviz.ui.visitor_limits import offered
 
 MOST = 2
 # Encoders of the hub that were trained to find answers.

@@ -23,14 +23,14 @@ from attnviz.figures.answer.spans import (
 from attnviz.figures.edit.before_after import changed_text, number, ranked
 from attnviz.figures.matrix import Marks, one_matrix
 from attnviz.models.result import Result
+from attnviz.ui.address.address_sync import forget
 from attnviz.ui.address.chosen_cell import cell_picker, picked_cell, selected_cell
-from attnviz.ui.address.state import forget
 from attnviz.ui.answer.controls import AnswerView, chosen_word
 from attnviz.ui.download import Download, source_of
 from attnviz.ui.edit.current_map import CurrentMap, current_result
+from attnviz.ui.edit.edits_in_address import Editor
 from attnviz.ui.edit.output import show_changes
 from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
-from attnviz.ui.edit.state import Editor
 from attnviz.ui.explorer import ShownHead, all_heads, places_of
 from attnviz.ui.frame.page_buttons import explain_button
 from attnviz.ui.head_picker import change_head, choose_head

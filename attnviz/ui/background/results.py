@@ -27,7 +27,7 @@ from attnviz.ui.background.jobs import Job, shared
 from attnviz.ui.background.lru_cache import LruCache, held_bytes
 from attnviz.ui.background.slots import downloading, workers
 from attnviz.ui.escape_markdown import escaped
-from attnviz.ui.permissions import check_offered, folders_allowed, is_listed, pickles_allowed
+from attnviz.ui.visitor_limits import check_offered, folders_allowed, is_listed, pickles_allowed
 
 if TYPE_CHECKING:
     # torch comes with them: it is imported where a model is loaded.
@@ -256,7 +256,7 @@ def _in_quantity(
     *,
     result: Result,
 ) -> Result:
-    from attnviz.attribution.quantity import in_quantity
+    from attnviz.attribution.quantity_maps import in_quantity
 
     progress(f"Computing what the attention of {model.card.name} moves", None)
     return replace(in_quantity(model, result, quantity), output=None)

@@ -14,7 +14,7 @@ from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.lessons.lesson_file import LessonQuestion
 from attnviz.lessons.picture_link import TASKS, LessonPicture, read_link
-from attnviz.ui.address.state import value
+from attnviz.ui.address.address_sync import value
 from attnviz.ui.classroom.teacher import open_class
 from attnviz.ui.lessons.place import place_of
 from attnviz.ui.lessons.source import PageSource

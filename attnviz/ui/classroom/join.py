@@ -23,7 +23,7 @@ from attnviz.ui.layout import theme
 _FOLDER = Path(__file__).parent / "phone"
 _PHONE = component(
     "attnviz.phone", html='<main id="phone"></main>', css=(_FOLDER / "phone.css").read_text(encoding="utf-8"),
-    js=bundle(_FOLDER / "messages.js"),
+    js=bundle(_FOLDER / "requests_in_app.js"),
 )  # fmt: skip
 # Seconds between two looks at the class, and between two notes that this phone is here.
 LOOK, NOTE = 2.0, 20.0

@@ -32,7 +32,7 @@ PAGE = """<!doctype html>
 @cache
 def phone_script() -> str:
     """Write the script of a phone's page."""
-    return bundle(_FOLDER / "web.js")
+    return bundle(_FOLDER / "join_page.js")
 
 
 @cache

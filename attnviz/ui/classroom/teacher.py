@@ -9,7 +9,7 @@ from streamlit.components.v2 import component
 
 from attnviz.core.errors import AttnvizError
 from attnviz.lessons.classroom.codes import read_code
-from attnviz.ui.address.state import visit
+from attnviz.ui.address.address_sync import visit
 from attnviz.ui.classroom.store import class_store
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from attnviz.lessons.classroom.from_lesson import class_question, next_question
 from attnviz.lessons.classroom.report import class_report
 from attnviz.lessons.classroom.wording import class_sentence
 from attnviz.lessons.library import SENT
-from attnviz.ui.address.state import value, visit
+from attnviz.ui.address.address_sync import value, visit
 from attnviz.ui.address.widgets import dropdown, sent
 from attnviz.ui.classroom.ask import SpotQuestion
 from attnviz.ui.classroom.phone_page import colours
@@ -29,7 +29,7 @@ from attnviz.ui.lessons.place import lesson_named, offered_lessons
 from attnviz.ui.lessons.source import PageSource
 
 _FOLDER = Path(__file__).parent
-_KEYS = component("attnviz.class-keys", html="<div></div>", js=(_FOLDER / "keys.js").read_text(encoding="utf-8"))
+_KEYS = component("attnviz.class-keys", html="<div></div>", js=(_FOLDER / "clicker_keys.js").read_text(encoding="utf-8"))
 _STYLE = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("phone/phone.css", "projector_view/projector.css"))
 _WALL = component(
     "attnviz.class-wall", html='<main id="phone"></main>', css=_STYLE, js=bundle(_FOLDER / "projector_view" / "projector.js")

@@ -27,8 +27,8 @@ from attnviz.models.compute.examples import (
     resized,
     worked_examples,
 )
+from attnviz.ui.address.address_sync import forget, forget_cell, publish, restore, url_value, value
 from attnviz.ui.address.parameters import MOST_SEED, Number
-from attnviz.ui.address.state import forget, forget_cell, publish, restore, url_value, value
 from attnviz.ui.address.widgets import bounded, dropdown, segments, text_field
 from attnviz.ui.escape_markdown import escaped
 

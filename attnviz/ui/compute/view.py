@@ -18,7 +18,7 @@ from attnviz.export.python import Source, trace_expression
 from attnviz.figures.compute.pairs import STYLE as PAIRS_STYLE
 from attnviz.figures.compute.pairs import pairs_table
 from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation
-from attnviz.ui.address.state import publish, value
+from attnviz.ui.address.address_sync import publish, value
 from attnviz.ui.address.widgets import fold, sent
 from attnviz.ui.background.shares_and_costs import why
 from attnviz.ui.download import Download, head_picture

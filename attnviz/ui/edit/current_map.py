@@ -11,7 +11,7 @@ from attnviz.analysis.wording import Part, Sentence, head_name
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, Kind
 from attnviz.models.result import Result
-from attnviz.ui.edit.state import Editor
+from attnviz.ui.edit.edits_in_address import Editor
 
 # Made once, for what is drawn of a map is kept as long as it is.
 _DIFFERENCES: WeakKeyDictionary[AttentionMap, tuple[AttentionMap, AttentionMap]] = WeakKeyDictionary()

@@ -11,7 +11,7 @@ from attnviz.models.catalog import Task
 from attnviz.models.result import Result
 from attnviz.models.translate.draft import GREEDY, DecodingOptions
 from attnviz.ui.background.results import run
-from attnviz.ui.edit.state import Editor, accept, editor, refuse, show_refused
+from attnviz.ui.edit.edits_in_address import Editor, accept, editor, refuse, show_refused
 
 
 def run_edited(

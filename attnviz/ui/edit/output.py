@@ -19,7 +19,7 @@ from attnviz.figures.edit.before_after import (
 from attnviz.models.reading import shifts
 from attnviz.models.result import Result
 from attnviz.ui.background.results import with_readings
-from attnviz.ui.edit.state import Editor, change, edits_now
+from attnviz.ui.edit.edits_in_address import Editor, change, edits_now
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
 

@@ -9,8 +9,8 @@ from attnviz.analysis.wording import head_name
 from attnviz.core.edits import Edit, LinkCut, WeightSet
 from attnviz.ui.address.widgets import segments, toggle
 from attnviz.ui.edit.current_map import CurrentMap
+from attnviz.ui.edit.edits_in_address import Editor, edits_now, flip, restore, undo
 from attnviz.ui.edit.output import show_chips
-from attnviz.ui.edit.state import Editor, edits_now, flip, restore, undo
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.explorer import ShownHead, places_of
 

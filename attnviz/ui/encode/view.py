@@ -7,7 +7,7 @@ from attnviz.analysis.heads.wording import describe_label
 from attnviz.core.trace import AttentionMap
 from attnviz.models.result import Result
 from attnviz.survey.shipped_atlases import available, shipped_atlas
-from attnviz.ui.address.state import visit
+from attnviz.ui.address.address_sync import visit
 
 
 def show_head_label(result: Result, attention: AttentionMap, head: HeadView) -> None:

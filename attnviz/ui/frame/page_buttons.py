@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from attnviz.core.trace import AttentionMap
+from attnviz.ui.address.address_sync import value, visit
 from attnviz.ui.address.parameters import Written
-from attnviz.ui.address.state import value, visit
 from attnviz.ui.download import Download, download_button
 from attnviz.ui.frame.toolbar import fill_toolbar
 

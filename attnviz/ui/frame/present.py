@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.components.v2 import component
 
-from attnviz.ui.address.state import publish, value
+from attnviz.ui.address.address_sync import publish, value
 from attnviz.ui.address.widgets import sent
 
 _PRESENT = component(

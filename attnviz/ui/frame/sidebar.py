@@ -10,11 +10,11 @@ from attnviz.analysis.head_view import Between, HeadView, View
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.models import catalog
-from attnviz.ui.address.state import forget_drafts, publish, restore, url_value, value
+from attnviz.ui.address.address_sync import forget_drafts, publish, restore, url_value, value
 from attnviz.ui.address.widgets import dropdown, one_or_typed, segments, toggle
 from attnviz.ui.address.words import WordQuestion, ask, pin
 from attnviz.ui.escape_markdown import escaped
-from attnviz.ui.permissions import any_model, check_length, offered
+from attnviz.ui.visitor_limits import any_model, check_length, offered
 
 _BETWEEN_LABELS = {
     "all": "All",

@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.ui.address.state import link
+from attnviz.ui.address.address_sync import link
 from attnviz.ui.frame.qr_code import show_qr_code
 
 _PLACE = "toolbar_place"

@@ -12,7 +12,7 @@ from attnviz.analysis.heads.wording import MEASURE_LABELS, measure_text
 from attnviz.export.heads.claims import atlas_csv, claims_csv, draw_atlas, draw_verdict
 from attnviz.export.heads.grid import draw_measure, measure_csv
 from attnviz.survey.survey_folder import State
-from attnviz.ui.address.state import value
+from attnviz.ui.address.address_sync import value
 from attnviz.ui.background.corpus_results import claim_verdict
 from attnviz.ui.download import drawing_buttons, file_button
 

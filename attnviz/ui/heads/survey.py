@@ -14,14 +14,14 @@ from attnviz.figures.heads.evidence import distance_bars
 from attnviz.figures.heads.grid import STYLE
 from attnviz.figures.heads.survey import measure_grid, measures_table
 from attnviz.survey.survey_folder import State, opened
-from attnviz.ui.address.state import publish, restore
+from attnviz.ui.address.address_sync import publish, restore
 from attnviz.ui.address.widgets import dropdown
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.frame.sidebar import head_steppers
 from attnviz.ui.head_picker import pick_head
 from attnviz.ui.layout import hero, story, theme
 from attnviz.ui.markup import Markup
-from attnviz.ui.permissions import folders_allowed
+from attnviz.ui.visitor_limits import folders_allowed
 
 _markup = Markup("survey", shared.STYLE + STYLE)
 

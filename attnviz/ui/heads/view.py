@@ -19,7 +19,7 @@ from attnviz.figures.heads.grid import STYLE, heads_grid
 from attnviz.figures.heads.pattern import board, likeness_grid
 from attnviz.survey.corpora import TREEBANK, shipped
 from attnviz.text.conllu import ParsedSentence
-from attnviz.ui.address.state import publish, restore, visit
+from attnviz.ui.address.address_sync import publish, restore, visit
 from attnviz.ui.background.corpus_results import first_words_of
 from attnviz.ui.head_picker import pick_head
 from attnviz.ui.heads.controls import set_claim

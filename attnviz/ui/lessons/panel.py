@@ -12,7 +12,7 @@ from attnviz.figures.lessons.guess import SCRIPT, STYLE
 from attnviz.lessons.given_answers import TYPED_KINDS, open_question
 from attnviz.lessons.guess import guess_of
 from attnviz.lessons.lesson_file import LessonQuestion, prose_html
-from attnviz.ui.address.state import finish
+from attnviz.ui.address.address_sync import finish
 from attnviz.ui.address.widgets import sent
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.frame.toolbar import fill_toolbar
@@ -23,7 +23,8 @@ from attnviz.ui.lessons.place import LessonPlace, begin, give_answer, go_to, lea
 from attnviz.ui.lessons.source import PageSource, truth_at
 from attnviz.ui.lessons.verdict import answered_html, verdict_html
 
-_KEYS = component("attnviz.lesson-keys", html="<div></div>", js=Path(__file__).with_name("keys.js").read_text(encoding="utf-8"))
+_SCRIPT = Path(__file__).with_name("clicker_keys.js")
+_KEYS = component("attnviz.lesson-keys", html="<div></div>", js=_SCRIPT.read_text(encoding="utf-8"))
 _GUESS = component("attnviz.guess", html='<div class="guess"></div>', css=STYLE, js=SCRIPT)
 _GUESS_FIRST = "Guess first: the picture comes when you have answered."
 

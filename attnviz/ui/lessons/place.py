@@ -13,8 +13,8 @@ from attnviz.lessons.answers_in_link import read_answers, write_answers
 from attnviz.lessons.given_answers import GivenAnswer, is_hidden
 from attnviz.lessons.lesson_file import Lesson, LessonStep
 from attnviz.lessons.library import SENT, lessons_of, read_named, read_sent
+from attnviz.ui.address.address_sync import Going, peek, query_of
 from attnviz.ui.address.parameters import LESSON, Written, read_parameter, renamed, write_parameter
-from attnviz.ui.address.state import Going, peek, query_of
 from attnviz.ui.background.lru_cache import LruCache
 
 # Of all visitors together; a lesson is small.

@@ -9,7 +9,7 @@ from attnviz.attribution.methods import METHODS, HeadMethod, method_named
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.catalog import CATALOG, HUB
-from attnviz.ui.address.state import forget, publish, remember, remembered, url_value, value
+from attnviz.ui.address.address_sync import forget, publish, remember, remembered, url_value, value
 from attnviz.ui.address.widgets import dropdown, one_shown
 from attnviz.ui.background.shares_and_costs import matters, matters_known, matters_slowly, untested
 from attnviz.ui.examples import examples

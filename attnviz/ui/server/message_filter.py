@@ -37,7 +37,7 @@ class MessageFilter:
 def _bounded(message: bytes) -> bytes | None:
     """A message of a visitor's with every text cut one character above what is read here; None where it is refused.
 
-    A page says of a text that is one character too long that it is too long (`attnviz.ui.permissions.check_length`).
+    A page says of a text that is one character too long that it is too long (`attnviz.ui.visitor_limits.check_length`).
     """
     limit = settings.limit("ATTNVIZ_MAX_CHARACTERS")
     try:

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.summarize.selection import Amount
 from attnviz.core.trace import AttentionMap
-from attnviz.ui.address.state import forget, value
+from attnviz.ui.address.address_sync import forget, value
 from attnviz.ui.address.widgets import bounded, dropdown, segments, text_field, toggle
 from attnviz.ui.explorer import open_head
 from attnviz.ui.frame.sidebar import one_model, stepper

@@ -30,8 +30,8 @@ from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.summarize.passage import STYLE, marked_passage, summary_buttons
 from attnviz.figures.summarize.selectors import Row, heads_agreement, selectors_table
 from attnviz.models.result import Result
+from attnviz.ui.address.address_sync import publish, value
 from attnviz.ui.address.chosen_cell import picked_cell
-from attnviz.ui.address.state import publish, value
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.download import Download, head_download
 from attnviz.ui.edit.current_map import CurrentMap

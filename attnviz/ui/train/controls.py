@@ -10,8 +10,8 @@ from attnviz.models.translate.toy_config import ToyConfig, ToyKind
 from attnviz.text.toy_tasks import TOYS
 from attnviz.training.presets import PRESETS, Preset, sensible
 from attnviz.training.toy_recipe import ToyRecipe
+from attnviz.ui.address.address_sync import declared, link, publish, url_value
 from attnviz.ui.address.parameters import Number
-from attnviz.ui.address.state import declared, link, publish, url_value
 from attnviz.ui.address.widgets import dropdown, segments
 
 _KINDS: dict[str, str] = {"additive": "LSTM, additive", "dot": "LSTM, dot product", "transformer": "Transformer"}

@@ -26,8 +26,8 @@ from attnviz.text.toy_tasks import Toy
 from attnviz.training.background_run import LiveRun
 from attnviz.training.toy_recipe import ToyRecipe
 from attnviz.training.toy_training import Frame, from_file, to_file
+from attnviz.ui.address.address_sync import forget_drafts
 from attnviz.ui.address.chosen_cell import cell_picker, selected_cell
-from attnviz.ui.address.state import forget_drafts
 from attnviz.ui.address.widgets import toggle, visit_button
 from attnviz.ui.background.jobs import at_a_place, shared
 from attnviz.ui.background.results import traces_kept

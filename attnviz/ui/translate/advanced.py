@@ -8,9 +8,9 @@ from attnviz.figures.html import STYLE
 from attnviz.figures.translate.beam_tree import Grown, Twig, beam_tree, candidates
 from attnviz.models.result import Result
 from attnviz.models.translate.draft import Draft
-from attnviz.ui.address.state import forget_cell, url_value
+from attnviz.ui.address.address_sync import forget_cell, url_value
 from attnviz.ui.edit.current_map import CurrentMap, current_result
-from attnviz.ui.edit.state import Editor
+from attnviz.ui.edit.edits_in_address import Editor
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.explorer import all_heads
 from attnviz.ui.frame.page_buttons import explain_button

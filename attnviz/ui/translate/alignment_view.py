@@ -23,7 +23,7 @@ from attnviz.core.trace import AttentionMap, Token
 from attnviz.export import Picture
 from attnviz.export.translate import links
 from attnviz.models.result import Result
-from attnviz.ui.address.state import publish, value
+from attnviz.ui.address.address_sync import publish, value
 from attnviz.ui.download import Download, source_of
 
 

@@ -13,18 +13,18 @@ from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.models.translate.draft import GREEDY, DecodingOptions
+from attnviz.ui.address.address_sync import forget, forget_cell, forget_drafts, publish, value
 from attnviz.ui.address.parameters import SLOTS
-from attnviz.ui.address.state import forget, forget_cell, forget_drafts, publish, value
 from attnviz.ui.address.widgets import bounded, one_shown, segments, text_field, toggle
 from attnviz.ui.address.words import is_pinned
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.examples import examples
 from attnviz.ui.frame.sidebar import Choices, scale_picker, side_by_side
 from attnviz.ui.head_picker import head_picker, reading_picker
-from attnviz.ui.permissions import offered
 from attnviz.ui.quantity_picker import heads_are_mixed
 from attnviz.ui.text_boxes import forget_typed
 from attnviz.ui.translate.alignment_view import AlignmentView
+from attnviz.ui.visitor_limits import offered
 
 # The page of examples of each language.
 EXAMPLES = {"French": "translate", "German": "translate-german"}

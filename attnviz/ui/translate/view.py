@@ -16,14 +16,14 @@ from attnviz.figures.translate.alignments import STYLE, Aligned, WrittenToken, a
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT
 from attnviz.models.result import Result
 from attnviz.models.translate.draft import Draft
+from attnviz.ui.address.address_sync import forget, forget_cell
 from attnviz.ui.address.chosen_cell import select_cell
-from attnviz.ui.address.state import forget, forget_cell
 from attnviz.ui.address.widgets import one_shown, sent
 from attnviz.ui.address.words import is_pinned, unpin
 from attnviz.ui.edit.current_map import CurrentMap
+from attnviz.ui.edit.edits_in_address import Editor
 from attnviz.ui.edit.output import show_changes
 from attnviz.ui.edit.panel import show_edit_panel
-from attnviz.ui.edit.state import Editor
 from attnviz.ui.explorer import places_of
 from attnviz.ui.head_picker import change_head, head_title_of
 from attnviz.ui.layout import theme

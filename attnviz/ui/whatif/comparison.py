@@ -10,7 +10,7 @@ from attnviz.core.trace import AttentionTrace
 from attnviz.export.whatif import matrices
 from attnviz.figures.html import STYLE as MARKUP
 from attnviz.figures.whatif.matrices import STYLE, changes_table, divergence_grid, three_matrices
-from attnviz.ui.address.state import forget
+from attnviz.ui.address.address_sync import forget
 from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.head_picker import clicked_head, pick_head

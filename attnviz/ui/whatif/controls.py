@@ -9,15 +9,15 @@ from attnviz.core.edits import NO_EDITS, Edits, HeadValue
 from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.catalog import CATALOG, HUB, Task
-from attnviz.ui.address.state import forget, publish, remember, remembered, url_value, value
+from attnviz.ui.address.address_sync import forget, publish, remember, remembered, url_value, value
 from attnviz.ui.address.widgets import one_or_typed, segments
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.frame.sidebar import KNOWN_MODELS, forced_target, one_model
-from attnviz.ui.permissions import any_model, check_length, offered
 from attnviz.ui.prompt_box import PAIR, example_pills, prompt_box, question_box
 from attnviz.ui.text_boxes import TextBox, forget_typed, long_notice, run_texts, text_box, unrun_notice
 from attnviz.ui.training_checkpoints import checkpoints, label, nearest, publish_settings
+from attnviz.ui.visitor_limits import any_model, check_length, offered
 
 _CHANGES = {"word": "Another word", "head": "A head off", "model": "Another model"}
 _HEAD_VALUES = {"zero": "Zero", "mean": "Its mean", "uniform": "Uniform"}

@@ -11,7 +11,7 @@ from attnviz.figures.curve import STYLE as CURVE
 from attnviz.figures.html import STYLE as MARKUP
 from attnviz.figures.whatif.costs import STYLE, cost_grid
 from attnviz.figures.whatif.removal_curve import removal_figure
-from attnviz.ui.address.state import forget, value
+from attnviz.ui.address.address_sync import forget, value
 from attnviz.ui.address.widgets import segments, visit_button
 from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.head_picker import clicked_head, pick_head

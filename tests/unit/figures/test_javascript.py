@@ -84,7 +84,7 @@ def test_what_cannot_be_joined_is_told(tmp_path, entry, other, message):
 
 
 def test_what_the_hosts_get_has_every_name_that_it_uses(tmp_path):
-    write(tmp_path, streamlit=script("streamlit"), page=script("page"), steps=SCRIPT)
+    write(tmp_path, streamlit=script("streamlit"), page=script("exported_file"), steps=SCRIPT)
     actual = lint(tmp_path, more=("--allow=max-lines",))
     assert (actual.returncode, actual.stdout.strip()) == (0, "")
 

@@ -30,7 +30,7 @@ from attnviz.figures.explorer.packages import unpack_chunks
 from attnviz.figures.matrix import labels
 from attnviz.figures.translate.alignments import Aligned, alignments
 from attnviz.live.answer import AnswerPlace, describe_head_of
-from attnviz.live.story import sentence_parts
+from attnviz.live.sentence_parts import sentence_parts
 from attnviz.live.summarize import AMOUNT, KEYS, describe_selection, describe_selectors
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result

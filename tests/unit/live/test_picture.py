@@ -28,7 +28,7 @@ from attnviz.export import Picture, export
 from attnviz.figures.explorer.overview import chunk_name, overview
 from attnviz.figures.explorer.packages import codes_of, decimals_of, unpack_chunks
 from attnviz.figures.explorer.script import themes
-from attnviz.live.story import sentence_parts
+from attnviz.live.sentence_parts import sentence_parts
 from tests.factories import HOSTILE, make_map, numbered, pair, sentence, special, typed
 
 # As the script of a page has it.

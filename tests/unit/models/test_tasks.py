@@ -9,7 +9,7 @@ from attnviz.models.capabilities import capabilities
 from attnviz.models.tasks import SUMMARIZE, summarize
 from attnviz.models.translate.decode import draft
 from attnviz.models.translate.draft import DecodingOptions
-from attnviz.models.translate.translating_model import TRANSLATE
+from attnviz.models.translate.translator_interface import TRANSLATE
 from tests.tiny import FAMILY
 
 TEXT = "the cat sat on the mat because it was tired ."

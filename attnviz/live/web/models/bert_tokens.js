@@ -1,12 +1,12 @@
 // What an encoder reads: tokens of a text or a pair of texts with [CLS] and [SEP], as attnviz.text.tokens makes them.
 
 import { ModelError } from "./errors.js";
-import { piecesOf } from "./pieces.js";
+import { piecesOf } from "./piece_offsets.js";
 import { wordAt, wordSpans } from "./words.js";
 
 /**
  * @typedef {import("./types.d.ts").Token} Token
- * @typedef {import("./pieces.js").Piece} Piece
+ * @typedef {import("./piece_offsets.js").Piece} Piece
  * @typedef {{ ids: number[], segments: number[], tokens: Token[], cuts: (number | null)[] }} Encoded
  */
 

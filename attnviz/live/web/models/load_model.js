@@ -3,7 +3,7 @@
 import { Answerer } from "./answer.js";
 import { Encoder } from "./encode.js";
 import { ModelError } from "./errors.js";
-import { Source } from "./files.js";
+import { Source } from "./model_files.js";
 import { forget } from "./memory.js";
 import { WordVectors } from "./word_vectors.js";
 import { Pass } from "./session.js";

@@ -4,7 +4,7 @@ import { RecurrentDecoder, TransformerDecoder } from "./decoders.js";
 import { beamSearch, END, logProbabilities, START } from "./decoding.js";
 import { ModelError } from "./errors.js";
 import { weightsOf } from "./map_weights.js";
-import { piecesOf } from "./pieces.js";
+import { piecesOf } from "./piece_offsets.js";
 import { ended, special, tokensOf, writtenTokens } from "./translation_tokens.js";
 
 /**

@@ -1,11 +1,11 @@
 // Tokens of what a translator reads and writes, as attnviz.models.translate.pieces makes them; offsets count code points.
 
 import { END } from "./decoding.js";
-import { piecesOf } from "./pieces.js";
+import { piecesOf } from "./piece_offsets.js";
 
 /**
  * @typedef {import("./types.d.ts").Token} Token
- * @typedef {import("./pieces.js").Piece} Piece
+ * @typedef {import("./piece_offsets.js").Piece} Piece
  * @typedef {import("@huggingface/tokenizers").Tokenizer} Tokenizer
  */
 

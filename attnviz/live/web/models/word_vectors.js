@@ -7,7 +7,7 @@ import { restoreRow, storedWeights } from "./weights.js";
 export class WordVectors {
   /**
    * @param {import("./types.d.ts").RowFiles} meta
-   * @param {import("./files.js").Source} source
+   * @param {import("./model_files.js").Source} source
    */
   constructor(meta, source) {
     this.meta = meta;

@@ -1,7 +1,7 @@
 // A student's phone: which class it is in, what it shows now, and which answer it has given.
 
 import { element } from "./elements.js";
-import { pause } from "./line.js";
+import { pause } from "./server_requests.js";
 import { LAST, memory } from "./local_storage.js";
 import { codeForm, nickname, screens } from "./screens.js";
 import { Sending } from "./sending.js";

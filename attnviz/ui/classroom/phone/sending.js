@@ -1,6 +1,6 @@
 // The answer of a phone is sent again and again until the server has it, or says that it does not take it.
 
-import { pause } from "./line.js";
+import { pause } from "./server_requests.js";
 
 /** @typedef {import("./phone_session.js").Phone} Phone */
 

@@ -10,7 +10,7 @@ from attnviz.figures.explorer.packages import unpack_chunks
 from attnviz.figures.theme import DARK, LIGHT
 from tests.factories import make_map, numbered
 
-FOLDERS = ("streamlit", "page")
+FOLDERS = ("streamlit", "exported_file")
 
 
 @pytest.mark.parametrize("source", [*map(script, FOLDERS), STYLE], ids=[*FOLDERS, "style"])

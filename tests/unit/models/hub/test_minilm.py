@@ -9,7 +9,7 @@ import pytest
 
 from attnviz.models import catalog
 from attnviz.models.hub import minilm as embedded
-from attnviz.models.hub.adapt import Facts
+from attnviz.models.hub.wrap_model import Facts
 
 
 @pytest.fixture(scope="module")

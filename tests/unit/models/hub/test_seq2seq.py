@@ -13,7 +13,7 @@ from attnviz.models.hub import load as hub
 from attnviz.models.hub.seq2seq import WritingModel
 from attnviz.models.translate.decode import draft
 from attnviz.models.translate.draft import DecodingOptions
-from attnviz.models.translate.translating_model import TranslatingModel
+from attnviz.models.translate.translator_interface import TranslatingModel
 from attnviz.nn.decoding import Beam
 from tests import tiny
 

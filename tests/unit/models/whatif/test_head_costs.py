@@ -7,7 +7,7 @@ import attnviz
 from attnviz.core.arrays import Kind
 from attnviz.core.edits import Edits, HeadSet
 from attnviz.core.shares import HeadCosts
-from attnviz.models.hub.stack import StackModel
+from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.whatif import head_costs
 from attnviz.models.whatif.head_costs import DRAWS, removal_curve, without
 

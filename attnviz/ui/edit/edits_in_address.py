@@ -14,7 +14,7 @@ from attnviz.analysis.edit.wording import describe_edits, describe_refusal, togg
 from attnviz.core.edits import NO_EDITS, Edit, Edits
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.ui.address.state import publish, value
+from attnviz.ui.address.address_sync import publish, value
 from attnviz.ui.escape_markdown import escaped
 
 _ICON = ":material/content_cut:"

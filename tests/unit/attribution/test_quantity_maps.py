@@ -9,7 +9,7 @@ import pytest
 
 import attnviz
 from attnviz.analysis.wording import describe_mixing
-from attnviz.attribution.quantity import MOST_TOKENS, in_quantity
+from attnviz.attribution.quantity_maps import MOST_TOKENS, in_quantity
 from attnviz.attribution.run import run
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt

@@ -20,7 +20,7 @@ from attnviz.figures.explorer.overview import Overview, chunk_name, heads_packag
 from attnviz.figures.explorer.packages import head_chunk, pack_chunks, unpack_chunks
 from attnviz.live.answer import describe_answers
 from attnviz.live.compute import compute_pictures
-from attnviz.live.story import Described, sentence_parts
+from attnviz.live.sentence_parts import Described, sentence_parts
 from attnviz.live.summarize import describe_selection
 from attnviz.live.translate import describe_translations
 from attnviz.models.base import AttentionModel

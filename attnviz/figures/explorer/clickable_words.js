@@ -10,7 +10,7 @@ import { headline, headWords } from "./wording.js";
 
 /**
  * @import { Head } from "./head_store.js"
- * @import { Axis } from "./question.js"
+ * @import { Axis } from "./chosen_words.js"
  * @import { Parts } from "./view.js"
  */
 

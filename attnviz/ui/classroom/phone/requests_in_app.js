@@ -1,7 +1,7 @@
 // The line to the server where its own routes are not passed on: the same page is one of the app's, and requests are messages of
 // Streamlit's. Python is asked again every other second, and answers each request once.
 
-import { Refusal } from "./line.js";
+import { Refusal } from "./server_requests.js";
 import { Phone } from "./phone_session.js";
 
 // Milliseconds: for an answer of the server, and after which the line is taken for down.

@@ -19,11 +19,11 @@ from attnviz.models.base import Architecture, ModelCard
 from attnviz.models.hub.attention import hf_attention
 from attnviz.models.hub.attention.attention_readers import Stacks, takes
 from attnviz.models.hub.attention.choose_reader import reader_for
+from attnviz.models.hub.hub_model import TracedModel, body_of, check_pieces, start_of, writes
 from attnviz.models.hub.question_answering import HubAnswerer
 from attnviz.models.hub.reading_pair import ReadingPair
 from attnviz.models.hub.seq2seq import WritingModel
-from attnviz.models.hub.stack import StackModel
-from attnviz.models.hub.traced import TracedModel, body_of, check_pieces, start_of, writes
+from attnviz.models.hub.single_stack import StackModel
 from attnviz.text.tokens import encode
 
 PROBE = "One word follows another."

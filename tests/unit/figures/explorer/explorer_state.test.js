@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { deflateSync } from "node:zlib";
 
-import { ExplorerState } from "../../../../attnviz/figures/explorer/state.js";
+import { ExplorerState } from "../../../../attnviz/figures/explorer/explorer_state.js";
 
 const NOTE = { entropy: 1, highest: 1, link: [2, 1, 0.5], diagonal: 0.5, distance: 2 };
 const tokens = (count) => Array.from({ length: count }, (_, at) => [`t${at}`, 0, ""]);

@@ -1,6 +1,6 @@
 // A phone's page at /join: the class is named by the address.
 
-import { webLine } from "./line.js";
+import { webLine } from "./server_requests.js";
 import { Phone } from "./phone_session.js";
 
 const query = new URLSearchParams(location.search);

@@ -1,9 +1,9 @@
 // The sum that a cell came from, written out.
 
 import { make, typeset } from "./typeset.js";
-import { go, result, tone } from "./walk.js";
+import { go, result, tone } from "./step_by_step.js";
 
-/** @import { Step, Walk } from "./walk.js" */
+/** @import { Step, Walk } from "./step_by_step.js" */
 
 /** @param {Walk} walk @param {Step} step */
 export function written(walk, step) {

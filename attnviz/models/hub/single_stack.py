@@ -15,8 +15,8 @@ from attnviz.core.errors import ModelError
 from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
 from attnviz.models.batched_edits import Outputs, Scorer, can_enter, entering
+from attnviz.models.hub.hub_model import TracedModel, trace_batches
 from attnviz.models.hub.targets import BINDERS, has_labels, label_log_probabilities, label_names, whole_text
-from attnviz.models.hub.traced import TracedModel, trace_batches
 from attnviz.models.reading import EncoderReading
 from attnviz.models.targets import BoundTarget, Target, listed
 from attnviz.nn.attention import Attended

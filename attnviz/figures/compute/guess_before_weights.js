@@ -1,9 +1,9 @@
 // What a class is asked before it sees the weights, and whether its guess was right.
 
 import { make } from "./typeset.js";
-import { result, resultOf } from "./walk.js";
+import { result, resultOf } from "./step_by_step.js";
 
-/** @import { Cell, Step, Walk } from "./walk.js" */
+/** @import { Cell, Step, Walk } from "./step_by_step.js" */
 
 /** @param {HTMLElement} root @param {Walk} walk */
 export function reveal(root, walk) {
