@@ -13,7 +13,7 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from tests import shared
+from tests import shared, workers
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
@@ -27,11 +27,12 @@ hypothesis.settings.load_profile("attnviz")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check every annotated shape whenever a function of ours is called, before anything of ours is imported."""
-    if not hasattr(config, "workerinput"):
+    if shared.FOLDER not in os.environ:
         shared.begin()
         config.add_cleanup(shared.end)
         # The process that only hands out tests to workers needs none of the rest, and its workers wait for it.
         if config.getoption("numprocesses", 0):
+            workers.copy_one_process(config)
             return
     gc.disable()
     for library in LIBRARIES:
