@@ -30,5 +30,5 @@ def words_only(weights: np.ndarray, tokens: Sequence[Token], axis: int) -> np.nd
     return np.where(special if axis else special[:, None], -np.inf, weights)
 
 
-def listed(names: Iterable[str], weights: Iterable[float]) -> str:
+def words_with_percents(names: Iterable[str], weights: Iterable[float]) -> str:
     return ", ".join(f"“{name}” {whole_percent(weight)}" for name, weight in zip(names, weights, strict=True))

@@ -14,7 +14,7 @@ from attnviz.analysis.word_names import word_at, word_names
 from attnviz.analysis.wording import head_name, whole_percent
 from attnviz.core.errors import LessonError, nearest
 from attnviz.lessons.answer_text import as_sentence, plain, read_number, same_answer
-from attnviz.lessons.least_margin import clear_first, listed, words_only
+from attnviz.lessons.least_margin import clear_first, words_only, words_with_percents
 from attnviz.lessons.lesson_file import LessonQuestion
 from attnviz.lessons.picture_link import STEERED, LessonPicture
 from attnviz.lessons.right_answer import AnswerSource, Truth
@@ -110,7 +110,7 @@ def _token(question: LessonQuestion, picture: LessonPicture | None, source: Answ
     best = clear_first(weights, names)
     # What rounds to nothing says nothing.
     others = [at for at in np.argsort(weights)[::-1][:3] if weights[at] >= LEAST_SAID or at == best]
-    first = listed([names[at] for at in others], [float(weights[at]) for at in others])
+    first = words_with_percents([names[at] for at in others], [float(weights[at]) for at in others])
     sentence = f"To “{question.text('to')}” look {first}." if sends else f"“{question.text('from')}” gives {first}."
     return Truth(names[best], sentence, _is(names[best]))
 
@@ -206,7 +206,7 @@ def _order(question: LessonQuestion, picture: LessonPicture | None, source: Answ
     for after, place in enumerate(order[:-1], 1):
         clear_first([weights[place], weights[order[after]]], [words[place], words[order[after]]])
     answer = " > ".join(words[at] for at in order)
-    ranked = listed([words[at] for at in order], [weights[at] for at in order])
+    ranked = words_with_percents([words[at] for at in order], [weights[at] for at in order])
     return Truth(answer, f"In order: {ranked}.", lambda given: same_answer(given.replace(">", " > "), answer))
 
 

@@ -14,7 +14,7 @@ from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.batched_edits import Scorer
 from attnviz.models.edit.points import EditPoints
 from attnviz.models.reading import EncoderReading
-from attnviz.models.targets import TARGETS, BoundTarget, Target, listed, no_such_output
+from attnviz.models.targets import TARGETS, BoundTarget, Target, no_such_output, target_labels
 from attnviz.models.translate.translator_interface import TranslatingModel
 from attnviz.nn.attention import Attended
 
@@ -119,7 +119,7 @@ class Capabilities:
         Raises:
             PromptError: the model cannot read the prompt.
         """
-        return listed(self.default_target(prompt).kind)
+        return target_labels(self.default_target(prompt).kind)
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
         """Bind the model and a prompt to what is explained of its output.

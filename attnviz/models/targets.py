@@ -62,10 +62,10 @@ class Target:
         return self.kind if self.place is None else f"{self.kind}:{self.place}"
 
 
-def listed(kind: str, several: str = "", names: Sequence[str] = ()) -> dict[str, str]:
+def target_labels(kind: str, several: str = "", names: Sequence[str] = ()) -> dict[str, str]:
     """List a target by its label, and `names` as targets of a kind of which there are several.
 
-    >>> listed("translation", "token", ["le", "chat"])
+    >>> target_labels("translation", "token", ["le", "chat"])
     {'translation': 'The whole translation', 'token:0': '1 · le', 'token:1': '2 · chat'}
     """
     return {kind: TARGETS[kind][1]} | {

@@ -16,7 +16,7 @@ from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.passage_search import BATCH, PassageSearch, QuestionAndPassage, question_of
 from attnviz.models.batched_edits import Scorer
 from attnviz.models.capabilities import Capabilities
-from attnviz.models.targets import Outcome, Target, listed
+from attnviz.models.targets import Outcome, Target, target_labels
 from attnviz.text.spans import Span, Window, pair_logits
 
 ANSWER, NO_ANSWER = "answer", "unanswered"
@@ -119,7 +119,7 @@ class SpanFinder(Capabilities):
         """List what can be explained: an answer, and that there is none; first what the model says."""
         if (first := self.default_target(prompt).kind) not in (ANSWER, NO_ANSWER):
             return super().targets(prompt)
-        return listed(first) | listed(ANSWER) | (listed(NO_ANSWER) if self.can_decline else {})
+        return target_labels(first) | target_labels(ANSWER) | (target_labels(NO_ANSWER) if self.can_decline else {})
 
     def span_scorer(self, prompt: Prompt) -> Scorer:
         """Prepare to score what the model says: ln p of the best span, or of no answer, among all of the window that shows it.

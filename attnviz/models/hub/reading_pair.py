@@ -14,7 +14,7 @@ from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.answer.answers import Answers
 from attnviz.models.hub.hub_model import TracedModel, start_of
 from attnviz.models.hub.targets import has_labels, label, label_names
-from attnviz.models.targets import AttentionSite, BoundTarget, Target, listed, no_such_output
+from attnviz.models.targets import AttentionSite, BoundTarget, Target, no_such_output, target_labels
 from attnviz.models.translate.translator_interface import TranslatingModel
 from attnviz.text.tokens import Encoded
 
@@ -56,7 +56,7 @@ class ReadingPair(TracedModel):
 
     def targets(self, prompt: Prompt) -> dict[str, str]:
         """List the labels."""
-        return listed("label", "label", label_names(self)) if has_labels(self) else {}
+        return target_labels("label", "label", label_names(self)) if has_labels(self) else {}
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
         """Bind the model to a label."""

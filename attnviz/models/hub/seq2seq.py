@@ -20,7 +20,7 @@ from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.batched_edits import Scorer, log_probability
 from attnviz.models.hub.hub_model import TracedModel, start_of
 from attnviz.models.hub.targets import baseline_id
-from attnviz.models.targets import BoundTarget, Target, listed
+from attnviz.models.targets import BoundTarget, Target, target_labels
 from attnviz.models.translate.draft import DecodingStep, SearchTree, Translation
 from attnviz.models.translate.likeliest import decoding_steps
 from attnviz.models.translate.targets import WrittenText
@@ -77,7 +77,7 @@ class WritingModel(TracedModel):
     def targets(self, prompt: Prompt) -> dict[str, str]:
         """List the translation, and each of its tokens."""
         with torch.no_grad():
-            return listed("translation", "token", self.names(self.pieces_of(self._prefixed(prompt))))
+            return target_labels("translation", "token", self.names(self.pieces_of(self._prefixed(prompt))))
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
         """Bind the model to a token of its translation, or of `prompt.target`, or to all of them."""

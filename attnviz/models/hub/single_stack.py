@@ -18,7 +18,7 @@ from attnviz.models.batched_edits import Outputs, Scorer, can_enter, entering
 from attnviz.models.hub.hub_model import TracedModel, trace_batches
 from attnviz.models.hub.targets import BINDERS, has_labels, label_log_probabilities, label_names, whole_text
 from attnviz.models.reading import EncoderReading
-from attnviz.models.targets import BoundTarget, Target, listed
+from attnviz.models.targets import BoundTarget, Target, target_labels
 from attnviz.nn.attention import Attended
 from attnviz.text.tokens import Encoded
 
@@ -126,8 +126,8 @@ class StackModel(TracedModel):
         """List what can be explained: of a classifier each label."""
         kind = self.default_target(prompt).kind
         if kind == "label":
-            return listed(kind, kind, label_names(self))
-        return listed(kind) | (listed("similarity") if kind == "masked" and prompt.pair else {})
+            return target_labels(kind, kind, label_names(self))
+        return target_labels(kind) | (target_labels("similarity") if kind == "masked" and prompt.pair else {})
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
         """Bind the model to likeness, the next or masked token, or a label."""

@@ -22,7 +22,7 @@ from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit.points import EditPoints, edited, own_layers
 from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.summarize.targets import SentenceChoice
-from attnviz.models.targets import BoundTarget, Target, listed
+from attnviz.models.targets import BoundTarget, Target, target_labels
 from attnviz.nn.attention import Attended
 from attnviz.nn.edit import edited_pass
 from attnviz.nn.summarizer import Summarizer, received
@@ -91,7 +91,7 @@ class SummaryModel(Capabilities):
     def targets(self, prompt: Prompt) -> dict[str, str]:
         """List the sentences."""
         spans = Sentences.of(prompt.text).spans
-        return listed("sentence", "sentence", [prompt.text[start:end].strip() for start, end in spans])
+        return target_labels("sentence", "sentence", [prompt.text[start:end].strip() for start, end in spans])
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
         """Bind the model to a sentence, by default the one that it keeps first."""

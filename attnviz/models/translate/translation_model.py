@@ -21,7 +21,7 @@ from attnviz.models.base import ModelCard
 from attnviz.models.batched_edits import Scorer, log_probability
 from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit.points import EditPoints, edited
-from attnviz.models.targets import BoundTarget, Target, listed
+from attnviz.models.targets import BoundTarget, Target, target_labels
 from attnviz.models.translate.draft import DecodingStep, SearchTree, Translation
 from attnviz.models.translate.likeliest import decoding_steps
 from attnviz.models.translate.pieces import encoded_tokens, piece_name, search_tree, written_tokens
@@ -97,7 +97,7 @@ class TranslationModel(Capabilities):
 
     def targets(self, prompt: Prompt) -> dict[str, str]:
         """List the translation, and each of its tokens."""
-        return listed("translation", "token", self.names(self.pieces_of(prompt)))
+        return target_labels("translation", "token", self.names(self.pieces_of(prompt)))
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
         """Bind the model to a token of its translation, or of `prompt.target`, or to all of them."""

@@ -10,7 +10,7 @@ from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import EditError, ModelError, PromptError
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities, bind_target, capabilities
-from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, listed
+from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, target_labels
 from attnviz.models.tasks import answers, read, summarize
 from attnviz.models.translate.decode import draft
 from attnviz.models.translate.draft import DecodingOptions
@@ -65,7 +65,7 @@ class Sum(Capabilities):
         return Target("label")
 
     def targets(self, prompt: Prompt) -> dict[str, str]:
-        return listed("label")
+        return target_labels("label")
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
         def run(ids: torch.Tensor) -> Outcome:
