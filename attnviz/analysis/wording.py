@@ -205,9 +205,9 @@ def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int], number: 
     if strongest is None:
         return (*lead, Part("."))
     if (strongest.query, strongest.key) == cell:
-        return (*lead, Part(": its strongest link between two words."))
+        return (*lead, Part(": its strongest link between different words."))
     best = (quoted(matrix.queries[strongest.query].text), Part(" to "), quoted(matrix.keys[strongest.key].text))
-    return (*lead, Part("; its strongest link between two words is "), *best, Part(f" ({strongest.weight:.2f})."))
+    return (*lead, Part("; its strongest link between different words is "), *best, Part(f" ({strongest.weight:.2f})."))
 
 
 def describe_head(matrix: HeadMatrix, number: str = WEIGHT) -> Sentence:

@@ -84,7 +84,7 @@ def test_every_control_changes_what_is_kept(app: AppTest) -> None:
     assert app.query_params["way"] == "rollout"
     assert not [button for button in app.button if button.label.startswith("Explain")]
     app.toggle(key="all_heads").set_value(False).run()
-    # The strongest link between two words of the chosen head is the way into Compute.
+    # The strongest link between different words of the chosen head is the way into Compute.
     attention = attnviz.load("minilm").trace(TEXT).encoder
     weights = attention.weights(5, 0).copy()
     for side in (0, 1):

@@ -37,9 +37,9 @@ export function describeLink(matrix, name, [query, key]) {
   const lead = [[name, 1], said(" sends "), subject, said(" to "), object, said(` with weight ${weight}`)];
   const link = strongestLink(matrix);
   if (!link) return [...lead, said(".")];
-  if (link.query === query && link.key === key) return [...lead, said(": its strongest link between two words.")];
+  if (link.query === query && link.key === key) return [...lead, said(": its strongest link between different words.")];
   const best = [quoted(queries[link.query].text), said(" to "), quoted(keys[link.key].text)];
-  return [...lead, said("; its strongest link between two words is "), ...best, said(` (${decimals(link.weight, 2)}).`)];
+  return [...lead, said("; its strongest link between different words is "), ...best, said(` (${decimals(link.weight, 2)}).`)];
 }
 
 /** Where most of a head's attention goes, or how far it is spread. @param {HeadMatrix} matrix @returns {Sentence} */

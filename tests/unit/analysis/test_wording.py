@@ -19,14 +19,16 @@ def matrix_of(weights, tokens=TOKENS, **view):
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
-        ((5, 2), "L3·H1 sends “it” to “animal” with weight 0.68: its strongest link between two words."),
+        ((5, 2), "L3·H1 sends “it” to “animal” with weight 0.68: its strongest link between different words."),
         (
             (1, 3),
-            "L3·H1 sends “The” to “slept” with weight 0.25; its strongest link between two words is “it” to “animal” (0.68).",
+            "L3·H1 sends “The” to “slept” with weight 0.25; "
+            "its strongest link between different words is “it” to “animal” (0.68).",
         ),
         (
             (0, 0),
-            "L3·H1 sends “[CLS]” to “[CLS]” with weight 1.00; its strongest link between two words is “it” to “animal” (0.68).",
+            "L3·H1 sends “[CLS]” to “[CLS]” with weight 1.00; "
+            "its strongest link between different words is “it” to “animal” (0.68).",
         ),
     ],
 )
@@ -54,7 +56,7 @@ def test_a_link_that_is_not_there_is_an_error(cell):
 def test_tokens_are_quoted_even_where_they_look_like_a_head():
     tokens = typed("L3·H1 L2")
     said = describe_link(matrix_of([[0.4, 0.6], [0.5, 0.5]], tokens), "L3·H1", (0, 1))
-    assert plain(said) == "L3·H1 sends “L3·H1” to “L2” with weight 0.60: its strongest link between two words."
+    assert plain(said) == "L3·H1 sends “L3·H1” to “L2” with weight 0.60: its strongest link between different words."
     assert [part.text for part in said if part.strong] == ["L3·H1", "L3·H1", "L2"]
 
 
