@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 import attnviz
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.models.base import AttentionModel
-from attnviz.models.edit.points import intervention
+from attnviz.models.edit.edit_points import intervention
 from attnviz.models.hub.hub_model import TracedModel
 from attnviz.models.whatif.head_costs import head_costs
 from attnviz.nn.edit.edited_pass import intervening

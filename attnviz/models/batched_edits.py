@@ -27,7 +27,7 @@ from attnviz.core.cancellation import cancellation_point
 from attnviz.core.edits import Edits
 from attnviz.core.errors import EditError, ModelError
 from attnviz.core.shares import Unit
-from attnviz.models.edit.points import EditableModel, intervention
+from attnviz.models.edit.edit_points import EditableModel, intervention
 from attnviz.nn.edit.edited_pass import intervening
 
 # Tokens that are computed at once, of all rows together: more need more memory, and are no faster.

@@ -12,7 +12,7 @@ from attnviz.core.trace import AttentionTrace, Kind, Prompt
 from attnviz.models.answer.answers import Answers
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.batched_edits import Scorer
-from attnviz.models.edit.points import EditPoints
+from attnviz.models.edit.edit_points import EditPoints
 from attnviz.models.reading import EncoderReading
 from attnviz.models.targets import TARGETS, BoundTarget, Target, no_such_output, target_labels
 from attnviz.models.translate.translator_interface import TranslatingModel

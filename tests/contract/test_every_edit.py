@@ -18,7 +18,7 @@ from attnviz import Edits, HeadPatched, HeadSet, LinkCut, Prompt, WeightSet, Wor
 from attnviz.core.errors import AttnvizError, EditError
 from attnviz.export import export, picture
 from attnviz.export.python import trace_expression
-from attnviz.models.edit.points import edited
+from attnviz.models.edit.edit_points import edited
 from attnviz.models.hub import load as hub
 from attnviz.models.hub.attention import hf_attention
 from attnviz.models.saved_models import load_trained

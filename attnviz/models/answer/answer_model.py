@@ -23,7 +23,7 @@ from attnviz.models.answer.passage_search import QuestionAndPassage
 from attnviz.models.answer.span_finder import ANSWER, DECLINED, NO_ANSWER, SpanFinder, span_facts, span_outcome
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.batched_edits import Scorer
-from attnviz.models.edit.points import EditPoints, edited, own_layers
+from attnviz.models.edit.edit_points import EditPoints, edited, own_layers
 from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.reading import EncoderReading
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target

@@ -13,7 +13,7 @@ from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt, Token
 from attnviz.models.answer.answers import Logits, SpanSearchResult, text_of
 from attnviz.models.answer.decoding import SpanDecoding
-from attnviz.models.edit.points import check_windows
+from attnviz.models.edit.edit_points import check_windows
 from attnviz.text.spans import Span, Window, best_spans, marginals, merged, pair_logits, windows
 from attnviz.text.tokens import Encoded
 

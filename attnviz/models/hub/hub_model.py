@@ -17,7 +17,7 @@ from attnviz.core.errors import EditError, ModelError, PromptError, failing_as
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
-from attnviz.models.edit.points import EditPoints, edited
+from attnviz.models.edit.edit_points import EditPoints, edited
 from attnviz.models.hub.attention import hf_attention
 from attnviz.models.hub.attention.attention_readers import AttentionFunctionReader, Reader, Stacks
 from attnviz.nn.edit import edited_pass

@@ -19,7 +19,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, Query
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.batched_edits import Scorer
 from attnviz.models.capabilities import Capabilities
-from attnviz.models.edit.points import EditPoints, edited, own_layers
+from attnviz.models.edit.edit_points import EditPoints, edited, own_layers
 from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.summarize.targets import SentenceChoice
 from attnviz.models.targets import BoundTarget, Target, target_labels

@@ -7,8 +7,8 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
-from attnviz.models.edit.points import edited
-from attnviz.models.tasks import without_prefix
+from attnviz.models.edit.edit_points import edited
+from attnviz.models.task_prefix import without_prefix
 from attnviz.models.translate.draft import DecodingOptions, DecodingStep, Draft, Translation
 from attnviz.models.translate.translator_interface import TRANSLATE, TranslatingModel
 from attnviz.nn.decoding import Beam

@@ -96,7 +96,7 @@ class Draft:
     own              the best that the model found by itself, where the target was given
     pieces           names of the pieces it is made of; empty where the target was given
     closed           names of the pieces that the model cannot be asked to write
-    task_prefix      what the model read in front of the text (`attnviz.models.tasks`)
+    task_prefix      what the model read in front of the text (`attnviz.models.task_prefix`)
     tree             what the search weighed after what it had to begin with; None where nothing was searched or it is not shown
     original         ln p, with the edits, of what the model writes without them; None: nothing is edited
     """

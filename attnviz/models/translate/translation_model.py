@@ -20,7 +20,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind,
 from attnviz.models.base import ModelCard
 from attnviz.models.batched_edits import Scorer, log_probability
 from attnviz.models.capabilities import Capabilities
-from attnviz.models.edit.points import EditPoints, edited
+from attnviz.models.edit.edit_points import EditPoints, edited
 from attnviz.models.targets import BoundTarget, Target, target_labels
 from attnviz.models.translate.draft import DecodingStep, SearchTree, Translation
 from attnviz.models.translate.likeliest import decoding_steps

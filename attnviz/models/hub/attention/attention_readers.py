@@ -14,7 +14,7 @@ from attnviz.core.quantity import MaskedWeights, spread_window
 from attnviz.core.query_key import QueryKeyLayer, QueryKeyWeights
 from attnviz.core.trace import Kind
 from attnviz.core.weights import DenseWeights, WeightStore
-from attnviz.models.edit.points import with_edited_heads
+from attnviz.models.edit.edit_points import with_edited_heads
 from attnviz.models.hub.attention import hf_attention
 from attnviz.nn.edit import edited_pass
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from attnviz.core.errors import TraceError, UnsupportedModelError
 from attnviz.core.trace import Kind
-from attnviz.models.edit.softmax import Softmax, editable_kinds, trace_softmaxes
+from attnviz.models.edit.find_softmax import Softmax, editable_kinds, trace_softmaxes
 from attnviz.models.hub.attention import hf_attention
 from attnviz.models.hub.attention.attention_readers import (
     AttentionFunctionReader,
