@@ -16,6 +16,7 @@ from attnviz.analysis.head_metrics import (
 )
 from attnviz.analysis.head_view import View, head_matrix
 from attnviz.core.trace import AttentionMap, Token
+from attnviz.core.weights import Slab
 from tests.factories import dot_product_map, given_map, make_map, numbered, pair, sentence, special, typed
 
 TOKENS = sentence("a b c d e")
@@ -248,6 +249,14 @@ def test_a_head_that_is_computed_by_the_slab_has_the_numbers_of_its_matrix(
         away = np.abs(places[:, None] - np.arange(weights.shape[1]))
         assert got.distance == pytest.approx((weights * away).sum(axis=1).mean(), rel=1e-4)
         assert got.near == pytest.approx(np.where(away < 2, weights, 0).sum(axis=1).mean(), rel=1e-4)
+
+
+def test_a_slab_may_hold_special_tokens_alone():
+    matrix = matrix_of(given_map((SINK + np.eye(7)) / 2, TOKENS))
+    meter = HeadMeter(matrix.queries, matrix.keys, matrix.own)
+    for row in range(7):
+        meter.add(Slab(slice(row, row + 1), matrix.weights[row : row + 1], None))
+    assert meter.numbers() == measure(matrix)
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnviz.analysis.matters.planted_truth import PlantedScores, distance, ranking
+from attnviz.analysis.matters.planted_truth import PlantedScores, describe_ranking, distance, ranking
 from attnviz.attribution import planted
 from attnviz.attribution.methods import METHODS
 from attnviz.attribution.planted import planted_scores
@@ -32,6 +32,11 @@ def test_a_ranking_averages_over_checkpoints_and_seeds_may_disagree():
     first = ranking([scores(1, rollout=0.5, attention=0.25), scores(2, rollout=0.25, attention=0.25)])
     assert first == {"attention": 0.25, "rollout": 0.375}
     assert agreement([first, {"rollout": 0.1, "attention": 0.2}]) == [-1]
+
+
+def test_the_nearest_method_and_its_distance_stand_out():
+    said = describe_ranking([scores(1, rollout=0.25, random=0.75)], {"rollout": "Rollout", "random": "Chance"})
+    assert [part.text for part in said if part.strong] == ["Rollout", "0.25"]
 
 
 def test_seeds_are_told_by_their_mean_and_their_spread():
