@@ -112,10 +112,11 @@ def parse(text: str) -> Claim:
     if len(arrows) != 1:
         many = "has no arrow" if not arrows else f"has {len(arrows)} arrows"
         raise ClaimError(f'A claim has one arrow, such as "obj -> head", and this one {many}: write source -> target.')
-    begins = _end_of_where(bare[: arrows[0].start()])
+    (arrow,) = arrows
+    begins = _end_of_where(bare[: arrow.start()])
     where = _where(written[:begins].rstrip(" :")) if begins else Where()
-    source = _terms(written[begins : arrows[0].start()], "source")
-    target = _terms(written[arrows[0].end() :], "target")
+    source = _terms(written[begins : arrow.start()], "source")
+    target = _terms(written[arrow.end() :], "target")
     return Claim(source, target, where, written)
 
 

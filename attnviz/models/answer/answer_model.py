@@ -180,7 +180,7 @@ class AnswerModel(SpanFinder):
         read, n_question = pair.cut(window), self.n_question(pair)
         question, context, layers = self._read(pair, window)
         with torch.inference_mode():
-            across = own_layers("cross", self.answerer.attended(question, context))
+            across = own_layers("cross", self.answerer.attended(question, context), first=0)
         maps = (
             AttentionMap("encoder", read.tokens, read.tokens, QueryKeyWeights(layers)),
             AttentionMap("cross", read.tokens[n_question:], read.tokens[:n_question], QueryKeyWeights(across)),

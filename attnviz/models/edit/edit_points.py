@@ -114,7 +114,7 @@ def with_edited_heads(kind: Kind, layers: Sequence[QueryKeyLayer], first: int = 
     )
 
 
-def own_layers(kind: Kind, attended: Sequence[Attended], first: int = 0) -> tuple[QueryKeyLayer, ...]:
+def own_layers(kind: Kind, attended: Sequence[Attended], first: int) -> tuple[QueryKeyLayer, ...]:
     """Compute what a trace keeps of our own modules' attention: of the first text of a batch, without a mask, with edits."""
     layers = []
     for read in attended:

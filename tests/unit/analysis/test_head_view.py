@@ -121,6 +121,12 @@ def test_nothing_is_hidden_where_there_is_nothing():
     assert head_matrix(attention, layer=0, head=0).hidden == 0
 
 
+def test_what_is_hidden_of_a_single_row_is_counted():
+    keys = (special("<s>"), *typed("a b"))
+    attention = given_map([[0.75, 0.125, 0.125]], numbered(1), keys)
+    assert head_matrix(attention, layer=0, head=0, view=View(hide_special=True)).hidden == 0.75
+
+
 PIECES = {
     "bytes of one character": ([("🙂", 0, 1), ("🙂", 0, 1), ("🙂", 0, 1)], "🙂", 1),
     "parts that share a character": ([("a🙂", 0, 2), ("🙂b", 1, 3), ("c", 3, 4)], "a🙂bc", 4),

@@ -42,6 +42,7 @@ def test_what_does_not_fit_is_refused(sizes: tuple[int, int, int], says: str) ->
     ("changes", "says"),
     [
         ({"w_q": np.ones((2, 4))}, r"W_Q has the shape \(2, 4\), and X asks for \(4, 4\)"),
+        ({"w_k": np.ones((5, 4))}, r"W_K has the shape \(5, 4\), and X asks for \(4, 4\)"),
         ({"w_o": np.full((4, 4), np.nan)}, "W_O holds an empty cell"),
         ({"x": np.full((3, 4), np.inf)}, "X holds an empty cell"),
         ({"w_v": np.full((4, 4), -LARGEST - 0.5)}, "beyond ±99"),

@@ -6,14 +6,15 @@ import pytest
 from attnviz.core.quantity import spread_window
 
 
-def test_a_band_lies_where_a_plain_loop_lays_it() -> None:
-    band = np.random.default_rng(3).random((2, 6, 5)).astype(np.float32)
+@pytest.mark.parametrize("width", [5, 7])
+def test_a_band_lies_where_a_plain_loop_lays_it(width: int) -> None:
+    band = np.random.default_rng(3).random((2, 6, width)).astype(np.float32)
     (spread, fewer), seen = spread_window([band, band[:1]], 6)
     np.testing.assert_array_equal(fewer, spread[:1])
     want, inside = np.zeros((2, 6, 6), np.float32), np.zeros((6, 6), bool)
     for query in range(6):
-        for column in range(5):
-            key = query + column - 2
+        for column in range(width):
+            key = query + column - width // 2
             if key in range(6):
                 want[:, query, key], inside[query, key] = band[:, query, column], True
     np.testing.assert_array_equal(spread, want)

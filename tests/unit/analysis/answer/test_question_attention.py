@@ -147,6 +147,9 @@ def test_the_part_around_an_answer_has_its_middle_in_the_middle(trace, most):
         assert len(kept) == min(most, n)
         assert first == min(max(at - most // 2, 0), max(n - most, 0))
     assert shown.around(999, 1000, most=2).queries == shown.passage[:2]
+    assert shown.around(999, 1000, most=1).queries == shown.passage[:1]
+    first, last = shown.passage[1], shown.passage[3]
+    assert shown.around(first.start, last.end, most=1).queries == (shown.passage[2],)
     assert len(asked_of([FIRM] * 17, "word " * 17).around(0, 1).queries) == 16
 
 

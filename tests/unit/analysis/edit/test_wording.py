@@ -41,6 +41,8 @@ def test_where_there_are_several_maps_each_edit_says_in_which() -> None:
         "e0.0z": "encoder L0·H0 off", "c0.0z": "cross L0·H0 off", "ck1": "cross “was” hidden in every layer",
         "d0.0c0.1": "decoder L0·H0: “it” → “was” cut",
     }  # fmt: skip
+    both = traced(THREE_HEADS, "encoder", "cross")
+    assert describe_edits(Edits.parse("c1.0u,c1.1u,c1.2u"), both) == {"c1.0u,c1.1u,c1.2u": "cross L1 uniform"}
 
 
 @pytest.mark.parametrize(

@@ -107,8 +107,11 @@ def test_what_is_just_within_bounds_is_read() -> None:
 
 
 def test_a_wrong_name_gets_the_nearest_right_one():
-    with pytest.raises(ClaimError, match="write nsubj"):
-        parse("nsubjj -> head")
+    for written, name in {
+        "nsubjj -> head": "nsubj", "obj -> headd": "head", "pronounn -> head": "pronoun", "obj -> antecedant": "antecedent"
+    }.items():  # fmt: skip
+        with pytest.raises(ClaimError, match=f"write {name}"):
+            parse(written)
 
 
 HOSTILE = (

@@ -1,5 +1,7 @@
 """A word is spelled out where its pieces are many and short."""
 
+from dataclasses import replace
+
 import pytest
 
 from attnviz.analysis.translate.spelling import spelled_out
@@ -22,3 +24,8 @@ from tests.factories import typed
 )
 def test_words_of_many_short_pieces_are_listed_once(text: str, words: tuple[tuple[str, ...], ...]) -> None:
     assert spelled_out(typed(text)) == words
+
+
+def test_the_mark_before_a_word_is_no_piece() -> None:
+    mark, *pieces = typed("_|Z|big")
+    assert spelled_out([replace(mark, end=mark.start), *pieces]) == ()
