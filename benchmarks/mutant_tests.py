@@ -140,7 +140,7 @@ def line_tests(trees: list[Path], tests: list[str]) -> LineTests:
         data.read()
         for name in data.measured_files():
             for line, contexts in data.contexts_by_lineno(name).items():
-                by_line[name][line] |= {context.partition("|")[0] for context in contexts}
+                by_line[name][line] |= {context.rpartition("|")[0] for context in contexts}
     return LineTests(by_line, {test: taken for test, taken in seconds.items() if test not in failed})
 
 
