@@ -3,7 +3,6 @@
 import copy
 from collections.abc import Callable
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from attnviz.models import catalog
@@ -29,12 +28,13 @@ def listed(name: str) -> catalog.Build:
 
 
 def copied(load_folder: Callable[..., Any]) -> Callable[..., Any]:
-    """Read the embedded encoder once: answerers change the weights of their own copy."""
+    """Read the embedded encoder once: answerers change the weights of their own copy, and nothing of its tokenizer."""
 
     def load(folder: Path, *arguments: Any) -> Any:
         if folder not in _encoders:
             _encoders[folder] = load_folder(folder, *arguments)
         read = _encoders[folder]
-        return copy.deepcopy(read, {id(read._lock): Lock()})
+        # Whoever uses the tokenizer holds the lock.
+        return copy.deepcopy(read, {id(each): each for each in (read.tokenizer, read._lock)})
 
     return load
