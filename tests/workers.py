@@ -1,6 +1,7 @@
 """The processes of a test run begin as copies of one that has imported and collected all tests, which takes 10 s of a core."""
 
 import contextlib
+import importlib
 import json
 import multiprocessing
 import os
@@ -61,6 +62,8 @@ def copy_one_process(config: pytest.Config) -> None:
 
 def _collect(arguments: list[str]) -> None:
     """Import what the tests import; what is wrong with them the workers say."""
+    # Test modules compute while they are imported, and of PyTorch's threads a copy has none.
+    importlib.import_module("torch").set_num_threads(1)
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         pytest.main(["--collect-only", "-qq", *arguments])
 
