@@ -102,7 +102,9 @@ def rows(given: Namespace) -> Iterator[Row]:
                 with context_of(browser, viewport=SCREENS[screen], service_workers="block") as context:
                     watch = Watch(context)
                     context.add_init_script(CLOCK)
-                    wrong = [*walk(context.new_page(), app.url, name, screen, times, given.steps), *watch.problems]
+                    page = context.new_page()
+                    page.set_viewport_size(SCREENS[screen])
+                    wrong = [*walk(page, app.url, name, screen, times, given.steps), *watch.problems]
                 yield none(f"{name}, {screen}, {time.perf_counter() - began:.0f} s: what is wrong", wrong)
         with page_of(browser) as page:
             page.add_init_script(f"window.listed = {LISTED % len(shipped_lessons())}")

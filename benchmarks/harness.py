@@ -77,13 +77,14 @@ def run(
     """
     script = Path(sys.argv[0]).name
     given = _options(sys.modules[rows.__module__].__doc__ or "", minutes, sizes or {})
-    _end_after(SMOKE_MINUTES if given.smoke else minutes, script)
+    timer = _end_after(SMOKE_MINUTES if given.smoke else minutes, script)
     print("| what | measured | bar | |\n|---|---|---|---|", flush=True)
     is_missed = False
     for row in rows(given):
         counted = row if row.exact or not given.smoke else replace(row, bar="", met=True)
         is_missed |= not counted.met
         print(counted, flush=True)
+    timer.cancel()
     print(f"\nload average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     sys.exit(int(is_missed))
 
@@ -110,8 +111,8 @@ def is_smoke() -> bool:
     return "--smoke" in sys.argv[1:]
 
 
-def _end_after(minutes: float, script: str) -> None:
-    """Ends this process and all that it has started, whatever they wait for."""
+def _end_after(minutes: float, script: str) -> threading.Timer:
+    """Ends this process and all that it has started, whatever they wait for, unless it is cancelled before."""
 
     def end() -> None:
         print(f"{script} is not done after {minutes:g} minutes, the most that it may take", flush=True)
@@ -122,6 +123,7 @@ def _end_after(minutes: float, script: str) -> None:
     timer = threading.Timer(60 * minutes, end)
     timer.daemon = True
     timer.start()
+    return timer
 
 
 def status(process: int | str, what: str) -> int:
@@ -171,9 +173,27 @@ def serving(
             yield App(address)
 
 
+# The browser that smoke runs in one process share.
+_shared: list[Browser] = []
+
+
+@contextmanager
+def sharing_browser() -> Iterator[None]:
+    """Smoke runs meanwhile are visits of one Chromium, which compiles the scripts of a page once for them all."""
+    with browsing() as browser, browser.new_context(viewport=WINDOW, bypass_csp=True):
+        _shared.append(browser)
+        yield
+        _shared.clear()
+
+
 @contextmanager
 def browsing(*arguments: str) -> Iterator[Browser]:
     """Chromium, which reaches nothing beyond this machine."""
+    if _shared:
+        yield _shared[0]
+        for context in _shared[0].contexts[1:]:
+            context.close()
+        return
     simple = SIMPLE_SCRIPTS if is_smoke() else ()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium.find(), args=[*ARGUMENTS, *arguments, *simple])
@@ -184,10 +204,16 @@ def browsing(*arguments: str) -> Iterator[Browser]:
 @contextmanager
 def context_of(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
     """A browser that has never been anywhere. A smoke run has one, which compiles the scripts of a page once."""
-    context = browser.contexts[0] if is_smoke() and browser.contexts else browser.new_context(**options)
-    yield context
     if not is_smoke():
-        context.close()
+        with browser.new_context(**options) as context:
+            yield context
+        return
+    context = browser.contexts[0] if browser.contexts else browser.new_context(**options)
+    opened = context.pages
+    yield context
+    for page in context.pages:
+        if page not in opened:
+            page.close()
 
 
 @contextmanager
@@ -201,10 +227,14 @@ def page_of(browser: Browser) -> Iterator[Page]:
         page.close()
 
 
-def run_script(script: Path, arguments: list[str], output: Path) -> None:
-    """Do what `python script arguments` does, with all that it prints in a file."""
+def run_script(script: Path, arguments: list[str], output: Path) -> int:
+    """Do what `python script arguments` does, with all that it prints in a file; the exit code."""
     with output.open("w") as written:
         os.dup2(written.fileno(), 1)
         os.dup2(written.fileno(), 2)
     sys.argv = [str(script), *arguments]
-    runpy.run_path(str(script), run_name="__main__")
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return 0

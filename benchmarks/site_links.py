@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page
 from playwright.sync_api import Error as PageError
 
 from attnviz.live.graphs.manifest import BOUND
-from benchmarks.harness import Row, none
+from benchmarks.harness import Row, context_of, none
 from tests.browser.harness import WINDOW, Watch
 from tests.browser.pages import settle
 
@@ -128,7 +128,7 @@ def difference(browser: Browser, site: str, app: str, page: str, query: Query) -
     """Say how a link differs on the site; empty where it does not."""
     address = f"{page}?{urlencode(query, doseq=True)}"
     try:
-        with browser.new_context(viewport=WINDOW, service_workers="block") as context:
+        with context_of(browser, viewport=WINDOW, service_workers="block") as context:
             watch = Watch(context)
             wanted = on_the_app(context.new_page(), f"{app}/{address}")
             actual = on_the_site(context.new_page(), f"{site}/{page}/?{urlencode(query, doseq=True)}", wanted)

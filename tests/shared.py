@@ -5,9 +5,10 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +63,15 @@ def exported(name: str, folder: Path) -> dict[str, Any]:
     return json.loads((folder / name / MANIFEST).read_text(encoding="utf-8"))
 
 
-def run_script(script: Path, arguments: list[str], output: Path, store: str) -> None:
-    """Run a benchmark in this process; it takes graphs of models from here, and classes from the store of the app."""
+def run_scripts(scripts: list[Path], arguments: list[str], outputs: list[Path], store: str) -> None:
+    """Run benchmarks in this process, until one fails; graphs of models come from here, and classes from the store of the app."""
     from attnviz.live import graphs, site
     from benchmarks import harness
 
     os.environ["ATTNVIZ_CLASS_STORE"] = store
     graphs.export = site.export = exported
-    harness.run_script(script, arguments, output)
+    sys.argv[1:] = arguments
+    with harness.sharing_browser() if len(scripts) > 1 else nullcontext():
+        for script, output in zip(scripts, outputs, strict=True):
+            if code := harness.run_script(script, arguments, output):
+                sys.exit(code)

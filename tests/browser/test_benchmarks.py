@@ -20,6 +20,9 @@ from tests import shared
 from tests.browser.harness import ROOT
 
 SCRIPTS = sorted((ROOT / "benchmarks").glob("bench_*.py"))
+# Those that need a browser share one, and so its process.
+BROWSERS = [script for script in SCRIPTS if "browsing" in script.read_text(encoding="utf-8")]
+GROUPS = [*([script] for script in SCRIPTS if script not in BROWSERS), BROWSERS]
 PATIENCE = 180
 # Each benchmark begins as a copy of a process that has imported what most of them need: three seconds of a core each.
 FORKS = multiprocessing.get_context("forkserver")
@@ -36,22 +39,24 @@ run(rows, minutes=0.02)
 """
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=[script.stem for script in SCRIPTS])
-def test_a_benchmark_runs_on_tiny_input_and_prints_its_table(
-    script: Path, app_url: str, class_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("scripts", GROUPS, ids=["browsers" if len(group) > 1 else group[0].stem for group in GROUPS])
+def test_benchmarks_run_on_tiny_input_and_print_their_tables(
+    scripts: list[Path], app_url: str, class_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    output = tmp_path / "output.txt"
+    outputs = [tmp_path / f"{script.stem}.txt" for script in scripts]
     # A forked process runs the file of __main__ first, which a test of a page may have replaced by its own script.
     monkeypatch.setitem(sys.modules, "__main__", types.ModuleType("__main__"))
-    begun = FORKS.Process(target=shared.run_script, args=(script, ["--smoke", "--server", app_url], output, class_store))
+    begun = FORKS.Process(target=shared.run_scripts, args=(scripts, ["--smoke", "--server", app_url], outputs, class_store))
     begun.start()
-    begun.join(PATIENCE)
+    begun.join(PATIENCE * len(scripts))
     begun.kill()
-    assert begun.exitcode == 0, output.read_text()[-6000:]
-    header, line, *rows = (line for line in output.read_text().splitlines() if line.startswith("|"))
-    assert (header, line) == ("| what | measured | bar | |", "|---|---|---|---|")
-    assert rows
-    assert all(row.split(" | ")[1].strip() for row in rows)
+    printed = [output.read_text() if output.exists() else "" for output in outputs]
+    assert begun.exitcode == 0, "\n".join(printed)[-6000:]
+    for each in printed:
+        header, line, *rows = (line for line in each.splitlines() if line.startswith("|"))
+        assert (header, line) == ("| what | measured | bar | |", "|---|---|---|---|")
+        assert rows
+        assert all(row.split(" | ")[1].strip() for row in rows)
 
 
 class Watched:
@@ -106,7 +111,7 @@ def test_a_missed_bar_fails_and_one_of_speed_not_in_a_smoke_run(
     row: Callable[[Namespace], Row], usual: int, smoke: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Its time is not that of the tests.
-    monkeypatch.setattr(harness, "_end_after", lambda *_: None)
+    monkeypatch.setattr(harness, "_end_after", lambda *_: types.SimpleNamespace(cancel=lambda: None))
 
     def exit_code(*flags: str) -> int:
         monkeypatch.setattr(sys, "argv", ["bench.py", *flags])
