@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -14,16 +13,10 @@ from attnviz.analysis.heads.verdict import ClaimReport, ClaimResult, Evidence, c
 from attnviz.analysis.heads.word_attention import Strongest, strongest, word_attention
 from attnviz.core.errors import ClaimError, CorpusError
 from attnviz.models.base import AttentionModel, Progress, silent
-from attnviz.models.capabilities import capabilities
 from attnviz.survey.corpora import TREEBANK, shipped
 from attnviz.survey.self_attention import self_attention
+from attnviz.survey.untrained_and_shuffled import RIVAL_SENTENCES, RIVALS, Rivals, in_random_order, untrained
 from attnviz.text.conllu import ParsedSentence
-
-SEED = 0
-# The untrained model and the shuffled words need no more sentences than these to be known well enough.
-RIVAL_SENTENCES = 500
-Rivals = frozenset[Literal["untrained", "shuffled"]]
-RIVALS: Rivals = frozenset({"untrained", "shuffled"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,11 +118,11 @@ def look(
     # What the model cannot read is left out everywhere.
     kept = tuple(sentences[index] for index in sorted(read))
     looks = CorpusAttention(kept, tuple(read[index] for index in sorted(read)))
-    if "untrained" in rivals and (blank := capabilities(model).untrained(SEED)) is not None:
+    if "untrained" in rivals and (blank := untrained(model)) is not None:
         again = _read(blank, kept[:few], part(len(sentences), f"{name}, untrained, reads {few}"))
         looks = replace(looks, untrained=tuple(again[index] for index in range(len(again))))
     if "shuffled" in rivals:
-        mixed = tuple(shuffled(sentence, SEED + index) for index, sentence in enumerate(kept[:few]))
+        mixed = in_random_order(kept[:few])
         looked = _read(model, mixed, part(total - few, f"{name} reads the words of {few} shuffled"))
         looks = replace(looks, shuffled=(mixed, tuple(looked[index] for index in range(len(mixed)))))
     return looks
@@ -143,21 +136,6 @@ def _read(model: AttentionModel, sentences: Sequence[ParsedSentence], report: Ca
         if len(looks) % 16 == 0:
             report(len(looks))
     return looks
-
-
-def shuffled(sentence: ParsedSentence, seed: int) -> ParsedSentence:
-    """Lay the words of a sentence out in another order, each with its head, parted by spaces."""
-    order = np.random.default_rng(seed).permutation(len(sentence.words)).tolist()
-    places = {old: new for new, old in enumerate(order)}
-    words, position = [], 0
-    for old in order:
-        word = sentence.words[old]
-        head = None if word.head is None else places[word.head]
-        words.append(replace(word, start=position, end=position + len(word.text), head=head))
-        position += len(word.text) + 1
-    pronoun, antecedent = (None if place is None else places[place] for place in (sentence.pronoun, sentence.antecedent))
-    text = " ".join(word.text for word in words)
-    return ParsedSentence(text, tuple(words), sentence.name, pronoun, antecedent)
 
 
 # Means of eight by eight cells do not ask for more, nor for long sentences.

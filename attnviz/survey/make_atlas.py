@@ -13,8 +13,9 @@ from attnviz.analysis.heads.verdict import SEED, Half, compare_with_rivals, supp
 from attnviz.core.errors import CorpusError
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, shipped
-from attnviz.survey.corpus_attention import CorpusAttention, Rivals, look
+from attnviz.survey.corpus_attention import CorpusAttention, look
 from attnviz.survey.self_attention import self_attention
+from attnviz.survey.untrained_and_shuffled import Rivals
 
 # The measures of an atlas are taken of every fifth sentence: their means do not ask for more.
 EVERY = 5

@@ -16,8 +16,9 @@ from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
 from attnviz.survey import corpora, corpus_attention, corpus_survey, make_atlas
 from attnviz.survey.corpora import corpus, plain
-from attnviz.survey.corpus_attention import CorpusAttention, look, shuffled
+from attnviz.survey.corpus_attention import CorpusAttention, look
 from attnviz.survey.corpus_survey import SurveyJob
+from attnviz.survey.untrained_and_shuffled import shuffled
 from attnviz.text.conllu import ParsedSentence, ParsedWord
 from tests.factories import make_map, sentence, typed
 
