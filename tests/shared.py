@@ -64,7 +64,7 @@ def exported(name: str, folder: Path) -> dict[str, Any]:
 
 
 def run_scripts(scripts: list[Path], arguments: list[str], outputs: list[Path], store: str) -> None:
-    """Run benchmarks in this process, until one fails; graphs of models come from here, and classes from the store of the app."""
+    """Run benchmarks in this process, until one fails; graphs of models come from here, classes from the store of the app."""
     from attnviz.live import graphs, site
     from benchmarks import harness
 
