@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.attribution.attention_methods import Mixing, as_array, check_layered, readout_weights, recorded, rolled_out
@@ -82,16 +82,17 @@ def composition(attention: Attention, *, of_itself: bool) -> Composition:
     placed, stream = attention.residual()
     if stream is None or attention.after is None:
         raise ModelError("attnviz does not know the residual connection of this model: choose another method.")
+    (states,), (sums,) = stream, attention.after.read
     norms, own, mixing = [], [], []
     for rows, parts in _parts(attention):
-        kept = stream[0, rows]
+        kept = states[rows]
         if placed == "after":
-            read = attention.after.read[0, rows]
-            parts, kept = (_scaled(each, read, attention.after) for each in (parts, kept))
+            parts, kept = (_scaled(each, sums[rows], attention.after) for each in (parts, kept[:, None]))
+            kept = kept.squeeze(1)
         places = torch.arange(len(parts), device=parts.device)
         if of_itself:
-            parts[places, places + rows.start] += kept
-            kept = parts[places, places + rows.start]
+            parts[places, rows] += kept
+            kept = parts[places, rows]
             others = parts.sum(dim=1) - kept
         else:
             others = parts.sum(dim=1)
@@ -112,24 +113,23 @@ def carried(attention: Attention) -> Float[Tensor, "head key out"]:
         raise ModelError(
             "This model's attention has no output matrix of its own, so norms cannot be computed: choose another method."
         )
-    value = attention.value[0]
+    (value,) = attention.value
     return torch.einsum("hkd,ohd->hko", value, attention.output.unflatten(1, (len(value), -1)))
 
 
-def _parts(attention: Attention) -> Iterator[tuple[slice, Float[Tensor, "query key out"]]]:
+def _parts(attention: Attention) -> Iterator[tuple[Int[Tensor, " query"], Float[Tensor, "query key out"]]]:
     """Σ_h α_ij f(x_j), for some queries at a time."""
-    vectors, weights = carried(attention), attention.weights[0]
+    vectors, (weights,) = carried(attention), attention.weights
     step = max(1, SLAB // (vectors.shape[1] * vectors.shape[2]))
-    for first in range(0, weights.shape[1], step):
+    for rows in torch.arange(weights.shape[1], device=weights.device).split(step):
         cancellation_point()
-        rows = slice(first, min(first + step, weights.shape[1]))
         yield rows, torch.einsum("hqk,hko->qko", weights[:, rows], vectors)
 
 
-def _scaled(parts: Tensor, read: Float[Tensor, "query out"], norm: Norm) -> Tensor:
+def _scaled(parts: Float[Tensor, "query key out"], read: Float[Tensor, "query out"], norm: Norm) -> Tensor:
     """Apply a norm to a part of what it reads; it is linear, since its σ is that of the whole."""
     mean = read.mean(dim=-1, keepdim=True) if norm.centred else 0.0
     scale = ((read - mean).pow(2).mean(dim=-1, keepdim=True) + norm.eps).rsqrt()
     scale = scale if norm.weight is None else scale * norm.weight
     centred = parts - parts.mean(dim=-1, keepdim=True) if norm.centred else parts
-    return centred * (scale[:, None] if parts.dim() == 3 else scale)
+    return centred * scale[:, None]

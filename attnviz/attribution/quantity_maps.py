@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 
 from attnviz.analysis.wording import TITLES
-from attnviz.attribution.attention_methods import recorded
+from attnviz.attribution.attention_methods import as_array, recorded
 from attnviz.attribution.norms import Composition, carried, composition
 from attnviz.attribution.passes.tape import Attention
 from attnviz.core.errors import ModelError
@@ -58,9 +58,8 @@ def _moving(result: Result, trace: AttentionTrace, bound: BoundTarget, quantity:
         )
     _check_same_pass(trace, passed)
     made = [_composed(attention, site) for attention, site in passed]
-    if quantity == "mixing" and None in made:
-        raise ModelError("attnviz does not know the residual connection of this model: look at weights or norms instead.")
-    moved = [(site, _moved(attention, composed, quantity)) for (attention, site), composed in zip(passed, made, strict=True)]
+    rows = _ROWS[quantity]
+    moved = [(site, rows(attention, composed)) for (attention, site), composed in zip(passed, made, strict=True)]
     maps = tuple(_with_shares(attention, moved) for attention in trace.maps)
     ratios: dict[tuple[str, int], list[float]] = {}
     for (_, site), composed in zip(passed, made, strict=True):
@@ -71,11 +70,18 @@ def _moving(result: Result, trace: AttentionTrace, bound: BoundTarget, quantity:
     return replace(result, trace=named, quantity=quantity, mixing=mixing)
 
 
-def _moved(attention: Attention, composed: Composition | None, quantity: Quantity) -> Float[np.ndarray, "head query key"]:
-    if quantity == "mixing" and composed is not None:
-        return composed.norms[None]
-    lengths = carried(attention).norm(dim=-1)
-    return (attention.weights[0] * lengths[:, None, :]).detach().double().cpu().numpy()
+def _norms(attention: Attention, _: Composition | None) -> Float[np.ndarray, "head query key"]:
+    (weights,) = attention.weights
+    return as_array(weights * carried(attention).norm(dim=-1)[:, None, :])
+
+
+def _mixing(_: Attention, composed: Composition | None) -> Float[np.ndarray, "1 query key"]:
+    if composed is None:
+        raise ModelError("attnviz does not know the residual connection of this model: look at weights or norms instead.")
+    return composed.norms[None]
+
+
+_ROWS = {"norms": _norms, "mixing": _mixing}
 
 
 def _composed(attention: Attention, site: AttentionSite) -> Composition | None:
@@ -88,9 +94,10 @@ def _composed(attention: Attention, site: AttentionSite) -> Composition | None:
 def _with_shares(attention: AttentionMap, moved: list[tuple[AttentionSite, np.ndarray]]) -> AttentionMap:
     """Make the same map with the shares of what moves as its rows."""
     own = [(site, values) for site, values in moved if site.kind == attention.kind]
+    (n_heads,) = {len(values) for _, values in own}
     layers = []
     for layer in range(attention.n_layers):
-        whole = np.zeros((own[0][1].shape[0], *attention.store.shape))
+        whole = np.zeros((n_heads, *attention.store.shape))
         for site, values in own:
             if site.layer == layer:
                 whole[:, *_inside(site, own)] = values
@@ -115,7 +122,7 @@ def _check_same_pass(trace: AttentionTrace, passed: list[tuple[Attention, Attent
     Raises:
         ModelError: they are not the same.
     """
-    weights = [(site, attention.weights[0].detach().cpu().numpy()) for attention, site in passed]
+    weights = [(site, attention.weights.squeeze(0).detach().cpu().numpy()) for attention, site in passed]
     for attention in trace.maps:
         own = [(site, values) for site, values in weights if site.kind == attention.kind]
         for site, values in own:

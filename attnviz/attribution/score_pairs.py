@@ -54,10 +54,11 @@ def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:
         bound.outcome_of(vectors)
     sides = []
     for layer, place, read in zip((attention.query, attention.key), (cell.query, cell.key), inputs.read, strict=True):
-        if len(read) != 1 or place >= read[0].shape[1]:
+        if [place < states.shape[1] for states in read] != [True]:
             raise ModelError("This head reads each text on its own, and its scores cannot be decomposed: choose another head.")
+        (states,) = read
         with torch.enable_grad():
-            made = F.linear(read[0][0, place], layer.weight[own], layer.bias[own])
+            (made,) = F.linear(states[:, place], layer.weight[own], layer.bias[own])
         sides.append(_parts(made, vectors))
     values = (attention.scaling or width**-0.5) * sides[0] @ sides[1].T
     return PairShares(bound.tokens, values, float(values.sum()))
@@ -74,7 +75,9 @@ def _parts(made: Float[Tensor, " dim"], vectors: Float[Tensor, "one token dim2"]
     for number in made:
         cancellation_point()
         (gradient,) = torch.autograd.grad(number, vectors, retain_graph=True, allow_unused=True)
-        columns.append(torch.zeros(vectors.shape[1]) if gradient is None else (gradient * vectors)[0].sum(dim=-1))
+        # Of a model that can still learn, what a decoder has written itself depends on no token, and yet has a gradient.
+        (shares,) = (torch.zeros_like(vectors) if gradient is None else gradient * vectors).sum(dim=-1)
+        columns.append(shares)
     given = torch.stack(columns, dim=1).detach().double()
     return torch.cat([given, (whole - given.sum(dim=0))[None]]).cpu().numpy()
 

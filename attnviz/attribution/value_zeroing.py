@@ -33,7 +33,7 @@ def value_zeroing(bound: BoundTarget) -> np.ndarray:
     for index, site in enumerate(bound.sites):
         if attentions[index].residual()[1] is None:
             raise ModelError("Where this model's layers end is not known here: choose another method.")
-        n_queries, n_keys = site.queries.stop - site.queries.start, site.keys.stop - site.keys.start
+        n_queries, n_keys = attentions[index].weights.shape[2:]
         changes = np.zeros((n_queries, n_keys))
         size = max(1, BATCH_TOKENS // bound.n_positions)
         for first in range(0, n_keys, size):
@@ -42,7 +42,7 @@ def value_zeroing(bound: BoundTarget) -> np.ndarray:
             keys = range(first, min(first + size, n_keys))
             whole, *others = _states(bound, index, keys).unbind(dim=0)
             for key, other in zip(keys, others, strict=True):
-                similar = torch.nn.functional.cosine_similarity(whole, other, dim=-1)
+                similar = torch.nn.functional.cosine_similarity(whole, other)
                 changes[:, key] = (1 - similar).clamp(min=0).double().cpu().numpy()
         rows = np.zeros((n_queries, bound.n_positions))
         sums = changes.sum(axis=1, keepdims=True)

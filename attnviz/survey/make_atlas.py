@@ -74,7 +74,7 @@ def _statistics(model: AttentionModel, sentences: Sequence) -> Statistics:
 
 def _shares(statistics: Statistics) -> np.ndarray:
     total = statistics.histogram.sum(axis=2, keepdims=True)
-    return statistics.histogram / np.where(total > 0, total, 1)
+    return statistics.histogram / np.where(total, total, 1)
 
 
 def _examples(atlas: Atlas, claims: Sequence[Claim], looks: CorpusAttention) -> dict[str, tuple[AtlasExample, ...]]:

@@ -9,6 +9,7 @@ import io
 import json
 import math
 import zipfile
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -173,18 +174,20 @@ def rows(state: State) -> dict[str, list[Any]]:
     """Lay the statistics out in columns, one row a head and measure, but those that were not measured."""
     statistics = state.statistics
     means, errors, (low, high) = statistics.means, statistics.errors, statistics.intervals
-    lines: list[dict[str, Any]] = []
+    columns: dict[str, list[Any]] = defaultdict(list)
     for place in np.ndindex(*means.shape):
         measure, layer, head = place
         if not np.isnan(means[place]):
             spread = max(statistics.squares[place] / statistics.rows[measure] - means[place] ** 2, 0) ** 0.5
-            lines.append({
+            row = {
                 "model": state.model, "kind": state.kind, "layer": layer, "head": head, "measure": NAMES[measure],
                 "mean": float(means[place]), "standard_error": float(errors[place]), "low": float(low[place]),
                 "high": float(high[place]), "standard_deviation": float(spread), "rows": int(statistics.rows[measure]),
                 "texts": int(statistics.texts[measure]),
-            })  # fmt: skip
-    return {name: [row[name] for row in lines] for name in lines[0]} if lines else {}
+            }  # fmt: skip
+            for name, value in row.items():
+                columns[name].append(value)
+    return dict(columns)
 
 
 def headvis(state: State) -> list[dict[str, Any]]:

@@ -103,9 +103,11 @@ def _moves(value: Any) -> bool:
         return False
     if value.grad_fn is None:
         return not isinstance(value, nn.Parameter)
-    waiting, seen = [value.grad_fn], 0
-    while waiting and seen < PARAMETERS_ALONE:
-        node, seen = waiting.pop(), seen + 1
+    waiting = [value.grad_fn]
+    for _ in range(PARAMETERS_ALONE):
+        if not waiting:
+            return False
+        node = waiting.pop()
         if (leaf := getattr(node, "variable", None)) is not None and not isinstance(leaf, nn.Parameter):
             return True
         waiting += [each for each, _ in node.next_functions if each is not None]

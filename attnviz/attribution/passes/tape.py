@@ -127,10 +127,9 @@ class AttentionTape(TorchFunctionMode):
 
     def _norm(self, func: Any, args: Any, kwargs: Any, made: Tensor) -> None:
         given = {**dict(zip(("input", "shape", "weight", "bias", "eps"), args, strict=False)), **kwargs}
-        centred = func is F.layer_norm
-        # What PyTorch takes where none is given.
-        eps = given.get("eps") or (1e-5 if centred else torch.finfo(made.dtype).eps)
-        norm = Norm(given["input"], made, given.get("weight"), float(eps), centred)
+        # What PyTorch takes for a root mean square norm where none is given; of LayerNorm its default is given.
+        eps = torch.finfo(made.dtype).eps if given["eps"] is None else given["eps"]
+        norm = Norm(given["input"], made, given.get("weight"), eps, centred=func is F.layer_norm)
         if self.attentions and self.attentions[-1].after is None:
             self.attentions[-1].after = norm
         self.norms.append(norm)

@@ -1,11 +1,14 @@
 """A data set is measured text by text, and goes on where it was stopped, but never with the figures of another run."""
 
 import json
+import random
+from types import SimpleNamespace
 
 import pytest
 
 import attnviz
 from attnviz.analysis.bootstrap import mean_interval
+from attnviz.analysis.matters.faithfulness import Faithfulness
 from attnviz.attribution import dataset
 from attnviz.attribution.dataset import DatasetOptions, FigureRow, measure_dataset, method_figures
 from attnviz.attribution.methods import METHODS
@@ -99,6 +102,31 @@ def test_a_text_that_cannot_be_read_is_left_out_and_the_others_are_measured(mode
     rows = measure_dataset(model, TEXTS, USED[2:], tmp_path / "out.jsonl", DatasetOptions(), said.append)
     assert {row.text for row in rows} == {0, 1, 3}
     assert "text 2 is left out: It has no such output." in said
+
+
+def test_figures_are_rounded_and_what_a_method_refuses_is_told_once(model, tmp_path, monkeypatch):
+    texts, said = [Prompt(f"text {at}") for at in range(7)], list[str]()
+
+    def bind(model, prompt, target):
+        return SimpleNamespace(tokens=range(int(prompt.text[-1])), place=int(prompt.text[-1]))
+
+    def measured(bound, made):
+        return {"one": Faithfulness(bound.place + 0.12345678, 0.98765432, -0.24681357, 12.3456), "two": Faithfulness(0.5, 0.25)}
+
+    monkeypatch.setattr(dataset, "bind_target", bind)
+    monkeypatch.setattr(dataset, "shares_by_method", lambda *_: SimpleNamespace(refused={"three": "It cannot.", "four": "No."}))
+    monkeypatch.setattr(dataset, "faithfulness", measured)
+    options = DatasetOptions(limit=3, max_tokens=5)
+    rows = measure_dataset(model, texts, USED, tmp_path / "out.jsonl", options, said.append)
+    order = list(range(7))
+    random.Random(0).shuffle(order)
+    measured_texts = [at for at in order if at <= 5][:3]
+    assert rows == [row for at in measured_texts for row in (
+        FigureRow(at, at, "one", round(at + 0.123457, 6), 0.987654, -0.246814, 12.3),
+        FigureRow(at, at, "two", 0.5, 0.25, None, 0.0),
+    )]  # fmt: skip
+    refused = ["three does not apply: It cannot.", "four does not apply: No."]
+    assert said == [*refused, *(f"{n} of 3 texts" for n in (1, 2, 3))]
 
 
 def test_texts_of_too_many_tokens_are_left_out(model, tmp_path):

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 import attnviz
 from attnviz.attribution.gradients import frozen_gradient
+from attnviz.attribution.passes import freezing
 from attnviz.attribution.passes.freezing import Frozen
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
@@ -178,6 +179,17 @@ def test_what_gates_a_product_is_fixed_and_what_does_not_has_half(function, by_f
     first, second = torch.autograd.grad(made.sum(), (a, b), allow_unused=True)
     torch.testing.assert_close(second, by_second(a.detach()))
     assert first is None if by_first is None else torch.allclose(first, b.detach() / 2)
+
+
+@pytest.mark.parametrize("count", range(1, 14))
+def test_what_few_operations_make_of_parameters_does_not_depend_on_the_text(count):
+    made = torch.nn.Parameter(torch.ones(3))
+    for _ in range(count):
+        made = made + 1
+    # The parameter itself is one more thing to look at.
+    assert freezing._moves(made) == (count >= 12)
+    assert freezing._moves(made * torch.ones(3, requires_grad=True))
+    assert not freezing._moves(made.detach())
 
 
 @pytest.mark.parametrize("function", [F.gelu, F.relu, torch.tanh])

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 import transformers as hf
+from torch.nn import functional as F
 
 import attnviz
+from attnviz.attribution import score_pairs
 from attnviz.attribution.score_pairs import Cell, why
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
@@ -39,6 +41,7 @@ def loaded(name):
         ("answer-en", LOVELACE, Cell("cross", 0, 4, 2, 1)),
         ("transformer-en-fr", FRANCE, Cell("encoder", 2, 1, 1, 4)),
         ("transformer-en-fr", FRANCE, Cell("cross", 1, 3, 2, 4)),
+        ("transformer-en-fr", FRANCE, Cell("decoder", 0, 1, 2, 1)),
     ],
 )
 def test_the_pairs_of_a_score_sum_to_it(name, prompt, cell):
@@ -50,6 +53,8 @@ def test_the_pairs_of_a_score_sum_to_it(name, prompt, cell):
     assert got.values.shape == (len(got.tokens) + 1, len(got.tokens) + 1)
     asking, offering = got.sides()
     assert asking.sum() == pytest.approx(got.score) == offering.sum()
+    # What a translator has written is of no token that was typed, until it has looked at them.
+    assert got.values[:-1, :-1].any() == (name == "gpt2" or cell.kind != "decoder")
 
 
 def test_below_the_first_attention_a_query_is_its_own_tokens():
@@ -92,6 +97,44 @@ def test_below_the_first_attention_a_pair_is_the_product_of_two_embeddings_behin
     want = [[float(one @ other) * 32**-0.5 for other in sides[1]] for one in sides[0]]
     got = why(model, CAT, Cell("encoder", 0, 2, query, key)).values
     np.testing.assert_allclose(got[np.ix_([query, -1], [key, -1])], want, rtol=1e-4, atol=1e-4)
+
+
+def test_a_module_that_names_no_scale_divides_by_the_root_of_its_width(monkeypatch):
+    model, cell, real = loaded("minilm"), Cell("encoder", 1, 3, 4, 2), score_pairs._attended
+    want = why(model, CAT, cell)
+
+    def unscaled(*given):
+        attended = real(*given)
+        attended.attention.scaling = None
+        return attended
+
+    monkeypatch.setattr(score_pairs, "_attended", unscaled)
+    np.testing.assert_allclose(why(model, CAT, cell).values, want.values)
+
+
+def test_a_vector_is_what_tokens_give_and_a_rest():
+    vectors, matrices = torch.randn(1, 5, 3, requires_grad=True), torch.randn(5, 3, 2)
+    bias = torch.nn.Parameter(torch.randn(2))
+    made = torch.einsum("btd,tdo->o", vectors, matrices) + bias
+    given = [(vectors[0, token] @ matrices[token]).tolist() for token in range(5)]
+    np.testing.assert_allclose(score_pairs._parts(made, vectors), [*given, bias.tolist()], rtol=1e-5, atol=1e-6)
+    for alone in (bias * 2, bias.detach()):
+        np.testing.assert_array_equal(score_pairs._parts(alone, vectors), [*[[0, 0]] * 5, alone.tolist()])
+    with pytest.raises(ModelError, match=r"cannot be held fixed \(Exp\)"):
+        score_pairs._parts(made.exp(), vectors)
+
+
+def test_what_a_matrix_reads_is_recorded_alone_or_beside_others():
+    # Four matrices in one storage; the second and third are asked for.
+    whole = torch.randn(4 * 3, 5)
+    matrices, states, flat = whole.split(3), torch.randn(1, 7, 5), torch.randn(2, 5)
+    with score_pairs._Inputs(tuple(matrices[1:3])) as inputs:
+        for matrix in (*matrices, whole[:9], whole):
+            F.linear(states, matrix)
+        torch.addmm(torch.zeros(6), flat, whole[3:9].T)
+    got = [[each.shape for each in read] for read in inputs.read]
+    assert got == [[(1, 7, 5)] * 3 + [(1, 2, 5)]] * 2
+    assert all(torch.equal(each.squeeze(0), flat if len(each[0]) == 2 else states[0]) for read in inputs.read for each in read)
 
 
 @pytest.mark.parametrize(("layer", "head"), [(-1, 0), (0, -1), (0, 12), (0, 13), (7, 0)])

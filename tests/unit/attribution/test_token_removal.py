@@ -143,7 +143,7 @@ def test_a_report_has_the_shares_of_words_and_how_faithful_each_method_is(monkey
     monkeypatch.setattr(token_removal, "bind_target", lambda *_: bound)
     model, prompt = attnviz.load("minilm"), Prompt("undo d e", pair="it")
     report = attribution_report(
-        model, prompt, "", ["random", "last-layer"], lambda stage, share: told.append((stage, share or 0))
+        model, prompt, "", ["random", "last-layer"], lambda stage, share: told.append((stage, -1 if share is None else share))
     )
     assert (report.target, report.words, report.own) == ("it", ("undo", "d", "e"), frozenset({2}))
     values = token_removal.random_shares(bound)
@@ -152,7 +152,9 @@ def test_a_report_has_the_shares_of_words_and_how_faithful_each_method_is(monkey
     want = faithfulness(bound, shares_by_method(bound, [METHODS["random"]]))["random"]
     assert (figures.comprehensiveness, figures.sufficiency) == (want.comprehensiveness, want.sufficiency)
     assert (report.probability, [*report.refused]) == (1, ["last-layer"])
-    assert [*dict(told)] == ["Running “Chance”", "Running “Attention, last layer”", "Testing 1 methods by masking words"]
+    stages = ["Running “Chance”", "Running “Attention, last layer”", "Testing 1 methods by masking words"]
+    # The last is told again when its first texts go through the model.
+    assert told == [(stage, 0.0) for stage in (*stages, stages[-1])]
     assert report.targets == capabilities(model).targets(prompt)
     untested = attribution_report(model, prompt, "similarity", ["random"], tested=False)
     assert (untested.figures, untested.refused) == ({}, {})

@@ -36,6 +36,7 @@ def test_a_survey_is_read_as_it_was_written():
     for field in FIELDS:
         np.testing.assert_array_equal(getattr(again.statistics, field), getattr(STATISTICS, field))
     assert (again.statistics.examples, again.statistics.read) == (STATISTICS.examples, 2)
+    assert from_bytes(with_facts(parts=2**63 - 1, tokens=0), "it").parts == 2**63 - 1
 
 
 def test_an_interval_is_that_of_a_normal_mean():
@@ -117,6 +118,7 @@ FORGED = {
     "other numbers": lambda: with_array("histogram", lambda array: array.astype(np.float32)),
     "objects": lambda: with_array("histogram", lambda array: array.astype(object)),
     "read before it began": lambda: with_facts(read=-2),
+    "more than numbers go": lambda: with_facts(parts=2**63),
     "half a part": lambda: with_facts(parts=1.5),
     "endless tokens": lambda: with_facts(tokens=float("inf")),
     "measured otherwise": lambda: with_facts(measures=["a"]),

@@ -1,0 +1,25 @@
+"""Each task is run as it is, and its maps in the quantity that was asked for; what a model reads is added to encode alone."""
+
+from typing import Any
+
+import pytest
+
+from attnviz.attribution import run as module
+from attnviz.core.edits import Edits
+from attnviz.models.catalog import Task
+from attnviz.models.translate.draft import DecodingOptions
+
+
+@pytest.mark.parametrize("task", ["encode", "translate", "answer", "summarize"])
+def test_readings_are_added_to_encode_alone(task: Task, monkeypatch: pytest.MonkeyPatch, unchecked: None) -> None:
+    def replaced(name: str, made: Any) -> None:
+        monkeypatch.setattr(module, name, made)
+
+    replaced("run_task", lambda *given, edits, options: [("run", *given, edits, options)])
+    replaced("with_readings", lambda model, result: [*result, ("read", model)])
+    replaced("in_quantity", lambda model, result, quantity: [*result, ("in", model, quantity)])
+    model: Any = object()
+    edits, options = Edits.of("e0.1z"), DecodingOptions(3)
+    got: Any = module.run(model, task, "a text", edits=edits, options=options, quantity="norms")
+    read = [("read", model)] if task == "encode" else []
+    assert got == [("run", model, task, "a text", edits, options), *read, ("in", model, "norms")]

@@ -1,0 +1,121 @@
+"""What a cluster is sent, and what is made of its answers: a cluster that is invented, and hands them out in another order."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.heads.corpus_statistics import FIELDS, measure, merge
+from attnviz.core.errors import CorpusError, PromptError
+from attnviz.core.trace import AttentionTrace
+from attnviz.models import catalog
+from attnviz.models.base import ModelCard
+from attnviz.models.capabilities import Capabilities
+from attnviz.survey import corpus_survey, ray_data
+from attnviz.survey.corpus_survey import SurveyJob
+from attnviz.survey.survey_folder import STATE, TABLE, load
+from tests.factories import make_map, sentence
+
+# Of seven parts the fourth is none that can be read.
+TEXTS = [f"cat {'unread' if at in (9, 10, 11) else 'sat'}{' down' * (at % 5)}" for at in range(20)]
+
+
+class Reader(Capabilities):
+    """Reads every text but those with a word that it does not know."""
+
+    card = ModelCard("reader", "reads", "encoder", 2, 3, 7, 61, "cpu")
+
+    def trace(self, prompt: Any, edits: Any = None) -> AttentionTrace:
+        if "unread" in prompt.text:
+            raise PromptError("This word is not known.")
+        return AttentionTrace("reader", prompt, (make_map(sentence(prompt.text)),))
+
+
+class Cluster:
+    """Ray, as far as a survey knows it: each batch is read by an actor, the last one first."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[Any, ...]] = []
+        self.sent: list[tuple[Any, ...]] = []
+        self.data = SimpleNamespace(from_items=self._from_items, ActorPoolStrategy=lambda **given: given)
+
+    def init(self, address: str, **options: Any) -> None:
+        self.begun.append((address, options))
+        if address == "lost":
+            raise ConnectionError("nobody is there")
+
+    def _from_items(self, items: list[dict[str, Any]], *, override_num_blocks: int) -> Any:
+        assert override_num_blocks == len(items)
+
+        def map_batches(actor: Any, *, fn_constructor_args: Any, batch_size: int, compute: dict[str, int]) -> Any:
+            self.sent.append(([item["part"] for item in items], fn_constructor_args, batch_size, compute))
+            return SimpleNamespace(iter_rows=lambda: read(actor(*fn_constructor_args)))
+
+        def read(reader: Any) -> Iterator[dict[str, Any]]:
+            for item in reversed(items):
+                texts = np.empty(1, dtype=object)
+                texts[0] = item["texts"]
+                answer = reader({"part": np.array([item["part"]]), "texts": texts})
+                yield from (dict(zip(answer, row, strict=True)) for row in zip(*answer.values(), strict=True))
+
+        return SimpleNamespace(map_batches=map_batches)
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    monkeypatch.setitem(sys.modules, "ray", made := Cluster())
+    monkeypatch.setattr(catalog, "load", lambda name: {"reader-2": Reader()}[name])
+    monkeypatch.setattr(corpus_survey, "PART", 3)
+    monkeypatch.setattr(ray_data, "GROUP", 2)
+    return made
+
+
+@pytest.mark.parametrize(("shard", "groups", "parts"), [((1, 1), [[0, 1], [2, 3], [4, 5], [6]], 7), ((2, 3), [[1, 4]], 2)])
+def test_parts_are_sent_a_few_at_a_time_and_added_up_in_their_order(
+    shard: tuple[int, int], groups: list[list[int]], parts: int, cluster: Cluster, tmp_path: Path
+) -> None:
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS), encoding="utf-8")
+    job, told = SurveyJob("reader-2", (tmp_path / "texts.txt",), shard), list[tuple[str, float | None]]()
+    state = ray_data.survey_on_ray(job, tmp_path / "out", "local", 5, lambda *each: told.append(each))
+    options = {"ignore_reinit_error": True, "log_to_driver": False, "include_dashboard": False}
+    assert cluster.begun == [("local", options)]
+    assert cluster.sent == [(group, (job,), 1, {"size": 5}) for group in groups]
+    sizes, want = [], None
+    for group in groups:
+        for part in group:
+            for text in (text for text in TEXTS[3 * part : 3 * part + 3] if "unread" not in text):
+                one = measure(make_map(sentence(text)), text)
+                want = one if want is None else merge(want, one)
+        assert want is not None
+        sizes.append((want.read, want.tokens))
+    assert told == [("Connecting to Ray at local", None), *((f"{n} texts, {tokens} tokens", None) for n, tokens in sizes)]
+    assert want is not None
+    for field in FIELDS:
+        np.testing.assert_allclose(getattr(state.statistics, field), getattr(want, field))
+    assert (state.statistics.examples, state.statistics.read) == (want.examples, want.read)
+    shown = state.model, state.kind, state.corpus, state.shards, state.parts
+    assert shown == ("reader-2", "encoder", job.corpus, (job.shard_name,), parts)
+    again = load(tmp_path / "out")
+    assert again is not None
+    assert (again.parts, again.statistics.read) == (parts, want.read)
+    assert (tmp_path / "out" / TABLE).is_file()
+
+
+def test_a_cluster_of_others_keeps_its_page_and_one_that_is_not_there_is_refused(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "texts.txt").write_text("unread\n" * 4, encoding="utf-8")
+    job = SurveyJob("reader-2", (tmp_path / "texts.txt",))
+    with pytest.raises(CorpusError, match="no text that the model can read in this shard"):
+        ray_data.survey_on_ray(job, tmp_path / "out", "auto", 1)
+    assert cluster.begun[0][1]["include_dashboard"] is None
+    with pytest.raises(CorpusError, match="no Ray cluster at 'lost'"):
+        ray_data.survey_on_ray(job, tmp_path / "out", "lost", 1)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(CorpusError, match="Ray is not installed"):
+        ray_data.survey_on_ray(job, tmp_path / "out", "auto", 1)
+    assert not (tmp_path / "out" / STATE).exists()
