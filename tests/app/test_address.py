@@ -73,7 +73,9 @@ HELD = {
     "train": "task kind layers n_heads divided forcing padding steps first pace toy_head",
 }
 # Where a page takes long, chance is drawn so that all of it was used soon.
-CHANCE = {"encode": "encode 6", "translate": "translate 10"}
+CHANCE = {
+    "encode": "encode 6", "translate": "translate 10", "answer": "answer 10", "summarize": "summarize 6", "train": "train 14",
+}  # fmt: skip
 # Where a person begins.
 BEGUN = {
     "matters": {"text": "Ada wrote it.", "pair": "Who wrote it?"},
