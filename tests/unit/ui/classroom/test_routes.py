@@ -170,7 +170,7 @@ def test_hostile_names_and_answers_are_text(phone: TestClient, store: ClassStore
     asked = ClassQuestion("text", "Why? <script>", ())
     store.ask(started.code, started.secret, asked, AnswerKey())
     own: dict[str, str] = {}
-    for at in range(200):
+    for at in range(40):
         text = f"{HOSTILE[at % len(HOSTILE)]}{at}"
         own = joined(phone, started.code, nickname=text[:20])
         kept = phone.post(f"/class/{started.code}/answer", json={"number": 1, "answer": text}, headers=own)
@@ -180,10 +180,10 @@ def test_hostile_names_and_answers_are_text(phone: TestClient, store: ClassStore
     # What others have written stays with the teacher.
     assert phone.get(f"/class/{started.code}/state", headers=own).json()["view"]["truth"]["guesses"] == []
     lines = store.csv(started.code, started.secret).decode()
-    assert lines.count("\n") == 201
+    assert lines.count("\n") == 41
     assert not any(f",{sign}" in lines or f',"{sign}' in lines for sign in "=+-@")
     report = class_report(started.code, store.history(started.code, started.secret)).decode()
-    assert report.count("<td dir") == 200
+    assert report.count("<td dir") == 40
     assert not any(tag in report for tag in ("<script", "<img", "</script"))
     assert phone.post(f"/class/{started.code}/join", json={"nickname": "Hitler"}).status_code == 422
 
