@@ -46,6 +46,13 @@ each_page = pytest.mark.parametrize("page", [page for page, actual in PARAMETERS
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 
+@pytest.fixture(autouse=True)
+def _few_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each method computes changes nothing of what an address may say."""
+    monkeypatch.setattr("attnviz.ui.matters.controls.FAST", ("attention", "random"))
+    monkeypatch.setattr("attnviz.ui.matters.controls.SLOW", ())
+
+
 def open_page(page: str, address: dict[str, str]) -> AppTest:
     """A page at an address, which it must survive: at most one sentence says what is wrong."""
     app = visits.open_page(page, **BEGUN.get(page, {}) | address)

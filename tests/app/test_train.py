@@ -28,6 +28,12 @@ from tests.visits import open_page, press, script
 NAMED = ("toy-copy", "toy-heads", "toy-unmasked")
 
 
+@pytest.fixture(autouse=True)
+def _few_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look measures fewer sources: what the page shows is the first of them."""
+    monkeypatch.setattr("attnviz.training.held_out.HELD_OUT", 31)
+
+
 def first_look(recipe: ToyRecipe) -> LiveRun:
     return LiveRun(Training(recipe), Line(1))
 
