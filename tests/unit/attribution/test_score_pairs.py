@@ -70,6 +70,7 @@ def test_below_the_first_attention_a_query_is_its_own_tokens():
         ("bahdanau-en-fr", FRANCE, Cell("cross", 0, 0, 0, 0), "not known"),
         ("answer-en-dual", LOVELACE, Cell("encoder", 0, 0, 0, 0), "each text on its own"),
         ("minilm", CAT, Cell("encoder", 0, 0, 9, 0), "each text on its own"),
+        ("minilm", CAT, Cell("encoder", 0, 0, 2, 11), "each text on its own"),
         ("minilm", Prompt("word " * 200), Cell("encoder", 0, 0, 0, 0), "at most 128"),
     ],
 )

@@ -3,9 +3,11 @@
 import io
 import json
 import os
+import pickle
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from attnviz.figures.heads.survey import measures_table
 from attnviz.survey.survey_folder import STATE, State, from_bytes, headvis, merge_folders, opened, rows, save, to_bytes
 from tests.factories import make_map, numbered
 
-STATISTICS = merge(*(measure(make_map(numbered(size)), "a text") for size in (5, 7)))
+STATISTICS = merge(*(measure(make_map(numbered(size)), "a café") for size in (5, 7)))
 SURVEY = State("tiny-model", "encoder", "abc", ("2/3", "1/3"), 11, STATISTICS)
 
 
@@ -36,6 +38,12 @@ def test_a_survey_is_read_as_it_was_written():
     for field in FIELDS:
         np.testing.assert_array_equal(getattr(again.statistics, field), getattr(STATISTICS, field))
     assert (again.statistics.examples, again.statistics.read) == (STATISTICS.examples, 2)
+    # As whoever opens the file without attnviz wants to read it.
+    assert '"a café"' in str(np.load(io.BytesIO(members()["facts.npy"])))
+    npy.write_array(file := io.BytesIO(), STATISTICS.sums, version=(2, 0))
+    np.testing.assert_array_equal(
+        from_bytes(archive(members() | {"sums.npy": file.getvalue()}), "it").statistics.sums, STATISTICS.sums
+    )
     assert from_bytes(with_facts(parts=2**63 - 1, tokens=0), "it").parts == 2**63 - 1
 
 
@@ -113,6 +121,7 @@ FORGED = {
     "not a number": lambda: with_array("sums", first_is(float("nan"))),
     "endless": lambda: with_array("squares", first_is(float("inf"))),
     "too large": lambda: with_array("sums", first_is(-1e200)),
+    "just too large": lambda: with_array("sums", first_is(1e100)),
     "fewer than none": lambda: with_array("rows", first_is(-5.0)),
     "half a text": lambda: with_array("texts", first_is(1.5)),
     "other numbers": lambda: with_array("histogram", lambda array: array.astype(np.float32)),
@@ -138,6 +147,19 @@ def test_what_was_forged_is_one_sentence(name, tmp_path, capsys):
     assert str(raised.value).count(".") - str(raised.value).count(STATE) == 1 + str(tmp_path).count(".")
     assert main(["survey", "--merge", str(tmp_path), "-o", str(tmp_path / "out")]) == 1
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_no_code_of_a_file_is_run(tmp_path):
+    class Touch:
+        def __reduce__(self):
+            return Path.touch, (tmp_path / "touched",)
+
+    code = pickle.dumps(Touch())
+    code += bytes(-len(code) % 8)
+    npy.write_array_header_1_0(file := io.BytesIO(), {"descr": "|O", "fortran_order": False, "shape": (len(code) // 8,)})
+    with pytest.raises(CorpusError, match="holds no survey of this version"):
+        from_bytes(archive(members() | {"sums.npy": file.getvalue() + code}), "it")
+    assert not (tmp_path / "touched").exists()
 
 
 def test_what_is_no_file_is_not_waited_for(tmp_path, capsys):
@@ -195,6 +217,6 @@ def test_shards_of_one_survey_are_added_up_in_their_order(tmp_path):
     for names, says in (("ac", "not of one model"), ("aa", "twice"), ("ad", "d holds no survey")):
         with pytest.raises(CorpusError, match=says):
             merge_folders([tmp_path / "deep" / name for name in names], tmp_path / "out")
-    for folder, says in (("nowhere", "There is no folder"), ("deep", "deep holds no survey")):
+    for folder, says in (("nowhere", "There is no folder"), ("deep", "deep holds no survey"), ("d" * 300, "cannot be read")):
         with pytest.raises(CorpusError, match=says):
             opened(tmp_path / folder)
