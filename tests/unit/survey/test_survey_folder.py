@@ -116,6 +116,8 @@ FORGED = {
     "many rows": lambda: with_shape("histogram", 10**13, 3, 41),
     "no rows of many": lambda: with_shape("histogram", 10**7, 10**7, 0),
     "flat": lambda: with_shape("sums", 7),
+    "heads of a larger model": lambda: with_array("sums", lambda array: np.concatenate([array, array], axis=2)),
+    "longer than it says": lambda: archive(members() | {"sums.npy": members()["sums.npy"] + bytes(8)}),
     "negative size": lambda: with_shape("sums", -7),
     "inflated": lambda: archive(members() | {"more.npy": bytes(131 * 2**20)}),
     "not a number": lambda: with_array("sums", first_is(float("nan"))),
@@ -126,7 +128,7 @@ FORGED = {
     "half a text": lambda: with_array("texts", first_is(1.5)),
     "other numbers": lambda: with_array("histogram", lambda array: array.astype(np.float32)),
     "objects": lambda: with_array("histogram", lambda array: array.astype(object)),
-    "read before it began": lambda: with_facts(read=-2),
+    "read before it began": lambda: with_facts(read=-1),
     "more than numbers go": lambda: with_facts(parts=2**63),
     "half a part": lambda: with_facts(parts=1.5),
     "endless tokens": lambda: with_facts(tokens=float("inf")),
@@ -211,6 +213,8 @@ def test_shards_of_one_survey_are_added_up_in_their_order(tmp_path):
     assert (whole.model, whole.kind, whole.corpus) == (SURVEY.model, SURVEY.kind, SURVEY.corpus)
     assert (whole.shards, whole.parts) == (("1/3", "1/4", "2/3"), 13)
     np.testing.assert_allclose(whole.statistics.sums, 2 * STATISTICS.sums)
+    alone = merge_folders([tmp_path / "deep" / "a"], tmp_path / "alone")
+    assert (alone.shards, alone.parts, alone.statistics.read) == (("1/3", "2/3"), 11, 2)
     again = opened(tmp_path / "whole")
     assert (again.shards, again.parts, again.statistics.read) == (whole.shards, whole.parts, 4)
     assert json.loads((tmp_path / "whole" / "headvis" / "scatter_data.json").read_text()) == headvis(whole)
