@@ -56,14 +56,13 @@ def value_zeroing(bound: BoundTarget) -> np.ndarray:
 
 def _states(bound: BoundTarget, index: int, keys: range) -> Tensor:
     """The states behind a layer: of the whole text first, then of it without each key's value."""
-    last = index == len(bound.sites) - 1
 
     def change(place: int, value: Tensor) -> Tensor:
         if place == index:
             value = value.clone()
             for row, key in enumerate(keys, 1):
                 value[row, ..., key, :] = 0
-        elif place > index and not last:
+        elif place > index:
             raise Stop
         return value
 
