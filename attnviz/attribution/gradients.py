@@ -17,13 +17,15 @@ STEPS, BATCH = 20, 5
 
 def gradient_norm(bound: BoundTarget) -> np.ndarray:
     """‖∂score/∂e_t‖₂: how much the score could move at all (Li et al. 2016, arXiv:1506.01066)."""
-    return as_array(_gradient(bound, bound.embedded()[None])[0].norm(dim=-1))
+    (norms,) = _gradient(bound, bound.embedded()[None]).norm(dim=-1)
+    return as_array(norms)
 
 
 def gradient_times_input(bound: BoundTarget) -> np.ndarray:
     """∂score/∂e_t · e_t: a first-order estimate of what the token gives (Denil et al. 2014, arXiv:1412.6815)."""
-    vectors = bound.embedded()
-    return as_array((_gradient(bound, vectors[None])[0] * vectors).sum(dim=-1))
+    vectors = bound.embedded()[None]
+    (shares,) = (_gradient(bound, vectors) * vectors).sum(dim=-1)
+    return as_array(shares)
 
 
 def integrated_gradients(bound: BoundTarget, steps: int = STEPS) -> np.ndarray:
@@ -66,11 +68,12 @@ def frozen_gradient(bound: BoundTarget) -> tuple[np.ndarray, float]:
     if name := curved(score):
         raise ModelError(f"This model computes with an operation that cannot be held fixed ({name}): choose another method.")
     (gradient,) = torch.autograd.grad(score, vectors)
-    shares = (gradient * vectors)[0].detach().double().sum(dim=-1)
+    (shares,) = (gradient * vectors).detach().double().sum(dim=-1)
     return shares.cpu().numpy(), float(score.detach().double() - shares.sum())
 
 
 def _gradient(bound: BoundTarget, vectors: Float[Tensor, "batch token dim"]) -> Float[Tensor, "batch token dim"]:
     with torch.enable_grad():
         moved = vectors.detach().clone().requires_grad_()
-        return torch.autograd.grad(bound.outcome_of(moved).score.sum(), moved)[0]
+        (gradient,) = torch.autograd.grad(bound.outcome_of(moved).score.sum(), moved)
+    return gradient

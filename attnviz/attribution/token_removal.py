@@ -151,7 +151,7 @@ def deletion_curve(bound: BoundTarget, groups: Sequence[tuple[int, ...]], ranked
 def _probabilities(bound: BoundTarget, removed: Bool[np.ndarray, "text token"]) -> Float[np.ndarray, " text"]:
     """Compute p(output) of each text; equal texts are read once."""
     texts, places = np.unique(removed, axis=0, return_inverse=True)
-    return np.exp(outcomes(bound, texts)[1])[places.reshape(-1)]
+    return np.exp(outcomes(bound, texts)[1])[places.ravel()]
 
 
 def attribution_report(

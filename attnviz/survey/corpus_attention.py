@@ -61,7 +61,8 @@ class CorpusAttention:
         Raises:
             ClaimError: a regular expression takes too long.
         """
-        head = self.model[0].top.shape[1] - 1 if tested.head is None else tested.head
+        # The layer's mean is the last of its heads.
+        head = -1 if tested.head is None else tested.head
         cases = examples_of(tested.claim, self.sentences, self.model, (tested.layer, head), most)
         kept = sorted({case.sentence for case in cases})
         numbered = tuple(replace(case, sentence=kept.index(case.sentence)) for case in cases)

@@ -141,7 +141,7 @@ def open_weights(query: Tensor, key: Tensor, value: Tensor, *given: Any, **optio
     attn_mask, scale = options.get("attn_mask"), options.get("scale")
     scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if options.get("is_causal"):
-        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
+        attn_mask = torch.ones_like(scores, dtype=torch.bool).tril()
     if attn_mask is None:
         return scores.softmax(dim=-1)
     if attn_mask.dtype == torch.bool:

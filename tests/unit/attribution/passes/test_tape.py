@@ -131,6 +131,51 @@ def test_a_norm_is_recorded_as_it_was_computed(run: Any, eps: float, centred: bo
     torch.testing.assert_close(made, scaled + bias, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda weights: F.dropout(weights, 0.5),
+        lambda weights: weights.masked_fill(SEEN, 0.0),
+        lambda weights: torch.masked_fill(weights, SEEN, 0.0),
+        lambda weights: weights.to(torch.float64),
+        lambda weights: weights.type_as(VALUE.double()),
+        lambda weights: (weights / SEEN).softmax(dim=-1).nan_to_num(),
+        lambda weights: weights[..., :3],
+    ],
+    ids=["dropout", "masked_fill", "torch.masked_fill", "to", "type_as", "nan_to_num", "cut"],
+)
+def test_weights_are_those_that_multiply_values(change: Any) -> None:
+    value = VALUE.to(change(SEEN.expand(1, 2, 4, 5).float()).dtype)[:, :, : change(SEEN.float()).shape[-1]]
+    with torch.no_grad(), AttentionTape() as tape:
+        given = change((QUERY @ KEY.transpose(-2, -1)).softmax(dim=-1))
+        context = torch.matmul(given, value)
+        # A product of something else is no attention.
+        torch.matmul(context, value.transpose(-2, -1))
+    (attention,) = tape.attentions
+    assert attention.given is given
+    torch.testing.assert_close(attention.weights @ attention.value, context, equal_nan=True)
+
+
+@pytest.mark.parametrize("product", [torch.bmm, torch.Tensor.bmm, torch.matmul])
+def test_an_attention_without_heads_has_one(product: Any) -> None:
+    with torch.no_grad(), AttentionTape() as tape:
+        weights = torch.softmax(torch.randn(3, 4, 5), dim=-1)
+        product(weights, VALUE[0].new_ones(3, 5, 2))
+    (attention,) = tape.attentions
+    assert (attention.weights.shape, attention.value.shape) == ((3, 1, 4, 5), (3, 1, 5, 2))
+    assert attention.given is weights
+
+
+def test_an_output_matrix_stands_the_other_way_round_in_addmm() -> None:
+    matrix = torch.randn(6, 7)
+    with torch.no_grad(), AttentionTape() as tape:
+        context = F.scaled_dot_product_attention(QUERY, KEY, VALUE).transpose(1, 2).flatten(2)
+        made = torch.addmm(torch.zeros(7), context[0], matrix)
+    (attention,) = tape.attentions
+    torch.testing.assert_close(attention.output, matrix.T)
+    torch.testing.assert_close(attention.mixed, made[None])
+
+
 def test_a_linear_layer_of_another_size_is_no_output_matrix() -> None:
     for size, known in ((6, True), (3, False)):
         with torch.no_grad(), AttentionTape() as tape:
