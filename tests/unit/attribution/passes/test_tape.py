@@ -24,10 +24,14 @@ def test_opened_weights_are_those_of_the_fused_kernel(options: dict[str, Any]) -
     torch.testing.assert_close(open_weights(QUERY, KEY, VALUE, **options) @ VALUE, want)
     given = (options.get("attn_mask"), 0.0, options.get("is_causal", False))
     torch.testing.assert_close(open_weights(QUERY, KEY, VALUE, *given, scale=options.get("scale")) @ VALUE, want)
+    with AttentionTape() as tape:
+        torch.testing.assert_close(F.scaled_dot_product_attention(QUERY, KEY, VALUE, **options), want)
+    assert tape.attentions[0].value is VALUE
 
 
 def test_a_query_that_sees_nothing_has_no_weights() -> None:
-    weights = open_weights(QUERY, KEY, VALUE, SEEN & torch.tensor([[1], [0], [1], [1]], dtype=torch.bool))
+    seen = SEEN & torch.tensor([[1], [0], [1], [1]], dtype=torch.bool)
+    weights = open_weights(QUERY, KEY, VALUE, seen[None, None])
     assert not weights[0, :, 1].any()
     assert (weights[0, :, 0, 1] == 0).all()
 
@@ -106,6 +110,9 @@ def test_a_gradient_can_be_asked_of_weights_that_look_at_no_token() -> None:
     with AttentionTape() as tape:
         F.scaled_dot_product_attention(QUERY, KEY, VALUE)
     assert tape.attentions[0].given.requires_grad
+    with torch.no_grad(), AttentionTape() as tape:
+        F.scaled_dot_product_attention(QUERY, KEY, VALUE)
+    assert not tape.attentions[0].given.requires_grad
 
 
 @pytest.mark.parametrize(
