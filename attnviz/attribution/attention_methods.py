@@ -59,7 +59,7 @@ def head_weights(bound: BoundTarget, kind: str, layer: int, head: int) -> np.nda
         ModelError: there is no such head.
     """
     pairs = [
-        (site, as_array(attention.weights[0, head]))
+        (site, as_array(attention.heads[head]))
         for attention, site in zip(recorded(bound), bound.sites, strict=True)
         if (site.kind, site.layer) == (kind, layer) and _has_readout(bound, site) and head < attention.weights.shape[1]
     ]
@@ -150,8 +150,8 @@ def gradient_weighted(bound: BoundTarget) -> np.ndarray:
     for attention, gradient, site in zip(attentions, gradients, bound.sites, strict=True):
         if gradient is None:
             continue  # the last layer's rows that the output does not read
-        weighted = as_array((attention.weights * gradient.view_as(attention.weights))[0].clamp(min=0).mean(dim=0))
-        relevance[site.queries] += weighted @ relevance[site.keys]
+        weighted = attention.heads * gradient.view_as(attention.heads)
+        relevance[site.queries] += as_array(weighted.clamp(min=0).mean(dim=0)) @ relevance[site.keys]
     return (readout_weights(bound) @ (relevance - np.eye(bound.n_positions)))[: len(bound.tokens)]
 
 
@@ -168,9 +168,8 @@ def check_layered(bound: BoundTarget) -> None:
 
 
 def _means(bound: BoundTarget) -> list[tuple[AttentionSite, Matrix]]:
-    return [
-        (site, as_array(attention.weights[0].mean(dim=0))) for site, attention in zip(bound.sites, recorded(bound), strict=True)
-    ]
+    attentions = zip(bound.sites, recorded(bound), strict=True)
+    return [(site, as_array(attention.heads.mean(dim=0))) for site, attention in attentions]
 
 
 def readout_weights(bound: BoundTarget) -> Relevance:

@@ -119,7 +119,7 @@ def carried(attention: Attention) -> Float[Tensor, "head key out"]:
 
 def _parts(attention: Attention) -> Iterator[tuple[Int[Tensor, " query"], Float[Tensor, "query key out"]]]:
     """Σ_h α_ij f(x_j), for some queries at a time."""
-    vectors, (weights,) = carried(attention), attention.weights
+    vectors, weights = carried(attention), attention.heads
     step = max(1, SLAB // (vectors.shape[1] * vectors.shape[2]))
     for rows in torch.arange(weights.shape[1], device=weights.device).split(step):
         cancellation_point()

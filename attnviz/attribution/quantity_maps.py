@@ -71,8 +71,7 @@ def _moving(result: Result, trace: AttentionTrace, bound: BoundTarget, quantity:
 
 
 def _norms(attention: Attention, _: Composition | None) -> Float[np.ndarray, "head query key"]:
-    (weights,) = attention.weights
-    return as_array(weights * carried(attention).norm(dim=-1)[:, None, :])
+    return as_array(attention.heads * carried(attention).norm(dim=-1)[:, None, :])
 
 
 def _mixing(_: Attention, composed: Composition | None) -> Float[np.ndarray, "1 query key"]:
@@ -122,7 +121,7 @@ def _check_same_pass(trace: AttentionTrace, passed: list[tuple[Attention, Attent
     Raises:
         ModelError: they are not the same.
     """
-    weights = [(site, attention.weights.squeeze(0).detach().cpu().numpy()) for attention, site in passed]
+    weights = [(site, attention.heads.detach().cpu().numpy()) for attention, site in passed]
     for attention in trace.maps:
         own = [(site, values) for site, values in weights if site.kind == attention.kind]
         for site, values in own:

@@ -47,6 +47,12 @@ class Attention:
     before: Norm | None = None
     after: Norm | None = None
 
+    @property
+    def heads(self) -> Float[Tensor, "head query key"]:
+        """The weights of a pass over one text."""
+        (weights,) = self.weights
+        return weights
+
     def residual(self) -> tuple[Residual, Tensor | None]:
         """Find where the norm stands, and what the attention's output was added to."""
         if self.after is None or self.mixed is None or self.after.read.shape != self.mixed.shape:

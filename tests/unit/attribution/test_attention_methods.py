@@ -22,10 +22,12 @@ N = len(TOKENS)
 TEXT, WRITTEN = slice(0, N), slice(N, N + 2)
 ENCODER = [AttentionSite(TEXT, TEXT, "encoder", layer) for layer in range(2)]
 # Two layers; two and attention across, to positions that write, at once or one by one; a last layer that sees less of the text.
+# Of "idle" the first of two steps is not read.
 SITES = {
     "encoder": ENCODER,
     "cross": [*ENCODER, AttentionSite(WRITTEN, TEXT, "cross")],
     "steps": [*ENCODER, *(AttentionSite(slice(N + at, N + at + 1), TEXT, "cross") for at in range(2))],
+    "idle": [*ENCODER, *(AttentionSite(slice(N + at, N + at + 1), TEXT, "cross") for at in range(2))],
     "one": [AttentionSite(slice(N, N + 1), TEXT, "cross")],
     "narrow": [ENCODER[0], AttentionSite(TEXT, slice(0, 2), "encoder", 1)],
     "written": [*ENCODER, AttentionSite(WRITTEN, TEXT, "cross"), AttentionSite(WRITTEN, WRITTEN, "decoder")],
@@ -44,6 +46,7 @@ class Model:
         self.sites, self.norm = SITES[sites], norm
         self.n = max(site.queries.stop for site in self.sites)
         self.readout = {N: {0: 0.25, 2: 0.75}, N + 1: {N: 1.0}, N + 2: {N: 0.25, N + 1: 0.75}}[self.n]
+        self.readout = {N + 1: 1.0} if sites == "idle" else self.readout
         sizes = [(site.queries.stop - site.queries.start, site.keys.stop - site.keys.start) for site in self.sites]
         self.weights = [drawn(HEADS, *size).softmax(dim=-1) for size in sizes]
         self.values, self.outputs = ([drawn(DIM, DIM) for _ in sizes] for _ in range(2))
@@ -128,7 +131,7 @@ def test_what_weights_say_is_what_loops_say(sites: str) -> None:
         for head in range(HEADS):
             want = model.asked @ model.weights[1][head].numpy()
             np.testing.assert_allclose(attention.head_weights(bound, "encoder", 1, head), want)
-    for kind, layer, head in (("encoder", 9, 0), ("cross", 1, 0), (*last, HEADS), ("decoder", 0, 0)):
+    for kind, layer, head in (("encoder", 9, 0), ("cross", 1, 0), (*last, HEADS), (*last, HEADS + 1), ("decoder", 0, 0)):
         with pytest.raises(ModelError, match=f"not read from a head L{layer}·H{head} of the {kind}"):
             attention.head_weights(bound, kind, layer, head)
 
@@ -152,12 +155,12 @@ def test_rollout_and_flow_follow_half_of_the_weights_and_half_of_the_residual(si
 
 
 @pytest.mark.parametrize("norm", ["", "after"])
-@pytest.mark.parametrize("sites", ["encoder", "cross", "written"])
+@pytest.mark.parametrize("sites", ["encoder", "cross", "written", "idle"])
 def test_gradients_are_those_of_the_score(sites: str, norm: str) -> None:
     model, bound = Model(sites, norm), Model(sites, norm).bound()
     vectors, weights = bound.embedded(), [each.clone().requires_grad_() for each in model.weights]
     relevance = np.eye(model.n)
-    slopes = torch.autograd.grad(model.score(vectors[None], weights).sum(), weights)
+    slopes = torch.autograd.grad(model.score(vectors[None], weights).sum(), weights, materialize_grads=True)
     for at, (weight, slope) in enumerate(zip(weights, slopes, strict=True)):
         mixed = (weight * slope).clamp(min=0).mean(dim=0).detach().numpy()
         step = model.whole(at, mixed)

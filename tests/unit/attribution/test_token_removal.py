@@ -140,7 +140,8 @@ def test_a_token_of_no_word_is_not_one_with_a_word_of_that_number():
 def test_a_report_has_the_shares_of_words_and_how_faithful_each_method_is(monkeypatch):
     tokens = (special("[CLS]"), Token("un", 0, 2, word=0), Token("do", 2, 4, word=0), *TOKENS[3:])
     bound, told = bound_of(tokens, frozenset({0, 4})), list[tuple[str, float]]()
-    monkeypatch.setattr(token_removal, "bind_target", lambda *_: bound)
+    targets = list[str]()
+    monkeypatch.setattr(token_removal, "bind_target", lambda *given: targets.append(given[2]) or bound)
     model, prompt = attnviz.load("minilm"), Prompt("undo d e", pair="it")
     report = attribution_report(
         model, prompt, "", ["random", "last-layer"], lambda stage, share: told.append((stage, -1 if share is None else share))
@@ -156,7 +157,8 @@ def test_a_report_has_the_shares_of_words_and_how_faithful_each_method_is(monkey
     # The last is told again when its first texts go through the model.
     assert told == [(stage, 0.0) for stage in (*stages, stages[-1])]
     assert report.targets == capabilities(model).targets(prompt)
-    untested = attribution_report(model, prompt, "similarity", ["random"], tested=False)
+    untested = attribution_report(model, prompt, "another", ["random"], tested=False)
+    assert targets == [next(iter(report.targets)), "another"]
     assert (untested.figures, untested.refused) == ({}, {})
 
 

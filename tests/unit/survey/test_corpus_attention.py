@@ -196,7 +196,7 @@ def test_a_corpus_is_read_part_by_part_and_goes_on_where_it_was_stopped(tmp_path
     with pytest.raises(CorpusError, match="another model, corpus or shard"):
         corpus_survey.survey(Reader(), replace(job, shard=(1, 2)), tmp_path / "out")
     with pytest.raises(CorpusError, match="no text to read in this shard"):
-        corpus_survey.survey(Reader(), replace(job, shard=(9, 9)), tmp_path / "none")
+        corpus_survey.survey(Reader(), replace(job, shard=(9, 9)), tmp_path / "none" / "deep")
     assert replace(job, files=(files[0],)).corpus != job.corpus == SurveyJob("other", tuple(files)).corpus
     with pytest.raises(CorpusError, match=r"There is no file .*c\.txt"):
         _ = SurveyJob("reader", (tmp_path / "c.txt",)).corpus

@@ -1,5 +1,6 @@
 """What a cluster is sent, and what is made of its answers: a cluster that is invented, and hands them out in another order."""
 
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
 from attnviz.survey import corpus_survey, ray_data
 from attnviz.survey.corpus_survey import SurveyJob
-from attnviz.survey.survey_folder import STATE, TABLE, load
+from attnviz.survey.survey_folder import STATE, TABLE, from_bytes, load
 from tests.factories import make_map, sentence
 
 # Of seven parts the fourth is none that can be read.
@@ -60,6 +61,7 @@ class Cluster:
                 texts = np.empty(1, dtype=object)
                 texts[0] = item["texts"]
                 answer = reader({"part": np.array([item["part"]]), "texts": texts})
+                assert [from_bytes(state, "it").parts for state in answer["state"]] == [1] * len(answer["part"])
                 yield from (dict(zip(answer, row, strict=True)) for row in zip(*answer.values(), strict=True))
 
         return SimpleNamespace(map_batches=map_batches)
@@ -119,3 +121,13 @@ def test_a_cluster_of_others_keeps_its_page_and_one_that_is_not_there_is_refused
     with pytest.raises(CorpusError, match="Ray is not installed"):
         ray_data.survey_on_ray(job, tmp_path / "out", "auto", 1)
     assert not (tmp_path / "out" / STATE).exists()
+
+
+def test_a_port_where_nobody_listens_is_refused_at_once() -> None:
+    with socket.create_server(("localhost", 0)) as server:
+        port = server.getsockname()[1]
+        for address in ("local", "auto", f"localhost:{port}", f"ray://localhost:{port}"):
+            ray_data._check_listening(address, "nowhere")
+    for address in (f"localhost:{port}", f"ray://localhost:{port}", "localhost:port"):
+        with pytest.raises(CorpusError, match="nowhere"):
+            ray_data._check_listening(address, "nowhere")
