@@ -73,10 +73,10 @@ def last_layer(bound: BoundTarget) -> np.ndarray:
     pairs = [pair for pair in _means(bound) if _has_readout(bound, pair[0])]
     if not pairs:
         raise ModelError("The output's positions look at no token of the text: choose another method.")
-    widest = max(site.keys.stop - site.keys.start for site, _ in pairs)
-    wide = [pair for pair in pairs if pair[0].keys.stop - pair[0].keys.start == widest]
-    # An LSTM's steps are all of one layer.
-    return _seen(bound, [pair for pair in wide if pair[0].layer == wide[-1][0].layer and pair[0].kind == wide[-1][0].kind])
+    # The last of those that see most; an LSTM's steps are all of one layer.
+    last, widest = max(reversed(pairs), key=lambda pair: pair[1].shape[1])
+    like = last.kind, last.layer, widest.shape[1]
+    return _seen(bound, [(site, weights) for site, weights in pairs if (site.kind, site.layer, weights.shape[1]) == like])
 
 
 def mean_of_layers(bound: BoundTarget) -> np.ndarray:

@@ -211,13 +211,13 @@ def without_words(model: AttentionModel, prompt: Prompt, target: str, removed: S
     """
     bound = bind_target(model, prompt, target)
     groups = _groups(bound)
-    ids = bound.ids.clone()[None]
+    ids = bound.ids.clone()
     for place in removed:
         if place < len(groups) and bound.fixed.isdisjoint(groups[place]):
-            ids[0, list(groups[place])] = bound.baseline_id
+            ids[list(groups[place])] = bound.baseline_id
     with torch.no_grad():
-        text = bound.output_text(ids) if bound.output_text else None
-    return MaskedOutput(float(bound.outcome(ids).log_probability.exp()), text)
+        text = bound.output_text(ids[None]) if bound.output_text else None
+    return MaskedOutput(float(bound.outcome(ids[None]).log_probability.exp()), text)
 
 
 def _groups(bound: BoundTarget) -> tuple[tuple[int, ...], ...]:

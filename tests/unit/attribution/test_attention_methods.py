@@ -29,6 +29,7 @@ SITES = {
     "steps": [*ENCODER, *(AttentionSite(slice(N + at, N + at + 1), TEXT, "cross") for at in range(2))],
     "idle": [*ENCODER, *(AttentionSite(slice(N + at, N + at + 1), TEXT, "cross") for at in range(2))],
     "one": [AttentionSite(slice(N, N + 1), TEXT, "cross")],
+    "part": [AttentionSite(TEXT, slice(0, 2), "encoder")],
     "narrow": [ENCODER[0], AttentionSite(TEXT, slice(0, 2), "encoder", 1)],
     "written": [*ENCODER, AttentionSite(WRITTEN, TEXT, "cross"), AttentionSite(WRITTEN, WRITTEN, "decoder")],
 }
@@ -122,10 +123,10 @@ def test_what_weights_say_is_what_loops_say(sites: str) -> None:
                         model.readout.get(query, 0) * mean[row, column]
                     )
                     total[key], count[key] = total[key] + mean[row, column], count[key] + 1
-    np.testing.assert_allclose(attention.received(bound), total / count)
+    np.testing.assert_allclose(attention.received(bound), total / np.maximum(count, 1))
     read = [each for each in seen.values() if each.any()]
     np.testing.assert_allclose(attention.mean_of_layers(bound), np.mean(read, axis=0))
-    last = {"encoder": ("encoder", 1), "narrow": ("encoder", 0)}.get(sites, ("cross", 0))
+    last = {"encoder": ("encoder", 1), "narrow": ("encoder", 0), "part": ("encoder", 0)}.get(sites, ("cross", 0))
     np.testing.assert_allclose(attention.last_layer(bound), seen[last])
     if sites == "encoder":
         for head in range(HEADS):

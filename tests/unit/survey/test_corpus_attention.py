@@ -1,5 +1,6 @@
 """Sentences that an invented model reads: what is kept of each, what rivals read, and how far it says that it is."""
 
+import hashlib
 from dataclasses import replace
 from typing import Any
 
@@ -197,6 +198,8 @@ def test_a_corpus_is_read_part_by_part_and_goes_on_where_it_was_stopped(tmp_path
         corpus_survey.survey(Reader(), replace(job, shard=(1, 2)), tmp_path / "out")
     with pytest.raises(CorpusError, match="no text to read in this shard"):
         corpus_survey.survey(Reader(), replace(job, shard=(9, 9)), tmp_path / "none" / "deep")
+    listing = "\n".join(f"{path.name} {len(path.read_bytes())}" for path in files)
+    assert job.corpus == hashlib.sha256(listing.encode()).hexdigest()[:16]
     assert replace(job, files=(files[0],)).corpus != job.corpus == SurveyJob("other", tuple(files)).corpus
     with pytest.raises(CorpusError, match=r"There is no file .*c\.txt"):
         _ = SurveyJob("reader", (tmp_path / "c.txt",)).corpus
