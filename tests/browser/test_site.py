@@ -33,7 +33,7 @@ ADDRESSES = [
 
 # Stands in for a model, whose own tests hold it: words for tokens, and each looks at the second one before it.
 RUNNER = """
-import { Source } from "./files.js";
+import { Source } from "./model_files.js";
 export async function load(base, manifest, { ort, Tokenizer }, onProgress) {
   await new Source(base, (url) => fetch(url), onProgress).all(manifest.parts ?? []);
   if (!ort.InferenceSession || !Tokenizer) throw new Error("no runtime");
