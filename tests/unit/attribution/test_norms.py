@@ -39,3 +39,12 @@ def test_parts_behind_a_norm_add_up_to_what_it_gives(centred: bool, weight: torc
     made = F.layer_norm(read, (7,), weight, None, 0.5) if centred else F.rms_norm(read, (7,), weight, 0.5)
     got = norms._scaled(parts, read, Norm(read, made, weight, 0.5, centred))
     torch.testing.assert_close(got.sum(dim=1), made)
+
+
+def test_a_position_that_is_made_of_nothing_mixes_nothing() -> None:
+    nothing = torch.zeros(1, 4, 7)
+    norm = Norm(nothing, nothing, None, 0.5, True)
+    weights, value, output = torch.rand(1, 3, 4, 4), torch.randn(1, 3, 4, 2), torch.zeros(7, 6)
+    made = norms.composition(Attention(weights, value, weights, output, nothing, norm, norm), of_itself=True)
+    assert made.mixing.tolist() == made.own.tolist() == [0.0] * 4
+    assert not made.norms.any()
