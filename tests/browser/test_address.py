@@ -48,12 +48,3 @@ def test_two_people_see_their_own_sentences_and_links_of_a_walk_open_the_same_el
     settle(page)
     assert copied(page) == page.url
     assert_reopens(page)
-
-    go(page, "Answer")
-    page.locator("textarea").first.fill("Which year & why #2?")
-    page.get_by_role("button", name="Run", exact=True).click()
-    settle(page)
-    page.get_by_text("Merge subwords to words").click()
-    settle(page)
-    assert copied(page) == page.url
-    assert_reopens(page)

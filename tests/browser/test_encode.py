@@ -73,8 +73,11 @@ def test_the_first_visit_shows_the_models_own_weights_and_heads_and_cells_open_b
 
 def test_a_word_longer_than_the_page_breaks(page: Page, app_url: str) -> None:
     page.set_viewport_size(PHONE)
-    for path, seen in (("encode", ".words .token, .headline strong"), ("translate", ".words .token, td.answer")):
-        open_page(page, app_url, path, text="Donaudampfschifffahrts" * 6)
+    for path, seen, models in (
+        ("encode", ".words .token, .headline strong", {}),
+        ("translate", ".words .token, td.answer", {"models": ["dot-lstm-en-fr", "bilstm-en-fr"]}),
+    ):
+        open_page(page, app_url, path, text="Donaudampfschifffahrts" * 6, **models)
         page.locator(".words .headline strong").first.wait_for()
         ends = page.locator(seen).evaluate_all("all => all.map((each) => each.getBoundingClientRect().right)")
         assert len(ends) > 3
