@@ -38,8 +38,9 @@ OWN: dict[str, tuple[Callable[[Path], Path], Prompt]] = {
         kind: (lambda folder, kind=kind: tiny_translator(folder, kind), Prompt("The red car."))
         for kind in ("additive", "transformer")
     },
-    "joint": (lambda folder: tiny_answerer(folder), ANSWER),
-    "dual": (lambda folder: tiny_answerer(folder, joint=False), ANSWER),
+    # Of the embedded encoder's six layers, which are alike, the first three.
+    "joint": (lambda folder: tiny_answerer(folder, depth=3), ANSWER),
+    "dual": (lambda folder: tiny_answerer(folder, joint=False, depth=3), ANSWER),
     "summarizer": (lambda folder: tiny_summarizer(folder), SUMMARY),
 }
 # Encoders, decoders and both; with biases, grouped heads, soft caps and relative positions.
