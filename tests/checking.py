@@ -19,6 +19,7 @@ from jaxtyping._storage import pop_shape_memo, push_shape_memo
 # Calls of one function that are checked in one test, and how many there were.
 MOST = 32
 _calls: dict[int, int] = {}
+_makers: list[Callable[[], object]] = []
 _of_jaxtyping = jaxtyping.jaxtyped
 _check = beartype(conf=BeartypeConf(violation_type=jaxtyping.TypeCheckError))
 
@@ -31,6 +32,8 @@ def _checked(function: Any, *, typechecker: Any) -> Any:
         return function
     # Made at the first call: most functions that a test process imports are never called in it.
     checking = cache(partial(_checking, function))
+    if "<locals>" not in function.__qualname__:
+        _makers.append(checking)
     # That of a function inside another is the same whenever it is made.
     code = id(function.__code__)
 
@@ -62,6 +65,12 @@ def _checking(function: FunctionType) -> Callable:
 
 def _decorate(*, typechecker: Any) -> Callable:
     return lambda function: _checked(function, typechecker=typechecker)
+
+
+def make_checks() -> None:
+    """Make the checks of all that has been imported, for a process that is copied."""
+    for make in _makers:
+        make()
 
 
 def begin_test() -> None:

@@ -61,11 +61,12 @@ def copy_one_process(config: pytest.Config) -> None:
 
 
 def _collect(arguments: list[str]) -> None:
-    """Import what the tests import; what is wrong with them the workers say."""
+    """Import what the tests import, and make its checks; what is wrong with tests the workers say."""
     # Test modules compute while they are imported, and of PyTorch's threads a copy has none.
     importlib.import_module("torch").set_num_threads(1)
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         pytest.main(["--collect-only", "-qq", *arguments])
+    importlib.import_module("tests.checking").make_checks()
 
 
 if given := os.environ.pop(ARGUMENTS, None):
