@@ -94,8 +94,13 @@ def test_a_page_is_seen_at_once_nothing_jumps_overflows_or_is_serious_and_the_ba
         settle(slow)
         assert slow.evaluate(COVERED) == [], width
     assert serious(slow) == []
+    coloured = slow.locator(".asked") if path == "answer" else None
+    light = coloured.get_attribute("style") if coloured else None
     slow.emulate_media(color_scheme="dark")
     settle(slow)
+    if coloured:
+        # Figures follow the theme.
+        expect(coloured).not_to_have_attribute("style", light or "")
     assert serious(slow, "dark") == []
     fits_a_phone(slow)
     fills_a_beamer(slow)

@@ -27,9 +27,11 @@ def test_back_and_forward_restore_every_visit(page: Page, app_url: str) -> None:
     assert len({visit["address"] for visit in visits}) == len(visits)
     for wanted in visits[-2::-1]:
         page.go_back()
+        settle(page)
         expect_seen(page, wanted)
     for wanted in visits[1:]:
         page.go_forward()
+        settle(page)
         expect_seen(page, wanted)
     page.goto(str(visits[1]["address"]))
     settle(page)

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
-from tests.browser.pages import open_page, settle
 from tests.browser.walking import Difference, Step, Walk, Walker
 
 
@@ -47,12 +46,3 @@ def test_a_walk_is_shrunk_to_the_steps_that_it_needs() -> None:
     shrunk = walker.shrink(Difference(Walk("encode", "light", 1440, steps), "/", ("other",)))
     assert [step.name for step in shrunk.walk.steps] == ["3", "7"]
     assert len(walker.followed) < 30
-
-
-def test_figures_follow_the_theme(page: Page, app_url: str) -> None:
-    open_page(page, app_url, "answer")
-    asked = page.locator(".asked")
-    light = asked.get_attribute("style")
-    page.emulate_media(color_scheme="dark")
-    settle(page)
-    expect(asked).not_to_have_attribute("style", light or "")
