@@ -21,11 +21,13 @@ import psutil
 import pytest
 
 SURVIVED, KILLED, OUTSIDE = range(3)
+# On a busy machine a process waits for a processor: it has so many times the seconds that it may compute.
+WAITING = 4
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A module, its text before and after a change, and the tests that are to notice it within so many seconds."""
+    """A module, its text before and after a change, and the tests that are to notice it within so many processor seconds."""
 
     module: str
     before: str
@@ -117,15 +119,15 @@ def _functions(code: CodeType) -> Iterator[CodeType | tuple]:
 
 
 def _wait(child: int, seconds: float) -> int:
-    """The exit code of a process, which is ended with all that it began when the time is over."""
-    ends, wait = time.monotonic() + seconds, 0.002
-    while time.monotonic() < ends:
+    """The exit code of a process, which is ended with all that it began when its time of a processor is over, or it waits."""
+    process, ends, wait = psutil.Process(child), time.monotonic() + WAITING * seconds, 0.002
+    while sum(process.cpu_times()[:4]) < seconds and time.monotonic() < ends:
         ended, code = os.waitpid(child, os.WNOHANG)
         if ended:
             return os.waitstatus_to_exitcode(code)
         time.sleep(wait)
         wait = min(2 * wait, 0.05)
-    for each in [*psutil.Process(child).children(recursive=True), psutil.Process(child)]:
+    for each in [*process.children(recursive=True), process]:
         with suppress(psutil.NoSuchProcess):
             each.kill()
     os.waitpid(child, 0)
