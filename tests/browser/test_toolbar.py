@@ -2,6 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
+from attnviz.ui.frame.qr_code import picture_of
 from tests.browser.pages import open_page, press, settle
 
 # What a browser offers a page that came over plain http from another machine.
@@ -24,8 +25,18 @@ def test_an_address_a_press_and_the_key_f_present_and_copy_link_copies_at_once_w
         expect(said).to_have_text("Link copied")
         assert read.evaluate("clipboard => clipboard.readText()") == page.url
     page.get_by_role("button", name="QR code").click()
-    expect(page.get_by_role("img", name="QR code of this link")).to_be_visible()
+    code = page.get_by_role("img", name="QR code of this link")
+    expect(code).to_be_visible()
+    first = code.get_attribute("src")
+    assert first == picture_of(page.url)
     expect(page.get_by_text("This link works on this machine only")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(code).to_have_count(0)
+    page.locator(".words [data-index]").nth(1).click()
+    settle(page)
+    page.get_by_role("button", name="QR code").click()
+    expect(code).not_to_have_attribute("src", first or "")
+    assert code.get_attribute("src") == picture_of(page.url)
 
 
 def presents_and_returns(page: Page) -> None:

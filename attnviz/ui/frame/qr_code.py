@@ -15,7 +15,7 @@ def show_qr_code(address: str, opens: str) -> None:
     is_own = urlsplit(address).hostname in ("localhost", "127.0.0.1", "::1")
     network = network_address(address) if is_own else ""
     try:
-        picture = _picture(network or address)
+        picture = picture_of(network or address)
     except segno.DataOverflowError:
         st.caption("This link is too long for a QR code: shorten the text, or copy the link.")
         return
@@ -32,7 +32,8 @@ def show_qr_code(address: str, opens: str) -> None:
 
 
 @lru_cache(64)
-def _picture(address: str) -> str:
+def picture_of(address: str) -> str:
+    """Draw the code of an address as the address of an SVG; two addresses have two pictures."""
     # Any of the eight masks can be read; to look for the best of them took four times as long.
     code = segno.make(address, error="l", micro=False, mask=0)
     # Black on white in any theme, with its quiet zone: that is what cameras read.

@@ -56,10 +56,18 @@ def fill_toolbar(opens: str) -> DeltaGenerator:
         _COPY(
             key="copy-link", data={"link": address, "help": f"{opens}, in any browser that reaches this app."}, width="content"
         )
-        with st.popover("QR code", icon=":material/qr_code_2:", key="qr-code"):
-            show_qr_code(address, opens)
+        with st.container(width="content"):
+            _qr_code(address, opens)
         _PRESENT(key="present-button", width="content")
     return download
+
+
+@st.fragment
+def _qr_code(address: str, opens: str) -> None:
+    """Draws the code of a long link, which takes longer than all else of a run, once somebody asks for it."""
+    with st.popover("QR code", icon=":material/qr_code_2:", key="qr-code", on_change="rerun") as popover:
+        if popover.open:
+            show_qr_code(address, opens)
 
 
 def page_address() -> str:
