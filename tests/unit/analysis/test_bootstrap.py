@@ -22,6 +22,8 @@ def test_the_interval_holds_95_of_100_ratios_of_what_was_drawn(one_by_one: bool)
 def test_the_draws_are_the_same_every_time_and_a_thousand() -> None:
     values = np.random.default_rng(3).random((5, 1))
     np.testing.assert_array_equal(bootstrap(values, np.ones(5)), bootstrap(values, np.ones(5), draws=1000, seed=1979))
+    drawn = np.random.default_rng(1979).multinomial(5, np.full(5, 0.2), size=1000) @ values / 5
+    np.testing.assert_allclose(bootstrap(values, np.ones(5)), np.quantile(drawn, [0.025, 0.975], axis=0))
 
 
 def test_of_no_texts_nothing_is_known() -> None:

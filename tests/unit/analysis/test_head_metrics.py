@@ -217,6 +217,12 @@ def test_distance_counts_the_keys_that_are_shown():
     assert measure(matrix).distance == 0
 
 
+def test_a_row_that_sees_nothing_has_no_distance():
+    weights = np.eye(7, k=1) + np.eye(7, k=-6)
+    weights[3] = 0
+    assert measure(matrix_of(given_map(weights, numbered(7)))).distance == pytest.approx((5 + 6) / 7)
+
+
 def test_between_two_texts_there_is_no_distance():
     numbers = measure(matrix_of(given_map(np.full((2, 3), 1 / 3), numbered(2), numbered(3))))
     assert (numbers.distance, numbers.near) == (None, 0)

@@ -58,6 +58,10 @@ def test_the_kind_is_told_by_the_weights_unless_it_is_given() -> None:
     assert not decoder.visible(0)[0, 1]
     assert attnviz.from_weights(lower, ROWS, kind="encoder").encoder.visible(0).all()
     assert not attnviz.from_weights(square, ROWS, kind="decoder").decoder.causal
+    # The last two of three tokens are written: the first of them sees the token before it, too.
+    for first, causal in (([0.5, 0.5, 0], True), ([0.25, 0.25, 0.5], False)):
+        written = attnviz.from_weights([first, [0.5, 0.25, 0.25]], ["b", "c"], ["a", "b", "c"], kind="decoder")
+        assert written.decoder.causal is causal
 
 
 def test_words_have_their_places_in_the_text_and_tokens_stay_as_they_are() -> None:

@@ -292,6 +292,13 @@ def test_a_head_that_is_not_there_is_told_with_those_there_are():
     assert choose(parse("L1·mean: obj -> head"), counts) == (1, HEADS)
 
 
+def test_the_best_head_is_that_of_the_even_sentences():
+    counts = count(parse("obj -> head"), *corpus(4, size=20))
+    hits = np.zeros_like(counts.hits)
+    hits[::2, 0, 1], hits[1::2, 1, 0] = counts.queries[::2], 2 * counts.queries[1::2]
+    assert choose(parse("obj -> head"), replace(counts, hits=hits)) == (0, 1)
+
+
 def test_numbers_of_a_head_are_those_of_the_odd_sentences():
     sentences, looked = corpus(1)
     claim = parse("L1·H0: obj -> head")
@@ -331,6 +338,7 @@ def test_p_is_that_of_the_normal_distribution_and_the_ratios_error():
         assert one_sided_p(differences, queries)[head] == pytest.approx(stats.norm.sf(ratio / error))
     assert one_sided_p(np.ones((3, 1)), np.ones(3)).item() == 0
     assert one_sided_p(-np.ones((3, 1)), np.ones(3)).item() == 1
+    assert one_sided_p(np.zeros((3, 1)), np.ones(3)).item() == 1
 
 
 def test_a_pronoun_looks_at_what_it_stands_for_and_nothing_else_does():

@@ -63,6 +63,9 @@ def test_what_is_told_of_a_choice(actual):
     assert all(part in said for part in ("2 of 4 words are marked. They get 75\xa0% of the attention", "“Dogs” most."))
     one = plain(describe_choice(actual, choose(actual, units, sentences, Amount(1)), units))
     assert one == "1 of 4 words is marked: “Dogs”. It gets 50\xa0% of the attention."
+    alone = read_passage("Dogs", (*typed("Dogs"), special("</s>")))
+    only = choose(alone, np.ones(1), np.ones(1), Amount(1))
+    assert plain(describe_choice(alone, only, np.ones(1))).startswith("1 of 1 word is marked")
     assert plain(describe_sentences(actual, kept, sentences)) == (
         "Sentence 2 of 2 is kept. It gets 56\xa0% of the attention; the next best gets 44\xa0%."
     )
