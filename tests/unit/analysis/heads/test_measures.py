@@ -117,6 +117,14 @@ def test_what_is_summed_of_a_text_is_what_its_measures_say():
     assert one.texts.tolist() == (one.rows > 0).tolist() == one.rows.tolist()
 
 
+def test_a_layer_attends_that_moves_anything_and_every_layer_before_a_text_is_read():
+    nothing = corpus_statistics.Statistics.empty(2, 3)
+    assert nothing.attending.tolist() == [True, True]
+    little = nothing.histogram.copy()
+    little[1, 2, 0] = 0.25
+    assert replace(nothing, histogram=little, read=1).attending.tolist() == [False, True]
+
+
 def test_merged_statistics_are_sums_and_keep_the_examples_of_least_hash():
     texts = [f"text {at}" for at in range(corpus_statistics.RESERVOIR + 7)]
     parts = [corpus_statistics.measure(make_map(tokens_of(SPECIAL[: 3 + at % 5])), text) for at, text in enumerate(texts)]

@@ -316,6 +316,7 @@ def test_numbers_of_a_head_are_those_of_the_odd_sentences():
     best = [rate * queries for rate in ranked if rate == max(ranked)]
     assert len(best) == 1
     assert 0.5 < tested.p <= 1
+    assert compare_with_rivals(claim, evidence).ahead[1, 0] == pytest.approx(tested.rate - max(ranked))
     (mean,) = judge_claims([parse("L1·mean: obj -> head")], [evidence])
     assert mean.head is None
 
