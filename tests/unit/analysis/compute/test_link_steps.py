@@ -306,6 +306,7 @@ def test_pieces_become_words_by_the_sum_over_keys_and_the_mean_over_queries() ->
         ([1.0, 2.0], [True, True], "e^{1.00} / (e^{1.00} + e^{2.00})"),
         ([1.0, 9.0], [True, True], f"e^{{1.00 {MINUS} 9.00}} / (e^{{1.00 {MINUS} 9.00}}"),
         ([-9.0, -8.0], [True, True], f"e^{{{MINUS}9.00 + 8.00}} / ("),
+        ([0.5, -9.0], [True, True], f"e^{{0.50 {MINUS} 0.50}} / ("),
         ([1.0, 2.0], [True, False], "the only key that can be seen: "),
         ([1.0, 2.0], [False, True], f"e^{{{NOTHING}}} = "),
     ],

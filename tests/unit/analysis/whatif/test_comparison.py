@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.whatif.comparison import compare
-from attnviz.analysis.wording import plain
+from attnviz.analysis.wording import Part, plain
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, Token
 from tests.factories import given_map, make_map, sentence, typed
@@ -176,6 +176,7 @@ def test_a_head_that_stays_as_it_was_is_told_so_of_a_text_and_of_two_models():
     )
     moved = compare(trace(one), trace(other))
     assert plain(moved.sentence((0, 0))) == "Head 0 of layer 0 looks where it looked before."
+    assert moved.sentence((0, 0))[0] == Part("Head 0 of layer 0", strong=True)
     assert plain(moved.sentence((0, 0), models=("A", "B"))) == "Head 0 of layer 0 looks at the same in both models."
 
 
