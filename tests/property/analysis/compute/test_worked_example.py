@@ -193,7 +193,8 @@ def test_the_formulas_name_what_stands_in_them(n_heads: int, scaled: bool, maske
     ends = [f"{name} = X W_{name}" for name in "QKV"], ["Y = C W_O"]
     assert [step.formula for step in steps] == ["X", *ends[0], *formulas, *ends[1]]
     assert "of 6 numbers" in steps[0].sentence
-    single = Tables(("t0",), *np.ones((5, 1, 1)), np.ones((1, 1), bool))
+    one = np.ones((1, 1))
+    single = Tables(("t0",), one, one, one, one, one, one.astype(bool))
     assert "of one number" in worked_steps(single, compute(single), 0)[0].sentence
     blocks = {step.symbol: [matrix.blocks for matrix in step.matrices] for step in steps}
     assert (blocks["Q"], blocks["W_O"]) == ([1, n_heads, n_heads], [n_heads, 1, 1])
