@@ -38,7 +38,8 @@ def replaced(edit: Any, place: RowContext, scores: np.ndarray, past: np.ndarray,
         return even(scores[row], place.sinks)
     read = [*past[: len(past) - len(scores) + row + 1]] if place.causal else [*past]
     if not place.causal and past.shape[0] == past.shape[1]:
-        read = [line for line, own in zip(past, scores, strict=True) if (own > -np.inf).any()]
+        # A token that nobody sees is padding.
+        read = [line for line, seen in zip(past, scores.T, strict=True) if (seen > -np.inf).any()]
     mean = np.where(scores[row] == -np.inf, 0, np.mean(read, axis=0) if read else 0)
     return mean / mean.sum() if mean.sum() > 0 else even(scores[row], place.sinks)
 
@@ -76,6 +77,7 @@ def drawn(dice: np.random.Generator, place: RowContext) -> tuple[np.ndarray, np.
     scores = dice.normal(size=(BATCH, n_queries, KEYS))
     scores[dice.random(scores.shape) < 0.2] = -np.inf
     scores[0, 1] = -np.inf
+    scores[1, :, 2] = -np.inf
     if place.kind == "decoder":
         scores[:, ~np.tri(n_queries, KEYS, KEYS - n_queries, dtype=bool)] = -np.inf
     earlier = dice.dirichlet(np.ones(KEYS), size=(BATCH, n_earlier))
