@@ -65,6 +65,13 @@ def presents_and_returns(page: Page) -> None:
     page.wait_for_url(lambda url: "present" not in url)
     page.keyboard.press("f")
     page.wait_for_url("**present=true*")
+    # At once off and on again: that the full screen was left is told only then.
+    page.evaluate(
+        "() => { for (const key of ['Escape', 'f']) document.body.dispatchEvent(new KeyboardEvent('keydown', { key })); }"
+    )
+    settle(page)
+    expect(sidebar).to_be_hidden()
+    page.wait_for_url("**present=true*")
     page.go_back()
     expect(sidebar).to_be_visible()
     settle(page)

@@ -8,8 +8,8 @@ const LARGEST = 2.5;
 const MARGIN = 7;
 const FIELDS = "input, textarea, select, [contenteditable=true], [role=combobox], [role=textbox]";
 const page = document.documentElement;
-/** @type {{ turn: number, tell: (on: boolean) => void, listens: boolean }} */
-const state = { turn: 0, tell: () => {}, listens: false };
+/** @type {{ turn: number, tell: (on: boolean) => void, listens: boolean, leaves: boolean }}  leaves: the full screen, by a turn of ours */
+const state = { turn: 0, tell: () => {}, listens: false, leaves: false };
 
 /** @param {StreamlitComponent<{ on: boolean, turn: number | null }>} component */
 export default function ({ data, setTriggerValue }) {
@@ -23,7 +23,11 @@ function listen() {
   state.listens = true;
   document.addEventListener("attnviz-present", () => turn(!isOn()));
   document.addEventListener("keydown", press, true);
-  document.addEventListener("fullscreenchange", () => !document.fullscreenElement && isOn() && turn(false));
+  document.addEventListener("fullscreenchange", () => {
+    // Whoever turns it on again at once has it on: the browser tells only now of the turn before.
+    if (!document.fullscreenElement && !state.leaves && isOn()) turn(false);
+    state.leaves = false;
+  });
   addEventListener("resize", () => requestAnimationFrame(fit));
   // Pictures come, grow and are drawn anew.
   const grown = new ResizeObserver(() => requestAnimationFrame(fit));
@@ -57,7 +61,10 @@ function turn(on) {
   show(on);
   // A browser that does not give the whole screen gives its window.
   if (on) page.requestFullscreen?.().catch(() => {});
-  else if (document.fullscreenElement) document.exitFullscreen().catch(() => {});
+  else if (document.fullscreenElement) {
+    state.leaves = true;
+    document.exitFullscreen().catch(() => {});
+  }
   if (on) pictures()[0]?.focus?.({ preventScroll: true });
   state.tell(on);
 }
