@@ -18,6 +18,14 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog,
 ROOT = Path(__file__).parents[2]
 WINDOW: ViewportSize = {"width": 1400, "height": 1000}
 REST = Path(__file__).with_name("rest.js")
+# What Streamlit moves while it works is drawn sixty times a second, a sixth of the time of a visit; none of it stays.
+# Benchmarks measure pages as they are.
+STILL = """{
+  const still = new CSSStyleSheet();
+  still.replaceSync(`[data-testid=stSkeleton] { animation: none !important; }
+    :is([data-testid=stElementContainer], [data-testid=stExpander] *) { transition: none !important; }`);
+  document.adoptedStyleSheets.push(still);
+}"""
 # A busy machine takes its time; what never comes fails all the same. In ms.
 PATIENCE = 120_000
 BELOW_A_PAGE = re.compile(r"/.+/_stcore/(health|host-config)")
@@ -112,6 +120,7 @@ class Watch:
         self._context = context
         context.set_default_timeout(PATIENCE)
         context.add_init_script(path=REST)
+        context.add_init_script(STILL)
         # What leads elsewhere fails; to hear of every request took a twentieth of the time of a visit.
         context.on("requestfailed", self._request)
         context.on("page", self._page)

@@ -9,11 +9,6 @@
   const SOON = 1500;
   // To look in every frame would have every frame made (ms).
   const PAUSE = 30;
-  // What Streamlit moves while it works is drawn sixty times a second, a sixth of the time of a visit; none of it stays.
-  const STILL = new CSSStyleSheet();
-  STILL.replaceSync(`[data-testid=stSkeleton] { animation: none !important; }
-    :is([data-testid=stElementContainer], [data-testid=stExpander] *) { transition: none !important; }`);
-  document.adoptedStyleSheets.push(STILL);
   const state = { asked: false, runs: true, unpacks: 0 };
   /** @type {Set<number>} */
   const timers = new Set();

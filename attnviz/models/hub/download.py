@@ -145,12 +145,8 @@ def _download(name: str, revision: str | None, progress: Progress, allow_pickles
         raise ModelError(_broken_off(name))
     if source.commit != config.parent.name:
         # So that it is found again without a network: the cache knows by names which commits it has.
-        ref = (
-            Path(constants.HF_HUB_CACHE)
-            / repo_folder_name(repo_id=name, repo_type="model")
-            / "refs"
-            / safetensors_conversion.REF
-        )
+        cached = Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=name, repo_type="model")
+        ref = cached / "refs" / safetensors_conversion.REF
         ref.parent.mkdir(parents=True, exist_ok=True)
         ref.write_text(source.commit, encoding="utf-8")
     return Fetched(folder, source.weights)

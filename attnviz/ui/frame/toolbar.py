@@ -64,7 +64,7 @@ def fill_toolbar(opens: str) -> DeltaGenerator:
 
 @st.fragment
 def _qr_code(address: str, opens: str) -> None:
-    """Draws the code of a long link, which takes longer than all else of a run, once somebody asks for it."""
+    """Draws the QR code once somebody opens it: that of a long link takes longer than all else of a run."""
     with st.popover("QR code", icon=":material/qr_code_2:", key="qr-code", on_change="rerun") as popover:
         if popover.open:
             show_qr_code(address, opens)
