@@ -21,7 +21,7 @@ from attnviz.ui.background import results as models
 from attnviz.ui.explorer import VIEWS
 from attnviz.ui.matters.controls import FAST
 from attnviz.ui.summarize.controls import SELECTORS
-from tests.visits import Visit, differences
+from tests.visits import Visit, differences, open_page
 
 # Of each page at least; between two of them a person does two things.
 STATES = 4
@@ -231,6 +231,13 @@ def test_an_address_opens_the_same_trace_and_the_same_view(page: str, monkeypatc
         assert other.address == visit.address
         assert visit.link.items() >= visit.address.items()
     assert person.held >= wanted
+
+
+def test_a_browser_is_told_the_address_of_a_visit_once() -> None:
+    """A page is drawn later than its address changes: told again, an address would undo what was done meanwhile."""
+    app = open_page("compute", seed="7")
+    assert app.session_state.standing == "seed=7"
+    assert app.run().session_state.standing is None
 
 
 def test_a_text_as_long_as_an_address_holds_travels_in_it(monkeypatch: pytest.MonkeyPatch) -> None:

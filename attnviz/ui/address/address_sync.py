@@ -64,7 +64,7 @@ def arrive(page: str) -> Going | None:
     if before and not is_history and (address := _continued(page, written, visits.get(page, {}))) != written:
         # A link of the menu leads to where this visitor was before, and every link takes the lesson along.
         return Going(page, query_of(address), replace=True)
-    state.page, state.address = page, written
+    state.page, state.address, state.arrives = page, written, True
     if before or written:
         for name in _OF_A_VISIT:
             state.pop(name, None)
@@ -119,8 +119,8 @@ def finish() -> None:
     is_new = {name: _all(name) for name in st.query_params} != {name: _list(value) for name, value in state.address.items()}
     if is_new:
         st.query_params.from_dict(state.address)
-    # What the browser's address should be already.
-    state.standing = None if is_new else link()
+    # What the browser's address should be already. Told once in a visit: by the next run it may be newer than what was told.
+    state.standing = link() if state.pop("arrives", False) and not is_new else None
 
 
 def _all(name: str) -> list[str]:

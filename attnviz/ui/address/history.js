@@ -12,6 +12,9 @@ const MOMENT = 500;
 let kept = [];
 /** @type {number | undefined} */
 let due;
+// Where the browser went back or forward to last.
+let sought = "";
+addEventListener("popstate", () => (sought = location.href));
 
 /** @param {StreamlitComponent<[string, string | null, Entry | null]>} component */
 export default function ({ data: [page, query, shown], parentElement }) {
@@ -26,14 +29,15 @@ export default function ({ data: [page, query, shown], parentElement }) {
   draw(/** @type {HTMLElement} */ (parentElement.querySelector(".history")), shown);
 }
 
-// The last run of a page that was left may end after the next page is in the address, and write its own query there. Where the
-// address is newer than this run, what the next one says comes within a moment.
+// The last run before a visit may end after the visit is in the address, and write its own query there. Where the address is newer
+// than this run, the browser went there meanwhile, or what the next run says comes within a moment.
 /** @param {string} page @param {string | null} query */
 function putRight(page, query) {
   clearTimeout(due);
   const { pathname, search } = location;
   const isHere = (pathname.slice(pathname.lastIndexOf("/") + 1) || "home") === page;
-  if (query === null || !isHere || String(new URLSearchParams(search)) === String(new URLSearchParams(query))) return;
+  if (query === null || !isHere || location.href === sought) return;
+  if (String(new URLSearchParams(search)) === String(new URLSearchParams(query))) return;
   const isStill = () => location.pathname === pathname && location.search === search;
   due = setTimeout(() => isStill() && history.replaceState({}, "", query ? `${pathname}?${query}` : pathname), MOMENT);
 }
