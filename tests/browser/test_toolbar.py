@@ -8,6 +8,8 @@ from tests.browser.pages import open_page, press, settle
 # What a browser offers a page that came over plain http from another machine.
 WITHOUT_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', { value: undefined })"
 
+PRESS_AT_ONCE = "keys => { for (const key of keys) document.body.dispatchEvent(new KeyboardEvent('keydown', { key })); }"
+
 
 def test_an_address_a_press_and_the_key_f_present_and_copy_link_copies_at_once_with_and_without_a_clipboard(
     page: Page, app_url: str
@@ -65,13 +67,22 @@ def presents_and_returns(page: Page) -> None:
     page.wait_for_url(lambda url: "present" not in url)
     page.keyboard.press("f")
     page.wait_for_url("**present=true*")
-    # At once off and on again: that the full screen was left is told only then.
-    page.evaluate(
-        "() => { for (const key of ['Escape', 'f']) document.body.dispatchEvent(new KeyboardEvent('keydown', { key })); }"
-    )
     settle(page)
-    expect(sidebar).to_be_hidden()
-    page.wait_for_url("**present=true*")
     page.go_back()
     expect(sidebar).to_be_visible()
     settle(page)
+    assert not page.evaluate("() => document.fullscreenElement")
+    page.keyboard.press("f")
+    page.wait_for_url("**present=true*")
+    # At once off and on again: that the full screen was left is told only then.
+    page.evaluate(PRESS_AT_ONCE, ["Escape", "f"])
+    settle(page)
+    expect(sidebar).to_be_hidden()
+    page.wait_for_url("**present=true*")
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => !document.fullscreenElement")
+    # On and off: the full screen is given when it is not wanted any more.
+    page.evaluate("() => { document.changes = 0; document.addEventListener('fullscreenchange', () => document.changes++); }")
+    page.evaluate(PRESS_AT_ONCE, ["f", "Escape"])
+    page.wait_for_function("() => document.changes > 1 && !document.fullscreenElement")
+    expect(sidebar).to_be_visible()

@@ -8,8 +8,8 @@ const LARGEST = 2.5;
 const MARGIN = 7;
 const FIELDS = "input, textarea, select, [contenteditable=true], [role=combobox], [role=textbox]";
 const page = document.documentElement;
-/** @type {{ turn: number, tell: (on: boolean) => void, listens: boolean, leaves: boolean }}  leaves: the full screen, by a turn of ours */
-const state = { turn: 0, tell: () => {}, listens: false, leaves: false };
+/** @type {{ turn: number, tell: (on: boolean) => void, listens: boolean, pending: number }}  pending: changes of the full screen that we asked for */
+const state = { turn: 0, tell: () => {}, listens: false, pending: 0 };
 
 /** @param {StreamlitComponent<{ on: boolean, turn: number | null }>} component */
 export default function ({ data, setTriggerValue }) {
@@ -17,6 +17,7 @@ export default function ({ data, setTriggerValue }) {
   if (!state.listens) listen();
   // What a run says that has not heard of the last turn is older already.
   if (state.turn === 0 || data.turn === state.turn || data.turn === null) show(data.on);
+  if (!isOn() && isWhole()) changeFullScreen();
 }
 
 function listen() {
@@ -24,9 +25,7 @@ function listen() {
   document.addEventListener("attnviz-present", () => turn(!isOn()));
   document.addEventListener("keydown", press, true);
   document.addEventListener("fullscreenchange", () => {
-    // Whoever turns it on again at once has it on: the browser tells only now of the turn before.
-    if (!document.fullscreenElement && !state.leaves && isOn()) turn(false);
-    state.leaves = false;
+    if (!document.fullscreenElement && !state.pending && isOn()) turn(false);
   });
   addEventListener("resize", () => requestAnimationFrame(fit));
   // Pictures come, grow and are drawn anew.
@@ -43,6 +42,7 @@ function listen() {
 }
 
 const isOn = () => page.classList.contains("presenting");
+const isWhole = () => document.fullscreenElement === page;
 
 /** @param {KeyboardEvent} event */
 function press(event) {
@@ -59,14 +59,21 @@ function press(event) {
 function turn(on) {
   state.turn += 1;
   show(on);
-  // A browser that does not give the whole screen gives its window.
-  if (on) page.requestFullscreen?.().catch(() => {});
-  else if (document.fullscreenElement) {
-    state.leaves = true;
-    document.exitFullscreen().catch(() => {});
-  }
+  changeFullScreen();
   if (on) pictures()[0]?.focus?.({ preventScroll: true });
   state.tell(on);
+}
+
+// The browser changes the full screen late and tells of it in the next frame: until then it was us who changed it, and by then
+// it may not be wanted any more. A browser that does not give the whole screen gives its window.
+async function changeFullScreen() {
+  const change = isOn() ? page.requestFullscreen?.() : isWhole() && document.exitFullscreen();
+  state.pending += 1;
+  await Promise.resolve(change).catch(() => {});
+  requestAnimationFrame(() => {
+    state.pending -= 1;
+    if (!isOn() && isWhole()) changeFullScreen();
+  });
 }
 
 /** @param {boolean} on */
