@@ -83,6 +83,14 @@ def describe_copies(words: tuple[SummaryWord, ...]) -> Sentence:
     """Say how many words of a summary stand in the text, and which do not."""
     known = [word for word in words if word.copied is not None]
     new = [word for word in known if not word.copied]
+    if not known:
+        return (Part("The summary has no words."),)
+    if len(known) == 1:
+        return (
+            Part("The one word of the summary is new: " if new else "The one word of the summary stands in the text: "),
+            *_named(known),
+            Part("."),
+        )
     stand = "stands" if len(known) - len(new) == 1 else "stand"
     lead = (Part(f"{len(known) - len(new)} of the {len(known)} words of the summary {stand} in the text"),)
     if not new:

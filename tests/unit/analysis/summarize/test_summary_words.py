@@ -48,7 +48,7 @@ def test_a_word_comes_from_the_rows_that_wrote_it(actual):
 
 def test_what_is_told_of_a_summary(actual):
     words = summary_words(make_map(TARGET, SOURCE), actual, layer=0, head=0)
-    for some, parts in ((words, ("1 of the 2 words", "new is “unseen”")), (words[:1], ("1 of the 1 words", "alone"))):
+    for some, parts in ((words, ("1 of the 2 words", "new is “unseen”")), (words[:1] * 2, ("2 of the 2 words", "alone"))):
         assert all(part in plain(describe_copies(some)) for part in parts)
     best = actual.by_unit(words[0].row)
     found = f"most at “{actual.units[int(best.argmax())].text}” ({best.max():.2f})"
@@ -81,6 +81,13 @@ def test_three_new_words_are_named(new, said):
     words = tuple(SummaryWord(Token(f"w{at}", 0, 2), at == 0, row) for at in range(new + 1))
     assert plain(describe_copies(words)).endswith(said)
     assert f"1 of the {new + 1} words of the summary stands" in plain(describe_copies(words))
+
+
+@pytest.mark.parametrize(("copied", "said"), [(True, "stands in the text: “tea”."), (False, "is new: “tea”.")])
+def test_a_summary_of_one_word_is_not_counted(copied, said):
+    words = (SummaryWord(Token("tea", 0, 3), copied, np.zeros(6)), SummaryWord(Token(".", 3, 4), None, np.zeros(6)))
+    assert plain(describe_copies(words)) == f"The one word of the summary {said}"
+    assert plain(describe_copies(words[1:])) == "The summary has no words."
 
 
 @pytest.mark.parametrize(
