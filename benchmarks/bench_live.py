@@ -25,7 +25,7 @@ from attnviz.live import graphs
 from attnviz.live.graphs.manifest import BOUND, exportable
 from attnviz.models import catalog
 from attnviz.models.catalog import Task
-from attnviz.models.run import run_task
+from attnviz.models.run_task import run_task
 from attnviz.models.translate.draft import DecodingOptions
 from attnviz.survey.corpora import TREEBANK, shipped
 from benchmarks.harness import ROOT, Row, at_most, none, run

@@ -7,7 +7,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
 from attnviz.models.catalog import Task
 from attnviz.models.result import Result
-from attnviz.models.run import run_task, with_readings
+from attnviz.models.run_task import run_task, with_readings
 from attnviz.models.translate.draft import GREEDY, DecodingOptions
 
 

@@ -26,7 +26,7 @@ from attnviz.live.translate import describe_translations
 from attnviz.models.base import AttentionModel
 from attnviz.models.catalog import Task
 from attnviz.models.result import Result
-from attnviz.models.run import run_task
+from attnviz.models.run_task import run_task
 from attnviz.paths import assets_folder
 
 Load = Callable[[str], AttentionModel]

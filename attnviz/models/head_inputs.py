@@ -20,7 +20,7 @@ from attnviz.core.weights import DenseWeights
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
 from attnviz.models.result import Result
-from attnviz.models.run import run_task
+from attnviz.models.run_task import run_task
 from attnviz.models.translate.draft import DecodingOptions
 from attnviz.nn.attention import AdditiveAttention, Attended
 

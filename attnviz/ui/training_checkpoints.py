@@ -90,7 +90,7 @@ def _of_checkpoint(name: str, prompt: Prompt, edits: Edits) -> Result | None:
     if run is None or name not in checkpoints():
         _offer_training()
         return None
-    from attnviz.models.run import run_task
+    from attnviz.models.run_task import run_task
     from attnviz.models.translate.toy_model import toy_model
 
     frame = next(frame for frame in run.frames if name_of(run.recipe, frame.step) == name)

@@ -25,7 +25,7 @@ from attnviz.export import FORMATS, Format, Picture
 from attnviz.export.python import lines
 from attnviz.figures.token_labels import label
 from attnviz.files import to_bytes
-from attnviz.models.run import run_task
+from attnviz.models.run_task import run_task
 from attnviz.models.translate.draft import GREEDY, DecodingOptions
 from attnviz.ui import download as taking
 from attnviz.ui import trace_file as opened

@@ -222,7 +222,7 @@ def _run(
     *,
     before: Result | None = None,
 ) -> Result:
-    from attnviz.models.run import run_task
+    from attnviz.models.run_task import run_task
 
     card = model.card
     doing = {

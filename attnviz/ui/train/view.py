@@ -20,7 +20,7 @@ from attnviz.figures.matrix import Marks, one_matrix
 from attnviz.figures.train.planted import STYLE, planted_table
 from attnviz.models.base import Progress
 from attnviz.models.result import Result
-from attnviz.models.run import run_task
+from attnviz.models.run_task import run_task
 from attnviz.models.translate import toy_model as toys
 from attnviz.text.toy_tasks import Toy
 from attnviz.training.background_run import LiveRun

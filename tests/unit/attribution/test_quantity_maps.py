@@ -14,7 +14,7 @@ from attnviz.attribution.run import run
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.result import Result
-from attnviz.models.run import run_task
+from attnviz.models.run_task import run_task
 from attnviz.models.translate.draft import DecodingOptions
 from tests.norms import cross_norm_shares
 

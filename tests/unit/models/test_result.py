@@ -9,7 +9,7 @@ from attnviz.core.cancellation import cancellable
 from attnviz.core.errors import CancelledError, EditError, ModelError, TraceError
 from attnviz.models.capabilities import capabilities
 from attnviz.models.reading import shifts
-from attnviz.models.run import run_task, with_readings
+from attnviz.models.run_task import run_task, with_readings
 from attnviz.models.saved_models import load_trained
 from attnviz.models.tasks import read
 from attnviz.models.translate.decode import log_probability

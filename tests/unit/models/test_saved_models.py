@@ -19,7 +19,7 @@ from attnviz.models import catalog, saved_models
 from attnviz.models.answer.answer_model import AnswerModel
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities, bind_target, capabilities
-from attnviz.models.run import run_task
+from attnviz.models.run_task import run_task
 from attnviz.models.summarize.summary_model import SummaryModel
 from attnviz.models.translate.translation_model import TranslationModel
 from recipes.export import load_trained_as

@@ -8,7 +8,7 @@ import pytest
 
 import attnviz as av
 from attnviz.analysis.head_view import View
-from attnviz.models.run import run_task
+from attnviz.models.run_task import run_task
 from attnviz.ui.translate.alignment_view import AlignmentView, alignment_download
 from tests.tiny import FAMILY
 
