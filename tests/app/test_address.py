@@ -16,7 +16,7 @@ from attnviz.core.trace import AttentionMap
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.models.compute.examples import mask_text, random_numbers
 from attnviz.text.toy_tasks import TOYS
-from attnviz.ui.address.address_sync import LINK_CHARACTERS
+from attnviz.ui.address.address_sync import LINK_CHARACTERS, Going
 from attnviz.ui.background import results as models
 from attnviz.ui.explorer import VIEWS
 from attnviz.ui.matters.controls import FAST
@@ -238,6 +238,14 @@ def test_a_browser_is_told_the_address_of_a_visit_once() -> None:
     app = open_page("compute", seed="7")
     assert app.session_state.standing == "seed=7"
     assert app.run().session_state.standing is None
+
+
+def test_a_page_that_is_left_draws_no_part_of_itself_again() -> None:
+    app = open_page("compute")
+    assert app._fragment_storage.registration_sequence()
+    app.session_state.going = Going("encode", "")
+    assert not app.run().title
+    assert not app._fragment_storage.ids_registered_after(0)
 
 
 def test_a_text_as_long_as_an_address_holds_travels_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
