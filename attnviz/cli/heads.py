@@ -135,7 +135,7 @@ def run_survey(arguments: argparse.Namespace) -> int:
     else:
         job = corpus_survey.SurveyJob(arguments.model, tuple(arguments.text), _shard(arguments.shard))
         if arguments.ray:
-            from attnviz.survey.ray_data import survey_on_ray
+            from attnviz.survey.ray_survey import survey_on_ray
 
             survey_on_ray(job, arguments.out, arguments.ray, arguments.workers, progress_line)
         else:

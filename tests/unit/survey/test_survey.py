@@ -188,20 +188,16 @@ def test_the_shell_tests_a_file_of_claims_into_one_table(tmp_path, capsys, unche
 
 
 def test_parts_that_come_in_groups_and_in_any_order_add_up_to_one_run(minilm, texts, tmp_path):
-    from attnviz.survey import ray_data
+    from attnviz.survey import ray_survey
 
     job, total = corpus_survey.SurveyJob("minilm", (texts,), shard=(2, 3)), None
     whole = corpus_survey.survey(minilm, job, tmp_path / "whole")
-    batch, reader = list(job.parts()), ray_data.PartReader(job)
-    for group in (batch[:2], batch[2:]):
-        numbers, several = [number for number, _ in reversed(group)], np.empty(len(group) + 1, dtype=object)
-        several[:] = [*(list(part) for _, part in reversed(group)), []]
-        # A part of which the model can read nothing gives nothing.
-        read = reader({"part": np.array([*numbers, 99]), "texts": several})
-        assert read["part"] == numbers
-        states = [{"part": part, "state": state} for part, state in zip(*read.values(), strict=True)]
-        assert [from_bytes(each["state"], "it").parts for each in states] == [1] * len(numbers)
-        total = ray_data._added(total, states, job.shard)
+    parts, reader = list(job.parts()), ray_survey.PartReader(job)
+    assert reader.read(99, ()) is None
+    for group in (parts[:2], parts[2:]):
+        read = [reader.read(*part) for part in reversed(group)]
+        assert [from_bytes(data, "it").parts for _, data in read] == [1] * len(group)
+        total = ray_survey._added(total, read, job.shard)
     assert total is not None
     assert (total.parts, total.shards, total.corpus) == (whole.parts, whole.shards, whole.corpus)
     assert (total.model, total.kind) == (whole.model, whole.kind) == ("minilm", "encoder")
@@ -211,7 +207,7 @@ def test_parts_that_come_in_groups_and_in_any_order_add_up_to_one_run(minilm, te
 
 def test_on_ray_the_numbers_are_the_same(minilm, texts, tmp_path):
     ray = pytest.importorskip("ray", reason="Ray is an extra: attnviz[ray]")
-    from attnviz.survey.ray_data import survey_on_ray
+    from attnviz.survey.ray_survey import survey_on_ray
 
     job = corpus_survey.SurveyJob("minilm", (texts,))
     whole = corpus_survey.survey(minilm, job, tmp_path / "whole").statistics

@@ -3,6 +3,8 @@
 import socket
 import sys
 from collections.abc import Iterator
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,9 +18,9 @@ from attnviz.core.trace import AttentionTrace
 from attnviz.models import catalog
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
-from attnviz.survey import corpus_survey, ray_data
+from attnviz.survey import corpus_survey, ray_survey
 from attnviz.survey.corpus_survey import SurveyJob
-from attnviz.survey.survey_folder import STATE, TABLE, from_bytes, load
+from attnviz.survey.survey_folder import STATE, TABLE, load
 from tests.factories import make_map, sentence
 
 # Of seven parts the fourth is none that can be read.
@@ -37,42 +39,44 @@ class Reader(Capabilities):
 
 
 class Cluster:
-    """Ray, as far as a survey knows it: each batch is read by an actor, the last one first."""
+    """Ray, as far as a survey knows it: each part is read by an actor, the last one first."""
 
     def __init__(self) -> None:
         self.begun: list[tuple[Any, ...]] = []
-        self.sent: list[tuple[Any, ...]] = []
-        self.data = SimpleNamespace(from_items=self._from_items, ActorPoolStrategy=lambda **given: given)
+        self.sent: list[list[int]] = []
+        self.actors: list[Any] = []
+        self.options: list[dict[str, Any]] = []
+        self.util = SimpleNamespace(ActorPool=self._pool)
 
     def init(self, address: str, **options: Any) -> None:
         self.begun.append((address, options))
         if address == "lost":
             raise ConnectionError("nobody is there")
 
-    def _from_items(self, items: list[dict[str, Any]], *, override_num_blocks: int) -> Any:
-        assert override_num_blocks == len(items)
+    def remote(self, **options: Any) -> Any:
+        self.options.append(options)
 
-        def map_batches(actor: Any, *, fn_constructor_args: Any, batch_size: int, compute: dict[str, int]) -> Any:
-            self.sent.append(([item["part"] for item in items], fn_constructor_args, batch_size, compute))
-            return SimpleNamespace(iter_rows=lambda: read(actor(*fn_constructor_args)))
+        def begin(reader: Any, *given: Any) -> Any:
+            self.actors.append(given)
+            return SimpleNamespace(read=SimpleNamespace(remote=reader(*given).read))
 
-        def read(reader: Any) -> Iterator[dict[str, Any]]:
-            for item in reversed(items):
-                texts = np.empty(1, dtype=object)
-                texts[0] = item["texts"]
-                answer = reader({"part": np.array([item["part"]]), "texts": texts})
-                assert [from_bytes(state, "it").parts for state in answer["state"]] == [1] * len(answer["part"])
-                yield from (dict(zip(answer, row, strict=True)) for row in zip(*answer.values(), strict=True))
+        return lambda reader: SimpleNamespace(remote=partial(begin, reader))
 
-        return SimpleNamespace(map_batches=map_batches)
+    def _pool(self, actors: list[Any]) -> Any:
+        def map_unordered(read: Any, parts: list[tuple[int, tuple[str, ...]]]) -> Iterator[tuple[int, bytes] | None]:
+            self.sent.append([number for number, _ in parts])
+            return (read(actor, part) for actor, part in zip(cycle(actors), reversed(parts), strict=False))
+
+        return SimpleNamespace(map_unordered=map_unordered)
 
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setitem(sys.modules, "ray", made := Cluster())
+    monkeypatch.setitem(sys.modules, "ray.util", made.util)
     monkeypatch.setattr(catalog, "load", lambda name: {"reader-2": Reader()}[name])
     monkeypatch.setattr(corpus_survey, "PART", 3)
-    monkeypatch.setattr(ray_data, "GROUP", 2)
+    monkeypatch.setattr(ray_survey, "GROUP", 2)
     return made
 
 
@@ -82,10 +86,12 @@ def test_parts_are_sent_a_few_at_a_time_and_added_up_in_their_order(
 ) -> None:
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS), encoding="utf-8")
     job, told = SurveyJob("reader-2", (tmp_path / "texts.txt",), shard), list[tuple[str, float | None]]()
-    state = ray_data.survey_on_ray(job, tmp_path / "out", "local", 5, lambda *each: told.append(each))
+    state = ray_survey.survey_on_ray(job, tmp_path / "out", "local", 5, lambda *each: told.append(each))
     options = {"ignore_reinit_error": True, "log_to_driver": False, "include_dashboard": False}
     assert cluster.begun == [("local", options)]
-    assert cluster.sent == [(group, (job,), 1, {"size": 5}) for group in groups]
+    assert (cluster.sent, cluster.actors) == (groups, [(job,)] * 5)
+    # An actor whose machine is gone begins anew.
+    assert cluster.options == [{"num_cpus": 1, "max_restarts": -1, "max_task_retries": -1}]
     sizes, want = [], None
     for group in groups:
         for part in group:
@@ -113,13 +119,13 @@ def test_a_cluster_of_others_keeps_its_page_and_one_that_is_not_there_is_refused
     (tmp_path / "texts.txt").write_text("unread\n" * 4, encoding="utf-8")
     job = SurveyJob("reader-2", (tmp_path / "texts.txt",))
     with pytest.raises(CorpusError, match="no text that the model can read in this shard"):
-        ray_data.survey_on_ray(job, tmp_path / "out", "auto", 1)
+        ray_survey.survey_on_ray(job, tmp_path / "out", "auto", 1)
     assert cluster.begun[0][1]["include_dashboard"] is None
     with pytest.raises(CorpusError, match="no Ray cluster at 'lost'"):
-        ray_data.survey_on_ray(job, tmp_path / "out", "lost", 1)
+        ray_survey.survey_on_ray(job, tmp_path / "out", "lost", 1)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(CorpusError, match="Ray is not installed"):
-        ray_data.survey_on_ray(job, tmp_path / "out", "auto", 1)
+        ray_survey.survey_on_ray(job, tmp_path / "out", "auto", 1)
     assert not (tmp_path / "out" / STATE).exists()
 
 
@@ -127,7 +133,7 @@ def test_a_port_where_nobody_listens_is_refused_at_once() -> None:
     with socket.create_server(("localhost", 0)) as server:
         port = server.getsockname()[1]
         for address in ("local", "auto", f"localhost:{port}", f"ray://localhost:{port}"):
-            ray_data._check_listening(address, "nowhere")
+            ray_survey._check_listening(address, "nowhere")
     for address in (f"localhost:{port}", f"ray://localhost:{port}", "localhost:port"):
         with pytest.raises(CorpusError, match="nowhere"):
-            ray_data._check_listening(address, "nowhere")
+            ray_survey._check_listening(address, "nowhere")

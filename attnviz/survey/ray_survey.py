@@ -1,14 +1,11 @@
-"""The same survey on a cluster: Ray Data hands the parts of the corpus to actors that hold the model (`attnviz[ray]`)."""
+"""The same survey on a Ray cluster, where the parts of the corpus are handed to actors that hold the model (`attnviz[ray]`)."""
 
 import socket
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
-
-import numpy as np
 
 from attnviz import memory
 from attnviz.analysis.heads.corpus_statistics import merge
@@ -31,14 +28,12 @@ class PartReader:
         memory.bound_heaps()
         self.job, self.model = job, catalog.load(job.model)
 
-    def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, list[Any]]:
-        parts, states = [], []
-        for part, texts in zip(batch["part"].tolist(), batch["texts"].tolist(), strict=True):
-            statistics, kind = read_part(self.model, list(texts))
-            if statistics is not None:
-                parts.append(part)
-                states.append(to_bytes(State(self.job.model, kind, self.job.corpus, (self.job.shard_name,), 1, statistics)))
-        return {"part": parts, "state": states}
+    def read(self, part: int, texts: tuple[str, ...]) -> tuple[int, bytes] | None:
+        """Measure a part; None where the model can read nothing of it."""
+        statistics, kind = read_part(self.model, texts)
+        if statistics is None:
+            return None
+        return part, to_bytes(State(self.job.model, kind, self.job.corpus, (self.job.shard_name,), 1, statistics))
 
 
 def survey_on_ray(job: SurveyJob, folder: Path, address: str, workers: int, progress: Progress = silent) -> State:
@@ -49,6 +44,7 @@ def survey_on_ray(job: SurveyJob, folder: Path, address: str, workers: int, prog
     """
     try:
         import ray
+        from ray.util import ActorPool
     except ImportError as error:
         raise CorpusError("Ray is not installed: install attnviz[ray], or leave --ray out.") from error
     progress(f"Connecting to Ray at {address}", None)
@@ -60,12 +56,13 @@ def survey_on_ray(job: SurveyJob, folder: Path, address: str, workers: int, prog
         ray.init(address, ignore_reinit_error=True, log_to_driver=False, include_dashboard=dashboard)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise CorpusError(nowhere) from error
+    # One whose machine is gone begins anew, and so does what it was reading.
+    reader = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)(PartReader)
+    pool = ActorPool([reader.remote(job) for _ in range(workers)])
     parts, total = job.parts(), None
-    while group := [{"part": number, "texts": list(texts)} for number, texts in islice(parts, GROUP)]:
-        dataset = ray.data.from_items(group, override_num_blocks=len(group)).map_batches(
-            PartReader, fn_constructor_args=(job,), batch_size=1, compute=ray.data.ActorPoolStrategy(size=workers)
-        )
-        total = _added(total, dataset.iter_rows(), job.shard)
+    while group := [*islice(parts, GROUP)]:
+        read = pool.map_unordered(lambda actor, part: actor.read.remote(*part), group)
+        total = _added(total, filter(None, read), job.shard)
         if total is not None:
             progress(f"{total.statistics.read:,} texts, {total.statistics.tokens:,} tokens", None)
     if total is None:
@@ -85,12 +82,11 @@ def _check_listening(address: str, nowhere: str) -> None:
         raise CorpusError(nowhere) from error
 
 
-def _added(total: State | None, rows: Iterable[dict[str, Any]], shard: tuple[int, int]) -> State | None:
+def _added(total: State | None, read: Iterable[tuple[int, bytes]], shard: tuple[int, int]) -> State | None:
     """Add parts to what there is, in the order of the corpus, as a run on one machine does."""
-    state_of = {row["part"]: from_bytes(row["state"], f"part {row['part']}") for row in rows}
     number, n_shards = shard
-    for part in sorted(state_of):
-        state = state_of[part]
+    for part, data in sorted(read):
+        state = from_bytes(data, f"part {part}")
         merged = merge(total.statistics, state.statistics) if total else state.statistics
         # Of the corpus every so-manieth part is this shard's, beginning with its own number.
         total = replace(state, parts=(part - number + 1) // n_shards + 1, statistics=merged)
