@@ -89,7 +89,8 @@ def walk(page: Page, url: str, name: str, screen: str, times: list[float], most:
         yield from faults(page, screen)
         where = f"Step {number + 1} of" if number < len(lesson.steps) else "The end"
         times.append(press(page, "PageDown", f".lesson-place:has-text('{where}')", 1))
-    yield from faults(page, "desk")
+    if most >= len(lesson.steps):
+        yield from faults(page, "desk")
 
 
 def rows(given: Namespace) -> Iterator[Row]:
