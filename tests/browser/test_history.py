@@ -5,9 +5,11 @@ from contextlib import closing
 from playwright.sync_api import Page, WebSocketRoute, expect
 
 from tests.browser.harness import until
-from tests.browser.pages import expect_seen, go, open_page, run, seen, settle
+from tests.browser.pages import choose, expect_seen, go, open_page, run, seen, settle
 
 TEXT = "The cat sat on the mat."
+# By then a wrong address would be there, on a slow machine too (ms).
+LATE = 3000
 
 
 def test_back_and_forward_restore_every_visit(page: Page, app_url: str) -> None:
@@ -113,3 +115,24 @@ def test_a_run_that_ends_after_its_page_was_left_leaves_the_address_alone(page: 
         connection.release()
         expect(slow.get_by_role("heading", level=1)).to_have_text("Translate")
         expect(slow).to_have_url(f"{app_url}/translate")
+
+
+def test_a_step_back_that_is_drawn_late_leaves_the_next_one_alone(page: Page, app_url: str) -> None:
+    with closing(page.context.new_page()) as slow:
+        connection = SlowConnection(slow)
+        open_page(slow, app_url, "compute", seed=7)
+        first = slow.url
+        for name in ("Why divide by √d", "Two heads"):
+            choose(slow, name)
+            slow.wait_for_url(f"**worked={name.split()[0]}*")
+        connection.hold()
+        slow.go_back()
+        connection.wait(slow, b'"compute", "worked')
+        slow.go_back()
+        connection.release()
+        connection.hold()
+        slow.wait_for_timeout(LATE)
+        assert slow.url == first
+        connection.release()
+        settle(slow)
+        assert slow.url == first
