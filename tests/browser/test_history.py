@@ -136,3 +136,19 @@ def test_a_step_back_that_is_drawn_late_leaves_the_next_one_alone(page: Page, ap
         connection.release()
         settle(slow)
         assert slow.url == first
+
+
+def test_a_page_that_is_returned_to_while_a_run_ends_is_there(page: Page, app_url: str) -> None:
+    with closing(page.context.new_page()) as slow:
+        connection = SlowConnection(slow)
+        slow.goto(app_url)
+        settle(slow)
+        go(slow, "Encode")
+        connection.hold()
+        slow.get_by_text("Hide special tokens").click()
+        connection.wait(slow, b"hide_special=true")
+        slow.wait_for_timeout(LATE)
+        slow.get_by_test_id("stSidebarNavLink").filter(has_text="Home").click()
+        slow.wait_for_timeout(LATE)
+        connection.release()
+        expect(slow.get_by_role("heading", level=1)).to_have_text("attnviz")
