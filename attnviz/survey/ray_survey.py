@@ -56,8 +56,9 @@ def survey_on_ray(job: SurveyJob, folder: Path, address: str, workers: int, prog
         ray.init(address, ignore_reinit_error=True, log_to_driver=False, include_dashboard=dashboard)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise CorpusError(nowhere) from error
-    # One whose machine is gone begins anew, and so does what it was reading.
-    reader = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)(PartReader)
+    # One whose machine is gone begins anew, and so does what it was reading. None keeps a core to itself: with more of them
+    # than cores, some would wait for ever, each with a part.
+    reader = ray.remote(max_restarts=-1, max_task_retries=-1)(PartReader)
     pool = ActorPool([reader.remote(job) for _ in range(workers)])
     parts, total = job.parts(), None
     while group := [*islice(parts, GROUP)]:

@@ -8,7 +8,7 @@ from tests.browser.harness import until
 from tests.browser.pages import choose, expect_seen, go, open_page, run, seen, settle
 
 TEXT = "The cat sat on the mat."
-# By then a wrong address would be there, on a slow machine too (ms).
+# By then a run has ended and a wrong address would be there, on a slow machine too (ms).
 LATE = 3000
 
 

@@ -90,8 +90,8 @@ def test_parts_are_sent_a_few_at_a_time_and_added_up_in_their_order(
     options = {"ignore_reinit_error": True, "log_to_driver": False, "include_dashboard": False}
     assert cluster.begun == [("local", options)]
     assert (cluster.sent, cluster.actors) == (groups, [(job,)] * 5)
-    # An actor whose machine is gone begins anew.
-    assert cluster.options == [{"num_cpus": 1, "max_restarts": -1, "max_task_retries": -1}]
+    # An actor whose machine is gone begins anew, and there may be more of them than cores.
+    assert cluster.options == [{"max_restarts": -1, "max_task_retries": -1}]
     sizes, want = [], None
     for group in groups:
         for part in group:
