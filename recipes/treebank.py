@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from attnviz.paths import assets_folder
-from attnviz.text.data_files import text_lines
+from attnviz.text.data_files import split_lines, text_lines
 
 # Shorter sentences have nothing to tell, longer ones are few and slow.
 SHORTEST, LONGEST, MOST = 4, 40, 1500
@@ -14,8 +14,8 @@ SHORTEST, LONGEST, MOST = 4, 40, 1500
 def _sample(text: str) -> str:
     """Keep the first sentences of a treebank that are neither short nor long, and of their words what is read here."""
     kept: list[str] = []
-    for block in text.strip().split("\n\n"):
-        lines = block.splitlines()
+    for block in text.replace("\r\n", "\n").strip("\n").split("\n\n"):
+        lines = split_lines(block)
         words = [
             line for line in lines if line[:1].isdigit() and "-" not in line.split("\t")[0] and "." not in line.split("\t")[0]
         ]

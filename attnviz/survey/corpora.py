@@ -39,7 +39,7 @@ def corpus(name: str) -> tuple[ParsedSentence, ...]:
         raise CorpusError(f"There is no corpus {name!r}: name {' or '.join(SHIPPED)}, CoNLL-U, or a text, one sentence a line.")
     if path.name.removesuffix(".gz").endswith(".conllu"):
         return read_conllu(_read_text(path), path.name)
-    return plain(_read_text(path).splitlines(), path.name)
+    return plain(text_lines(path), path.name)
 
 
 def plain(lines: Iterable[str], name: str = "this text") -> tuple[ParsedSentence, ...]:

@@ -1,13 +1,14 @@
 """Sentences with their syntax, read from CoNLL-U, the format of Universal Dependencies (universaldependencies.org/format.html).
 
 One line a word, ten columns parted by tabs, an empty line after every sentence. What is wrong with a file is said with the
-number of the line.
+number of the line. Only \\n and \\r\\n end a line: a word or a note may hold any other space of Unicode.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from attnviz.core.errors import CorpusError
+from attnviz.text.data_files import split_lines
 
 COLUMNS = 10
 # https://universaldependencies.org/u/pos/ and https://universaldependencies.org/u/dep/
@@ -79,7 +80,7 @@ def read_conllu(text: str, name: str = "this file") -> tuple[ParsedSentence, ...
     >>> sentence.text, [(word.relation, word.head) for word in sentence.words]
     ('Stop!', [('root', None), ('punct', 0)])
     """
-    sentences = tuple(_sentence(block, name) for block in _blocks(text.splitlines()))
+    sentences = tuple(_sentence(block, name) for block in _blocks(split_lines(text)))
     if not sentences:
         raise CorpusError(f"{name} holds no sentence: give CoNLL-U, ten columns a word and an empty line after every sentence.")
     return sentences
@@ -139,7 +140,7 @@ def _sentence(block: list[tuple[int, str]], name: str) -> ParsedSentence:
 
 def _comment(line: str) -> tuple[str, str]:
     key, _, value = line[1:].partition("=")
-    return key.strip(), value.strip()
+    return key.strip(), value.strip(" \t")
 
 
 def _range(written: str, number: int, name: str, expected: int) -> tuple[int, int]:
@@ -173,6 +174,18 @@ def _check_tree(rows: list[_Row], name: str) -> None:
             raise CorpusError(f"{name}, line {row.number}: the head of this word is {what}.")
     if not any(row.head == 0 for row in rows):
         raise CorpusError(f"{name}, line {rows[0].number}: this sentence has no root, a word whose head is 0.")
+    below_root = {0}
+    for index in range(1, len(rows) + 1):
+        seen: list[int] = []
+        while index not in below_root:
+            if index in seen:
+                circle = ", ".join(map(str, sorted(seen[seen.index(index) :])))
+                raise CorpusError(
+                    f"{name}, line {rows[index - 1].number}: the heads of words {circle} lead in a circle, to no root."
+                )
+            seen.append(index)
+            index = rows[index - 1].head
+        below_root.update(seen)
 
 
 def _spelt(rows: list[_Row], surfaces: dict[int, tuple[int, str, bool]]) -> str:
@@ -182,7 +195,7 @@ def _spelt(rows: list[_Row], surfaces: dict[int, tuple[int, str, bool]]) -> str:
         last, form, spaced = surfaces.get(index, (index, rows[index - 1].form, rows[index - 1].space_after))
         text += form + " " * spaced
         index = last + 1
-    return text.rstrip()
+    return text.rstrip(" ")
 
 
 def _placed(rows: list[_Row], surfaces: dict[int, tuple[int, str, bool]], text: str) -> Iterator[ParsedWord]:

@@ -5,6 +5,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from attnviz.core.errors import CorpusError, PromptError
 from attnviz.core.trace import Prompt
@@ -29,7 +30,9 @@ def text_lines(path: Path) -> Iterator[str]:
     """
     number = 0
     try:
-        with gzip.open(path, "rt", encoding=ENCODING) if path.suffix == ".gz" else open(path, encoding=ENCODING) as file:
+        # Of Python's line ends only \n: a lone \r may stand within a field.
+        options: dict[str, Any] = {"mode": "rt", "encoding": ENCODING, "newline": "\n"}
+        with gzip.open(path, **options) if path.suffix == ".gz" else open(path, **options) as file:
             for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), ""), start=1):
                 if len(line) > LONGEST_LINE:
                     raise CorpusError(f"Line {number:,} of {path.name} has more than {LONGEST_LINE:,} characters: break it up.")
@@ -40,6 +43,15 @@ def text_lines(path: Path) -> Iterator[str]:
         raise CorpusError(
             f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): choose another file."
         ) from error
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Part a text at \n and \r\n alone: what else Python takes for a line's end (U+2028, a form feed) is data.
+
+    >>> split_lines("a\u2028b\r\nc")
+    ['a\u2028b', 'c']
+    """
+    return [line.removesuffix("\r") for line in text.split("\n")]
 
 
 def read_prompts(path: Path) -> Iterator[Prompt]:

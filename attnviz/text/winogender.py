@@ -8,6 +8,7 @@ import re
 
 from attnviz.core.errors import CorpusError
 from attnviz.text.conllu import ParsedSentence, ParsedWord
+from attnviz.text.data_files import split_lines
 from attnviz.text.words import Words
 
 _PRONOUNS = {"he", "she", "they", "him", "her", "them", "his", "their"}
@@ -25,7 +26,7 @@ def read_winogender(text: str, name: str = "this file") -> tuple[ParsedSentence,
     >>> [sentence.words[place].text for place in (sentence.pronoun, sentence.antecedent)]
     ['she', 'visitor']
     """
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    lines = [(number, line) for number, line in enumerate(split_lines(text), start=1) if line.strip()]
     return tuple(_sentence(line, f"{name}, line {number}") for number, line in lines if not line.startswith("sentid\t"))
 
 

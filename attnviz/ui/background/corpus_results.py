@@ -14,6 +14,7 @@ from attnviz.models.base import AttentionModel, Progress
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, plain, shipped
 from attnviz.survey.shipped_atlases import available, shipped_atlas
 from attnviz.text.conllu import ParsedSentence
+from attnviz.text.data_files import split_lines
 from attnviz.ui.background import first_results
 from attnviz.ui.background.jobs import PICTURE_PIXELS, Job, at_a_place, shared
 from attnviz.ui.background.lru_cache import LruCache, held_bytes
@@ -95,7 +96,7 @@ def own_sentences(text: str) -> tuple[ParsedSentence, ...]:
     Raises:
         CorpusError: there is none, or too many.
     """
-    sentences = plain(text.splitlines(), "Your text")
+    sentences = plain(split_lines(text), "Your text")
     if len(sentences) > MOST_SENTENCES:
         count = f"{len(sentences):,}"
         raise AttnvizError(f"These are {count} sentences, and at most {MOST_SENTENCES} are read here: leave some out.")

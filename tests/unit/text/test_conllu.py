@@ -1,10 +1,14 @@
 """CoNLL-U is read as it is written, and what is wrong with it is said with the number of its line."""
 
+import gzip
+
 import pytest
 
 from attnviz.core.errors import CorpusError
+from attnviz.survey.corpora import corpus
 from attnviz.text.conllu import read_conllu
 from attnviz.text.winogender import read_winogender
+from attnviz.ui.background.corpus_results import own_sentences
 
 GOOD = """# sent_id = one
 # text = I don't see it.
@@ -65,6 +69,45 @@ def test_what_is_wrong_is_said_with_its_line(line, wrong):
         read_conllu(line, "dev.conllu")
     assert wrong in str(raised.value)
     assert str(raised.value).startswith("dev.conllu")
+
+
+@pytest.mark.parametrize("space", ["\u2028", "\u2029", "\u0085", "\x0b", "\x0c", "\x1c", "\r"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", ["a.conllu", "a.conllu.gz"])
+def test_only_a_line_feed_ends_a_line(space, end, name, tmp_path):
+    """Each column that is somebody's text holds a sign that Python's splitlines takes for a line's end."""
+    text = f"# text = Stop{space}now{end}1\tStop{space}now\tst{space}op\tVERB\t_\t_\t0\troot\t_\tSpacesAfter={space}\\n{end}"
+    second = text.partition(end)[2]
+    path = tmp_path / name
+    path.write_bytes((gzip.compress if name.endswith("gz") else bytes)(f"{text}{end}{second}{end}".encode()))
+    for sentence in corpus(str(path)):
+        assert [(word.text, word.start, word.end) for word in sentence.words] == [(f"Stop{space}now", 0, 8)]
+        assert sentence.text[:8] == f"Stop{space}now"
+    assert len(corpus(str(path))) == 2
+
+
+@pytest.mark.parametrize("space", ["\u2028", "\u0085", "\x0c", "\r"])
+def test_only_a_line_feed_ends_a_sentence_of_ones_own(space, tmp_path):
+    lines = [f"It rains,{space}and it pours.", "It stops."]
+    (tmp_path / "own.txt").write_bytes("\n".join(lines).encode())
+    assert [each.text for each in corpus(str(tmp_path / "own.txt"))] == lines
+    assert [each.text for each in own_sentences("\r\n".join(lines))] == lines
+    sentence = f"clerk.visitor.1.female.txt\tThe clerk told{space} the visitor that she could pay."
+    assert len(read_winogender(f"{sentence}\n{sentence}")) == 2
+
+
+@pytest.mark.parametrize(
+    ("heads", "wrong"),
+    [
+        ((2, 1, 0), "line 1: the heads of words 1, 2 lead in a circle"),
+        ((0, 3, 4, 2), "line 2: the heads of words 2, 3, 4 lead in a circle"),
+        ((0, 3, 4, 3), "line 3: the heads of words 3, 4 lead in a circle"),
+    ],
+)
+def test_a_circle_of_heads_is_noticed(heads, wrong):
+    rows = [f"{index}\ta\ta\tX\t_\t_\t{head}\tdep\t_\t_" for index, head in enumerate(heads, start=1)]
+    with pytest.raises(CorpusError, match=wrong):
+        read_conllu("\n".join(rows))
 
 
 @pytest.mark.parametrize(
