@@ -250,7 +250,7 @@ def rows(given: Namespace) -> Iterator[Row]:
             yield at_most("reveal to the last phone, slowest", max(last), 1.5)
             yield at_most("Encode meanwhile, p95 of two", p95(encode), 2.0)
             yield at_most("server's memory at most", app.megabytes("VmHWM"), 1500, "MB")
-            kept = store.csv(started.code, started.secret).decode().splitlines()[1:]
+            kept = store.csv(started.code, started.secret).decode("utf-8-sig").splitlines()[1:]
             acknowledged = sum(len(phone.acknowledged) for phone in phones) + len(screens.seconds)
             yield Row(
                 "answers acknowledged and kept", f"{acknowledged}, {len(kept)}", "equal", acknowledged == len(kept), exact=True

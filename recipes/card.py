@@ -71,7 +71,7 @@ def read_table(path: Path) -> list[FigureRow]:
         DataError: there is none, or it is another kind of file.
     """
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:
             rows = [
                 FigureRow(
                     int(text), int(tokens), way, float(more), float(less), float(tau) if tau else None, float(milliseconds)

@@ -80,7 +80,7 @@ def measure_faithfulness(arguments: argparse.Namespace) -> int:
 def _check_table(path: Path) -> None:
     """Keep another table from being written over."""
     if path.is_file() and path.stat().st_size:
-        with path.open(newline="", encoding="utf-8", errors="replace") as file:
+        with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
             if tuple(next(csv.reader(file), ())) != COLUMNS:
                 raise AttnvizError(f"{path} is no table of attnviz faithful: name another file with --out.")
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 # How a cell begins that a spreadsheet runs as a formula, whatever space stands before it; Japanese ones take wide signs, too.
 _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
+# German and French Excel part a line at semicolons, others on request at tabs, and do not see that a cell is quoted.
+_INNER_FORMULA = re.compile(r"([;\t\r\n][\s\"]*)(?=[=+\-@＝＋－＠])")
 
 
 class NumberCell(str):
@@ -23,18 +25,18 @@ class NumberCell(str):
 
 
 def csv_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    """Write a table in UTF-8; a text that a spreadsheet would compute has an apostrophe before it.
+    """Write a table in UTF-8, with the mark that tells Excel so; a text that a spreadsheet would compute has an apostrophe.
 
-    >>> csv_table(("word", "share"), [("=1+1", NumberCell(-0.5)), ("a,b", None)]).decode().splitlines()
+    >>> csv_table(("word", "share"), [("=1+1", NumberCell(-0.5)), ("a,b", None)]).decode("utf-8-sig").splitlines()
     ['word,share', "'=1+1,-0.5", '"a,b",']
     """
     lines = _Lines()
     # What may end a line is quoted in cells: a carriage return only where it ends lines, which are then ended anew.
     writer = csv.writer(lines, lineterminator="\r\n")
-    writer.writerow(columns)
+    writer.writerow([harmless(column) for column in columns])
     writer.writerows([cell if isinstance(cell, NumberCell) else _text(cell) for cell in row] for row in rows)
     # Half a character, as a shell may hand it over, cannot be written.
-    return "\n".join([*lines, ""]).encode("utf-8", "replace")
+    return "\n".join([*lines, ""]).encode("utf-8-sig", "replace")
 
 
 class _Lines(list[str]):
@@ -49,9 +51,10 @@ def _text(cell: object) -> object:
 
 
 def harmless(cell: str) -> str:
-    """Write a text as one that no spreadsheet computes.
+    """Write a text as one that no spreadsheet computes, wherever it parts a line.
 
-    >>> harmless("=1+1"), harmless("-"), harmless("a=b")
-    ("'=1+1", "'-", 'a=b')
+    >>> harmless("=1+1"), harmless("-"), harmless("a=b"), harmless("Ada;=1+1")
+    ("'=1+1", "'-", 'a=b', "Ada;'=1+1")
     """
+    cell = _INNER_FORMULA.sub(r"\1'", cell)
     return f"'{cell}" if _FORMULA.match(cell) else cell

@@ -24,7 +24,7 @@ def test_downloads_are_what_the_page_shows_and_the_trace_opens_again(page: Page,
     want = attnviz.load("minilm").trace(SENTENCE)
     table = save_download(page, "CSV", tmp_path)
     assert table.name == "minilm-L3H1.csv"
-    rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
+    rows = list(csv.DictReader(table.read_text(encoding="utf-8-sig").splitlines()))
     weights = np.array([row["weight"] for row in rows], dtype=np.float32).reshape(16, 16)
     np.testing.assert_allclose(weights, want.encoder.weights(3, 1), atol=1e-6)
     page.get_by_text("The picture in Python").click()

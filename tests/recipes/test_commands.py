@@ -81,7 +81,7 @@ def test_what_was_measured_stands_on_the_card(tmp_path, capsys):
     before = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     rows = [(0, 7, way, worth, 0.125, tau, 3.0) for way, worth, tau in (("gradient-norm", 0.25, 0.5), ("random", 0.125, ""))]
     rows += [(1, 5, way, worth, 0.25, tau, 3.0) for way, worth, tau in (("gradient-norm", 0.75, 0.5), ("random", 0.125, ""))]
-    with table.open("w", newline="", encoding="utf-8") as file:
+    with table.open("w", newline="", encoding="utf-8-sig") as file:
         csv.writer(file).writerows([COLUMNS, *rows])
     assert main(["faithful", str(folder), str(table), "--data", str(tmp_path / "pairs.tsv")]) == 0
     metrics, config = (json.loads((folder / name).read_text(encoding="utf-8")) for name in ("metrics.json", "config.json"))

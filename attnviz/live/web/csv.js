@@ -14,11 +14,13 @@ export function asCsv({ weights, queries, keys, masked }, { layer, head }) {
       lines.push([...numbers, field(query.text), field(key.text)].join(","));
     }
   }
-  return `${lines.join("\n")}\n`;
+  // The mark at its beginning tells Excel that it is UTF-8.
+  return `\ufeff${lines.join("\n")}\n`;
 }
 
-/** A text that a spreadsheet would compute has an apostrophe before it. @param {string} text */
+/** A text that a spreadsheet would compute has an apostrophe, as attnviz/export/csv_table.py sets it. @param {string} text */
 function field(text) {
-  const harmless = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/.test(text) ? `'${text}` : text;
+  const inner = text.replaceAll(/([;\t\r\n][\s"]*)(?=[=+\-@＝＋－＠])/g, "$1'");
+  const harmless = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/.test(inner) ? `'${inner}` : inner;
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }

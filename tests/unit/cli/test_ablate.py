@@ -32,7 +32,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def rows(path: Path) -> dict[str, dict[str, str]]:
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8-sig") as file:
         return {row["condition"]: row for row in csv.DictReader(file)}
 
 

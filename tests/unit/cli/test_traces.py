@@ -87,7 +87,7 @@ def test_a_trace_is_shown_as_a_picture_and_as_tables(file: Path, tmp_path: Path,
     assert cli.main(["show", str(file), "-o", f"{out}.npz", "--layer", "2"]) == 0
     np.testing.assert_array_equal(np.load(f"{out}.npz")["weights"], attention.layer_weights(2))
     assert cli.main(["show", str(file), "-o", f"{out}.csv", "--head", "1"]) == 0
-    rows = list(csv.DictReader(io.StringIO(Path(f"{out}.csv").read_text(encoding="utf-8"))))
+    rows = list(csv.DictReader(io.StringIO(Path(f"{out}.csv").read_text(encoding="utf-8-sig"))))
     assert {row["layer"] for row in rows} == set("012345")
     assert np.float32(rows[1]["weight"]) == attention.weights(0, 1)[0, 1]
 
@@ -156,7 +156,7 @@ def test_help_has_examples_and_exit_codes(command: str, capsys: pytest.CaptureFi
 def test_a_reader_that_has_enough_ends_it_quietly(file: Path) -> None:
     script = f"{sys.executable} -m attnviz.cli show {file} -o - --format csv | head -n 1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", script], capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("layer,head")
+    assert done.stdout.startswith("\ufefflayer,head")
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
 

@@ -179,7 +179,7 @@ def test_one_large_weight_does_not_leave_a_long_text_white(causal: bool) -> None
 
 def test_the_csv_has_a_row_for_every_cell() -> None:
     attention = make_map(typed('a,b "c" =1+1'), typed("the\tthe"), layers=2, heads=3)
-    rows = list(csv.DictReader(io.StringIO(export(list(pictures(traced(attention))), "csv").decode())))
+    rows = list(csv.DictReader(io.StringIO(export(list(pictures(traced(attention))), "csv").decode("utf-8-sig"))))
     assert len(rows) == 2 * 3 * 3 * 2
     for row in rows:
         layer, head, query, key = (int(row[name]) for name in ("layer", "head", "query", "key"))
@@ -188,7 +188,7 @@ def test_the_csv_has_a_row_for_every_cell() -> None:
         asked = {"=1+1": "'=1+1"}.get(text := attention.queries[query].text, text)
         assert (row["query_token"], row["key_token"]) == (asked, attention.keys[key].text)
         assert row["masked"] == "0"
-    mean = list(csv.DictReader(io.StringIO(export(picture(traced(attention)), "csv").decode())))
+    mean = list(csv.DictReader(io.StringIO(export(picture(traced(attention)), "csv").decode("utf-8-sig"))))
     assert {row["head"] for row in mean} == {""}
 
 
@@ -221,7 +221,7 @@ def test_the_npz_and_the_json_have_the_very_numbers() -> None:
 def test_what_is_exported_is_what_is_shown() -> None:
     attention = make_map(sentence("un|believ|able cat"))
     shown = picture(traced(attention), layer=0, head=1, view=View(words=True, hide_special=True))
-    rows = list(csv.DictReader(io.StringIO(export(shown, "csv").decode())))
+    rows = list(csv.DictReader(io.StringIO(export(shown, "csv").decode("utf-8-sig"))))
     assert [row["key_token"] for row in rows[:2]] == ["unbelievable", "cat"]
 
 
@@ -246,7 +246,7 @@ def test_no_token_is_a_formula_in_a_spreadsheet() -> None:
     """`=HYPERLINK(…)` in a cell would be run by whoever opens the table."""
     tokens = typed("=1+1 +1 - @a a=b 'x ordinary")
     shown = list(pictures(traced(make_map(tokens, layers=1, heads=1))))
-    rows = list(csv.DictReader(io.StringIO(export(shown, "csv").decode())))
+    rows = list(csv.DictReader(io.StringIO(export(shown, "csv").decode("utf-8-sig"))))
     assert [row["key_token"] for row in rows[: len(tokens)]] == ["'=1+1", "'+1", "'-", "'@a", "a=b", "'x", "ordinary"]
     assert {row["query_token"] for row in rows} == {row["key_token"] for row in rows}
     assert [key["text"] for key in json.loads(export(shown, "json"))["keys"]] == [token.text for token in tokens]

@@ -123,7 +123,7 @@ def test_points_that_a_file_gives_itself_do_not_count() -> None:
 
 
 def table(files: dict[str, HandIn | LessonError]) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(grades_csv(files, {"pets": LESSON}, {"pets": RIGHT}).decode())))
+    return list(csv.DictReader(io.StringIO(grades_csv(files, {"pets": LESSON}, {"pets": RIGHT}).decode("utf-8-sig"))))
 
 
 def test_the_table_has_a_row_a_student_and_names_what_is_wrong() -> None:

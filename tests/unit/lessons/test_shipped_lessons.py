@@ -145,7 +145,7 @@ def test_the_template_passes_and_a_hand_in_of_it_is_graded(
     (folder / "ada.json").write_bytes(write_hand_in(HandIn("pronouns", {"1.1": "animal", "1.2": "0.7"}, {}, "Ada")))
     (folder / "bob.json").write_bytes(write_hand_in(HandIn("elsewhere", {}, {}, "Bob")))
     assert main(["grade", "handed-in", "-o", "grades.csv", "--lesson", "pronouns.md"]) == 0
-    table = (tmp_path / "grades.csv").read_text(encoding="utf-8")
+    table = (tmp_path / "grades.csv").read_text(encoding="utf-8-sig")
     assert "ada.json,Ada,pronouns,2,2" in table
     assert "elsewhere" in table
 

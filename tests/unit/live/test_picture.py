@@ -91,7 +91,7 @@ def assert_same(made: dict[str, Any], attention: AttentionMap, view: View) -> No
     _assert_same_links(made, attention, view)
     trace = AttentionTrace("t", Prompt("t"), (attention,))
     shown = Picture(trace, attention.kind, 0, 0, head_matrix(attention, layer=0, head=0, view=view), view, True)
-    assert made["csv"] == export([shown], "csv").decode()
+    assert made["csv"].encode() == export([shown], "csv")
     fitted = dataclasses.replace(shown, full_scale=False)
     _assert_same_drawing(made["svg"], export(fitted, "svg").decode())
     assert made["ends"] == [pytest.approx((each.end, each.highest)) for each in (shown, fitted)]
@@ -141,7 +141,8 @@ def halves() -> AttentionMap:
 
 
 def test_a_browser_draws_and_says_what_the_app_does():
-    hostile = tuple(dataclasses.replace(token, text=text) for token, text in zip(numbered(19), HOSTILE, strict=True))
+    texts = (*HOSTILE, "=1", 'a;"=1', "\n-1", "a;\t@b")
+    hostile = tuple(dataclasses.replace(token, text=text) for token, text in zip(numbered(23), texts, strict=True))
     maps = (
         make_map(sentence("un|believ|able cats sat .")),
         make_map(pair("the cat 's tail", "a dog , too"), layers=3, heads=5),

@@ -179,7 +179,7 @@ def test_the_shell_tests_a_file_of_claims_into_one_table(tmp_path, capsys, unche
     assert (
         main(["claim", "minilm", "--file", str(tmp_path / "claims.txt"), "--first", "30", "-o", str(tmp_path / "out.csv")]) == 0
     )
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text(encoding="utf-8"))))
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text(encoding="utf-8-sig"))))
     assert [row["verdict"] for row in rows] == ["holds", "cannot be tested", rows[2]["verdict"]]
     assert float(rows[0]["rate"]) > 0.95
     assert "write obj" in rows[1]["in words"]

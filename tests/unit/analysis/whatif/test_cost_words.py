@@ -48,10 +48,10 @@ def test_the_curve_is_told_at_about_half_of_the_heads():
 
 
 def test_the_tables_hold_every_head_and_every_draw():
-    lines = costs_csv(COSTS).decode().splitlines()
+    lines = costs_csv(COSTS).decode("utf-8-sig").splitlines()
     assert lines[:2] == ["kind,layer,head,cost,unit", "cross,1,2,1.25,nats"]
     assert len(lines) == 1 + 9
-    assert curve_csv(CURVE).decode().splitlines() == [
+    assert curve_csv(CURVE).decode("utf-8-sig").splitlines() == [
         "heads_off,least_costly,most_costly,draw_1,draw_2", "1,-0.3,1.25,0,1", "4,0.1,3,0.5,1.5", "9,4,4,4,4",
     ]  # fmt: skip
 

@@ -21,7 +21,7 @@ TESTED = ClaimResult(parse('L2·H3: obj | "<b>" -> head'), 2, 3, 0.71, 0.61, 0.7
 
 
 def rows(data: bytes) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(data.decode("utf-8"), newline="")))
+    return list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline="")))
 
 
 def test_a_claim_that_is_a_formula_stays_a_text():

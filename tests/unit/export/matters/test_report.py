@@ -30,7 +30,7 @@ def made(**more: Any) -> AttributionReport:
 
 
 def test_the_tables_hold_every_share_and_no_formula():
-    rows = list(csv.DictReader(io.StringIO(exported.shares_csv(made()).decode())))
+    rows = list(csv.DictReader(io.StringIO(exported.shares_csv(made()).decode("utf-8-sig"))))
     assert [row["word"] for row in rows] == ["'=1+1", "<b>", "was", "it"]
     assert [float(row["rollout"]) for row in rows] == [0.5, 9.0, -0.25, 0.0]
     assert [row["own"] for row in rows] == ["0", "1", "0", "0"]

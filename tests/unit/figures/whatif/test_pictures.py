@@ -87,6 +87,6 @@ def test_on_paper_both_sides_and_the_difference_stand_with_their_names(traces):
     changes = [each.get("data-change") for each in root.iter("{http://www.w3.org/2000/svg}rect") if each.get("data-change")]
     assert np.array(changes, dtype=float) == pytest.approx(actual.difference(1, 2).ravel(), abs=1e-5)
     assert png.sheet_png(sheet)[:4] == b"\x89PNG"
-    rows = matrices.comparison_csv(actual).decode().splitlines()
+    rows = matrices.comparison_csv(actual).decode("utf-8-sig").splitlines()
     assert rows[1].startswith("{},{},".format(*actual.most))
     assert len(rows) == 7

@@ -94,7 +94,7 @@ def test_a_class_from_its_start_to_its_end(store: ClassStore) -> None:
     assert [(each.number, each.state, each.answered) for each in store.history(code, secret)] == [
         (1, "revealed", 2), (2, "closed", 1), (3, "closed", 1),
     ]  # fmt: skip
-    header, *rows = csv.reader(io.StringIO(store.csv(code, secret).decode()))
+    header, *rows = csv.reader(io.StringIO(store.csv(code, secret).decode("utf-8-sig")))
     assert header[:4] == ["question", "asked", "student", "nickname"]
     asked = QUESTION.ask
     assert [row[:6] for row in rows] == [

@@ -179,7 +179,7 @@ def test_hostile_names_and_answers_are_text(phone: TestClient, store: ClassStore
     store.reveal(started.code, started.secret)
     # What others have written stays with the teacher.
     assert phone.get(f"/class/{started.code}/state", headers=own).json()["view"]["truth"]["guesses"] == []
-    lines = store.csv(started.code, started.secret).decode()
+    lines = store.csv(started.code, started.secret).decode("utf-8-sig")
     assert lines.count("\n") == 41
     assert not any(f",{sign}" in lines or f',"{sign}' in lines for sign in "=+-@")
     report = class_report(started.code, store.history(started.code, started.secret)).decode()
