@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Token
-from attnviz.text.words import visible
+from attnviz.text.words import visible, visible_text
 
 # So many names stand in a message.
 MOST_NAMES = 12
@@ -18,7 +18,7 @@ def word_names(tokens: Sequence[Token]) -> list[str]:
     >>> word_names((Token("The", 0, 3), Token("cat", 4, 7), Token("the", 8, 11)))
     ['The(1)', 'cat', 'the(2)']
     """
-    texts = [token.text.strip() or token.piece for token in tokens]
+    texts = [token.text.strip() or (visible_text(token.text) if token.text else token.piece) for token in tokens]
     forms = [text.casefold() for text in texts]
     counts, seen = Counter(forms), Counter[str]()
     names = []

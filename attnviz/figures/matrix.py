@@ -17,7 +17,7 @@ from attnviz.analysis.wording import cut, signed, two_digits
 from attnviz.core.trace import Token
 from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks
 from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on, rgb
-from attnviz.figures.token_labels import visible_text
+from attnviz.text.words import visible_text
 
 STYLE = Path(__file__).with_name("matrix.css").read_text(encoding="utf-8")
 # How large a matrix is, and how high with the labels above it, in units of its own drawing, in which its labels have 14.

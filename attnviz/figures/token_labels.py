@@ -5,16 +5,7 @@ from collections.abc import Sequence
 from unicodedata import bidirectional
 
 from attnviz.core.trace import Token
-
-
-def visible_text(text: str) -> str:
-    """Make the white space of a text visible. Not escaped.
-
-    >>> visible_text("a\\nb"), visible_text("a\\tb"), visible_text("")
-    ('a↵b', 'a⇥b', '␣')
-    """
-    shown = text.replace("\r\n", "↵").replace("\n", "↵").replace("\r", "↵").replace("\t", "⇥")
-    return shown if shown.strip() else "␣"
+from attnviz.text.words import visible_text
 
 
 def label(token: Token) -> str:

@@ -25,9 +25,9 @@ from attnviz.analysis.head_view import View
 from attnviz.analysis.wording import percent
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.figures.matrix import labels
-from attnviz.figures.token_labels import visible_text
 from attnviz.live.sentence_parts import Described, sentence_parts
 from attnviz.models.result import Result
+from attnviz.text.words import visible_text
 
 BARS = ("how likely the answer starts here", "how likely it ends here")
 # As the page Answer says it, and draws it unasked.

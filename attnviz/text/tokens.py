@@ -1,11 +1,11 @@
 """What a tokenizer makes of a text, as tokens that know where they stand in it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from attnviz.core.trace import Token
-from attnviz.text.piece_offsets import align, with_marks
+from attnviz.text.piece_offsets import align, covering
 from attnviz.text.words import Words
 
 Span = tuple[int, int]
@@ -57,7 +57,7 @@ def encode(tokenizer: Any, texts: Sequence[str], *, limit: int | None = None, ta
     if too_long:
         encoding = tokenizer(*arguments, **options, truncation="longest_first", max_length=limit)
     rows = _fast_rows(encoding) if tokenizer.is_fast else _slow_rows(tokenizer, encoding, texts, cut=too_long)
-    tokens = tuple(_placed(rows, texts))
+    tokens = tuple(_placed(rows, texts, whole=not too_long))
     extra = ("special_tokens_mask", "offset_mapping", "overflowing_tokens", "num_truncated_tokens")
     inputs = {name: list(ids) for name, ids in encoding.items() if name not in extra}
     cuts = tuple(_cut(tokens, segment, text) for segment, text in enumerate(texts)) if too_long else (None,) * len(texts)
@@ -121,31 +121,31 @@ def _surfaces(tokenizer: Any, ids: Sequence[int], special: Sequence[bool]) -> li
     ]
 
 
-def _placed(rows: Sequence[_Row], texts: Sequence[str]) -> list[Token]:
-    words = [Words.of(text) for text in texts]
-    tokens = []
-    for row, after in zip(rows, [*rows[1:], None], strict=False):
-        text, (start, end) = texts[row.segment], row.span
+def _placed(rows: Sequence[_Row], texts: Sequence[str], *, whole: bool = True) -> list[Token]:
+    tokens: list[Token | None] = [None] * len(rows)
+    for segment, text in enumerate(texts):
+        words = Words.of(text)
+        mine = [index for index, row in enumerate(rows) if row.segment == segment]
         # Tokenizers that drop accents leave them out of their offsets too, but a reader wants the word as it was typed.
-        stop = after.span[0] if after and not after.special and after.segment == row.segment else len(text)
-        if start < end < len(text):
-            row = replace(row, span=(start, with_marks(text, end, stop)))
-        tokens.append(_token(row, text, words[row.segment]))
-    return tokens
+        wide = covering([(0, 0) if rows[index].special else rows[index].span for index in mine], text, whole=whole)
+        for index, span in zip(mine, wide, strict=True):
+            tokens[index] = _token(rows[index], span, text, words)
+    return [token for token in tokens if token is not None]
 
 
-def _token(row: _Row, text: str, words: Words) -> Token:
+def _token(row: _Row, wide: Span, text: str, words: Words) -> Token:
     if row.special:
         return Token(row.piece, 0, 0, special=True, segment=row.segment)
-    start, end = row.span
-    typed = text[start:end]
-    stripped = typed.strip()
-    if stripped:
+    start, end = wide
+    typed, first = text[start:end], row.span[0]
+    if stripped := typed.strip():
         # Byte-level vocabularies count the space before a word to the word; the label and its offsets leave it out.
         start += len(typed) - len(typed.lstrip())
         end = start + len(stripped)
-    label = stripped or row.piece
-    return Token(label, start, end, segment=row.segment, word=words.at(start), piece="" if row.piece == label else row.piece)
+        first = max(first, start)
+    # A space that is a token of its own is shown as a space, but for the mark that vocabularies have for it.
+    label = stripped or ("" if row.piece.startswith("▁") else typed) or row.piece
+    return Token(label, start, end, segment=row.segment, word=words.at(first), piece="" if row.piece == label else row.piece)
 
 
 def _cut(tokens: Sequence[Token], segment: int, text: str) -> int | None:

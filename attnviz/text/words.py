@@ -29,6 +29,16 @@ def visible(text: str) -> str:
     return _INVISIBLE.sub("", text)
 
 
+def visible_text(text: str) -> str:
+    """Make the white space of a text visible. Not escaped.
+
+    >>> visible_text("a\\nb"), visible_text("a\\tb"), visible_text("")
+    ('a↵b', 'a⇥b', '␣')
+    """
+    shown = text.replace("\r\n", "↵").replace("\n", "↵").replace("\r", "↵").replace("\t", "⇥")
+    return shown if shown.strip() else "␣"
+
+
 @dataclass(frozen=True)
 class Words:
     """Where the words of a text start and end, in the order of the text; spaces between them belong to none.

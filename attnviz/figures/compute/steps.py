@@ -14,7 +14,7 @@ from attnviz.analysis.compute.steps import ComputationStep, Matrix
 from attnviz.analysis.wording import signed
 from attnviz.figures.javascript import bundle
 from attnviz.figures.theme import HEAD_COLOURS, LIGHT, Theme
-from attnviz.figures.token_labels import visible_text
+from attnviz.text.words import visible_text
 
 SCRIPT = bundle(Path(__file__).with_name("steps.js"))
 STYLE = Path(__file__).with_name("steps.css").read_text(encoding="utf-8")

@@ -27,7 +27,8 @@ from attnviz.figures.explorer.packages import (
     thumb_levels,
     thumb_of,
 )
-from attnviz.figures.token_labels import direction, visible_text
+from attnviz.figures.token_labels import direction
+from attnviz.text.words import visible_text
 
 # Two bytes a cell before compression. What takes more comes head by head.
 MESSAGE_BYTES = 8 * 2**20

@@ -19,7 +19,8 @@ from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks
 from attnviz.figures.explorer.packages import pack_chunks
 from attnviz.figures.explorer.script import style, themes
 from attnviz.figures.javascript import bundle
-from attnviz.figures.token_labels import direction, visible_text
+from attnviz.figures.token_labels import direction
+from attnviz.text.words import visible_text
 
 _FOLDER = Path(__file__).parent
 STYLE = style(_FOLDER / "alignments.css")

@@ -5,9 +5,12 @@ import pytest
 import transformers as hf
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from attnviz.analysis.token_words import whole_words
+from attnviz.analysis.word_names import word_names
 from attnviz.models.hub.minilm import packaged
 from attnviz.text.tokens import Encoded, encode, placed_ids
-from tests import tiny
+from attnviz.text.words import visible_text
+from tests import languages, tiny
 
 
 @pytest.fixture(scope="module")
@@ -48,31 +51,43 @@ def test_tokens_are_the_text_as_typed_with_the_vocabularys_piece_beside_it(bert:
     assert len(encoded) == 10
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "👩‍👩‍👧 waves 🇫🇷",
-        "مرحبا بالعالم",
-        "中文 and 日本",
+def test_every_character_belongs_to_a_token_in_every_script(bert: Any, byte_level: Any) -> None:
+    assert len(languages.SENTENCES) == 60
+    texts = (
+        *languages.SENTENCES.values(),
+        *languages.ODD,
+        "a\x0bb\x0cc",
         "a\r\nb",
-        "e\u0301te\u0301",
         "the the the",
         "<script>alert('a&b')</script>",
-    ],
-)
-def test_every_script_keeps_its_place(bert: Any, byte_level: Any, text: str) -> None:
-    for tokenizer in (bert, byte_level):
-        tokens = [token for token in encode(tokenizer, [text]).tokens if not token.special]
-        assert tokens
-        starts = [token.start for token in tokens]
-        assert starts == sorted(starts)
-        for token in tokens:
-            label = text[token.start : token.end]
-            assert token.text == label or (not label.strip() and token.text == (token.piece or token.text))
-        covered = {index for token in tokens for index in range(token.start, token.end)}
-        # BERT's normalizer drops the joiners inside an emoji; nothing that can be seen is lost.
-        lost = {text[index] for index in range(len(text)) if index not in covered and not text[index].isspace()}
-        assert lost <= {"\u200d"}
+    )
+    for text in texts:
+        for tokenizer in (bert, byte_level, SlowTokenizer()):
+            tokens = [token for token in encode(tokenizer, [text]).tokens if not token.special]
+            assert tokens
+            starts = [token.start for token in tokens]
+            assert starts == sorted(starts), text
+            for token in tokens:
+                assert token.text == (text[token.start : token.end] or token.piece or token.text)
+            covered = {index for token in tokens for index in range(token.start, token.end)}
+            lost = [ascii(text[index]) for index in range(len(text)) if index not in covered and not text[index].isspace()]
+            assert not lost, text
+
+
+def test_hindi_is_shown_with_its_vowel_signs(bert: Any) -> None:
+    encoded = encode(bert, ["मेरे घर में किताबें हैं ❤️"])
+    assert [token.text for _, token in whole_words(encoded.tokens)][1:-1] == ["मेरे", "घर", "में", "किताबें", "हैं", "❤️"]
+    assert [token.text for token in encoded.tokens][1:-1] == ["मे", "रे", "घर", "में", "क", "ि", "त", "ा", "बें", "हैं", "❤️"]
+
+
+def test_signs_that_a_tokenizer_drops_belong_to_the_letter_before_or_after_a_space_to_the_next(bert: Any) -> None:
+    encoded = encode(bert, ["\u200bthe ca\u200bt \u200dsat\u200b \u200c on"])
+    assert [(token.text, token.word) for token in encoded.tokens][1:-1] == [
+        ("\u200bthe", 1), ("ca\u200bt", 2), ("\u200dsat\u200b \u200c", 6), ("on", 9)
+    ]  # fmt: skip
+    # Of a text that was cut, what was not read belongs to no token.
+    cut = encode(bert, ["\u0947a\u0947 \u200d b c"], limit=3)
+    assert (cut.tokens[1].text, cut.cuts) == ("a\u0947", (3,))
 
 
 def test_byte_level_pieces_of_one_emoji_share_its_place(byte_level: Any) -> None:
@@ -90,9 +105,18 @@ def test_the_space_before_a_word_is_not_part_of_its_label(byte_level: Any) -> No
     assert [token.word for token in tokens] == [0, 1]
 
 
-def test_a_token_of_space_alone_shows_its_piece(byte_level: Any) -> None:
+def test_a_token_of_space_alone_is_that_space(byte_level: Any) -> None:
     [_, newline, _] = encode(byte_level, ["a\nb"]).tokens
-    assert (newline.text, newline.start, newline.end, newline.word, newline.piece) == ("Ċ", 1, 2, None, "")
+    assert (newline.text, newline.start, newline.end, newline.word, newline.piece) == ("\n", 1, 2, None, "Ċ")
+
+
+def test_spaces_of_bytes_are_shown_as_spaces(byte_level: Any) -> None:
+    """Where GPT-2's vocabulary has Ċ, Â and ł, a reader sees the line's end and a space."""
+    texts = {"a\n\tb": ["a", "↵", "⇥", "b"], "the cat\u00a0sat": ["the", "cat", "␣", "␣", "sat"], "a \n": ["a", "␣", "↵"]}
+    for text, shown in texts.items():
+        tokens = encode(byte_level, [text]).tokens
+        assert [visible_text(token.text) for token in tokens] == shown
+    assert word_names(encode(byte_level, ["a\nb\nc"]).tokens) == ["a", "↵(1)", "b", "↵(2)", "c"]
 
 
 @pytest.mark.parametrize("name", ["[CLS]", "[SEP]"])

@@ -1,7 +1,7 @@
 // What an encoder reads: tokens of a text or a pair of texts with [CLS] and [SEP], as attnviz.text.tokens makes them.
 
 import { ModelError } from "./errors.js";
-import { piecesOf } from "./piece_offsets.js";
+import { covering, isSpace, piecesOf } from "./piece_offsets.js";
 import { wordAt, wordSpans } from "./words.js";
 
 /**
@@ -25,7 +25,7 @@ export function encode(tokenizer, texts, limit) {
   const ids = [idOf(tokenizer, "[CLS]")];
   all.forEach((pieces, segment) => {
     const read = pieces.slice(0, sizes[segment]);
-    tokens.push(...placed(read, texts[segment], segment), special("[SEP]", segment));
+    tokens.push(...placed(read, texts[segment], segment, !isCut), special("[SEP]", segment));
     ids.push(...read.map(({ id }) => id), idOf(tokenizer, "[SEP]"));
   });
   const cuts = texts.map((text, segment) => (isCut ? cutOf(tokens, segment, text) : null));
@@ -79,34 +79,23 @@ function special(text, segment) {
  * @param {Piece[]} pieces
  * @param {string} text
  * @param {number} segment
+ * @param {boolean} isWhole whether the texts were not cut
  * @returns {Token[]}
  */
-function placed(pieces, text, segment) {
+function placed(pieces, text, segment, isWhole) {
   const letters = [...text];
   const words = wordSpans(text);
+  const wide = covering(pieces.map(({ start, end }) => [start, end]), letters, isWhole);
   return pieces.map((each, place) => {
-    let { start, end } = each;
-    // Marks that were dropped belong to the letter before them: a reader wants the word as it was typed.
-    const stop = pieces[place + 1]?.start ?? letters.length;
-    if (start < end) while (end < stop && isCombining(letters[end])) end += 1;
+    let [start, end] = wide[place];
+    while (start < end && isSpace(letters[end - 1])) end -= 1;
+    while (start < end && isSpace(letters[start])) start += 1;
+    if (start === end) [start, end] = wide[place];
     const typed = letters.slice(start, end).join("");
-    const label = typed.trim();
-    if (label) {
-      start += [...typed].length - [...typed.trimStart()].length;
-      end = start + [...label].length;
-    }
-    const name = label || each.piece;
-    return { text: name, start, end, special: false, segment, word: wordAt(words, start), piece: each.piece === name ? "" : each.piece };
+    const name = typed || each.piece;
+    const word = wordAt(words, Math.max(each.start, start));
+    return { text: name, start, end, special: false, segment, word, piece: each.piece === name ? "" : each.piece };
   });
-}
-
-/**
- * Whether a mark combines with what stands before it: Unicode orders marks by the class that says so, and other characters never.
- * @param {string} letter
- */
-function isCombining(letter) {
-  const ordered = [`a${letter}\u0334`, `a\u0301${letter}`].map((text) => text.normalize("NFD") === text);
-  return /\p{M}/u.test(letter) && !(ordered[0] && ordered[1]);
 }
 
 /**

