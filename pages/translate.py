@@ -23,7 +23,7 @@ from attnviz.ui.quantity_picker import explain_quantity, in_chosen_quantity
 from attnviz.ui.text_notices import show_text_notices
 from attnviz.ui.translate import controls, notices
 from attnviz.ui.translate.advanced import describe_given_target, explain_alignment, opens_advanced, show_advanced
-from attnviz.ui.translate.alignment_view import AlignmentView, alignment_download, chosen_cell
+from attnviz.ui.translate.alignment_view import AlignmentView, alignment_download, chosen_cell, missing_row
 from attnviz.ui.translate.view import show_alignments, show_translation_edits
 
 HOW = "Click a word of the translation to see where it looks."
@@ -38,7 +38,7 @@ def show_translations(results: dict[int, Result], editors: dict[int, Editor], vi
         off = CurrentMap(results[large], "cross", editing).describe_off(own)
         matrix = view.alignment(one)
         cell = chosen_cell(one, view, large)
-        if told := off or describe_given_target(one.draft):
+        if told := off or missing_row(one, view, large) or describe_given_target(one.draft):
             story(*told, place=heading)
         else:
             heading.caption(HOW)

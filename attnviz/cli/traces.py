@@ -9,7 +9,8 @@ from typing import Any
 
 import attnviz
 from attnviz import export
-from attnviz.analysis.head_view import View
+from attnviz.analysis.head_ranking import has_two_rows
+from attnviz.analysis.head_view import View, default_map
 from attnviz.analysis.wording import plain
 from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, positive
 from attnviz.core import disk
@@ -89,6 +90,12 @@ def _add_rank_command(commands: Any) -> argparse.ArgumentParser:
     rank.add_argument("query", help="the word that looks")
     rank.add_argument("key", nargs="?", help="the word that is looked at (default: whichever the head looks at hardest)")
     rank.add_argument("--first", type=positive, default=5, metavar="N", help="how many heads to list (default: 5)")
+    rank.add_argument(
+        "--step",
+        choices=("writes", "reads"),
+        default="writes",
+        help="of a translator: the step that writes the word, or the next, which reads it (default: writes)",
+    )
     rank.add_argument("--json", action="store_true", help="as JSON")
     rank.set_defaults(command=rank_trace)
     return rank
@@ -163,12 +170,17 @@ def compare_traces(arguments: argparse.Namespace) -> int:
 def rank_trace(arguments: argparse.Namespace) -> int:
     """Print the heads that link two words, or that look hardest from one, the strongest first."""
     several = [each.split(",") if each else None for each in (arguments.query, arguments.key)]
-    ranked = attnviz.rank_heads(_opened(arguments.file), several[0] or (), several[1], kind=arguments.kind)[: arguments.first]
+    trace = _opened(arguments.file)
+    ranked = attnviz.rank_heads(trace, several[0] or (), several[1], kind=arguments.kind, step=arguments.step)
+    ranked = ranked[: arguments.first]
     if arguments.json:
         print(json.dumps([{**vars(each), "weight": round(each.weight, 6)} for each in ranked], ensure_ascii=False))
         return 0
     for each in ranked:
         print(f"{each.name:<9}{100 * each.weight:5.1f} %  {arguments.query} → {arguments.key or each.key}")
+    if has_two_rows(trace, default_map(trace, arguments.kind)):
+        verb, other = ("writes", "reads") if arguments.step == "writes" else ("reads", "writes")
+        print(f"By the step that {verb} a word; --step {other}: by the one that {other} it.")
     return 0
 
 

@@ -3,11 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from attnviz.analysis.head_ranking import link_weights, strongest_places
-from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix
-from attnviz.analysis.translate.alignment import Reading, clearest_link, describe_alignment, origin_of, read_as, truer
+from attnviz.analysis.head_ranking import strongest_places
+from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
+from attnviz.analysis.translate.alignment import (
+    Reading,
+    clearest_link,
+    describe_alignment,
+    origin_of,
+    ranked_step,
+    read_as,
+    truer,
+    word_weights,
+)
 from attnviz.analysis.translate.differences import differences
 from attnviz.analysis.wording import head_of_model, head_place
 from attnviz.core.trace import AttentionMap
@@ -66,21 +73,18 @@ def first_row(result: Result, layer: int, head: int | None) -> int:
 
 
 def rank_for_cell(result: Result, position: int, cell: tuple[int, int]) -> dict[str, object] | None:
-    """Rank the heads by what they give to a cell, each with its rows read as it is drawn; None where there is but one.
+    """Rank the heads by what they give to a cell, as `attnviz.rank_heads` does; None where there is but one.
 
     position  of the row, as an address numbers it
     """
-    cross = result.trace.cross
+    cross, draft, card = result.trace.cross, result.draft, result.card
     if cross.n_layers * cross.n_heads == 1:
         return None
-    weights = np.zeros((cross.n_layers, cross.n_heads))
-    for layer, head in np.ndindex(weights.shape):
-        attention = _read(result, truer(result.card.metrics, layer, head))
-        wanted = position - first_row(result, layer, head)
-        rows = [row for row, part in enumerate(Lens(attention, VIEW).row_parts) if wanted in part]
-        weights[layer, head] = link_weights(attention, VIEW, rows, cell[1:])[layer, head] if rows else 0
+    weights = word_weights(cross, draft.written, VIEW, position)[..., cell[1]]
     listed = [{"layer": at[0], "head": at[1], "weight": float(weights[at])} for at in strongest_places(weights)]
-    return {"cell": cell, "mean": float(weights.mean()), "first": listed}
+    drawn = truer(card.metrics, *first_head(card))
+    step = ranked_step(position, len(cross.queries), "writes", drawn) if draft.reads_its_rows else ""
+    return {"cell": cell, "mean": float(weights.mean()), "first": listed, "step": step}
 
 
 def _cell(matrix: HeadMatrix, word: str) -> tuple[int, int]:
@@ -104,5 +108,6 @@ def _aligned(
         cell=cell,
         unlike=unlike,
         place=(layer, head),
+        shape=shape,
         where=head_place(layer, head, card.n_layers * card.n_heads, trained=trained),
     )

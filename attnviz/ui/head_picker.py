@@ -22,7 +22,8 @@ _READINGS: dict[str, Reading | None] = {"Truer": None, "Shifted": "shifted", "Na
 _READING_HELP = (
     "A step of a Transformer's decoder reads one word and writes the next, so a word has two rows. Shifted takes the step that "
     "reads it, when it is known (Chen et al. 2020); naive takes the step that writes it. Truer is the one whose links were "
-    "measured to be nearer to an aligner's, head by head; shifted where nothing was measured."
+    "measured to be nearer to an aligner's, head by head; naive where nothing was measured. Heads are ranked by the step that "
+    "writes the word, unless you choose Shifted."
 )
 
 

@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 import attnviz
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.translate.alignment import truer
+from attnviz.analysis.word_names import word_names
 from attnviz.analysis.wording import signed
 from attnviz.core.trace import Prompt
 from attnviz.figures.explorer.packages import unpack_chunks
@@ -24,7 +25,7 @@ from attnviz.ui.examples import examples
 from tests import tiny
 from tests.norms import cross_norm_shares
 from tests.translators import tiny_translator
-from tests.visits import open_page
+from tests.visits import html, open_page
 
 PAGE = "translate"
 TEXT = "The red car is not Tom's."
@@ -145,7 +146,8 @@ def test_two_models_stand_side_by_side(app: AppTest, folders: list[str]) -> None
     open_page(app)
     assert package(app)["hero"] == 2
     assert app.query_params["hero"] == "2"
-    assert sum("(shifted: Chen et al. 2020)" in caption.value for caption in app.caption) == 1
+    # Nothing was measured of it.
+    assert sum("(naive)" in caption.value for caption in app.caption) == 1
 
 
 def test_a_model_whose_steps_write_their_rows_has_one_reading(app: AppTest, folders: list[str]) -> None:
@@ -252,6 +254,8 @@ def test_a_model_of_the_hub_is_asked_the_same_as_ours(app: AppTest, hub_folder: 
     choices = [choice for row in models(app)[0]["choices"] for choice in row]
     assert [choice["step"] for choice in choices] == list(range(len(own.steps)))
     assert [choice["p"] for choice in choices] == [round(step.probability, 4) for step in own.steps]
+    assert any("(naive)" in caption.value for caption in app.caption)
+    app = open_page(PAGE, models=[hub_folder], text="the cat sat", reading="Shifted")
     assert any("(shifted: Chen et al. 2020)" in caption.value for caption in app.caption)
 
 
@@ -360,6 +364,44 @@ def test_hiding_all_there_is_says_so(app: AppTest, folders: list[str]) -> None:
     assert any("Nothing is left to show" in info.value for info in app.info)
 
 
+def test_the_start_mark_is_ranked_by_the_one_row_that_it_has(app: AppTest) -> None:
+    text = "I have a red car."
+    cross = attnviz.load("transformer-en-fr").trace(text).cross
+    row = np.stack([cross.layer_weights(layer)[:, 0] for layer in range(cross.n_layers)])
+    open_page(app, models="transformer-en-fr", text=text, query1="0", key1="0")
+    link = package(app)["ranked"]["1"]
+    assert link["mean"] == pytest.approx(row[..., 0].mean(), abs=1e-6)
+    assert link["first"][0]["weight"] == pytest.approx(row[..., 0].max(), abs=1e-6)
+    assert link["step"] == "reads"
+    # It is followed to a head that draws it; one that does not says so.
+    assert models(app)[0]["queries"][package(app)["cells"]["1"][0]][0] == "<s>"
+    elsewhere = open_page(PAGE, models="transformer-en-fr", text=text, query1="0", layer="0", head="1", all_heads="false")
+    sentence = "only reads “&lt;s&gt;”: head 1 of layer 0 is drawn by the steps that write a word, and has no row of it."
+    assert sentence in re.sub("</?b[^>]*>|</?bdi>|</?em[^>]*>|</?strong[^>]*>", "", html(elsewhere))
+
+
+def test_switching_the_shown_head_off_leaves_the_word(app: AppTest) -> None:
+    text = "The house was sold."
+    open_page(app, models="transformer-en-fr", text=text)
+    assert models(app)[0]["head"].startswith("L1·H0")
+    cell = package(app)["cells"]["1"]
+    off = open_page(PAGE, models="transformer-en-fr", text=text, edits1="c1.0z")
+    assert not drawn(off, 1).any()
+    assert package(off)["cells"]["1"] == cell
+    # Of a word that was asked alone the column stays, too.
+    for edits in ({}, {"edits1": "c1.0z"}):
+        asked = open_page(
+            PAGE, models="transformer-en-fr", text=text, query1="4", layer="1", head="0", all_heads="false", **edits
+        )
+        row, column = package(asked)["cells"]["1"]
+        assert [models(asked)[0][axis][at][0] for axis, at in (("queries", row), ("keys", column))] == ["vendue", "sold"]
+
+
+def test_every_head_of_a_transformer_is_counted(app: AppTest) -> None:
+    open_page(app, models=["transformer-en-fr", "bahdanau-en-fr"], text="I have a red car.")
+    assert [model["shape"] for model in models(app)] == [[3, 4], [1, 1]]
+
+
 def test_that_no_model_is_chosen_is_in_the_address(app: AppTest, folders: list[str]) -> None:
     open_page(app, models=folders, text=TEXT)
     app.multiselect(key="models").set_value([]).run()
@@ -372,7 +414,7 @@ def test_the_large_picture_is_that_of_the_address_and_is_called_so(app: AppTest,
     open_page(app, models=folders, text=TEXT, hero="2", query2="1", key2="3", alternatives="open")
     shown = package(app)
     assert (shown["hero"], shown["open"]) == (2, True)
-    assert shown["cells"]["2"] == [models(app)[1]["rows"].index(1), models(app)[1]["columns"].index(3)]
+    assert shown["cells"]["2"] == [models(app)[1]["rows"].index(0), models(app)[1]["columns"].index(3)]
     assert any(expander.label == "Advanced · tiny-transformer" for expander in app.expander)
 
 
@@ -463,12 +505,10 @@ def test_the_head_follows_what_is_asked_until_one_is_chosen(app: AppTest) -> Non
     tokens, cross = [token.text for token in written.trace.cross.queries], written.trace.cross
     reads = {place: truer(translator.card.metrics, *place) for place in np.ndindex(cross.n_layers, cross.n_heads)}
     # The step that writes a word is the one before that which reads it.
-    given = {
-        place: np.vstack([np.zeros((1, len(cross.keys))), cross.weights(*place)])[: len(tokens)]
-        if reads[place] == "naive" else cross.weights(*place)
-        for place in reads
-    }  # fmt: skip
+    given = {place: np.vstack([cross.weights(*place)[:1], cross.weights(*place)])[: len(tokens)] for place in reads}
     assert set(reads.values()) == {"naive", "shifted"}
+    # Another row is drawn of the trained one: a word leads to those whose numbers its own row has.
+    drawn_places = [place for place, reading in reads.items() if reading == "naive"]
     open_page(app, models="transformer-en-fr", text="I am tired.", whole_words="false")
     assert models(app)[0]["place"] == list(translator.card.supervised_head or ())
     words = [key for key, token in enumerate(cross.keys) if is_word(token)]
@@ -478,14 +518,24 @@ def test_the_head_follows_what_is_asked_until_one_is_chosen(app: AppTest) -> Non
             app.session_state[name] = value
         app.run()
         asked = words if key is None else [key]
-        first = max(reads, key=lambda place, columns=asked, row=query: given[place][row][columns].max())
+        first = max(drawn_places, key=lambda place, columns=asked, row=query: given[place][row][columns].max())
         assert models(app)[0]["place"] == list(first)
         row, column = package(app)["cells"]["1"]
         assert models(app)[0]["queries"][row][0].strip() == tokens[query].strip()
         assert models(app)[0]["columns"][column] in asked
         assert drawn(app, 1)[row, column] == pytest.approx(given[first][query][asked].max(), abs=1e-6)
-        ranked = package(app)["ranked"]["1"]["first"]
-        assert ranked[0]["weight"] == pytest.approx(given[first][query][asked].max(), abs=1e-6)
+        link = package(app)["ranked"]["1"]
+        key_asked = models(app)[0]["columns"][column]
+        every = {place: float(weights[query][key_asked]) for place, weights in given.items()}
+        assert link["mean"] == pytest.approx(np.mean(list(every.values())), abs=1e-6)
+        best = max(every, key=every.__getitem__)
+        assert (link["first"][0]["layer"], link["first"][0]["head"]) == best
+        assert link["first"][0]["weight"] == pytest.approx(every[best], abs=1e-6)
+        assert link["step"] == "writes"
+        word, other = (word_names(cross.keys if at else cross.queries)[key_asked if at else query] for at in (0, 1))
+        in_python = attnviz.rank_heads(written.trace, word, other)
+        assert [(each.layer, each.head) for each in in_python[:5]] == [(each["layer"], each["head"]) for each in link["first"]]
+        assert [each.weight for each in in_python[:5]] == pytest.approx([each["weight"] for each in link["first"]], abs=1e-6)
         assert [each for each in ("layer", "head", "all_heads") if each in app.query_params] == []
     # One that is chosen stays, and the word too, though its row is another.
     app.number_input(key="layer").set_value(1).run()

@@ -6,9 +6,12 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
+from jaxtyping import Float
 
 from attnviz.analysis.head_metrics import Link, is_word
-from attnviz.analysis.head_view import HeadMatrix
+from attnviz.analysis.head_ranking import Step, rows_weights, step_rows
+from attnviz.analysis.head_view import HeadMatrix, Lens, View
+from attnviz.analysis.token_words import word_groups
 from attnviz.analysis.translate.sinkhorn import balanced, same_class
 from attnviz.analysis.wording import Part, Sentence, head_name, quoted, raised, signed
 from attnviz.core.trace import AttentionMap, Token
@@ -36,15 +39,43 @@ def read_as(attention: AttentionMap, written: tuple[Token, ...], reading: Readin
 
 
 def truer(metrics: Mapping[str, float], layer: int, head: int | None) -> Reading:
-    """Choose the reading of a head, or of a layer's mean, with the lower alignment error rate on a model's card; else shifted.
+    """Choose the reading of a head, or of a layer's mean, with the lower alignment error rate on a model's card; else naive.
+
+    Where nothing was measured it is the row that writes a word, as in `attnviz.rank_heads`.
 
     >>> figures = {"AER in domain L1·H0 naive": 0.77, "AER in domain L1·H0 shifted": 0.12}
     >>> truer(figures, 1, 0), truer(figures, 0, None)
-    ('shifted', 'shifted')
+    ('shifted', 'naive')
     """
     name = f"{head_name(layer, head)}{' mean' if head is None else ''}"
     naive, shifted = (metrics.get(f"AER in domain {name} {reading}") for reading in ("naive", "shifted"))
-    return "naive" if naive is not None and shifted is not None and naive < shifted else "shifted"
+    return "shifted" if naive is not None and shifted is not None and shifted <= naive else "naive"
+
+
+def word_weights(
+    cross: AttentionMap, written: tuple[Token, ...], view: View, position: int, step: Step = "writes"
+) -> Float[np.ndarray, "layer head key"]:
+    """Read what a target word gives to each column of a picture, in every head, as `attnviz.rank_heads` does.
+
+    position  of the word as an address numbers it: the start mark has 0, what is written last the number of steps; where rows
+              are named after what is written there, that of its row
+    step      which of the two rows of a word counts, where rows are named after what is read
+    """
+    reads = cross.queries != written
+    tokens = (*cross.queries, *written[-1:]) if reads else cross.queries
+    groups = word_groups(tokens) if view.words else [[place] for place in range(len(tokens))]
+    rows = next(group for group in groups if position in group)
+    return rows_weights(cross, Lens(cross, view), step_rows(rows, len(cross.queries), step) if reads else rows)
+
+
+def ranked_step(position: int, count: int, step: Step, drawn: Reading) -> str:
+    """Say which row of a word, at a position of `word_weights`, heads are ranked by, and whether it is the drawn one.
+
+    >>> ranked_step(2, 6, "writes", "naive"), ranked_step(2, 6, "writes", "shifted"), ranked_step(0, 6, "writes", "shifted")
+    ('writes', 'writes, not drawn', 'reads')
+    """
+    used = {0: "reads", count: "writes"}.get(position, step)
+    return used if used == ("writes" if drawn == "naive" else "reads") else f"{used}, not drawn"
 
 
 def strongest_links(matrix: HeadMatrix) -> tuple[Link, ...]:

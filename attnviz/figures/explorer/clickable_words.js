@@ -6,7 +6,7 @@ import { stepAlong } from "./arrow_keys.js";
 import { headName } from "./head_names.js";
 import { wordShares } from "./word_weights.js";
 import { View } from "./view.js";
-import { headline, headWords } from "./wording.js";
+import { headline, headWords, names } from "./wording.js";
 
 /**
  * @import { Head } from "./head_store.js"
@@ -102,10 +102,17 @@ export class WordsView extends View {
     const count = overview.layers * overview.heads;
     const table = state.canRank ? state.store?.table(question.queries) : null;
     if (table && !table.value) this.later(table.promise, () => this.parts.draw());
-    const mean = table?.value ? ` On average over all, ${percent(table.value.mean(question.keys))}.` : "";
+    const mean = table?.value && question.keys.length ? this.mean(table.value.mean(question.keys)) : [];
     const shown = headWords(head.layer, head.head);
     const where = count === 1 ? "This model has one head." : `The model has ${count} heads, and each looks in its own way; this is ${shown}.`;
-    this.fact.textContent = (state.where && count > 1 ? `In ${state.where}.` : where) + mean;
+    this.fact.replaceChildren(state.where && count > 1 ? `In ${state.where}.` : where, ...mean);
+  }
+
+  /** What all heads give to the link, on average. @param {number} share */
+  mean(share) {
+    const { overview, question } = this.state;
+    const [who, whom] = [names(overview.words, "queries", question.queries), names(overview.words, "keys", question.keys)];
+    return [` Mean of all ${overview.layers * overview.heads} heads from `, ...who, " to ", ...whom, `: ${percent(share)}.`];
   }
 
   /** @param {Head} head @param {number} query @param {number} key */

@@ -154,6 +154,11 @@ export class ExplorerState {
     return layers * heads > 1 && !signed && (this.hasWords || Boolean(this.store?.isComplete));
   }
 
+  // Which row of a word heads are ranked by: here it has one.
+  get rankedBy() {
+    return "";
+  }
+
   // The head in view, once it is unpacked.
   get current() {
     return this.store?.ready(this.layer, this.head) ?? null;

@@ -31,7 +31,7 @@ export class HeadsList extends View {
     this.drawn = mark;
     const { words } = overview;
     const [who, whom] = [names(words, "queries", question.queries), names(words, "keys", question.keys)];
-    this.caption.replaceChildren("Which heads link ", ...who, " to ", ...whom, "?");
+    this.caption.replaceChildren("Which heads link ", ...who, " to ", ...whom, state.rankedBy ? `? By ${state.rankedBy}.` : "?");
     this.list.replaceChildren(...ranked.map(({ layer, head, weight }) => {
       const isChosen = state.head !== null && state.isChosen(layer, head);
       const bar = make("span", { class: "bar-room", "aria-hidden": "true" }, make("i", { style: `width:${(100 * weight).toFixed(1)}%` }));

@@ -10,8 +10,8 @@ import { Model } from "./model_translation.js";
  * @typedef {{ name: string, models: Description[], chunks: Map<string, Bytes>, seq: number, hero: number,
  *   cells: Record<number, [query: number, key: number]>, ranked?: Record<number, RankedLink>, open: boolean, theme: string,
  *   fullScale: boolean, least: number, isPinned?: boolean }} Message
- * @typedef {{ cell: [query: number, key: number], mean: number, first: Ranked[] }} RankedLink  of a model with several heads: what
- *   the first of them, and on average all, give to a link
+ * @typedef {{ cell: [query: number, key: number], mean: number, first: Ranked[], step?: string }} RankedLink  of a model with several heads: what
+ *   the first of them, and on average all, give to a link; step: which of the two rows of a word is ranked, and whether it is the drawn one
  */
 
 export class AlignmentState {

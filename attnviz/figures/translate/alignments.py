@@ -50,6 +50,7 @@ class Aligned:
     slot     the number of the model on its page, from 1
     head     the name of the head that is drawn; empty for a model of one
     place    its layer, and its number or None for the mean; `where` says it in words
+    shape    how many layers the model has, and heads a layer
     number   what one of its numbers is, in a word
     marks    what of the head is edited
     unlike   where the translation differs from those of the others, as (start, end)
@@ -70,6 +71,7 @@ class Aligned:
     number: str = "weight"
     marks: HeadMarks = NO_MARKS
     place: tuple[int, int | None] = (0, 0)
+    shape: tuple[int, int] = (1, 1)
     where: str = ""
 
 
@@ -107,6 +109,7 @@ def _described(model: Aligned) -> dict[str, object]:
         "edited": [list(cell) for cell in model.marks.cells],
         "hidden": list(model.marks.columns),
         "place": model.place,
+        "shape": model.shape,
         "where": model.where,
         "parts": sentence_parts(model.translation, matrix.queries, model.unlike),
         "queries": [_token(token) for token in matrix.queries],

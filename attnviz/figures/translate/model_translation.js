@@ -11,7 +11,7 @@ import { colourLimit } from "../explorer/colour_limit.js";
  * @typedef {[name: string, probability: number, canSteer: boolean]} Alternative
  * @typedef {{ step: number, text: string, p: number, fixed: boolean, alternatives: Alternative[] }} Choice
  * @typedef {{ slot: number, name: string, head: string, number: string, off: boolean, hidden: number[],
- *   place?: [layer: number, head: number | null], where?: string,
+ *   place?: [layer: number, head: number | null], shape?: [layers: number, heads: number], where?: string,
  *   edited: [number, number, string][], parts: [text: string, row: number | null, differs: boolean][], directions: [string, string],
  *   queries: AlignedToken[], keys: AlignedToken[], rows: number[], columns: number[], links: [number, number][] | null,
  *   choices: Choice[][] }} Description  what alignments.py says of a model

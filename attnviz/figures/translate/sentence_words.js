@@ -115,6 +115,13 @@ export class WordsState {
     return { table: () => ({ value: ranked && { mean: () => ranked.mean, ranked: () => ranked.first } }) };
   }
 
+  // Of a word that has two rows, which one the heads are ranked by.
+  get rankedBy() {
+    const [step, isOther] = this.alignments.rankedHeads?.step?.split(", ") ?? [];
+    if (!step) return "";
+    return isOther ? `the row that ${step} it, while the picture has the one that ${step === "writes" ? "reads" : "writes"} it` : `the row that ${step} it`;
+  }
+
   /** @param {number} layer @param {number} head */
   isChosen(layer, head) {
     return this.current.layer === layer && this.current.head === head;
@@ -126,6 +133,6 @@ function overviewOf({ said, queries, keys }) {
   const words = (/** @type {[string, number, ...any]} */ [text, special], /** @type {number} */ index) => ({ text, special: Boolean(special), parts: [index] });
   return {
     words: { queries: queries.map(words), keys: keys.map(words), own: queries.map(() => null) },
-    direction: said.directions, lineNames: LINE_NAMES, layers: 1, heads: 1,
+    direction: said.directions, lineNames: LINE_NAMES, layers: said.shape?.[0] ?? 1, heads: said.shape?.[1] ?? 1,
   };
 }

@@ -36,6 +36,7 @@ export function describeTranslation(output, draft, cross, card, asked) {
     edited: [],
     hidden: [],
     place: [layer, head],
+    shape: [cross.layers, cross.heads],
     where: whereOf(cross, layer, head, isTrained),
     parts: sentenceParts(Array.from(output), matrix.queries),
     queries: matrix.queries.map(alignedToken),
@@ -47,7 +48,7 @@ export function describeTranslation(output, draft, cross, card, asked) {
     choices: matrix.rows.map(() => []),
   };
   const cell = askedCell(matrix, firstRow, { query, key }) ?? clearestCell(matrix);
-  const ranked = heads.ranked(matrix.rows[cell[0]] + firstRow, cell);
+  const ranked = heads.ranked(matrix.rows[cell[0]] + firstRow, cell, Boolean(firstRow));
   return { described, weights: new Uint8Array(matrix.weights.slice().buffer), cell, ranked, firstRow };
 }
 

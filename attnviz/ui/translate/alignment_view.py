@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.head_metrics import Link, is_word
-from attnviz.analysis.head_ranking import given_weights
+from attnviz.analysis.head_ranking import Step
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens
 from attnviz.analysis.translate.alignment import (
     Reading,
@@ -15,10 +15,13 @@ from attnviz.analysis.translate.alignment import (
     clearest_link,
     links_from,
     origin_of,
+    ranked_step,
     read_as,
     strongest_links,
     truer,
+    word_weights,
 )
+from attnviz.analysis.wording import Part, Sentence, head_words, quoted
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.export import Picture
 from attnviz.export.translate import links
@@ -57,42 +60,51 @@ class AlignmentView(HeadView):
         return int(result.draft.reads_its_rows and self.of(result).reading == "naive")
 
     def given_weights(self, result: Result, position: int) -> Float[np.ndarray, "layer head key"]:
-        """What the word at a position of the address gives to each column, in every head, its rows read as that head is drawn.
+        """What the word at a position of the address gives to each column, in every head, as `attnviz.rank_heads` has it.
 
-        A head that has no row of it gives 0.
+        A decoder that reads what it wrote has two rows of a word: unasked it is the one that writes it, in every head.
         """
-        cross = result.trace.cross
-        heads = {place: replace(self, layer=place[0], head=place[1]) for place in np.ndindex(cross.n_layers, cross.n_heads)}
-        found: dict[int, Float[np.ndarray, "layer head key"]] = {}
-        for each in heads.values():
-            if (first := each.first_row(result)) not in found:
-                attention = each.attention(result)
-                lens = Lens(attention, self.view)
-                rows = [row for row, part in enumerate(lens.row_parts) if position - first in part]
-                shape = (cross.n_layers, cross.n_heads, len(lens.column_parts))
-                found[first] = given_weights(attention, lens, rows) if rows else np.zeros(shape)
-        weights = [found[each.first_row(result)][place] for place, each in heads.items()]
-        return np.reshape(weights, (cross.n_layers, cross.n_heads, -1))
+        return word_weights(result.trace.cross, result.draft.written, self.view, position, self.step)
+
+    @property
+    def step(self) -> Step:
+        """The step that stands for a word where heads are ranked."""
+        return "reads" if self.reading == "shifted" else "writes"
 
     def followed(self, result: Result, slot: int) -> tuple[int, int] | None:
         """The head that gives most to the link that was asked, or of a word to another; None where there is nothing to follow.
+
+        Only heads whose picture has the row that counts are followed.
 
         Raises:
             TraceError: the view leaves no token.
         """
         query, key = (value(f"{name}{slot}") for name in ("query", "key"))
         cross = result.trace.cross
-        if query is None or cross.n_layers * cross.n_heads == 1:
+        shape = cross.n_layers, cross.n_heads
+        if query is None or shape == (1, 1):
+            return None
+        is_drawn = np.reshape([self._draws(result, query, place) for place in np.ndindex(shape)], shape)
+        if not is_drawn.any():
             return None
         lens = Lens(cross, self.view)
-        row = next((row for row, part in enumerate(lens.row_parts) if query in part), None)
-        if row is None:
-            return None
         columns = [column for column, part in enumerate(lens.column_parts) if key in part]
-        columns = columns or telling_columns(lens.queries[row], lens.keys)
-        weights = self.given_weights(result, query)[..., columns]
+        columns = columns or telling_columns(self.token_at(result, query), lens.keys)
+        weights = np.where(is_drawn[..., None], self.given_weights(result, query)[..., columns], -1)
         layer, head, _ = np.unravel_index(int(weights.argmax()), weights.shape)
         return int(layer), int(head)
+
+    def _draws(self, result: Result, position: int, place: tuple[int, int]) -> bool:
+        """Whether a head is drawn with the row by which the word at a position is ranked."""
+        if not result.draft.reads_its_rows:
+            return True
+        drawn = "naive" if replace(self, layer=place[0], head=place[1]).first_row(result) else "shifted"
+        count = len(result.trace.cross.queries)
+        return 0 <= position <= count and "not" not in ranked_step(position, count, self.step, drawn)
+
+    def token_at(self, result: Result, position: int) -> Token:
+        """The target token that the address calls so."""
+        return (*result.trace.cross.queries, *result.draft.written[-1:])[position]
 
     def alignment(self, result: Result) -> HeadMatrix:
         """The alignment of a model as it is drawn."""
@@ -129,17 +141,38 @@ def chosen_cell(result: Result, view: AlignmentView, slot: int) -> tuple[int, in
     """The (row, column) asked in the picture at `slot`, else the strongest of `view.word`, else the surest between two words.
 
     Of a word that was asked without another it is the one that it looks at most. What was asked stays in the address, where
-    this view hides it, too.
+    this view hides it, too. An edit does not move what was not asked: it is chosen as without edits, where both wrote the same.
     """
     matrix, asked = view.alignment(result), {name: value(f"{name}{slot}") for name in ("query", "key")}
     for name, place in asked.items():
         publish(f"{name}{slot}", place, None)
+    before = view.alignment(result.unedited)
+    first = before if (before.queries, before.keys) == (matrix.queries, matrix.keys) else matrix
     query, key = asked["query"], asked["key"]
     if query is not None and (row := query - view.first_row(result)) in matrix.rows:
         row = matrix.rows.index(row)
         if key in matrix.columns:
             return row, matrix.columns.index(key)
         if key is None:
-            return row, max(telling_columns(matrix.queries[row], matrix.keys), key=lambda column: matrix.weights[row, column])
-    link = origin_of(matrix, view.word) or clearest_link(matrix)
-    return (link.query, link.key) if link else (0, int(matrix.weights[0].argmax()))
+            looks = matrix if matrix.weights[row].any() else first
+            return row, max(telling_columns(looks.queries[row], looks.keys), key=lambda column: looks.weights[row, column])
+    link = origin_of(first, view.word) or clearest_link(first)
+    return (link.query, link.key) if link else (0, int(first.weights[0].argmax()))
+
+
+def missing_row(result: Result, view: AlignmentView, slot: int) -> tuple[Sentence, ...]:
+    """Say that the word which was asked has no row in the head that is drawn; nothing where it has one."""
+    query = value(f"query{slot}")
+    if (
+        query is None
+        or not result.draft.reads_its_rows
+        or 0 <= query - view.first_row(result) < len(result.trace.cross.queries)
+    ):
+        return ()
+    if not 0 <= query <= len(result.trace.cross.queries):
+        return ()
+    name, own = quoted(view.token_at(result, query).text), view.of(result)
+    only, drawn = ("reads", "writes") if query == 0 else ("writes", "reads")
+    where = head_words(own.layer, own.head)
+    lead = (Part(f"The translator only {only} "), name)
+    return ((*lead, Part(f": {where} is drawn by the steps that {drawn.removesuffix('s')} a word, and has no row of it.")),)

@@ -9,6 +9,7 @@ from streamlit.components.v2 import component
 from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.head_view import HeadMatrix
 from attnviz.analysis.token_words import word_groups
+from attnviz.analysis.translate.alignment import ranked_step
 from attnviz.analysis.translate.differences import differences
 from attnviz.analysis.wording import NUMBERS, head_place, head_title
 from attnviz.figures.edit.before_after import changed_text, number
@@ -103,6 +104,7 @@ def _aligned(slot: int, result: Result, view: AlignmentView, unlike: tuple[tuple
         unlike=unlike,
         links=view.links(matrix),
         place=(own.layer, own.head),
+        shape=(result.trace.cross.n_layers, result.trace.cross.n_heads),
         where=_where(result, own),
     )
 
@@ -120,10 +122,13 @@ def _ranked(result: Result, view: AlignmentView, cell: tuple[int, int]) -> dict[
     attention = result.trace.cross
     if attention.n_layers * attention.n_heads == 1 or result.quantity == "mixing":
         return None
-    position = view.alignment(result).rows[cell[0]] + view.first_row(result)
+    first_row = view.first_row(result)
+    position = view.alignment(result).rows[cell[0]] + first_row
     weights = view.given_weights(result, position)[..., cell[1]]
     listed = [{"layer": at[0], "head": at[1], "weight": float(weights[at])} for at in strongest_places(weights)]
-    return {"cell": cell, "mean": float(weights.mean()), "first": listed}
+    drawn = "naive" if first_row else "shifted"
+    step = ranked_step(position, len(attention.queries), view.step, drawn) if result.draft.reads_its_rows else ""
+    return {"cell": cell, "mean": float(weights.mean()), "first": listed, "step": step}
 
 
 def row_choices(result: Result, view: AlignmentView, matrix: HeadMatrix) -> tuple[tuple[WrittenToken, ...], ...]:

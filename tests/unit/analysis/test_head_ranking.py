@@ -1,6 +1,8 @@
 """Heads ranked by a link or by a word, against plain loops over the weights."""
 
+import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from attnviz.cli import main
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.files import save
-from tests.factories import make_map, sentence, typed
+from tests.factories import make_map, sentence, special, typed
 
 TOKENS = sentence("the cat saw un|believ|able dogs near the barn")
 ATTENTION = make_map(TOKENS, layers=3, heads=5)
@@ -92,6 +94,52 @@ def test_the_shell_lists_the_first_heads(tmp_path, capsys: pytest.CaptureFixture
     assert len(capsys.readouterr().out.splitlines()) == 5
     assert main(["rank", str(tmp_path / "a.attn"), "mouse"]) == 1
     assert "mouse" in capsys.readouterr().err
+
+
+READ = (special("<s>"), *typed("un|believ|able chat"))
+SOURCE = typed("the cat")
+WRITES = AttentionTrace(
+    "t",
+    Prompt("the cat"),
+    (make_map(READ, layers=2, heads=3, causal=True), make_map(READ, SOURCE, layers=2, heads=3)),
+    "unbelievable chat",
+)
+
+
+@pytest.mark.parametrize(
+    ("step", "rows"),
+    [("writes", {"<s>": [0], "unbelievable": [0, 1, 2], "chat": [3], "</s>": [4]}),
+     ("reads", {"<s>": [0], "unbelievable": [1, 2, 3], "chat": [4], "</s>": [4]})],
+)  # fmt: skip
+def test_of_a_words_two_rows_the_one_that_is_named_counts(step: str, rows: dict[str, list[int]]) -> None:
+    cross = WRITES.cross
+    for (word, own), (column, key) in itertools.product(rows.items(), enumerate(("the", "cat"))):
+        wanted = {place: float(cross.weights(*place)[own, column].mean()) for place in np.ndindex(2, 3)}
+        ranked = rank_heads(WRITES, word, key, step=step)
+        assert {(each.layer, each.head): each.weight for each in ranked} == pytest.approx(wanted, abs=1e-6)
+    # A decoder's own attention has one row a word, and so has a model that knows what it writes.
+    decoder = WRITES.decoder.weights(1, 2)
+    ranked = {each.name: each.weight for each in rank_heads(WRITES, "chat", "<s>", kind="decoder", step=step)}
+    assert ranked["L1·H2"] == pytest.approx(float(decoder[4, 0]), abs=1e-6)
+    alone = replace(WRITES, maps=WRITES.maps[1:])
+    assert rank_heads(alone, "chat", "cat", step=step)[0].weight == max(
+        float(cross.weights(*at)[4, 1]) for at in np.ndindex(2, 3)
+    )
+
+
+def test_a_step_that_there_is_not_is_refused() -> None:
+    with pytest.raises(TraceError, match="“writes” a word or “reads” it, not str 'naive'"):
+        rank_heads(WRITES, "chat", step="naive")
+
+
+def test_the_shell_says_by_which_step_it_ranks(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(WRITES, tmp_path / "a.attn", exact=True)
+    for more, wanted in (([], "By the step that writes a word; --step reads"), (["--step", "reads"], "By the step that reads")):
+        assert main(["rank", str(tmp_path / "a.attn"), "chat", "cat", *more]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        first = rank_heads(WRITES, "chat", "cat", step=more[-1] if more else "writes")[0]
+        assert lines[0].startswith(f"{first.name:<9}{100 * first.weight:5.1f} %")
+        assert lines[-1].startswith(wanted)
 
 
 def test_the_largest_come_first_and_of_equal_ones_the_first() -> None:

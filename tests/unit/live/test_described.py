@@ -22,7 +22,8 @@ from attnviz.analysis.answer.question_attention import (
 )
 from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix
-from attnviz.analysis.translate.alignment import clearest_link, describe_likelihood, read_as, truer
+from attnviz.analysis.token_words import word_groups
+from attnviz.analysis.translate.alignment import clearest_link, describe_likelihood, ranked_step, read_as, truer
 from attnviz.analysis.wording import Sentence, head_of_model, head_place, power_of_ten, two_digits
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.figures.answer.spans import marked_answer
@@ -66,10 +67,11 @@ HEADS: list[tuple[Side, int, int | None, int | None, View]] = [
 WRITTEN = (*typed("le chat|on mange"), special("</s>"))
 READ = (special("<s>"), *WRITTEN[:-1])
 CROSS = make_map(READ, typed("the kitt|en eat|s"), layers=2, heads=3)
-NAIVE = {"AER in domain L1·H2 naive": 0.1, "AER in domain L1·H2 shifted": 0.4}
+MEASURED = {"AER in domain L1·H2 naive": 0.1, "AER in domain L1·H2 shifted": 0.4, "AER in domain L0·H1 naive": 0.4,
+            "AER in domain L0·H1 shifted": 0.1}  # fmt: skip
 CARDS: list[dict[str, Any]] = [
     {"name": "t", "supervised_head": None, "metrics": {"BLEU": 44.04}},
-    {"name": "t", "supervised_head": [1, 2], "metrics": NAIVE},
+    {"name": "t", "supervised_head": [1, 2], "metrics": MEASURED},
     {"name": "t", "supervised_head": [0, 1], "metrics": {}},
 ]
 # Of a head that is asked for: layer and head (None: the mean), and the view.
@@ -222,16 +224,13 @@ def assert_matrix(actual: dict[str, Any], expected: HeadMatrix) -> None:
     np.testing.assert_allclose(actual["weights"], expected.weights.ravel(), atol=1e-6)
 
 
-def weights_given(metrics: dict[str, float], position: int, view: View) -> np.ndarray:
-    """What the word at a position of the address gives in every head, its rows read as that head is drawn."""
-    weights = np.zeros((CROSS.n_layers, CROSS.n_heads, len(Lens(CROSS, view).column_parts)))
-    for layer, head in np.ndindex(weights.shape[:2]):
-        reading = truer(metrics, layer, head)
-        attention = read_as(CROSS, WRITTEN, reading)
-        rows = [row for row, part in enumerate(Lens(attention, view).row_parts) if position - (reading == "naive") in part]
-        if rows:
-            weights[layer, head] = head_matrix(attention, layer=layer, head=head, view=view).weights[rows[0]]
-    return weights
+def weights_given(position: int, view: View) -> np.ndarray:
+    """What the word at a position of the address gives in every head, by the steps that write it; the start mark by its own."""
+    tokens = (*CROSS.queries, WRITTEN[-1])
+    groups = word_groups(tokens) if view.words else [[at] for at in range(len(tokens))]
+    rows = [max(at - 1, 0) for at in next(group for group in groups if position in group)]
+    weights = np.stack([CROSS.layer_weights(layer)[:, rows].mean(axis=1) for layer in range(CROSS.n_layers)])
+    return np.stack([weights[..., list(part)].sum(axis=-1) for part in Lens(CROSS, view).column_parts], axis=-1)
 
 
 def assert_translation(actual: dict[str, Any], card: dict[str, Any], place: Place, view: View, asked: dict[str, Any]) -> None:
@@ -249,14 +248,16 @@ def assert_translation(actual: dict[str, Any], card: dict[str, Any], place: Plac
         column = asked.get("key", max(words, key=lambda column: matrix.weights[row, column]))
         assert actual["cell"] == [row, matrix.columns.index(column) if "key" in asked else column]
     assert actual["firstRow"] == first
-    weights = weights_given(card["metrics"], matrix.rows[actual["cell"][0]] + first, view)
+    weights = weights_given(matrix.rows[actual["cell"][0]] + first, view)
     assert actual["ranked"]["mean"] == pytest.approx(weights[..., actual["cell"][1]].mean(), abs=1e-6)
     ranked = [(each["layer"], each["head"]) for each in actual["ranked"]["first"]]
     assert ranked == strongest_places(weights[..., actual["cell"][1]])
+    position = matrix.rows[actual["cell"][0]] + first
+    assert actual["ranked"]["step"] == ranked_step(position, len(READ), "writes", "naive" if first else "shifted")
     trained = [layer, head] == card["supervised_head"]
     aligned = Aligned(
         slot=1, name="t", head=head_of_model(layer, head, (2, 3), trained=trained), translation=OUTPUT,
-        matrix=matrix, choices=((),) * len(matrix.rows), cell=(0, 0), place=(layer, head),
+        matrix=matrix, choices=((),) * len(matrix.rows), cell=(0, 0), place=(layer, head), shape=(2, 3),
         where=head_place(layer, head, 6, trained=trained),
     )  # fmt: skip
     header, chunks = unpack_chunks(alignments([aligned])[1])
@@ -267,7 +268,9 @@ def assert_translation(actual: dict[str, Any], card: dict[str, Any], place: Plac
         assert actual["followed"] is None
         return
     keys = [asked["key"]] if "key" in asked else [column for column, key in enumerate(matrix.keys) if not key.special]
-    assert tuple(actual["followed"]) == strongest_places(weights[..., keys].max(axis=-1))[0]
+    drawn = [[truer(card["metrics"], layer, head) == "naive" for head in range(3)] for layer in range(2)]
+    followed = np.where(drawn, weights[..., keys].max(axis=-1), -1)
+    assert tuple(actual["followed"]) == strongest_places(followed)[0]
 
 
 def assert_selection(actual: dict[str, Any], written: str) -> None:

@@ -209,12 +209,15 @@ def test_links_and_sentences_of_any_matrix_are_those_of_loops(seed):
 
 
 def test_the_reading_with_the_lower_error_is_the_truer_one():
-    figures = {"AER in domain L1·H0 naive": 0.1, "AER in domain L1·H0 shifted": 0.2, "AER in domain L1 mean naive": 0.1,
+    figures = {"AER in domain L3·H0 naive": 0.3, "AER in domain L3·H0 shifted": 0.3,
+               "AER in domain L1·H0 naive": 0.1, "AER in domain L1·H0 shifted": 0.2, "AER in domain L1 mean naive": 0.1,
                "AER in domain L1 mean shifted": 0.3, "AER in domain L0·H0 naive": 0.1, "AER in domain L2 naive": 0.1,
-               "AER in domain L2 shifted": 0.2}  # fmt: skip
-    assert [truer(figures, *place) for place in ((1, 0), (1, None), (0, 0), (2, None))] == [
+               "AER in domain L2 shifted": 0.2, "AER in domain L4·H1 shifted": 0.2}  # fmt: skip
+    assert [truer(figures, *place) for place in ((1, 0), (1, None), (0, 0), (2, None), (3, 0), (4, 1))] == [
+        "naive",
+        "naive",
         "naive",
         "naive",
         "shifted",
-        "shifted",
+        "naive",
     ]

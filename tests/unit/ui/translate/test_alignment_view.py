@@ -26,7 +26,7 @@ def test_the_python_of_a_translation_makes_its_trace_again(
     model.config.save_pretrained(tmp_path)
     loaded = av.load(str(tmp_path))
     actual = replace(run_task(loaded, "translate", av.Prompt(TEXT, target=target or None)), name=str(tmp_path))
-    source = alignment_download(actual, AlignmentView(0, 0, View(), True, None, "Off", 0.0)).source
+    source = alignment_download(actual, AlignmentView(0, 0, View(), True, "shifted", "Off", 0.0)).source
     names: dict[str, object] = {"av": av}
     exec("\n".join(source.imports), names)
     again = eval(source.made, names)
