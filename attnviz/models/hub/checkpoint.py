@@ -217,7 +217,7 @@ class Checkpoint:
             instead = f" and have others, such as {others[0]}" if others else ""
             raise ModelError(
                 f"The weights of {self.name} lack {len(missing)} of the model's tensors, such as {missing[0]}{instead}: "
-                "save the model again with save_pretrained."
+                "its attention would be random; save it again with save_pretrained."
             )
         if self.adapter:
             model = self._with_adapter(model, self.adapter)
