@@ -21,7 +21,7 @@ from attnviz.lessons.picture_link import PAGES, LessonPicture, page_of, read_lin
 
 # Bytes of a file: the longest lesson that is shipped has 2,040.
 LARGEST = 200_000
-_FRONT = {"title": True, "minutes": True, "language": False, "models": True, "for": False, "reveal": False}
+_FRONT = {"title": True, "minutes": True, "language": False, "models": False, "for": False, "needs": False, "reveal": False}
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").use(front_matter_plugin)
 Fields = Mapping[str, str | tuple[str, ...]]
 
@@ -64,7 +64,11 @@ class LessonStep:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson as it is written. `audience` is the front matter's `for`; `reveals`: students see how their answers were."""
+    """A lesson as it is written.
+
+    audience  the front matter's `for`, and `needs` what pupils have to know
+    reveals   students see how their answers were
+    """
 
     name: str
     title: str
@@ -73,6 +77,7 @@ class Lesson:
     steps: tuple[LessonStep, ...]
     language: str = "en"
     audience: str = ""
+    needs: str = ""
     intro: str = ""
     reveals: bool = True
 
@@ -168,6 +173,7 @@ class _Reader:
             steps=tuple(each.step() for each in steps),
             language=front.get("language") or "en",
             audience=front.get("for", ""),
+            needs=front.get("needs", ""),
             intro="\n\n".join(intro.prose),
             reveals=front.get("reveal") != "no",
         )
@@ -175,7 +181,7 @@ class _Reader:
     def _front_matter(self) -> dict[str, Any]:
         first = self.blocks[0] if self.blocks else None
         if first is None or first[0].type != "front_matter":
-            self.fail(1, "the front matter is missing: begin with ---, title, minutes and models, and --- again.")
+            self.fail(1, "the front matter is missing: begin with ---, title and minutes, and --- again.")
         front = self._fields(first[0].content, 2, "the front matter")
         for name, required in _FRONT.items():
             if required and not front.get(name):
@@ -186,7 +192,7 @@ class _Reader:
             self.fail(self._line_of(several, 1), f"the {several} is one text: put it between quotes.")
         if front.get("reveal", "yes") not in ("yes", "no"):
             self.fail(self._line_of("reveal", 1), "reveal is yes or no: whether a student sees how an answer was.")
-        models = front["models"]
+        models = front.get("models") or ()
         return {**front, "models": (models,) if isinstance(models, str) else models}
 
     def _minutes(self, written: str) -> int:

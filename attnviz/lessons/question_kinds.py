@@ -112,6 +112,9 @@ def _token(question: LessonQuestion, picture: LessonPicture | None, source: Answ
     others = [at for at in np.argsort(weights)[::-1][:3] if weights[at] >= LEAST_SAID or at == best]
     first = words_with_percents([names[at] for at in others], [float(weights[at]) for at in others])
     sentence = f"To “{question.text('to')}” look {first}." if sends else f"“{question.text('from')}” gives {first}."
+    if (most := int(column.argmax())) != best:
+        share, verb = whole_percent(float(column.ravel()[most])), "comes from" if sends else "goes to"
+        sentence += f" Most {verb} “{names[most]}” ({share}), which is no word of the text."
     return Truth(names[best], sentence, _is(names[best]))
 
 
@@ -132,7 +135,7 @@ def _weight(question: LessonQuestion, picture: LessonPicture | None, source: Ans
 
 
 def _head(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
-    """Which head sends `from` to `to`: any in which no other word gets more of it."""
+    """Which head sends `from` to `to`: any in which no other word gets more of it, `besides` those that are known."""
     picture = _needs(picture)
     result = source.result(picture)
     attention = picture.attention(result)
@@ -143,14 +146,20 @@ def _head(question: LessonQuestion, picture: LessonPicture | None, source: Answe
         key = word_at(question.text("to"), matrix.keys)
         if row[key] >= words_only(row[None], matrix.keys, axis=1).max():
             found[head_name(int(layer), int(head))] = float(row[key])
+    for known in question.texts("besides"):
+        if found.pop(known, None) is None:
+            raise LessonError(f"{known} does not send “{question.text('from')}” mostly there: besides names heads that do.")
     names = sorted(found, key=found.__getitem__, reverse=True)
     if not names:
-        raise LessonError(f"no head sends “{question.text('from')}” mostly to “{question.text('to')}”: ask about another link.")
+        which = "no further head sends" if question.texts("besides") else "no head sends"
+        raise LessonError(f"{which} “{question.text('from')}” mostly to “{question.text('to')}”: ask about another link.")
     total = attention.n_layers * attention.n_heads
     if len(names) > total / 2:
         raise LessonError(f"{len(names)} of {total} heads are right: ask about a link that fewer heads show.")
     first = ", ".join(f"{name} ({whole_percent(found[name])})" for name in names[:3])
-    sentence = f"{len(names)} of {total} heads send “{question.text('from')}” mostly to “{question.text('to')}”, first {first}."
+    besides = f"Besides {' and '.join(question.texts('besides'))}, " if question.texts("besides") else ""
+    link = f"send “{question.text('from')}” mostly to “{question.text('to')}”"
+    sentence = f"{besides}{len(names)} of {total} heads {link}, first {first}."
     right = {tuple(re.findall(r"\d+", name)) for name in names}
     return Truth(names[0], sentence, lambda given: tuple(str(int(each)) for each in re.findall(r"\d{1,4}", given)) in right)
 
@@ -211,11 +220,22 @@ def _order(question: LessonQuestion, picture: LessonPicture | None, source: Answ
 
 
 def _choice(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
-    """One of several that the teacher has typed, for what no model knows."""
+    """One of several that the teacher has typed; with `from`, and `to`, the model's numbers are said with the answer."""
     choices, answer = question.texts("choices"), question.text("answer")
     if sum(same_answer(each, answer) for each in choices) != 1 or len(choices) < 2:
         raise LessonError("the answer has to be one of the choices, and stand there once.")
-    return Truth(answer, "", _is(answer))
+    return Truth(answer, _link_in_words(question, picture, source) if "from" in question.fields else "", _is(answer))
+
+
+def _link_in_words(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> str:
+    """Say how much `from` gives `to`, and what gets most of it."""
+    picture = _needs(picture)
+    matrix = picture.matrix(source.result(picture))
+    names, row = word_names(matrix.keys), word_at(question.text("from"), matrix.queries)
+    best = int(words_only(matrix.weights[None, row], matrix.keys, axis=1).argmax())
+    places = dict.fromkeys((word_at(question.text("to"), matrix.keys), best) if question.text("to") else (best,))
+    gives = words_with_percents([names[at] for at in places], [float(matrix.weights[row, at]) for at in places])
+    return f"“{question.text('from')}” gives {gives}."
 
 
 def _free(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
@@ -226,11 +246,11 @@ def _free(question: LessonQuestion, picture: LessonPicture | None, source: Answe
 KINDS = {
     "token": QuestionKind(_token, either=("from", "to")),
     "number": QuestionKind(_weight, ("from", "to"), ("tolerance",)),
-    "head": QuestionKind(_head, ("from", "to")),
+    "head": QuestionKind(_head, ("from", "to"), ("besides",)),
     "cell": QuestionKind(_cell),
     "output": QuestionKind(_output, optional=("choices",)),
     "claim": QuestionKind(_claim, ("claim",), ("model",)),
     "order": QuestionKind(_order, ("words",), either=("from", "by")),
-    "choice": QuestionKind(_choice, ("choices", "answer")),
+    "choice": QuestionKind(_choice, ("choices", "answer"), ("from", "to")),
     "text": QuestionKind(_free),
 }

@@ -101,7 +101,7 @@ def lesson_html(lesson: Lesson, root: str, missing: Mapping[str, Any]) -> str:
         questions = "".join(_form(f"{number}.{place}", question) for place, question in enumerate(step.questions, 1))
         prose = _prose(step.prose, root) + _picture(step, root, missing)
         steps.append(f'<section class="step"><h2>{number}. {html.escape(step.title)}</h2>{prose}{questions}</section>')
-    about = f"{lesson.minutes} minutes · {', '.join(lesson.models)}"
+    about = " · ".join(filter(None, (f"{lesson.minutes} minutes", ", ".join(lesson.models))))
     audience = f" For {html.escape(lesson.audience)}." if lesson.audience else ""
     return f"""<div id="lesson" lang="{html.escape(lesson.language)}">
 <p class="about">{html.escape(about)}.{audience}</p>

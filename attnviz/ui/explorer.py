@@ -12,6 +12,7 @@ from streamlit.components.v2 import component
 from attnviz.analysis.difference import is_difference
 from attnviz.analysis.first_cell import first_cell
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View
+from attnviz.analysis.word_names import word_names
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer
@@ -93,10 +94,23 @@ def all_heads(
             explore(ShownHead(attention, head, matrix, at), slot=slot, on_head=on_head, editing=editing)
 
 
+def note_picture(shown: ShownHead, *, slot: str = "", first_row: int = 0) -> None:
+    """Notes which head and which cell the page shows, for whoever asks about its picture: the address may leave them to it.
+
+    `first_row`: where the picture's first row stands among the positions that an address counts.
+    """
+    (row, column), matrix = shown.cell, shown.matrix
+    place = {"layer": str(shown.head.layer)} | ({} if shown.head.head is None else {"head": str(shown.head.head)})
+    place |= {f"query{slot}": str(matrix.rows[row] + first_row), f"key{slot}": str(matrix.columns[column])}
+    names = word_names(matrix.queries)[row], word_names(matrix.keys)[column]
+    st.session_state.shown_picture = (st.session_state.page, place, names)
+
+
 def show_words(attention: AttentionMap, head: HeadView, question: WordQuestion) -> None:
     """The text as words that can be clicked, all heads, and beside them, where there is room, the one that is looked at."""
     matrix = head.matrix(attention)
     cell, places = question.cell(matrix), (matrix.rows, matrix.columns)
+    note_picture(ShownHead(attention, head, matrix, cell))
     settings: dict[str, object] = {"shownViews": VIEWS[:2], "view": "grid", "isPlain": True}
     settings |= {"query": cell[0], "key": cell[1], "words": question.settings(matrix), "fact": ""}
     _mount(attention, head, matrix, settings, ("", partial(_take_words, places)), question)
@@ -153,6 +167,8 @@ def explore(
     page draws below.
     """
     name, attention, matrix = f"view{slot}", shown.attention, shown.matrix
+    if question is not None:
+        note_picture(shown)
     wanted = one_shown(name, (*VIEWS, *extra), VIEWS[0])
     # Of a difference there are no arcs and no shaded text.
     views, extra = (VIEWS[:2], ()) if is_difference(attention) else (VIEWS, extra)

@@ -62,6 +62,10 @@ def test_a_class_is_asked_about_a_picture_and_its_guesses_come_back_onto_it(
     press(teacher, "ask-0")
     expect(teacher.locator("#phone h1")).to_have_text("Which word does “it” look at most, in head 1 of layer 3?")
     # From here on nothing may tell what is right.
+    expect(teacher.locator("#phone .picture .marked").first).to_have_text("it")
+    hidden = teacher.locator("#phone .picture .weight[style*='url(']")
+    # A label beside every row and above every column, and a question mark at the row that is hidden.
+    assert hidden.count() == teacher.locator("#phone .picture text").count() // 2
     received.clear()
     for phone, word in zip(phones, ("trophy", "suitcase"), strict=True):
         phone.locator(f"button[data-answer={word}]").click()
@@ -92,8 +96,10 @@ def test_a_class_is_asked_about_a_picture_and_its_guesses_come_back_onto_it(
     expect(phones[0].locator(".verdict")).to_have_text("You were right.")
     expect(phones[1].locator(".verdict")).to_have_text("Not this time.")
     assert teacher.evaluate(SMALLEST) >= 28
+    assert hidden.count() == 0
     teacher.locator(".st-key-class-picture button").click()
-    teacher.wait_for_url("**/encode?**")
+    # The same picture, at the word that was asked about.
+    teacher.wait_for_url("**/encode?**query=10**")
 
 
 # A front that keeps routes to itself. One of Playwright's would take the browser's cache along.

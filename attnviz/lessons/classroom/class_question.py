@@ -11,6 +11,54 @@ from attnviz.lessons.question_kinds import ARROW
 AnswerKind = Literal["token", "cell", "head", "number", "choice", "order", "text"]
 # Characters of a written answer, of a question and of one word; words of a text; cells or heads of a grid.
 LONGEST_ANSWER, LONGEST_ASK, LONGEST_WORD, MOST_WORDS, MOST_CELLS = 200, 500, 200, 400, 3_200
+# Cells of a picture on the wall, of all heads together.
+MOST_PICTURE_CELLS = 60_000
+
+
+@dataclass(frozen=True)
+class WallPicture:
+    """A matrix, or every head small, as a wall draws it. Nothing of what is hidden is in its cells.
+
+    caption  names the head
+    cells    bytes in base64, a head after the other, row by row: 0 to 255 for weights 0 to 1
+    heads    layers, and heads of a layer: (1, 1) is one matrix
+    marked   rows that the question is about
+    hidden_rows, hidden_columns  what waits for the reveal
+    """
+
+    caption: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: str
+    heads: tuple[int, int] = (1, 1)
+    marked: tuple[int, ...] = ()
+    hidden_rows: tuple[int, ...] = ()
+    hidden_columns: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ClassStep:
+    """Where a question stands, and what is said and shown there before its answer.
+
+    lesson   its name in an address, and `number` the question's in it, such as "2.1"; empty: asked about a picture
+    place    such as "What is “it”? · step 2 of 5 · question 1 of 2"
+    title    of the step, with its prose: as HTML, and as plain `text`
+    head     that the question is about, such as "head 1 of layer 3"; empty: about none
+    link     of a page that does not show the answer; empty: it waits for the reveal
+    reveals  False: nobody is told what is right
+    """
+
+    lesson: str = ""
+    number: str = ""
+    place: str = ""
+    title: str = ""
+    prose: str = ""
+    text: str = ""
+    hint: str = ""
+    head: str = ""
+    link: str = ""
+    reveals: bool = True
+    picture: WallPicture | None = None
 
 
 @dataclass(frozen=True)
@@ -21,6 +69,7 @@ class ClassQuestion:
     marked   which of them the question is about
     choices  answers to choose from; of kind token those of the words that can be tapped, of kind order what is put in order
     rows     of a grid of cells or heads, with its columns: an answer is "row → column" there, or "L3·H1"
+    step     what the wall shows besides
     """
 
     kind: AnswerKind
@@ -30,6 +79,7 @@ class ClassQuestion:
     choices: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    step: ClassStep = ClassStep()
 
     def __post_init__(self) -> None:
         texts = (self.ask, *self.words, *self.choices, *self.rows, *self.columns)
@@ -76,9 +126,11 @@ class AnswerKey:
 
     right      every right answer; none: nothing is graded. Of a number, its value
     tolerance  how far a number may be off
-    sentence   what is said at the reveal
+    sentence   what is said at the reveal, with its numbers
+    if_right, if_wrong  what a lesson says besides to a right and to a wrong answer
     weights    0 to 1, of the picture's words, or of the cells of the grid, row by row: how dark each is drawn
     link       the address of the picture in the app
+    picture    what the wall draws now; None: what it drew before
     """
 
     right: tuple[str, ...] = ()
@@ -86,6 +138,9 @@ class AnswerKey:
     sentence: str = ""
     weights: tuple[float, ...] = ()
     link: str = ""
+    if_right: str = ""
+    if_wrong: str = ""
+    picture: WallPicture | None = None
 
     def accepts(self, answer: str, kind: AnswerKind) -> bool | None:
         """Whether an answer to a question of that kind is right; None: nobody grades it."""
@@ -105,4 +160,10 @@ def to_record(value: ClassQuestion | AnswerKey) -> dict[str, Any]:
 
 def from_record(record: dict[str, Any]) -> dict[str, Any]:
     """Read what `to_record` wrote, as the arguments of its class."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
+    return {name: _from_json(name, value) for name, value in record.items()}
+
+
+def _from_json(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return (ClassStep if name == "step" else WallPicture)(**from_record(value))
+    return tuple(value) if isinstance(value, list) else value

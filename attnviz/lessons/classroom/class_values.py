@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, to_record
+from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, WallPicture, to_record
 
 # waiting: nothing has been asked yet; closed: answered no more, and not revealed.
 ClassState = Literal["waiting", "open", "closed", "revealed", "ended"]
@@ -61,12 +61,25 @@ class ClassOverview:
         phones: dict[str, Any] = {"code": self.code, "version": self.version, "state": self.state, "number": self.number}
         phones["nicknames"] = self.nicknames
         if self.question is not None and self.state != "ended":
-            phones["question"] = to_record(self.question)
+            record = to_record(self.question)
+            # A phone has no room for the picture, and 500 phones receive this.
+            record["step"] = {name: record["step"][name] for name in ("place", "title", "text", "head", "reveals")}
+            phones["question"] = record
         if self.key is not None and self.state == "revealed":
             is_open = self.question is not None and self.question.kind == "text"
             guesses = [] if is_open else [[each.answer, each.count, each.is_right] for each in self.results]
-            phones["truth"] = {**to_record(self.key), "answered": self.answered, "guesses": guesses}
+            truth = to_record(self.key)
+            del truth["picture"]
+            phones["truth"] = {**truth, "answered": self.answered, "guesses": guesses}
         return phones
+
+    @property
+    def picture(self) -> WallPicture | None:
+        """What a wall draws beside the question: with what was hidden, once that is revealed."""
+        if self.question is None or self.state == "ended":
+            return None
+        revealed = self.key.picture if self.key is not None and self.state == "revealed" else None
+        return revealed or self.question.step.picture
 
 
 @dataclass(frozen=True)

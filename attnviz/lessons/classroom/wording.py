@@ -12,11 +12,11 @@ def class_sentence(overview: ClassOverview) -> str:
 
     >>> from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
     >>> from attnviz.lessons.classroom.class_values import Guess
-    >>> question, key = ClassQuestion("token", "Which?", ("it", "cat")), AnswerKey(("cat",), sentence="…")
+    >>> question, key = ClassQuestion("token", "Which?", ("it", "cat")), AnswerKey(("cat",), sentence="…", weights=(0.3, 0.57))
     >>> guesses = Guess("cat", 2, True), Guess("it", 1, False)
     >>> common = {"code": "KRTF", "version": 2, "state": "revealed", "nicknames": False}
     >>> class_sentence(ClassOverview(**common, question=question, answered=3, results=guesses, key=key))
-    '2 of 3 chose “cat”, and so does the head. …'
+    '2 of 3 chose “cat”, and so does the head: 57\\xa0%. …'
     """
     question, key, results = overview.question, overview.key, overview.results
     if question is None or key is None:
@@ -37,6 +37,17 @@ def class_sentence(overview: ClassOverview) -> str:
         return f"{right} of {overview.answered} are right. {key.sentence}".strip()
     if first.is_right:
         same = {"token": "so does the head", "cell": "it is the strongest", "head": "this head does it"}[question.kind]
-        return f"{chosen} chose “{first.answer}”, and {same}. {key.sentence}".strip()
+        places = question.words if question.kind == "token" else question.cells()
+        weight = dict(zip(places, key.weights, strict=False)).get(first.answer)
+        number = "" if weight is None else f": {whole_percent(weight)}"
+        return f"{chosen} chose “{first.answer}”, and {same}{number}. {key.sentence}".strip()
     found = f"“{key.right[0]}”" if len(key.right) == 1 else f"one of {len(key.right)} that are right"
     return f"{chosen} chose “{first.answer}”; {right} found {found}. {key.sentence}".strip()
+
+
+def class_comment(overview: ClassOverview) -> str:
+    """Say what the lesson says to a right answer where most of the class were right, else what it says to a wrong one."""
+    if overview.key is None or overview.state != "revealed":
+        return ""
+    right = sum(each.count for each in overview.results if each.is_right)
+    return overview.key.if_right if 2 * right > overview.answered else overview.key.if_wrong

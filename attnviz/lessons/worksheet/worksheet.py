@@ -85,7 +85,8 @@ def worksheet(lesson: Lesson, right: Mapping[str, Truth], source: AnswerSource) 
         for number, _, question in lesson.questions
     )
     graded = sum(points_of(question) for number, _, question in lesson.questions if right[number].answer)
-    facts = [f"{lesson.minutes} minutes", f"model: {', '.join(lesson.models)}", *([lesson.audience] if lesson.audience else [])]
+    models = f"model: {', '.join(lesson.models)}" if lesson.models else ""
+    facts = filter(None, (f"{lesson.minutes} minutes", models, lesson.audience))
     return Worksheet(lesson.title, " · ".join(facts), lesson.language, lesson.intro, steps, key, graded)
 
 

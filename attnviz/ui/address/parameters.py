@@ -206,7 +206,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     },
     "lessons": {},
     # The code of a class, the lesson that is asked, and the teacher's link.
-    "class": {"class": Text(most=40), "teaches": NAME, "teach": Text(most=300)},
+    "class": {"class": Text(most=40), "teaches": NAME, "teach": Text(most=300), "plan": _OPEN},
     "train": {
         "topic": Choice(("alignment", "induction")),
         "task": Choice(tuple(TOYS)), "kind": Choice(("additive", "dot", "transformer")),

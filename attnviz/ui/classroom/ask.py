@@ -6,15 +6,14 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from attnviz.analysis.first_cell import first_cell
 from attnviz.analysis.head_view import HeadMatrix
-from attnviz.analysis.word_names import word_names
+from attnviz.analysis.word_names import word_at
 from attnviz.core.edit_types import HeadSet
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
+from attnviz.lessons.classroom.from_lesson import QuestionPlace
 from attnviz.lessons.lesson_file import LessonQuestion
 from attnviz.lessons.picture_link import TASKS, LessonPicture, read_link
-from attnviz.ui.address.address_sync import value
 from attnviz.ui.classroom.teacher import open_class
 from attnviz.ui.lessons.place import place_of
 from attnviz.ui.lessons.source import PageSource
@@ -26,10 +25,16 @@ _HEAD_PAGES = ("home", "encode", "translate")
 
 @dataclass(frozen=True)
 class SpotQuestion:
-    """A question that can be asked now, with the picture that it is about."""
+    """A question that can be asked now, with the picture that it is about; `place`: of one that a lesson asks."""
 
     question: LessonQuestion
     picture: LessonPicture | None
+    place: QuestionPlace | None = None
+
+    @classmethod
+    def of(cls, place: QuestionPlace) -> "SpotQuestion":
+        """Take a question of a lesson."""
+        return cls(place.question, place.step.picture, place)
 
 
 def ask_class(asked: SpotQuestion) -> None:
@@ -43,7 +48,8 @@ def questions_here() -> list[SpotQuestion]:
     try:
         place = place_of(st.session_state.page) if "lesson" in st.session_state.address else None
         if place is not None and not place.is_end:
-            return [SpotQuestion(question, place.step.picture) for question in place.step.questions]
+            numbers = [f"{place.number}.{at}" for at, _ in enumerate(place.step.questions, 1)]
+            return [SpotQuestion.of(QuestionPlace(place.name, place.lesson, number)) for number in numbers]
         picture = picture_here()
         return list(_questions(picture)) if picture else []
     except AttnvizError:
@@ -56,14 +62,18 @@ def picture_here() -> LessonPicture | None:
     state = st.session_state
     if state.page not in TASKS:
         return None
-    named = {name: state.get(name) for name in (*_TEXTS, "model", "layer", "head") if state.get(name) not in (None, "")}
-    if state.page == "home":
-        named |= {name: value(name) for name in ("layer", "head") if value(name) is not None}
-    written = {**named, **state.address}
+    named = {name: state.get(name) for name in (*_TEXTS, "model") if state.get(name) not in (None, "")}
+    written = {**named, **state.address, **(_shown()[0] if state.page in _HEAD_PAGES else {})}
     try:
         return read_link(f"/{'' if state.page == 'home' else state.page}?{urlencode(written, doseq=True)}")
     except AttnvizError:
         return None
+
+
+def _shown() -> tuple[dict[str, str], tuple[str, str]]:
+    """The head and the cell that the page shows, as its address would name them, and the two words; empty: it shows none."""
+    page, place, names = st.session_state.get("shown_picture", ("", {}, ("", "")))
+    return (place, names) if page == st.session_state.page else ({}, ("", ""))
 
 
 def _questions(picture: LessonPicture) -> Iterator[SpotQuestion]:
@@ -84,11 +94,9 @@ def _questions(picture: LessonPicture) -> Iterator[SpotQuestion]:
 
 
 def _of_words(picture: LessonPicture, matrix: HeadMatrix, name: str, only: bool) -> Iterator[SpotQuestion]:
-    """Questions about the word, and the link, that are chosen in a matrix."""
-    query, key = value("query"), value("key")
-    is_chosen = query in matrix.rows and key in matrix.columns
-    row, column = (matrix.rows.index(query), matrix.columns.index(key)) if is_chosen else first_cell(matrix)
-    one, other = word_names(matrix.queries)[row], word_names(matrix.keys)[column]
+    """Questions about the word that looks, and the one that it looks at, as the page shows them."""
+    one, other = _shown()[1]
+    row, column = word_at(one, matrix.queries), word_at(other, matrix.keys)
     yield _spot("token", f"Which word does “{one}” look at most, in {name}?", picture, **{"from": one})
     yield _spot("number", f"How much does “{one}” look at “{other}”, in {name}?", picture, **{"from": one, "to": other})
     if not only:
@@ -96,8 +104,8 @@ def _of_words(picture: LessonPicture, matrix: HeadMatrix, name: str, only: bool)
     shares = matrix.weights[row]
     best = max((at for at, token in enumerate(matrix.keys) if not token.special), key=lambda at: shares[at], default=column)
     yield _spot(
-        "choice", f"Right or wrong: in {name}, “{one}” looks mostly at “{other}”?", picture,
-        choices=("right", "wrong"), answer="right" if best == column else "wrong",
+        "choice", f"True or false: in {name}, “{one}” looks mostly at “{other}”.", picture, choices=("true", "false"),
+        answer="true" if best == column else "false", **{"from": one, "to": other},
     )  # fmt: skip
 
 

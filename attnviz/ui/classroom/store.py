@@ -24,6 +24,14 @@ def store_address() -> str:
     return settings.text("ATTNVIZ_CLASS_STORE") or f"sqlite:///{user_state_path('attnviz') / 'classes.sqlite'}"
 
 
+def store_place() -> str:
+    """Say in words where classes are kept: a file, or a database by its host; no password of it."""
+    scheme, _, rest = store_address().partition("://")
+    if scheme.startswith("sqlite"):
+        return f"the file {rest[1:]} of this server"
+    return f"the database at {rest.rpartition('@')[2].partition('/')[0] or 'this server'}"
+
+
 def class_store() -> "ClassStore":
     """Open the store, once a process.
 

@@ -70,7 +70,8 @@ def start_class(*, nicknames: bool = False) -> None:
 def open_class() -> None:
     """Opens the page of the class that is taught here, with the lesson that runs now; for a callback."""
     if taught := taught_class():
-        visit("class", **{"class": taught.code, "teaches": st.session_state.address.get("lesson")})
+        address = st.session_state.address
+        visit("class", **{"class": taught.code, "teaches": address.get("lesson") or address.get("teaches")})
 
 
 def forget_class() -> None:

@@ -1,6 +1,8 @@
 """The page of a class: what stands on the wall, and what its teacher does."""
 
 import html
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,21 +14,24 @@ from attnviz.core.errors import AttnvizError
 from attnviz.figures.javascript import bundle
 from attnviz.lessons.classroom.class_values import ClassOverview, StartedClass
 from attnviz.lessons.classroom.codes import read_code
-from attnviz.lessons.classroom.from_lesson import class_question, next_question
+from attnviz.lessons.classroom.from_lesson import QuestionPlace, class_numbers, class_question, made_up, next_question
 from attnviz.lessons.classroom.report import class_report
-from attnviz.lessons.classroom.wording import class_sentence
+from attnviz.lessons.classroom.wording import class_comment, class_sentence
+from attnviz.lessons.lesson_file import Lesson
 from attnviz.lessons.library import SENT
+from attnviz.lessons.question_kinds import truth_of
 from attnviz.ui.address.address_sync import value, visit
-from attnviz.ui.address.widgets import dropdown, sent
+from attnviz.ui.address.widgets import fold, sent
 from attnviz.ui.classroom.ask import SpotQuestion
 from attnviz.ui.classroom.phone_page import colours
-from attnviz.ui.classroom.store import class_store
+from attnviz.ui.classroom.store import class_store, store_place
 from attnviz.ui.classroom.teacher import forget_class, keep_taught, read_taught, start_class, taught_class
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.frame.qr_code import network_address
 from attnviz.ui.layout import theme
 from attnviz.ui.lessons.place import lesson_named, offered_lessons
 from attnviz.ui.lessons.source import PageSource
+from attnviz.ui.lessons.view import ordered
 
 _FOLDER = Path(__file__).parent
 _KEYS = component("attnviz.class-keys", html="<div></div>", js=(_FOLDER / "clicker_keys.js").read_text(encoding="utf-8"))
@@ -37,21 +42,128 @@ _WALL = component(
 # Seconds between two looks at who has answered.
 LOOK = 1.0
 NO_LESSON = "No lesson"
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
 def show_start() -> None:
-    """What a visitor sees who is in no class."""
+    """What a teacher sees before the class: whether phones get here, the lesson, what is kept, and the start."""
     if refused := st.session_state.pop("class_refused", ""):
         st.error(escaped(refused), icon=":material/groups:")
     st.markdown(
-        "Start a class, and a code appears for the wall. Students open **/join** on their phones and type it: no account, no "
-        "name. Ask them what a head looks at, and their guesses come back onto the picture."
+        "Your class guesses on phones what a head looks at, and the guesses come back onto the picture. Students need no "
+        "account and no name: they scan a code on the wall, or open **/join** and type four letters."
     )
+    _show_reach()
+    _show_lesson_choice()
     nicknames = st.checkbox("Ask for nicknames", key="class_nicknames")
     with st.container(horizontal=True):
         st.button("Start a class", key="class-start", type="primary", icon=":material/groups:",
                   on_click=start_class, kwargs={"nicknames": nicknames})  # fmt: skip
         st.html('<a class="class-join" href="./?join" target="_blank">Join a class</a>')
+    if lesson := _chosen_lesson():
+        show_plan(*lesson)
+    with st.expander("What is kept, and where", icon=":material/database:"):
+        st.markdown(
+            f"Of each student a number, the answers with the seconds that they took, and a nickname if you ask for one; of the "
+            f"class its code and its questions. They are in {escaped(store_place())}, for 24 hours, or until you delete them. "
+            "Phones keep their own answer. Nothing else leaves this server."
+        )
+
+
+def _show_reach() -> None:
+    """Whether phones reach this app; if not, how it has to be started."""
+    origin = _origin()
+    if urlsplit(origin).hostname in _THIS_MACHINE:
+        st.warning(
+            "**Phones do not reach this app**: it listens on this machine only. Stop it, start it with "
+            "`attnviz --host 0.0.0.0`, and open this page again. Phones have to be in the same network.",
+            icon=":material/wifi_off:",
+        )  # fmt: skip
+    else:
+        st.success(
+            f"Phones open `{urlsplit(origin).netloc}/join`. Try it with your own before the class.", icon=":material/wifi:"
+        )
+
+
+def _show_lesson_choice() -> None:
+    """One lesson, whose questions are asked one after the other; or none, and questions about any picture."""
+    chosen, listed = value("teaches", NO_LESSON), offered_lessons()
+    names = ordered(listed) + ([chosen] if chosen.startswith(SENT) else [])
+    with st.popover(f"Lesson: {escaped(_lesson_title(chosen))}", icon=":material/school:", key="class-lessons"):
+        for name in (NO_LESSON, *names):
+            st.button(_lesson_title(name), key=f"class-lesson-{name}", type="tertiary", on_click=_choose_lesson, args=(name,))
+
+
+def _choose_lesson(name: str) -> None:
+    """Makes a lesson the one that is asked; for a callback. The address holds it."""
+    st.session_state.pop("class_preview", None)
+    if name == NO_LESSON:
+        st.session_state.address.pop("teaches", None)
+    else:
+        st.session_state.address["teaches"] = name
+
+
+def _chosen_lesson() -> tuple[str, Lesson] | None:
+    name = value("teaches", NO_LESSON)
+    try:
+        return None if name == NO_LESSON else (name, lesson_named(name))
+    except AttnvizError as error:
+        st.warning(escaped(error), icon=":material/school:")
+        return None
+
+
+def show_plan(name: str, lesson: Lesson) -> None:
+    """What a teacher knows of a lesson before it begins: how long it takes, for whom, its questions with their answers."""
+    with st.container(key="class-plan"):
+        facts = [f"{lesson.minutes} minutes", f"{len(class_numbers(lesson))} questions"]
+        facts += [f"for {lesson.audience}"] if lesson.audience else []
+        st.markdown(f"**{escaped(lesson.title)}** · {escaped(' · '.join(facts))}")
+        st.caption(f"Pupils need to know: {escaped(lesson.needs or 'nothing')}.")
+        if not lesson.reveals:
+            st.caption(
+                "Nobody is told what is right: the wall reveals nothing, and you find the answers in the table of the class."
+            )
+        folded = fold("Its questions, with their answers", "plan", ":material/key:")
+        if folded.open:
+            with folded:
+                for number in class_numbers(lesson):
+                    _show_planned(QuestionPlace(name, lesson, number))
+        if number := st.session_state.get("class_preview"):
+            _show_preview(QuestionPlace(name, lesson, number))
+
+
+def _show_planned(place: QuestionPlace) -> None:
+    try:
+        truth = truth_of(place.question, place.step.picture, PageSource())
+        said = (
+            f"**{escaped(truth.answer)}** {escaped(truth.sentence)}" if truth.answer else "Answered in words; nobody grades it."
+        )
+    except AttnvizError as error:
+        said = escaped(error)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"{place.number} {escaped(place.question.ask)}  \n{said}")
+        st.button(
+            "Preview the wall", key=f"class-preview-{place.number}", type="tertiary", on_click=_preview, args=(place.number,)
+        )
+
+
+def _preview(number: str) -> None:
+    """Shows the wall of a question; for a callback."""
+    st.session_state.class_preview = number
+
+
+def _show_preview(place: QuestionPlace) -> None:
+    """The wall of a question, before its reveal and after it, with guesses that are made up."""
+    revealed = st.toggle(
+        f"Wall of question {place.number}: after the reveal", key="class_preview_revealed", disabled=not place.lesson.reveals
+    )
+    try:
+        question, key = class_question(place.question, place.step.picture, PageSource(), place)
+    except AttnvizError as error:
+        st.error(escaped(error), icon=":material/groups:")
+        return
+    with st.container(border=True, key="class-preview-wall"):
+        _draw_wall("class-wall-preview", made_up(question, key, revealed=revealed), mark="Made-up guesses")
 
 
 def class_here() -> tuple[str, StartedClass | None]:
@@ -95,15 +207,38 @@ def _wall(code: str, teacher: StartedClass | None) -> None:
             st.button("Start another class", key="class-again", on_click=start_class)
         return
     where, joins = _join_address(code, teacher)
+    qr = segno.make(joins, micro=False).svg_data_uri(border=2, light="#fff", omitsize=True)
+    upcoming = _next_of_lesson(teacher) if teacher and overview.state != "ended" else None
+    _draw_wall("class-wall", overview, where=where, qr=qr, keys=_keys(overview, upcoming) if teacher else [])
+    if teacher:
+        _show_controls(overview, teacher, upcoming)
+
+
+def _draw_wall(
+    key: str, overview: ClassOverview, *, where: str = "", qr: str = "", keys: Sequence[str] = (), mark: str = ""
+) -> None:
+    """Draw what a class sees; of a lesson the step's text and its picture as well."""
+    step, picture = overview.question.step if overview.question else None, overview.picture
     record = {
-        "view": overview.for_phones(), "here": overview.here, "answered": overview.answered, "where": where,
-        "qr": segno.make(joins, micro=False).svg_data_uri(border=2, light="#fff", omitsize=True),
-        "sentence": class_sentence(overview), "scale": theme().scale,
+        "view": overview.for_phones(), "here": overview.here, "answered": overview.answered, "where": where, "qr": qr,
+        "sentence": class_sentence(overview), "said": class_comment(overview), "scale": theme().scale, "keys": list(keys),
+        "step": step and {name: getattr(step, name) for name in ("place", "title", "prose", "hint", "head")},
+        "picture": picture and asdict(picture), "mark": mark,
     }  # fmt: skip
     st.html(f"<style>:root {{ {colours(theme())} }}</style>")
-    _WALL(key="class-wall", data=[record], on_refused_change=_note_front)
-    if teacher:
-        _show_controls(overview, teacher)
+    _WALL(key=key, data=[record], on_refused_change=_note_front)
+
+
+def _keys(overview: ClassOverview, upcoming: SpotQuestion | None) -> list[str]:
+    """What the teacher may press now."""
+    can_reveal, hint = _can_reveal(overview), overview.question and overview.question.step.hint
+    keys = {"Space: reveal": can_reveal, "H: a hint": hint and overview.state in ("open", "closed"), "→: next": upcoming}
+    return [key for key, is_there in keys.items() if is_there]
+
+
+def _can_reveal(overview: ClassOverview) -> bool:
+    """Whether there is an answer that the class may see: of a questionnaire only its teacher has them."""
+    return overview.state in ("open", "closed") and overview.question is not None and overview.question.step.reveals
 
 
 def _note_front() -> None:
@@ -112,22 +247,21 @@ def _note_front() -> None:
         st.session_state.class_front_refuses = True
 
 
-def _show_controls(overview: ClassOverview, teacher: StartedClass) -> None:
+def _show_controls(overview: ClassOverview, teacher: StartedClass, upcoming: SpotQuestion | None) -> None:
     """What the teacher does next; page down presses the first button that is there."""
     with st.container(key="class-controls", horizontal=True):
-        if overview.state in ("open", "closed"):
+        if can_reveal := _can_reveal(overview):
             _do("Reveal", "reveal", teacher, icon=":material/visibility:", primary=True)
         if overview.state == "open":
             _do("Close answers", "close", teacher, icon=":material/lock:")
-        if overview.state != "ended" and (upcoming := _next_of_lesson(teacher)):
-            number, asked = upcoming
-            kind = "secondary" if overview.state in ("open", "closed") else "primary"
+        if upcoming and upcoming.place:
             # The class does not read the next question before it is asked.
-            st.button(f"Ask question {number}", key="class-next", type=kind, help=escaped(asked.question.ask),
-                      on_click=_ask_later, args=(asked,))  # fmt: skip
-        if overview.key and overview.key.link:
+            st.button(f"Ask question {upcoming.place.number}", key="class-next", type="secondary" if can_reveal else "primary",
+                      help=escaped(upcoming.question.ask), on_click=_ask_later, args=(upcoming,))  # fmt: skip
+        link = overview.key.link if overview.key else overview.question.step.link if overview.question else ""
+        if link and overview.state != "ended":
             st.button("Show the picture", key="class-picture", icon=":material/grid_on:", on_click=_open_picture,
-                      args=(overview.key.link,))  # fmt: skip
+                      args=(link,))  # fmt: skip
 
 
 def _do(label: str, action: str, teacher: StartedClass, *, icon: str, primary: bool = False) -> None:
@@ -143,10 +277,7 @@ def _do(label: str, action: str, teacher: StartedClass, *, icon: str, primary: b
 
 def show_management(teacher: StartedClass) -> None:
     """Below the wall: which lesson is asked, the teacher's link, what was answered, and the end."""
-    chosen = value("teaches", "")
-    sent = (chosen,) if chosen.startswith(SENT) else ()
-    options = (NO_LESSON, *offered_lessons(), *sent)
-    dropdown(st.container(), "Ask the questions of a lesson", "teaches", options=options, format_func=_lesson_title)
+    _show_lesson_choice()
     _show_written(teacher)
     with st.expander("This class", icon=":material/groups:"):
         st.markdown(
@@ -195,18 +326,18 @@ def show_downloads(teacher: StartedClass) -> None:
                            key="class-html", on_click="ignore")  # fmt: skip
 
 
-def _next_of_lesson(teacher: StartedClass) -> tuple[str, SpotQuestion] | None:
-    """The first question of the chosen lesson that the class has not been asked, with its number."""
+def _next_of_lesson(teacher: StartedClass) -> SpotQuestion | None:
+    """The first question of the chosen lesson that the class has not been asked."""
     name = value("teaches", NO_LESSON)
     if name == NO_LESSON:
         return None
     try:
         lesson = lesson_named(name)
+        steps = [each.question.step for each in class_store().history(teacher.code, teacher.secret)]
     except AttnvizError:
         return None
-    asked = (each.question.ask for each in class_store().history(teacher.code, teacher.secret))
-    upcoming = next_question(lesson, asked)
-    return upcoming and (upcoming[0], SpotQuestion(upcoming[2], upcoming[1].picture))
+    number = next_question(lesson, {step.number for step in steps if step.lesson == name})
+    return SpotQuestion.of(QuestionPlace(name, lesson, number)) if number else None
 
 
 def _ask_later(asked: SpotQuestion) -> None:
@@ -216,7 +347,7 @@ def _ask_later(asked: SpotQuestion) -> None:
 
 def _ask(teacher: StartedClass, asked: SpotQuestion) -> None:
     try:
-        question, key = class_question(asked.question, asked.picture, PageSource())
+        question, key = class_question(asked.question, asked.picture, PageSource(), asked.place)
         class_store().ask(teacher.code, teacher.secret, question, key)
     except AttnvizError as error:
         st.error(escaped(error), icon=":material/groups:")
@@ -232,7 +363,7 @@ def _origin() -> str:
     """Where phones reach this app, without a page; on this machine's own address, that of its network."""
     parts = urlsplit(st.context.url or "http://localhost")
     here = f"{parts.scheme}://{parts.netloc}"
-    return network_address(here).rstrip("/") or here if parts.hostname in ("localhost", "127.0.0.1", "::1") else here
+    return network_address(here).rstrip("/") or here if parts.hostname in _THIS_MACHINE else here
 
 
 def _join_address(code: str, teacher: StartedClass | None) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """The page Lessons: a card a lesson, and a box for a lesson of one's own."""
 
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
@@ -27,7 +28,7 @@ _KEPT = (
 def show_cards() -> None:
     """A card for each lesson, which opens its first step, or the one that this visitor has come to."""
     listed = offered_lessons()
-    names = sorted(listed, key=lambda name: (_ORDER.index(name) if name in _ORDER else -1, name))
+    names = ordered(listed)
     wrong: list[str] = []
     with st.container(key="cards-lessons"):
         for name in names:
@@ -41,6 +42,11 @@ def show_cards() -> None:
         st.warning(escaped(sentence), icon=":material/school:")
 
 
+def ordered(names: Collection[str]) -> list[str]:
+    """Order lessons by name as a class would take them."""
+    return sorted(names, key=lambda name: (_ORDER.index(name) if name in _ORDER else -1, name))
+
+
 @cache
 def _lesson(name: str, path: Path, changed: int) -> Lesson:
     """A lesson, read again when its file has changed."""
@@ -48,13 +54,13 @@ def _lesson(name: str, path: Path, changed: int) -> Lesson:
 
 
 def _card(name: str, lesson: Lesson) -> None:
-    models = ", ".join(lesson.models)
+    models = f" · {escaped(', '.join(lesson.models))}" if lesson.models else ""
     with st.container(border=True, gap=None, key=f"card-lesson-{name}"):
         st.button(f"**{escaped(lesson.title)}**", key=f"open-lesson-{name}", type="tertiary", on_click=go_to,
                   args=(LessonPlace(name, lesson, 1, {}), 1))  # fmt: skip
         if lesson.audience:
             st.caption(f"For {escaped(lesson.audience)}.")
-        st.caption(f":material/schedule: {lesson.minutes} minutes · {len(lesson.steps)} steps · {escaped(models)}")
+        st.caption(f":material/schedule: {lesson.minutes} minutes · {len(lesson.steps)} steps{models}")
 
 
 def show_upload() -> None:

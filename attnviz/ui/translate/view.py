@@ -25,7 +25,7 @@ from attnviz.ui.edit.current_map import CurrentMap
 from attnviz.ui.edit.edits_in_address import Editor
 from attnviz.ui.edit.output import show_changes
 from attnviz.ui.edit.panel import show_edit_panel
-from attnviz.ui.explorer import places_of
+from attnviz.ui.explorer import ShownHead, note_picture, places_of
 from attnviz.ui.head_picker import change_head, head_title_of
 from attnviz.ui.layout import theme
 from attnviz.ui.translate.alignment_view import AlignmentView, chosen_cell
@@ -40,6 +40,10 @@ def show_alignments(results: Mapping[int, Result], view: AlignmentView, large: i
     Raises:
         TraceError: the view leaves no token.
     """
+    shown, result = view.of(results[large]), results[large]
+    matrix, cell = view.alignment(result), chosen_cell(result, view, large)
+    picture = ShownHead(view.attention(result), shown, matrix, cell)
+    note_picture(picture, slot=str(large), first_row=view.first_row(result))
     unlike = differences([each.trace.output for each in results.values()])
     models = [_aligned(slot, each, view, marked) for (slot, each), marked in zip(results.items(), unlike, strict=True)]
     is_open = one_shown("alternatives", ("", "open"), "") == "open"

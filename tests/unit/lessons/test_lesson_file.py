@@ -48,7 +48,6 @@ BROKEN = {
     "front matter that never ends": ("---\ntitle: a\n## A step\n", "line 1", "front matter"),
     "no title": (STEP.replace("title: Two words\n", ""), "line 1", "title"),
     "no minutes": (STEP.replace("minutes: 7\n", ""), "line 1", "minutes"),
-    "no models": (STEP.replace("models: [minilm]\n", ""), "line 1", "models"),
     "half a minute": (STEP.replace("7", "0.5"), "line 3", "minutes"),
     "models that are no names": (STEP.replace("[minilm]", "{a: b}"), "line 4", "models"),
     "a language of several": (STEP.replace("minutes: 7", "minutes: 7\nlanguage: [en, fr]"), "line 4", "language"),

@@ -244,3 +244,24 @@ def test_a_hidden_picture_is_the_same_whatever_the_hidden_row_is() -> None:
     assert one == same
     assert hidden_map(replace(step, questions=(LessonQuestion("cell", "?", {}, 7),)), given) is None
     assert hidden_map(replace(step, questions=(LessonQuestion("token", "?", {"to": "cat"}, 7),)), given) is None
+
+
+def test_a_head_that_is_known_is_not_another_one() -> None:
+    # "[SEP]" looks at itself in both heads; the rule that half of all heads are too many needs more of them.
+    source = Given()
+    attention = replace(source.trace.encoder, store=DenseWeights((np.stack([HEAD_0, HEAD_1, HEAD_0, HEAD_1]),)))
+    source.trace = replace(source.trace, maps=(attention,))
+    fields = {"from": "saw", "to": "cat"}
+    assert truth("head", source=source, **fields).accepts("L0·H0")
+    another = truth("head", source=source, **fields, besides="L0·H0")
+    assert (another.answer, another.accepts("L0·H0"), another.accepts("L0·H2")) == ("L0·H2", False, True)
+    assert another.sentence.startswith("Besides L0·H0, 1 of 4 heads send “saw” mostly to “cat”")
+    with pytest.raises(LessonError, match="besides names heads that do"):
+        truth("head", source=source, **fields, besides="L0·H1")
+
+
+def test_a_special_token_that_gets_more_than_the_right_word_is_said() -> None:
+    assert truth("token", **{"from": "cat"}).sentence.endswith(
+        "Most goes to “[SEP]” (40\N{NO-BREAK SPACE}%), which is no word of the text."
+    )
+    assert "no word" not in truth("token", **{"from": "saw"}).sentence

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from attnviz.analysis.heads.verdict import ClaimReport
+from attnviz.analysis.word_names import word_at
 from attnviz.cli import main
 from attnviz.lessons.check import ComputedSource, examine
 from attnviz.lessons.hand_in import HandIn, write_hand_in
 from attnviz.lessons.lesson_file import parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
-from attnviz.lessons.picture_link import read_link
+from attnviz.lessons.picture_link import TASKS, read_link
 from attnviz.models import catalog
 from attnviz.survey.corpora import TREEBANK, shipped
 from attnviz.survey.corpus_attention import look
@@ -59,17 +60,46 @@ NUMBERS = {
     "72": lambda source: _heads(source, "/encode?text=a&layer=0&head=0"),
     "1,500": lambda source: f"{len(shipped(TREEBANK)):,}",
     "2014": lambda source: "2014",
+    "68": lambda source: _percent(source, "what-is-it", 1, "it", "animal"),
     # What a row sums to.
     "1": lambda source: "1",
     "100": lambda source: "100",
 }
 # A head's name, a word of a passage, the two sides of a page's button.
-NAMES = re.compile(r"L\d·H\d|\*[^*]*\d{4}[^*]*\*|step 0")
+NAMES = re.compile(r"L\d·H\d|head \d of layer \d|\*[^*]*\d{4}[^*]*\*|step 0")
 
 
 def _heads(source: ComputedSource, link: str) -> str:
     attention = source.result(read_link(link)).trace.encoder
     return str(attention.n_layers * attention.n_heads)
+
+
+def _percent(source: ComputedSource, name: str, step: int, query: str, key: str) -> str:
+    picture = read_lesson(shipped_lessons()[name]).steps[step - 1].picture
+    matrix = picture.matrix(source.result(picture))
+    return f"{100 * float(matrix.weights[word_at(query, matrix.queries), word_at(key, matrix.keys)]):.0f}"
+
+
+@pytest.mark.parametrize("name", shipped_lessons())
+def test_a_lesson_names_the_models_that_it_uses_and_no_other(name: str) -> None:
+    lesson = read_lesson(shipped_lessons()[name])
+    pictures = [step.picture for step in lesson.steps if step.picture and step.picture.page in (*TASKS, "heads")]
+    assert {*lesson.models} == {picture.model for picture in pictures}
+
+
+@pytest.mark.parametrize("name", shipped_lessons())
+def test_two_questions_never_ask_the_same_of_two_pictures_and_a_head_is_named_as_it_is_drawn(name: str) -> None:
+    lesson = read_lesson(shipped_lessons()[name])
+    asks = [question.ask for _, _, question in lesson.questions]
+    assert len(asks) == len({*asks})
+    for _, step, question in lesson.questions:
+        if named := re.search(r"head (\d) of layer (\d)", question.ask):
+            assert (step.picture.get("head"), step.picture.get("layer")) == named.groups()
+
+
+@pytest.mark.parametrize("name", shipped_lessons())
+def test_a_lesson_ends_with_what_was_learned_as_a_question_that_is_graded(name: str) -> None:
+    assert read_lesson(shipped_lessons()[name]).steps[-1].questions[-1].kind in ("choice", "claim")
 
 
 @pytest.mark.parametrize("name", shipped_lessons())
@@ -115,6 +145,7 @@ def test_the_verdict_on_a_lesson_s_claim_is_that_of_the_atlas_and_its_cases_are_
         ({}, ""),
         ({"models": "minilmm"}, "minilm"),
         ({"models": "answer-en"}, "minilm"),
+        ({"models": ""}, "minilm"),
         ({"word": "mouse"}, "mouse"),
         ({"kind": "riddle"}, "riddle"),
         ({"address": "/encode?layer=3&head=1"}, "text"),

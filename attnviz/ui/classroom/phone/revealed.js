@@ -19,6 +19,7 @@ export function revealed(shown) {
   const isRight = truth.guesses.find(([answer]) => answer === own)?.[2];
   const verdict =
     own === null ? "You did not answer." : isRight === true ? "You were right." : isRight === false ? "Not this time." : "";
+  const comment = isRight ? truth.if_right : truth.if_wrong;
   const right = truth.guesses.reduce((sum, [, count, is]) => sum + (is ? count : 0), 0);
   const share = truth.right.length > 0 && truth.answered > 0 && `${right} of ${truth.answered} in the class were right.`;
   return element(
@@ -27,6 +28,7 @@ export function revealed(shown) {
     verdict && element("p.verdict", {}, verdict),
     own !== null && question.kind !== "text" && element("p", {}, "You answered ", element("b", {}, element("bdi", {}, named(question, own))), "."),
     truth.sentence && element("p", {}, element("bdi", {}, truth.sentence.replaceAll(" %", "\u00A0%"))),
+    comment && element("p", {}, element("bdi", {}, comment)),
     question.kind === "text" ? ownText(shown) : classPicture(shown),
     share && element("p", {}, share),
     /^\/(?!\/)/.test(truth.link) && element("a.link", { href: truth.link, target: "_blank", rel: "noopener" }, "Open this picture in the app"),
@@ -54,7 +56,7 @@ function frame({ truth, own }, answer) {
 
 /** @param {Shown} shown @param {...string} more */
 const legend = ({ own }, ...more) =>
-  element("p.legend", {}, ...[...(own === null ? [] : [["own", "your answer"]]), ["right", "right"]].map(([kind, name]) =>
+  element("p.legend", {}, ...[...(own === null ? [] : [["own", "your answer"]]), ["right", "the right answer"]].map(([kind, name]) =>
     element("span", {}, element(`i.${kind}`), name)), ...more.map((name) => element("span", {}, name)));
 
 /** @param {Shown} shown */

@@ -16,13 +16,14 @@ export function screens(phone, view, answered) {
   if (state === "ended") return { title: "The class has ended", body: [element("p", {}, "Thank you for your answers.")] };
   if (!question) return { title: "You are in", body: [element("p", {}, "The first question comes when the teacher asks it. Keep this page open.")] };
   const title = question.ask;
+  const comes = question.step?.reveals === false ? "Your teacher has the right answers." : "The answer comes when the teacher reveals it.";
   if (state === "revealed" && truth) return { title, body: [revealed({ question, truth, own: answered, scale: scaleNow(phone.scales) })] };
   if (answered !== null) {
     const given = question.kind === "number" ? percent(Number(answered)) : answered;
     const sent = element("p.verdict", {}, phone.pending ? "Sending: " : "Sent: ", element("bdi", {}, given));
-    return { title, body: [sent, element("p", {}, "The answer comes when the teacher reveals it.")] };
+    return { title, body: [sent, element("p", {}, comes)] };
   }
-  if (state !== "open") return { title, body: [element("p", {}, "This question is closed. The answer comes when the teacher reveals it.")] };
+  if (state !== "open") return { title, body: [...about(question), element("p", {}, `This question is closed. ${comes}`)] };
   return open(phone, question);
 }
 
@@ -36,8 +37,14 @@ function open(phone, question) {
     phone.chosen = answer;
     send.disabled = answer === null;
   };
-  return { title: question.ask, body: [answering(question, choose)], foot: [send] };
+  return { title: question.ask, body: [...about(question), answering(question, choose)], foot: [send] };
 }
+
+/** Which head is meant, and what the lesson says, folded: it stands on the wall. @param {ClassQuestion} question */
+const about = ({ ask, step }) => [
+  step?.head && !ask.includes(step.head) && element("p.faint", {}, `In ${step.head}.`),
+  step?.text && element("details", {}, element("summary", {}, step.title), ...step.text.split(/\n+/).map((part) => element("p", {}, part))),
+].filter((each) => each instanceof HTMLElement);
 
 /** @param {Phone} phone */
 export function codeForm(phone) {

@@ -8,6 +8,7 @@ interface ClassQuestion {
   choices: string[];
   rows: string[];
   columns: string[];
+  step?: { place: string; title: string; text: string; head: string; reveals: boolean };
 }
 
 interface ClassTruth {
@@ -16,6 +17,8 @@ interface ClassTruth {
   sentence: string;
   weights: number[];
   link: string;
+  if_right: string;
+  if_wrong: string;
   answered: number;
   guesses: [string, number, boolean | null][];
 }

@@ -4,58 +4,127 @@ import { givenTexts, plainBox } from "../phone/answering.js";
 import { element, percent } from "../phone/elements.js";
 import { refusesPhones } from "../phone/blocked_routes.js";
 import { classPicture } from "../phone/revealed.js";
+import { wallPicture } from "./wall_picture.js";
 
 /**
+ * @typedef {object} Step
+ * @property {string} place
+ * @property {string} title
+ * @property {string} prose HTML, written by attnviz of a lesson's Markdown
+ * @property {string} hint
+ * @property {string} head
+ *
  * @typedef {object} Wall
  * @property {ClassView} view
+ * @property {Step | null} step
+ * @property {import("./wall_picture.js").WallPicture | null} picture
  * @property {number} here
  * @property {number} answered
  * @property {string} where such as "school.example/join"
  * @property {string} qr an image
  * @property {string} sentence what the class guessed, beside what is true
+ * @property {string} said what the lesson says to that
  * @property {string[]} scale
+ * @property {string} mark in front of all: what is shown is made up
+ * @property {string[]} keys what the teacher may press, in words
  */
+
+/** What is unfolded, as long as the question stands: its hint. @type {{ question: string, isOpen: boolean, root: HTMLElement | null }} */
+const hint = { question: "", isOpen: false, root: null };
 
 /** @param {StreamlitComponent<[Wall]>} mounted */
 export default function ({ data: [wall], parentElement, setTriggerValue }) {
   const root = parentElement.querySelector("#phone");
-  if (root instanceof HTMLElement && !root.dataset.asked && wall.view.state !== "ended") {
+  if (root instanceof HTMLElement && !root.dataset.asked && wall.view.state !== "ended" && wall.where) {
     root.dataset.asked = "true";
     refusesPhones().then((refuses) => refuses && setTriggerValue("refused", true)).catch(() => {});
   }
   const drawn = JSON.stringify(wall);
   if (!(root instanceof HTMLElement) || root.dataset.drawn === drawn) return;
+  if (!hint.root) listen();
+  const question = `${wall.view.code} ${wall.view.number} ${wall.view.question?.ask}`;
+  if (hint.question !== question) [hint.question, hint.isOpen] = [question, false];
+  hint.root = root;
   root.dataset.drawn = drawn;
+  root.classList.toggle("pictured", Boolean(wall.picture) && wall.view.state !== "ended");
   root.replaceChildren(head(wall), body(wall));
+  fit();
+}
+
+function listen() {
+  window.addEventListener("resize", fit);
+  document.addEventListener("keydown", (event) => {
+    const field = /** @type {Element} */ (event.composedPath()[0]);
+    const isHint = event.key === "h" || event.key === "H" || event.key === "PageUp";
+    if (!isHint || event.ctrlKey || event.metaKey || event.altKey || field.matches?.("input, textarea, select")) return;
+    const folded = hint.root?.querySelector("details.hint");
+    if (!hint.root?.isConnected || !(folded instanceof HTMLDetailsElement)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    folded.open = !folded.open;
+  }, true);
+}
+
+/** Letters are as large as the screen lets them be: 28 pixels of 1080. */
+function fit() {
+  const { root } = hint;
+  if (!root?.isConnected) return;
+  const zoom = Math.min(window.innerWidth / 1050, window.innerHeight / 590);
+  root.style.setProperty("--wall-zoom", window.innerWidth < 640 ? "1" : Math.min(Math.max(zoom, 1), 3).toFixed(3));
 }
 
 /** @param {Wall} wall */
-function head({ view, here, answered, where }) {
-  const asked = view.number && view.state !== "ended" ? `Question ${view.number} · ${answered} answered · ` : "";
-  const join = view.state === "ended" ? "" : element("span", {}, "join at ", element("b", {}, `${where} · ${view.code}`));
-  return element("header", {}, element("span", { role: "status" }, `${asked}${here} here`), join);
+function head({ view, step, here, answered, where, mark }) {
+  const isOn = view.number && view.state !== "ended";
+  const place = step?.place || (isOn ? `Question ${view.number}` : "");
+  const join = view.state === "ended" || !where ? "" : element("span", {}, "join at ", element("b", {}, `${where} · ${view.code}`));
+  const counts = `${here} here${isOn ? ` · ${answered} answered` : ""}`;
+  return element("header", {}, mark && element("b.mark", {}, mark), element("span", {}, place), join, element("span", { role: "status" }, counts));
 }
 
 /** @param {Wall} wall */
 function body(wall) {
-  const { view, qr, where, sentence, scale } = wall;
+  const { view, step, qr, where, picture, scale, keys } = wall;
   const { question, truth } = view;
   if (view.state === "ended") return element("div.body", {}, element("h1", {}, "This class has ended."));
   if (!question) {
     const steps = element("p", {}, "Scan this, or open ", element("b", {}, where), " and type ", element("b.code", {}, view.code), ".");
     return element("div.body.joining", {}, element("h1", {}, "Join the class"), qr && element("img", { src: qr, alt: "QR code to join the class" }), steps);
   }
-  const ask = element("h1", {}, element("bdi", {}, question.ask));
-  if (view.state !== "revealed" || !truth) {
-    const closed = view.state === "closed" && element("p.notice", {}, "Answers are closed.");
-    return element("div.body", {}, ask, closed, options(question));
-  }
-  const told = sentence && element("p.told", {}, element("bdi", {}, sentence));
+  const isRevealed = view.state === "revealed" && truth;
+  const left = element("div.text", {},
+    step?.title && element("h2", {}, element("bdi", {}, step.title)),
+    step?.prose && !isRevealed && prose(step.prose),
+    element("div.ask", {}, element("h1", {}, element("bdi", {}, question.ask)), step?.head && !question.ask.includes(step.head) && element("p.head", {}, `In ${step.head}.`)),
+    ...(isRevealed ? outcome(wall, question, truth) : waiting(wall, question)),
+    keys.length > 0 && element("p.keys", {}, keys.join(" · ")),
+  );
+  const right = isRevealed && question.kind === "head" ? truth.right : [];
+  return element("div.body", {}, left, picture && wallPicture(picture, scale, right));
+}
+
+/** @param {string} written */
+function prose(written) {
+  const made = element("div.prose");
+  made.innerHTML = written;
+  return made;
+}
+
+/** @param {Wall} wall @param {ClassQuestion} question */
+function waiting({ view, step }, question) {
+  const folded = /** @type {HTMLDetailsElement | false} */ (step?.hint ? element("details.hint", { open: hint.isOpen }, element("summary", {}, "Hint"), element("bdi", {}, step.hint)) : false);
+  if (folded) folded.addEventListener("toggle", () => (hint.isOpen = folded.open));
+  return [view.state === "closed" && element("p.notice", {}, "Answers are closed."), options(question), folded];
+}
+
+/** @param {Wall} wall @param {ClassQuestion} question @param {ClassTruth} truth */
+function outcome({ sentence, said, scale, picture }, question, truth) {
+  const told = [sentence && element("p.told", {}, element("bdi", {}, sentence)), said && element("p.said", {}, element("bdi", {}, said))];
   if (question.kind === "text") {
     const many = truth.answered === 1 ? "1 has written an answer" : `${truth.answered} have written an answer`;
-    return element("div.body", {}, ask, element("p", {}, `${many}: your teacher has them.`), told);
+    return [element("p", {}, `${many}: your teacher has them.`), ...told];
   }
-  return element("div.body", {}, ask, classPicture({ question, truth, own: null, scale }), told, shares(question, truth));
+  return [classPicture({ question, truth, own: null, scale }), ...told, !picture && shares(question, truth)];
 }
 
 /** What can be answered, before anything is known. @param {ClassQuestion} question */

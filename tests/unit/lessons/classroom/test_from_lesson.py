@@ -1,12 +1,18 @@
 """Questions for a class: what phones receive, and keys, each against weights that stand in the test."""
 
+import json
+from base64 import b64decode
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from attnviz.core.errors import ClassError, LessonError
-from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, from_record, to_record
-from attnviz.lessons.classroom.from_lesson import class_question, next_question
-from attnviz.lessons.lesson_file import LessonQuestion, read_lesson
+from attnviz.core.trace import DenseWeights
+from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, WallPicture, from_record, to_record
+from attnviz.lessons.classroom.class_values import ClassOverview
+from attnviz.lessons.classroom.from_lesson import QuestionPlace, class_question, next_question
+from attnviz.lessons.lesson_file import LessonQuestion, parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
 from tests.unit.lessons.test_question_kinds import HEAD_0, HEAD_1, PICTURE, Given
 
@@ -106,12 +112,116 @@ def test_what_does_not_fit_a_phone_is_refused() -> None:
         made("token", **{"from": "dog"})
 
 
-def test_a_lesson_asks_every_question_once_in_its_order() -> None:
+def test_a_lesson_asks_every_question_once_in_its_order_whatever_was_asked_before() -> None:
     lesson = read_lesson(shipped_lessons()["what-is-it"])
-    asked, numbers = ["asked on the spot"], []
-    while upcoming := next_question(lesson, asked):
-        numbers.append(upcoming[0])
-        asked.append(upcoming[2].ask)
-    # 1.1 and 3.1 ask in the same words, of two heads.
-    assert len(asked) > len(set(asked))
-    assert numbers == [number for number, _, _ in lesson.questions]
+    # A question of step 3 came first; the row of 1.1, once revealed, answers 1.2.
+    asked = ["3.1"]
+    while number := next_question(lesson, asked):
+        asked.append(number)
+    assert asked == ["3.1", "1.1", "2.1", "4.1", "5.1", "5.2"]
+
+
+STEPS = """---
+title: Cats
+minutes: 5
+models: [minilm]
+---
+
+First of *all*.
+
+## Two rows
+
+Look at <b>one</b> head.
+
+[Open](/encode?text=the+cat+saw+the+dog&layer=0&head=0)
+
+```question
+kind: token
+ask: Where does “cat” look?
+from: cat
+hint: Who was seen?
+right: Yes.
+wrong: No.
+```
+
+```question
+kind: token
+ask: And “the”?
+from: the(2)
+```
+"""
+
+
+def wall(number: str, text: str = STEPS) -> tuple[ClassQuestion, AnswerKey]:
+    place = QuestionPlace("cats", parse_lesson(text.encode(), "cats.md"), number)
+    return class_question(place.question, place.step.picture, Given(), place)
+
+
+def cells(picture: WallPicture) -> np.ndarray:
+    return np.frombuffer(b64decode(picture.cells), np.uint8).reshape(-1, len(picture.rows), len(picture.columns)) / 255
+
+
+def test_the_wall_has_the_step_and_its_picture_without_the_rows_that_answer_this_question_and_later_ones() -> None:
+    question, key = wall("1.1")
+    step = question.step
+    assert (step.lesson, step.number, step.place) == ("cats", "1.1", "Cats · step 1 of 1 · question 1 of 2")
+    assert (step.title, step.text) == ("Two rows", "First of all.\nLook at <b>one</b> head.")
+    assert "&lt;b&gt;" in step.prose
+    assert (step.hint, step.head, key.if_right, key.if_wrong) == ("Who was seen?", "head 0 of layer 0", "Yes.", "No.")
+    assert (step.picture.hidden_rows, key.picture.hidden_rows) == ((2, 4), (4,))
+    for picture in (step.picture, key.picture):
+        expected = HEAD_0.copy()
+        expected[list(picture.hidden_rows)] = 0
+        np.testing.assert_allclose(cells(picture)[0], expected, atol=0.5 / 255 + 1e-9)
+    assert wall("1.2")[0].step.picture.hidden_rows == (4,)
+
+
+def test_nothing_that_stands_before_the_reveal_depends_on_the_row_that_is_asked_about() -> None:
+    shuffled = HEAD_0.copy()
+    shuffled[2] = np.roll(HEAD_0[2], 3)
+    other = Given()
+    attention = replace(other.trace.encoder, store=DenseWeights((np.stack([shuffled, HEAD_1]),)))
+    other.trace = replace(other.trace, maps=(attention,))
+    for kind, fields in (("token", {"from": "cat"}), ("choice", {"choices": ("a", "b"), "answer": "a", "from": "cat"})):
+        asked = LessonQuestion(kind, "Which?", fields, 0)
+        (one, key), (same, other_key) = (class_question(asked, PICTURE, source) for source in (Given(), other))
+        assert to_record(one) == to_record(same)
+        assert key.sentence != other_key.sentence
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "rows", "columns"),
+    [
+        ("number", {"from": "cat", "to": "dog"}, (2,), ()),
+        ("head", {"from": "saw", "to": "cat"}, (3,), ()),
+        ("order", {"words": ("saw", "dog", "cat"), "from": "cat"}, (2,), ()),
+        ("token", {"to": "cat"}, (), (2,)),
+        ("cell", {}, tuple(range(7)), ()),
+        ("text", {}, (), ()),
+    ],
+)
+def test_each_kind_hides_where_its_answer_stands(kind, fields, rows, columns) -> None:
+    question, key = made(kind, **fields)
+    picture = question.step.picture
+    assert (picture.hidden_rows, picture.hidden_columns) == (rows, columns)
+    assert (key.picture.hidden_rows, key.picture.hidden_columns) == ((), ())
+    drawn = cells(picture)
+    assert len(drawn) == (2 if kind == "head" else 1)
+    assert not drawn[:, list(rows)].any()
+    assert not drawn[:, :, list(columns)].any()
+
+
+def test_phones_receive_no_picture_and_the_truth_no_weights_of_other_rows() -> None:
+    question, key = wall("1.1")
+    common = {"code": "KRTF", "version": 2, "nicknames": False, "number": 1}
+    open_ = ClassOverview(**common, state="open", question=question)
+    assert open_.picture == question.step.picture
+    assert question.step.picture.cells not in json.dumps(open_.for_phones())
+    revealed = ClassOverview(**common, state="revealed", question=question, key=key)
+    assert revealed.picture == key.picture
+    assert key.picture.cells not in json.dumps(revealed.for_phones())
+
+
+def test_a_true_or_false_question_reveals_numbers() -> None:
+    _, key = made("choice", choices=("true", "false"), answer="false", **{"from": "cat", "to": "saw"})
+    assert key.sentence == "“cat” gives “saw” 15\N{NO-BREAK SPACE}%, “dog” 20\N{NO-BREAK SPACE}%."

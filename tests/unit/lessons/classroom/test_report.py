@@ -17,7 +17,7 @@ NUMBER, TRUE = ClassQuestion("number", "How much?"), AnswerKey(("0.57",), 0.1, "
     ("question", "key", "results", "said"),
     [
         (WORDS, KEY, GUESSES, "2 of 3 chose “it”; 1 found “cat”. “it” gives “cat” 57 %."),
-        (WORDS, KEY, GUESSES[::-1], "1 of 3 chose “cat”, and so does the head. “it” gives “cat” 57 %."),
+        (WORDS, KEY, GUESSES[::-1], "1 of 3 chose “cat”, and so does the head: 57\N{NO-BREAK SPACE}%. “it” gives “cat” 57 %."),
         (WORDS, KEY, (), "“it” gives “cat” 57 %."),
         (NUMBER, TRUE, (Guess("0.2", 2, False), Guess("0.6", 1, True)),
          "Half of the class guessed 20\N{NO-BREAK SPACE}% or less; 1 of 3 came near. 57 %."),
