@@ -11,7 +11,7 @@ from attnviz.core.errors import SettingError
 class Setting(NamedTuple):
     """What may be written in it, and what holds where it is not set; "": a rule that docs/settings.md tells."""
 
-    kind: Literal["number", "text", "names", "hosts", "yes"]
+    kind: Literal["number", "text", "names", "hosts", "sites", "yes"]
     default: str = ""
 
 
@@ -19,6 +19,7 @@ SETTINGS = {
     "ATTNVIZ_DEVICE": Setting("text"),
     "ATTNVIZ_MODELS": Setting("names"),
     "ATTNVIZ_HOSTS": Setting("hosts"),
+    "ATTNVIZ_FRAME_SITES": Setting("sites"),
     "ATTNVIZ_ALLOW_FOLDERS": Setting("yes"),
     "ATTNVIZ_ALLOW_PICKLES": Setting("yes"),
     "ATTNVIZ_MAX_PARAMETERS": Setting("number"),
@@ -35,6 +36,8 @@ SETTINGS = {
 }
 _YES, _NO = {"1", "on", "yes", "true"}, {"0", "off", "no", "false"}
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)*")
+# What may stand in a header: a scheme, a name, which may begin with *., and a port.
+_SITE = re.compile(r"https?://(\*\.)?[\w-]+(\.[\w-]+)*(:\d+)?", re.ASCII)
 
 
 def text(name: str) -> str:
@@ -84,6 +87,18 @@ def names(name: str) -> tuple[str, ...] | None:
     return None if written is None else tuple(written.replace(",", " ").split())
 
 
+def sites(name: str) -> tuple[str, ...]:
+    """A setting that lists sites, such as https://moodle.school.example; none where it is not set.
+
+    Raises:
+        SettingError: one of them is no site.
+    """
+    for value in (listed := names(name) or ()):
+        if not _SITE.fullmatch(value):
+            raise SettingError(f"{name} lists sites such as https://moodle.school.example, and {value!r} is none; change it.")
+    return listed
+
+
 def check() -> None:
     """Reads every setting, so that a mistake is told before anything is computed; a device is asked for where models compute.
 
@@ -99,6 +114,8 @@ def check() -> None:
             for value in names(name) or ():
                 if not _HOST.fullmatch(value):
                     raise SettingError(f"{name} lists names such as attnviz.school.example, and {value!r} is none; change it.")
+        elif setting.kind == "sites":
+            sites(name)
 
 
 def unknown() -> list[str]:

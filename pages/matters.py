@@ -64,7 +64,7 @@ if prompt and report:
     with right:
         explain_numbers()
     with below:
-        if curve := deletion(model, prompt, target, report.ranked(method)):
+        if curve := deletion(model, prompt, target, method, ranked=report.ranked(method)):
             show_curve(curve, method)
     files = partial(download_buttons, model, prompt, target, report, method, curve)
     show_toolbar(opens="Opens these words, shaded as they are here", own=files)

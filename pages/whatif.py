@@ -55,7 +55,9 @@ def show_costs(ablation: Ablation, result: Result, costs: HeadCosts) -> None:
         costs_view.show_head(chosen, costs, ablation)
         with right:
             with stoppable(lambda: stop("curve")):
-                curve = None if is_stopped("curve") else removal_curve(ablation.model, ablation.prompt, ablation.to, costs)
+                curve = (
+                    None if is_stopped("curve") else removal_curve(ablation.model, ablation.prompt, ablation.to, costs=costs)
+                )
             if curve:
                 costs_view.show_curve(curve, costs.unit)
     st.expander(MISLEADS).markdown(costs_view.READING)

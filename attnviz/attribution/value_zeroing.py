@@ -11,6 +11,7 @@ from attnviz.attribution.passes.tape import AttentionTape, Stop
 from attnviz.attribution.token_removal import BATCH_TOKENS
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
+from attnviz.models.batched_edits import cosine_distance
 from attnviz.models.targets import BoundTarget
 
 # A pass a token and layer: of 400 tokens they would take minutes.
@@ -42,8 +43,7 @@ def value_zeroing(bound: BoundTarget) -> np.ndarray:
             keys = range(first, min(first + size, n_keys))
             whole, *others = _states(bound, index, keys).unbind(dim=0)
             for key, other in zip(keys, others, strict=True):
-                similar = torch.nn.functional.cosine_similarity(whole, other)
-                changes[:, key] = (1 - similar).clamp(min=0).double().cpu().numpy()
+                changes[:, key] = cosine_distance(whole, other).cpu().numpy()
         rows = np.zeros((n_queries, bound.n_positions))
         sums = changes.sum(axis=1, keepdims=True)
         rows[:, site.keys] = np.divide(changes, sums, where=sums > 0, out=np.zeros_like(changes))

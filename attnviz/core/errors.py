@@ -1,8 +1,14 @@
 """Every error a person can meet, and how a message names what is wrong. Each is one sentence: what is wrong, and what to do."""
 
 import difflib
+import gc
+import re
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+
+# After these a card computes nothing more for the process that met them.
+_LOST_CARD = re.compile(r"CUDA error: .*(assert|illegal|launch (failure|timed out)|misaligned|uncorrectable)")
 
 
 class AttnvizError(Exception):
@@ -47,6 +53,10 @@ class ModelTooLargeError(ModelError):
 
 class UnsupportedModelError(ModelError):
     """The model exists, but has no attention that can be shown."""
+
+
+class LostCardError(AttnvizError):
+    """A graphics card has stopped, and this process can never compute on it again."""
 
 
 class CancelledError(AttnvizError):
@@ -103,19 +113,57 @@ def failing_as(kind: type[AttnvizError], sentence: str) -> Iterator[None]:
     Raises:
         AttnvizError: of that kind.
         MemoryError: there is not enough memory, whoever noticed it.
+        LostCardError: the graphics card has stopped.
     """
     try:
         yield
-    except (AttnvizError, MemoryError):
+    except AttnvizError:
         raise
     except Exception as error:
-        if "not enough memory" in str(error) or "out of memory" in str(error):
-            raise MemoryError("This needs more memory than there is: try a shorter text or a smaller model.") from error
-        raise kind(sentence) from error
+        if (limit := beyond_machine(error)) is None:
+            raise kind(sentence) from error
+        failure = limit
     except BaseException as error:
         if not is_panic(error):
             raise
         raise kind(sentence) from error
+    else:
+        return
+    raise failure
+
+
+def beyond_machine(error: BaseException) -> MemoryError | LostCardError | None:
+    """Tell whether an error means that memory is full, or a card is lost: the error to raise in its place; None: neither.
+
+    Where memory is full, the frames that failed let go of what they hold, for whoever keeps the error would keep that, too.
+
+    >>> beyond_machine(RuntimeError("CUDA out of memory."))
+    MemoryError('This needs more memory than there is: try a shorter text or a smaller model.')
+    """
+    if isinstance(error, MemoryError) or "not enough memory" in str(error) or "out of memory" in str(error):
+        _let_go(error)
+        return MemoryError("This needs more memory than there is: try a shorter text or a smaller model.")
+    if _LOST_CARD.search(str(error)):
+        return LostCardError(
+            "The graphics card has stopped, and this program cannot use it again: start it once more, or where somebody else "
+            "runs it, try again in a minute."
+        )
+    return None
+
+
+def _let_go(error: BaseException) -> None:
+    """Clear the frames of an error, and of those that it came from."""
+    chain: list[BaseException] = [error]
+    for each in chain:
+        chain += [other for other in (each.__cause__, each.__context__) if other is not None and other not in chain]
+    for each in chain:
+        link, each.__traceback__ = each.__traceback__, None
+        traceback.clear_frames(link)
+        while link is not None:
+            # Whoever passes an error on keeps the first link; a frame that was cleared keeps its function's closure.
+            following, link.tb_next = link.tb_next, None
+            link = following
+    gc.collect()
 
 
 def is_panic(error: BaseException) -> bool:

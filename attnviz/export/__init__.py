@@ -40,6 +40,7 @@ class Format(NamedTuple):
 FORMATS = {
     "svg": Format("attnviz.export.svg:sheet_svg", "image/svg+xml", "drawing"),
     "png": Format("attnviz.export.png:sheet_png", "image/png", "drawing"),
+    "pdf": Format("attnviz.export.png:sheet_pdf", "application/pdf", "drawing"),
     "html": Format("attnviz.export.document:explorer_page", "text/html", "page"),
     "csv": Format("attnviz.export.weights:csv", "text/csv", "numbers"),
     "npz": Format("attnviz.export.weights:npz", "application/octet-stream", "numbers"),

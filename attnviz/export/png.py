@@ -1,4 +1,4 @@
-"""A sheet as PNG, drawn by matplotlib: no browser, no display, and nothing global is touched."""
+"""A sheet as PNG or PDF, drawn by matplotlib: no browser, and no display."""
 
 import io
 import threading
@@ -6,24 +6,29 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from itertools import groupby
+from operator import attrgetter
 
+import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
-from matplotlib.font_manager import get_font_names
+from matplotlib.font_manager import fontManager
+from matplotlib.ft2font import FT2Font
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
-from attnviz.export.sheet import Arc, Label, Pixels, Polyline, Rectangle, Sheet, width_of
+from attnviz.export.sheet import FONT, PADDING, Arc, Label, Pixels, Polyline, Rectangle, Sheet, width_of
 from attnviz.figures.theme import LIGHT
+from attnviz.text.words import visible
 
 DPI = 600
 # On the longer side: what every program opens.
 MOST_PIXELS = 6_000
 POINTS = 72
 _SIDES = {"start": "left", "middle": "center", "end": "right"}
-# A glyph comes from the first of these that is installed and has it; DejaVu Sans travels with matplotlib.
+# A glyph comes from the first of these that is installed and has it, else from any font; DejaVu Sans travels with matplotlib.
 FONTS = (
     "Source Sans 3", "Arial", "Liberation Sans", "DejaVu Sans", "Noto Sans", "Noto Sans Arabic", "Noto Kufi Arabic",
     "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans CJK SC", "Noto Sans CJK JP", "PingFang SC", "Microsoft YaHei",
@@ -35,20 +40,50 @@ _ONE_AT_A_TIME = threading.Lock()
 
 def sheet_png(sheet: Sheet) -> bytes:
     """Draw a sheet as PNG, as its SVG looks: at 600 dots an inch, or as many as `MOST_PIXELS` allow."""
-    dots = min(DPI, POINTS * MOST_PIXELS / max(sheet.width, sheet.height))
+    dots = min(float(DPI), POINTS * MOST_PIXELS / max(sheet.width, sheet.height))
+    buffer = io.BytesIO()
     with _ONE_AT_A_TIME, warnings.catch_warnings():
-        # A character that no font has is drawn as a box, which says as much as the warning.
+        # A character that no font has is drawn as a box, and a line below the drawing says so.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure = Figure(figsize=(sheet.width / POINTS, sheet.height / POINTS), dpi=dots, facecolor=LIGHT.background)
-        axes = figure.add_axes((0, 0, 1, 1), xlim=(0, sheet.width), ylim=(sheet.height, 0))
-        axes.set_axis_off()
-        for kind, together in groupby(sheet.items, type):
-            _DRAW[kind](axes, list(together))
-        axes.set_xlim(0, sheet.width)
-        axes.set_ylim(sheet.height, 0)
-        buffer = io.BytesIO()
-        FigureCanvasAgg(figure).print_png(buffer)
+        FigureCanvasAgg(_figure(sheet, dots)).print_png(buffer)
     return buffer.getvalue()
+
+
+def sheet_pdf(sheet: Sheet) -> bytes:
+    """Draw a sheet as PDF, as LaTeX takes it: vectors, and text in embedded fonts that can be searched and selected."""
+    buffer = io.BytesIO()
+    # Outlines as TrueType: publishers refuse Type 3. A file is the same whenever it is made.
+    with _ONE_AT_A_TIME, warnings.catch_warnings(), matplotlib.rc_context({"pdf.fonttype": 42}):
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        about = {"Title": sheet.title, "Creator": "attnviz", "CreationDate": None}
+        FigureCanvasPdf(_figure(sheet, float(POINTS))).print_pdf(buffer, metadata=about)
+    return buffer.getvalue()
+
+
+def _figure(sheet: Sheet, dots: float) -> Figure:
+    """Draw the items, on a sheet that is as much larger as its labels need in the fonts that are there."""
+    figure = Figure(figsize=(sheet.width / POINTS, sheet.height / POINTS), dpi=dots, facecolor=LIGHT.background)
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, sheet.width), ylim=(sheet.height, 0))
+    axes.set_axis_off()
+    labels = [*sheet.labels]
+    if missing := sorted(_fonts(_characters(labels))[1]):
+        names = ", ".join(f"U+{ord(each):04X}" for each in missing[:4]) + ", …" * (len(missing) > 4)
+        note = f"No installed font has {names}: install one, or take SVG."
+        labels.append(Label(PADDING, sheet.height + FONT / 2, note))
+    for kind, together in groupby((*sheet.items, *labels[len(sheet.labels) :]), type):
+        _DRAW[kind](axes, list(together))
+    axes.set_xlim(0, sheet.width)
+    axes.set_ylim(sheet.height, 0)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    boxes = [text.get_window_extent(renderer) for text in axes.texts]
+    scale = POINTS / dots
+    left, below = (max(0.0, *(-scale * side(box) for box in boxes), 0.0) for side in (attrgetter("x0"), attrgetter("y0")))
+    right = max(0.0, *(scale * box.x1 - sheet.width for box in boxes), 0.0)
+    above = max(0.0, *(scale * box.y1 - sheet.height for box in boxes), 0.0)
+    figure.set_size_inches((sheet.width + left + right) / POINTS, (sheet.height + above + below) / POINTS)
+    axes.set_xlim(-left, sheet.width + right)
+    axes.set_ylim(sheet.height + below, -above)
+    return figure
 
 
 def _rectangles(axes: Axes, items: list[Rectangle]) -> None:
@@ -82,11 +117,12 @@ def _images(axes: Axes, items: list[Pixels]) -> None:
 
 
 def _labels(axes: Axes, items: list[Label]) -> None:
+    families = _fonts(_characters(items))[0]
     for each in items:
         axes.text(
-            each.x, each.y, each.text, ha=_SIDES[each.anchor], va="center_baseline", rotation=each.angle,
+            each.x, each.y, visible(each.text), ha=_SIDES[each.anchor], va="center_baseline", rotation=each.angle,
             rotation_mode="anchor", fontsize=each.size * _scale(each), fontweight="bold" if each.bold else "normal",
-            family=_fonts(), color=each.colour, parse_math=False,
+            family=families, color=each.colour, parse_math=False,
         )  # fmt: skip
 
 
@@ -103,7 +139,33 @@ _DRAW: dict[type, Callable[[Axes, list], None]] = {
 }  # fmt: skip
 
 
+def _characters(labels: list[Label]) -> frozenset[str]:
+    return frozenset(character for each in labels for character in visible(each.text) if not character.isspace())
+
+
 @cache
-def _fonts() -> list[str]:
-    installed = set(get_font_names())
-    return [name for name in FONTS if name in installed]
+def _named_fonts() -> tuple[list[str], frozenset[str]]:
+    """List the fonts of `FONTS` that are installed, and the characters that they have."""
+    installed = {entry.name: entry.fname for entry in fontManager.ttflist if entry.name in FONTS}
+    return [name for name in FONTS if name in installed], frozenset().union(*map(_letters, installed.values()))
+
+
+@cache
+def _letters(path: str) -> frozenset[str]:
+    """List the characters of a font; none where matplotlib cannot draw it, as one of bitmaps."""
+    try:
+        font = FT2Font(path)
+        return frozenset(map(chr, font.get_charmap())) if font.scalable else frozenset()
+    except (OSError, RuntimeError):
+        return frozenset()
+
+
+def _fonts(characters: frozenset[str]) -> tuple[list[str], frozenset[str]]:
+    """List the fonts for some characters, and the characters that no installed font has."""
+    named, known = _named_fonts()
+    families, missing = [*named], characters - known
+    for entry in sorted(fontManager.ttflist, key=lambda entry: (entry.style != "normal", entry.weight != 400, entry.name)):
+        if missing and "lastresort" not in entry.name.casefold().replace(" ", "") and missing & _letters(entry.fname):
+            families.append(entry.name)
+            missing -= _letters(entry.fname)
+    return families, missing

@@ -164,7 +164,7 @@ def width_of(text: str) -> float:
 
 
 def _width(character: str) -> float:
-    if unicodedata.combining(character):
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0.0
     if unicodedata.east_asian_width(character) in "WF":
         return 1.0

@@ -103,6 +103,18 @@ def log_probability(scores: Float[Tensor, "row step vocabulary"], pieces: Int[Te
     return -likely.sum(dim=1)
 
 
+def cosine_distance(one: Float[Tensor, "*#batch dim"], other: Float[Tensor, "*#batch dim"]) -> Float[Tensor, "*batch"]:
+    """Compute 1 - cosine, in float64: half the squared distance of the vectors at length 1, exactly 0 where they are equal.
+
+    A vector of no length is at a right angle to every other.
+    """
+    lengths = [each.double().norm(dim=-1, keepdim=True) for each in (one, other)]
+    # Of float32 cosines, 1 - 0.9999998 has one digit left.
+    units = [each / torch.where(length > 0, length, 1) for each, length in zip((one, other), lengths, strict=True)]
+    halves = (units[0] - units[1]).square().sum(dim=-1) / 2
+    return torch.where((lengths[0] == 0) ^ (lengths[1] == 0), 1.0, halves[..., None])[..., 0]
+
+
 def prepare(body: nn.Module, n_layers: int) -> None:
     """Let passes begin at the layers of a stack; one whose layers are no list of their own (ALBERT) stays as it is."""
     lists = [each for each in body.modules() if isinstance(each, nn.ModuleList) and len(each) == n_layers]

@@ -115,10 +115,16 @@ def fetch(
 
 
 def load(
-    name: str | os.PathLike[str], *, allow_folders: bool = True, allow_pickles: bool = True, progress: Progress | None = None
+    name: str | os.PathLike[str],
+    *,
+    revision: str | None = None,
+    allow_folders: bool = True,
+    allow_pickles: bool = True,
+    progress: Progress | None = None,
 ) -> AttentionModel:
-    """Load a model by its name in the catalog, its Hugging Face id, or its folder.
+    """Load a model by its name in the catalog, its Hugging Face id, its folder, or its GGUF file.
 
+    `revision` is a branch, tag or commit of the hub, such as step3000; `load("owner/model@step3000")` is the same.
     `allow_folders` and `allow_pickles` are for who serves strangers: they must not read the server's disk, nor choose what it
     unpickles, though no code in a pickle is run. `progress` is called as work goes on.
 
@@ -127,6 +133,10 @@ def load(
         ModelNotFoundError: there is no such model; the message has the nearest names of the catalog.
         ModelError: it cannot be loaded or traced; the message says why.
     """
+    if revision is not None:
+        if str(name).strip() in CATALOG or "@" in str(name):
+            raise ArgumentError(f"{name} has one revision here; name a model of the hub, such as EleutherAI/pythia-70m.")
+        name = f"{os.fspath(name).strip()}@{revision}"
     build = fetch(name, allow_folders=allow_folders, allow_pickles=allow_pickles, progress=progress)
     try:
         return build(progress or silent)
@@ -152,7 +162,8 @@ def _saved(name: str) -> Build | None:
 
     with suppress(OSError, RuntimeError, ValueError):  # too long for a path, or of a user who does not exist: nothing of ours
         path = Path(name).expanduser()
-        if name.endswith(TOY) and path.is_file():
+        # Beside a configuration it is the weights of another model.
+        if name.endswith(TOY) and path.is_file() and not (path.parent / "config.json").is_file():
             return lambda progress: importlib.import_module("attnviz.models.translate.toy_model").load_file(path)
         if saved_models.kind_of(path):
             return lambda progress: saved_models.load_trained(path, progress)

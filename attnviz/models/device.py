@@ -1,15 +1,27 @@
-"""Where models compute, and how large they may be there."""
+"""Where models compute, how large they may be there, and what a graphics card would not survive."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import Any
 
 import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
 
 from attnviz import memory, settings
-from attnviz.core.errors import ModelError
+from attnviz.core.errors import ModelError, failing_as
 
 CPU_PARAMETERS = 1_500_000_000
 # Of the memory that is left, the share that float32 weights may take: the rest is for what is computed with them.
 SHARE = 0.7
+# Devices that refuse by themselves to look for a row that a table does not have.
+REFUSING = ("cpu", "meta")
+# The least and the largest number of each look-up of a pass, still on the card, and how many rows its table has.
+_lookups: ContextVar[list[tuple[Tensor, int]] | None] = ContextVar("attnviz_lookups", default=None)
 
 
 def choose() -> torch.device:
@@ -35,15 +47,119 @@ def _first() -> torch.device:
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
 
-def max_parameters() -> int:
-    """Return how many parameters a model may have, as its device has room for it; ATTNVIZ_MAX_PARAMETERS overrides."""
+def max_parameters(n_bytes: int = 4) -> int:
+    """Return how many parameters of so many bytes a model may have, as its device has room for it now.
+
+    ATTNVIZ_MAX_PARAMETERS overrides.
+    """
     if limit := settings.number("ATTNVIZ_MAX_PARAMETERS"):
         return limit
     device = choose()
     if device.type == "cuda":
-        return int(torch.cuda.get_device_properties(device).total_memory * SHARE / 4)
+        # Other models, and other programs, may be there already.
+        free, _ = torch.cuda.mem_get_info(device)
+        return int(free * SHARE / n_bytes)
     held = memory.read()
-    return min(CPU_PARAMETERS, int(held.free * SHARE / 4)) if held else CPU_PARAMETERS
+    return min(CPU_PARAMETERS, int(held.free * SHARE / n_bytes)) if held else CPU_PARAMETERS
+
+
+@contextmanager
+def computing(sentence: str) -> Iterator[None]:
+    """Let a model compute: whatever it does wrong is that sentence, and a card is left as it was.
+
+    Raises:
+        ModelError: with the sentence; or the model looked for a row that its tables do not have.
+        MemoryError: the text does not fit; nothing of it stays on the card.
+        LostCardError: the card has stopped.
+    """
+    try:
+        with failing_as(ModelError, sentence), checked_lookups():
+            yield
+    except MemoryError:
+        if torch.cuda.is_initialized():
+            torch.cuda.empty_cache()
+        raise
+
+
+def guard_lookups(model: nn.Module) -> None:
+    """Let the tables of a model never look for a row that they do not have: a card would never compute again."""
+    for module in model.modules():
+        kind = type(module)
+        is_table = isinstance(module, nn.Embedding) or (
+            # Such as I-BERT's, which is no `nn.Embedding`.
+            "Embedding" in kind.__name__ and any(each.ndim == 2 for each in module.parameters(recurse=False))
+        )
+        if is_table and not isinstance(module, _Guarded):
+            object.__setattr__(module, "__class__", _guarded(kind))
+
+
+@contextmanager
+def checked_lookups() -> Iterator[None]:
+    """Check all look-ups of a pass on a card once it has ended, with a single wait; outside, each is checked at once.
+
+    Raises:
+        ModelError: the model looked for a row that its tables do not have.
+    """
+    if _lookups.get() is not None:
+        yield
+        return
+    seen: list[tuple[Tensor, int]] = []
+    token = _lookups.set(seen)
+    try:
+        yield
+    finally:
+        _lookups.reset(token)
+    _check(seen)
+
+
+class _Guarded(nn.Module):
+    """A table of vectors; on a processor it refuses by itself what it does not have."""
+
+    def forward(self, *given: Any, **named: Any) -> Any:
+        tables: dict[str, Any] = self._parameters
+        if next(iter(tables.values())).device.type not in REFUSING:
+            with _Lookups():
+                return super().forward(*given, **named)
+        try:
+            return super().forward(*given, **named)
+        except IndexError as error:
+            raise _no_such_row() from error
+
+
+@cache
+def _guarded(kind: type[nn.Module]) -> type[nn.Module]:
+    return type(kind.__name__, (_Guarded, kind), {"__module__": kind.__module__})
+
+
+class _Lookups(TorchFunctionMode):
+    """Within this context, a look-up stays within its table, and is noted."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is F.embedding and args[0].numel():
+            numbers, table, *rest = args
+            lookup = torch.stack(torch.aminmax(numbers)), len(table)
+            if (seen := _lookups.get()) is None:
+                _check([lookup])
+            else:
+                seen.append(lookup)
+            args = (numbers.clamp(0, len(table) - 1), table, *rest)
+        return func(*args, **(kwargs or {}))
+
+
+def _check(seen: list[tuple[Tensor, int]]) -> None:
+    # A model may be spread over several cards.
+    for device in {numbers.device for numbers, _ in seen}:
+        here = [(numbers, n_rows) for numbers, n_rows in seen if numbers.device == device]
+        ranges = torch.cat([numbers for numbers, _ in here]).view(-1, 2).tolist()
+        if any(low < 0 or high >= n_rows for (low, high), (_, n_rows) in zip(ranges, here, strict=True)):
+            raise _no_such_row()
+
+
+def _no_such_row() -> ModelError:
+    return ModelError(
+        "The model looks for a piece or a place that its tables do not have: its tokenizer or its settings do not belong to "
+        "it; choose another model, or a shorter text."
+    )
 
 
 def _checked(name: str) -> torch.device:

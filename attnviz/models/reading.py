@@ -28,7 +28,13 @@ NOTHING_READ = EncoderReading((), np.zeros((0, 0), np.float32), (), None)
 
 
 def shifts(before: EncoderReading, after: EncoderReading) -> Float[np.ndarray, " token"]:
-    """Compute how far each token's last state has turned: 1 - cosine, 0 to 2."""
-    one, other = before.states, after.states
-    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
-    return np.clip(1 - np.vecdot(one, other) / np.maximum(lengths, np.finfo(np.float32).tiny), 0, 2)
+    """Compute how far each token's last state has turned: 1 - cosine, 0 to 2.
+
+    It is half the squared distance of the states at length 1, which rounding does not decide where they are nearly equal. A
+    state of no length is at a right angle to every other.
+    """
+    one, other = (each.states.astype(np.float64) for each in (before, after))
+    lengths = [np.linalg.norm(states, axis=1, keepdims=True) for states in (one, other)]
+    units = [states / np.where(length > 0, length, 1) for states, length in zip((one, other), lengths, strict=True)]
+    halves = np.square(units[0] - units[1]).sum(axis=1) / 2
+    return np.where((lengths[0] == 0)[:, 0] ^ (lengths[1] == 0)[:, 0], 1.0, halves)

@@ -11,6 +11,7 @@ One step of the decoder is the same in all three, and is Bahdanau's (section 3.1
 So row i of the alignment belongs to the token that step i writes, before that token is known.
 """
 
+import copy
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -120,11 +121,11 @@ class RecurrentEncoder(nn.Module):
         """The annotations, and each layer's last states, both directions side by side."""
         embedded = self.dropout(self.tokens(source))
         if visible is None:
-            states, (hidden, cell) = self.lstm(embedded)
+            states, (hidden, cell) = _differentiable(self.lstm)(embedded)
         else:
             # Packed with true lengths, the reader from the right starts at the last word and never sees the padding.
             packed = pack_padded_sequence(embedded, visible.sum(1).cpu(), batch_first=True, enforce_sorted=False)
-            states, (hidden, cell) = self.lstm(packed)
+            states, (hidden, cell) = _differentiable(self.lstm)(packed)
             states, _ = pad_packed_sequence(states, batch_first=True, total_length=source.shape[1])
         return self.dropout(states), RecurrentState(self._beside(hidden), self._beside(cell))
 
@@ -133,6 +134,18 @@ class RecurrentEncoder(nn.Module):
         # the first's.
         layers = states.unflatten(0, (self.config.n_layers, -1))
         return layers.transpose(1, 2).flatten(start_dim=2)
+
+
+def _differentiable(lstm: nn.LSTM) -> nn.LSTM:
+    """Let a card follow an LSTM backwards in evaluation: cuDNN keeps what it needs for that in training alone.
+
+    Without dropout the two compute the same. The weights are those of the LSTM, whose own state other threads see.
+    """
+    if lstm.training or not torch.is_grad_enabled():
+        return lstm
+    twin = copy.copy(lstm)
+    twin.training, twin.dropout = True, 0.0
+    return twin
 
 
 @dataclass(frozen=True, eq=False)

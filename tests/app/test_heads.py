@@ -106,11 +106,11 @@ def labels(app) -> list[str]:
 
 @pytest.mark.parametrize("address", [{}, {"find": "obj -> head"}])
 def test_all_heads_can_be_downloaded_as_drawing_and_numbers(address):
-    assert labels(open_page("heads", {"keep": True}, **address)) == ["SVG", "PNG", "CSV"]
+    assert labels(open_page("heads", {"keep": True}, **address)) == ["SVG", "PNG", "PDF", "CSV"]
 
 
 def test_a_survey_can_be_downloaded_as_drawing_and_numbers(folder):
-    assert labels(open_page("heads", {"keep": True}, survey=str(folder))) == ["SVG", "PNG", "CSV"]
+    assert labels(open_page("heads", {"keep": True}, survey=str(folder))) == ["SVG", "PNG", "PDF", "CSV"]
 
 
 def test_a_verdict_can_be_downloaded_beside_them(monkeypatch):
@@ -119,7 +119,7 @@ def test_a_verdict_can_be_downloaded_beside_them(monkeypatch):
         monkeypatch.setattr(module, "claim_verdict", lambda *_: report)
     monkeypatch.setattr(view, "show_verdict", lambda *_: None)
     app = open_page("heads", {"keep": True}, claim="obj -> head")
-    assert labels(app) == ["SVG", "PNG", "CSV"] * 2
+    assert labels(app) == ["SVG", "PNG", "PDF", "CSV"] * 2
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_what_cannot_be_compared_gets_one_sentence(parameters, wrong):
 
 def test_what_is_compared_can_be_downloaded_as_drawing_and_numbers():
     app = open_page("whatif", {"keep": True})
-    assert [button.label for button in app.get("download_button")] == ["SVG", "PNG", "CSV"]
+    assert [button.label for button in app.get("download_button")] == ["SVG", "PNG", "PDF", "CSV"]
 
 
 @pytest.mark.parametrize(

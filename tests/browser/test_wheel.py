@@ -48,7 +48,7 @@ assert socket.getaddrinfo.__module__ == "sitecustomize"
 manifest_scanner.scan_component_manifests = list
 commands = [
     ["models"], ["models", "minilm", "--json"], ["trace", "minilm", "The cat sat.", "-o", "cat.attn"], ["show", "cat.attn"],
-    *(["show", "cat.attn", "-o", f"cat.{format}"] for format in ("svg", "png", "html", "csv", "npz", "json")),
+    *(["show", "cat.attn", "-o", f"cat.{format}"] for format in ("svg", "png", "pdf", "html", "csv", "npz", "json")),
     ["trace", "summarize-en", "One. Two.", "-o", "two.attn"],
     ["train", "toy-reverse", "--steps", "2"], ["trace", "runs/toy-reverse.safetensors", "abc", "-o", "toy.attn"],
 ]

@@ -3,7 +3,9 @@
 The card is pretended (`tests.pretend_gpu`), so that the test needs none: an operation on tensors of two devices raises.
 """
 
+import gc
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers as hf
 
 import attnviz
 from attnviz import Edits, HeadSet, LinkCut, Prompt
 from attnviz.attribution.methods import METHODS
-from attnviz.core.errors import AttnvizError
+from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.models.capabilities import bind_target
 from attnviz.models.saved_models import load_trained
 from attnviz.models.translate.decode import draft
@@ -25,7 +28,7 @@ from attnviz.nn.seq2seq import Seq2Seq
 from tests import tiny
 from tests.answerers import tiny_answerer, tiny_hub_answerer
 from tests.contract.test_every_method import whole
-from tests.pretend_gpu import DEVICE, OnTheCard, move, pretend_gpu
+from tests.pretend_gpu import CARD, DEVICE, Card, OnTheCard, move, pretend_gpu
 from tests.summarizers import tiny_summarizer
 from tests.translators import tiny_translator
 
@@ -100,6 +103,124 @@ def test_families_of_the_hub_compute_the_same_there(family: tiny.Family, monkeyp
     prompts = {tiny.SEQ2SEQ: Prompt(TEXT.text, target="the dog ran"), tiny.DECODER: Prompt(TEXT.text)}
     model = whole(family)
     assert_the_same_on_a_card(attnviz.wrap(model, tiny.tokenizer(family.architecture)), prompts.get(family.architecture, TEXT))
+
+
+@pytest.mark.parametrize("method", ["gradient-norm", "gradient-input", "integrated-gradients"])
+def test_a_recurrent_translator_is_followed_backwards_there(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnviz.attribution.gradients.STEPS", 3)
+    model, prompt = load_trained(tiny_translator(tmp_path, "additive")), Prompt("The red car.", target="Le car.")
+    here = METHODS[method].compute(bind_target(model, prompt)).values
+    with pretend_gpu():
+        move(model)
+        there = METHODS[method].compute(bind_target(model, prompt)).values
+    np.testing.assert_allclose(there, here, atol=1e-5, rtol=1e-4)
+
+
+def test_an_lstm_in_evaluation_has_no_way_back_there() -> None:
+    lstm = torch.nn.LSTM(3, 5).eval()
+    with pretend_gpu():
+        states = OnTheCard(torch.ones(2, 1, 3)).requires_grad_()
+        weights: list[torch.Tensor] = [OnTheCard(each.detach()) for each in lstm.parameters()]
+        start = OnTheCard(torch.zeros(1, 1, 5))
+        out, *_ = torch.lstm(states, (start, start), weights, True, 1, 0.0, False, False, False)
+        with pytest.raises(RuntimeError, match="only be called in training mode"):
+            out.sum().backward()
+
+
+# As many as the tiny tokenizers have.
+N_PIECES = len(tiny.tokenizer())
+LOOK_UPS: dict[str, Callable[[], Any]] = {
+    "a segment": lambda: hf.BertModel(hf.BertConfig(**{**tiny._BERT, "vocab_size": N_PIECES, "type_vocab_size": 1})),
+    "a piece": lambda: hf.BertModel(hf.BertConfig(**{**tiny._BERT, "vocab_size": N_PIECES})),
+    "I-BERT's segment": lambda: hf.IBertModel(hf.IBertConfig(**tiny._BERT | {"vocab_size": N_PIECES, "type_vocab_size": 1})),
+}
+
+
+@pytest.mark.parametrize("missing", LOOK_UPS)
+def test_a_row_that_is_not_there_does_not_cost_the_card(missing: str) -> None:
+    tokenizer = tiny.tokenizer()
+    tokenizer.add_tokens(["zx"])
+    model = attnviz.wrap(LOOK_UPS[missing](), tokenizer)
+    with pretend_gpu():
+        move(model)
+        with pytest.raises(ModelError, match=r"do not (have|belong)"):
+            model.trace(Prompt("the zx sat" if missing == "a piece" else "the cat", pair="a dog"))
+        with pytest.raises(ModelError, match="do not"):
+            list(model.trace_all(["the zx sat", "cat"]))
+        assert not CARD.is_lost
+        assert model.trace(Prompt("the cat")).encoder.n_layers == 2
+
+
+LONG, SHORT = Prompt("the cat sat on the mat because it was too tired to run " * 4), Prompt("the cat")
+
+
+def until_full(work: Callable[[], object]) -> list[MemoryError]:
+    """Do work that does not fit; the errors are kept, as a notebook keeps the last one."""
+    errors: list[MemoryError] = []
+    try:
+        work()
+    except MemoryError as error:
+        errors.append(error)
+    return errors
+
+
+@pytest.mark.parametrize(
+    ("work", "keeps_errors"),
+    [
+        (lambda model: model.trace(LONG), True),
+        (lambda model: list(model.trace_all([LONG.text, SHORT.text])), True),
+        # What was bound for them, the errors of these still know.
+        (lambda model: METHODS["gradient-input"].compute(bind_target(model, LONG)), False),
+        (lambda model: head_costs(model, LONG), False),
+    ],
+    ids=["trace", "many", "gradients", "costs"],
+)
+def test_a_text_that_does_not_fit_leaves_nothing(work: Callable[[Any], object], keeps_errors: bool) -> None:
+    model = attnviz.wrap(whole(tiny.FAMILY["gpt2"]), tiny.tokenizer(tiny.DECODER))
+    with pretend_gpu():
+        move(model)
+        model.trace(SHORT)
+        gc.collect()
+        before = CARD.live_bytes()
+        CARD.most_bytes = before + 40_000
+        errors = until_full(lambda: work(model))
+        sentences = [str(each) for each in errors]
+        if not keeps_errors:
+            errors.clear()
+            gc.collect()
+        # Where they are kept, no garbage is looked for: what fails lets go of all by itself.
+        after = CARD.live_bytes()
+        assert sentences == ["This needs more memory than there is: try a shorter text or a smaller model."]
+        assert after <= before
+        assert model.trace(SHORT).decoder.n_layers == 2
+
+
+def test_eight_texts_at_once_that_do_not_fit_leave_nothing() -> None:
+    model = attnviz.wrap(whole(tiny.FAMILY["gpt2"]), tiny.tokenizer(tiny.DECODER))
+    with pretend_gpu():
+        move(model)
+        before, CARD.most_bytes = CARD.live_bytes(), CARD.live_bytes() + 40_000
+
+        def run(number: int) -> list[MemoryError]:
+            with Card():
+                return until_full(lambda: model.trace(LONG))
+
+        with ThreadPoolExecutor(8) as threads:
+            errors = [error for some in threads.map(run, range(8)) for error in some]
+        assert len(errors) == 8
+        assert CARD.live_bytes() <= before
+        assert model.trace(SHORT).decoder.n_layers == 2
+
+
+def test_after_an_index_out_of_range_the_card_is_lost() -> None:
+    with pretend_gpu():
+        table = OnTheCard(torch.ones(3, 2))
+        with pytest.raises(RuntimeError, match="device-side assert"):
+            torch.nn.functional.embedding(OnTheCard(torch.tensor([3])), table)
+        with pytest.raises(RuntimeError, match="device-side assert"):
+            _ = table + 1
 
 
 def test_the_card_refuses_what_a_real_one_refuses() -> None:

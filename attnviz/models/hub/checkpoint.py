@@ -1,8 +1,15 @@
 """A model folder, opened with care: every way in which one can be broken ends in one clear sentence."""
 
+import importlib.util
 import pickletools
 import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
@@ -26,13 +33,18 @@ from transformers import (
 
 from attnviz.core.errors import ModelError, ModelNotFoundError, UnsupportedModelError, failing_as
 from attnviz.models import device
-from attnviz.models.hub.sizes import check_size, count_parameters, read_config
+from attnviz.models.hub.sizes import check_numbers, check_size, count_parameters, read_config
 
-CONFIG = "config.json"
+CONFIG, ADAPTER, ADAPTER_WEIGHTS = "config.json", "adapter_config.json", "adapter_model.safetensors"
+GGUF = ".gguf"
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "*.spm", "*.bpe")
 SAFETENSORS, PICKLES = "model*.safetensors", "pytorch_model*.bin"
 NUMBERS = "pytorch_model.bin, of which only the numbers were read"
 OTHER_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+# Weights of other libraries, and what they are called.
+OTHER_LIBRARIES = {"tf_model*.h5": "TensorFlow", "model.ckpt.index": "TensorFlow", "flax_model*": "Flax", "*.onnx": "ONNX"}
+# model.fp16.safetensors, or a part of it.
+_VARIANT = re.compile(r"model\.(?!safetensors)([\w-]+?)(?:-\d+-of-\d+)?\.safetensors")
 # Parts that come after the last attention: without them the attention is still that of the trained model.
 UNSEEN = ("pooler", "lm_head", "classifier", "score", "qa_outputs", "final_logits_bias")
 # What names the next piece, a masked one, or the label of a text: how its class is called, and of which models there is one.
@@ -43,6 +55,8 @@ TOPS = (
 )
 # Of a model that answers questions, this last layer is what finds the answer.
 SPANS = "qa_outputs"
+# Of transformers: "You need to install fugashi to use …", "… requires the SentencePiece library but …".
+_PACKAGE = re.compile(r"install (?:the )?`?([\w-]+)|requires the (\w+) library|No module named '(\w+)")
 _LEGACY_PICKLES = 5
 # What the pickle of a model's tensors names. What else torch.load allows makes room for as much as a pickle asks for.
 _OF_TENSORS = re.compile(
@@ -57,11 +71,15 @@ class Checkpoint:
     """A folder with a model in it, and the name that a person knows it by.
 
     allow_pickles  whether weights may be read from a pickle where there are no safetensors; no code in it is run
+    gguf           the file of the folder that holds everything, where it is one of llama.cpp
+    adapter        the folder of a LoRA adapter (Hu et al. 2021), whose changes are added to the weights
     """
 
     name: str
     folder: Path
     allow_pickles: bool = True
+    gguf: str = ""
+    adapter: Path | None = None
 
     def config(self) -> Any:
         """The model's configuration, checked to be one that can be traced and fits in memory.
@@ -74,14 +92,16 @@ class Checkpoint:
         # A named pipe would be waited for, and a device has no end.
         if others := [path.name for path in self.folder.iterdir() if path.exists() and not (path.is_file() or path.is_dir())]:
             raise ModelNotFoundError(f"{self.name} holds {others[0]}, which is no file; name another folder.")
+        if self.gguf:
+            return self._gguf_config()
         if not (self.folder / CONFIG).is_file():
-            raise ModelNotFoundError(f"{self.name} holds no model: there is no {CONFIG} in it; name a folder that has one.")
+            raise self._no_config()
         # The numbers first: transformers makes lists and modules of them.
         if read_config(self.name, self.folder / CONFIG).get("quantization_config"):
             raise UnsupportedModelError(
                 f"{self.name} is quantized, which attnviz does not read; choose the model it was made of."
             )
-        with failing_as(ModelError, f"The {CONFIG} of {self.name} contradicts itself or is damaged; get the model again."):
+        with self._explained(f"The {CONFIG} of {self.name} contradicts itself or is damaged; get the model again."):
             try:
                 config = AutoConfig.from_pretrained(self.folder, trust_remote_code=False)
                 # A configuration may name any, such as one that transformers would fetch from the hub.
@@ -95,6 +115,68 @@ class Checkpoint:
         self._check_weights(parameters)
         return config
 
+    def _gguf_config(self) -> Any:
+        """Read the configuration of a GGUF file, whose tensors are counted first.
+
+        Raises:
+            UnsupportedModelError: transformers cannot read files of this architecture, or a package is missing.
+            ModelTooLargeError: it has more parameters than this machine may load.
+            ModelError: the file is damaged.
+        """
+        missing = [package for package in ("gguf", "accelerate") if importlib.util.find_spec(package) is None]
+        if missing:
+            raise UnsupportedModelError(
+                f"{self.name} is a GGUF file, which needs a package that is not installed: pip install {' '.join(missing)}."
+            )
+        with self._explained(f"{self.name} is no GGUF file, or is damaged or cut short; get it again."):
+            check_size(self.name, sum(prod(tensor.shape) for tensor in self._gguf_header.tensors))
+            try:
+                config = AutoConfig.from_pretrained(self.folder, gguf_file=self.gguf, trust_remote_code=False)
+            except ValueError as error:
+                if "not supported" not in str(error):
+                    raise
+                raise UnsupportedModelError(
+                    f"{self.name} is a GGUF file of the architecture {self._gguf_header.architecture}, which transformers "
+                    f"{transformers.__version__} cannot read; choose the model it was made of."
+                ) from error
+            config._attn_implementation = "eager"
+        check_numbers(self.name, self.gguf, config.to_dict())
+        return config
+
+    @cached_property
+    def _gguf_header(self) -> Any:
+        from transformers.integrations.gguf.reader import GgufHeader
+
+        return GgufHeader.from_file(str(self.folder / self.gguf))
+
+    def _no_config(self) -> ModelNotFoundError:
+        """Say what a folder without a configuration is, or which folder in it was meant."""
+        below = [path.parent for pattern in ("*", "snapshots/*") for path in self.folder.glob(f"{pattern}/{CONFIG}")]
+        if below:
+            # Of a training's checkpoints the last one: checkpoint-1000 comes after checkpoint-500.
+            latest = max(below, key=lambda path: [int(part) if part.isdigit() else -1 for part in path.name.split("-")][-1:])
+            others = f", the latest of {len(below)} in it" if len(below) > 1 else ""
+            return ModelNotFoundError(f"{self.name} holds no model itself; name {latest}{others}.")
+        return ModelNotFoundError(f"{self.name} holds no model: there is no {CONFIG} in it; name a folder that has one.")
+
+    @contextmanager
+    def _explained(self, sentence: str) -> Iterator[None]:
+        """Raise a package that is missing by its name, and every other error as `ModelError(sentence)`."""
+        with failing_as(ModelError, sentence):
+            try:
+                yield
+            except ImportError as error:
+                # Of transformers: "You need to install fugashi to use …", "… requires the SentencePiece library but …".
+                package = re.search(
+                    r"install (?:the )?`?([\w-]+)|requires the (\w+) library|No module named '(\w+)", str(error)
+                )
+                if package is None:
+                    raise
+                named = next(filter(None, package.groups())).lower()
+                raise UnsupportedModelError(
+                    f"{self.name} needs the package {named}, which is not installed: pip install {named}, then start again."
+                ) from error
+
     def tokenizer(self) -> Any:
         """The model's tokenizer.
 
@@ -103,10 +185,16 @@ class Checkpoint:
             ModelError: it is damaged.
         """
         # transformers makes up an empty tokenizer where there is none.
-        if not any(any(self.folder.glob(pattern)) for pattern in TOKENIZERS):
-            raise UnsupportedModelError(f"{self.name} comes without a tokenizer, so it cannot read text; {_ELSE}.")
-        with failing_as(ModelError, f"The tokenizer of {self.name} cannot be read; get its files again, or {_ELSE}."):
-            tokenizer: Any = AutoTokenizer.from_pretrained(self.folder, trust_remote_code=False)
+        folders = [self.adapter, self.folder] if self.adapter else [self.folder]
+        holders = [folder for folder in folders if any(any(folder.glob(pattern)) for pattern in TOKENIZERS)]
+        if not holders and not self.gguf:
+            raise UnsupportedModelError(
+                f"{self.name} has weights and no tokenizer: put tokenizer.json and tokenizer_config.json of the model that it "
+                "was trained from into its folder."
+            )
+        options = {"gguf_file": self.gguf} if self.gguf else {}
+        with self._explained(f"The tokenizer of {self.name} cannot be read; get its files again, or {_ELSE}."):
+            tokenizer: Any = AutoTokenizer.from_pretrained((holders or folders)[0], trust_remote_code=False, **options)
         longest = tokenizer.model_max_length
         if not isinstance(longest, int | float):
             raise ModelError(
@@ -122,20 +210,50 @@ class Checkpoint:
         Raises:
             ModelError: the weights are missing, damaged, of another model, or in a format that may not be opened.
         """
+        model, missing, others = self._read(config, None)
+        if missing and (prefix := common_prefix(missing, others)):
+            model, missing, others = self._read(config, {f"^{re.escape(prefix)}": ""})
+        if missing:
+            instead = f" and have others, such as {others[0]}" if others else ""
+            raise ModelError(
+                f"The weights of {self.name} lack {len(missing)} of the model's tensors, such as {missing[0]}{instead}: "
+                "its attention would be random; save it again with save_pretrained."
+            )
+        if self.adapter:
+            model = self._with_adapter(model, self.adapter)
+        return model.to(device.choose())
+
+    def _read(self, config: Any, renaming: dict[str, str] | None) -> tuple[Any, list[str], list[str]]:
+        """Read the weights; also the names of the model's tensors that are not among them, and of those that it does not have.
+
+        `renaming` has patterns in the names of the file's tensors, and what to put there.
+        """
         # Of a pickle only tensors are read: what else stands in it is an error, and is not run.
-        options = {"use_safetensors": self.has_safetensors(), "weights_only": True, "trust_remote_code": False}
-        with failing_as(ModelError, self._damaged):
-            if not options["use_safetensors"]:
+        options: dict[str, Any] = {"gguf_file": self.gguf}
+        if not self.gguf:
+            options = {"use_safetensors": self.has_safetensors(), "weights_only": True, "key_mapping": renaming}
+            if options["use_safetensors"]:
+                options["variant"] = self.variant()
+        with self._explained(self._damaged):
+            if not options.get("use_safetensors", True):
                 for path in self.folder.glob(PICKLES):
                     check_pickle(path)
-            model, report = _kind(config).from_pretrained(
-                self.folder,
-                config=config,
-                dtype=torch.float32,
-                attn_implementation="eager",
-                output_loading_info=True,
-                **options,
-            )
+            try:
+                model, report = _kind(config).from_pretrained(
+                    self.folder,
+                    config=config,
+                    dtype=torch.float32,
+                    attn_implementation="eager",
+                    output_loading_info=True,
+                    trust_remote_code=False,
+                    **options,
+                )
+            except RuntimeError as error:
+                if "mismatch" not in str(error):
+                    raise
+                raise ModelError(
+                    f"The weights of {self.name} have other sizes than its {CONFIG} says; take both from one model."
+                ) from error
         missing = list(report["missing_keys"])
         if _kind(config) in {kind for _, kind, _ in TOPS}:
             inside = [name for name in missing if name.startswith(f"{model.base_model_prefix}.")]
@@ -143,16 +261,44 @@ class Checkpoint:
             model, missing = (model, inside) if missing == inside else (model.base_model, inside)
         kept = {SPANS} if answers(config) else set()
         missing = [name for name in missing if not any(part in name for part in set(UNSEEN) - kept)]
-        if missing:
-            raise ModelError(
-                f"The weights of {self.name} lack {len(missing)} of the model's tensors ({missing[0]}, …), "
-                "so its attention would be random; get them again."
-            )
-        return model.to(device.choose())
+        return model, sorted(missing), sorted(report["unexpected_keys"])
+
+    def _with_adapter(self, model: Any, adapter: Path) -> Any:
+        """Add what a LoRA adapter changes to the weights: W + scale · B A, Hu et al. 2021, section 4.1.
+
+        Raises:
+            UnsupportedModelError: the package that reads adapters is not installed.
+            ModelError: the adapter is damaged, or another model's.
+        """
+        sentence = f"The adapter {self.name} does not fit its model {self.folder.name}, or is damaged; get both again."
+        with self._explained(sentence):
+            from peft import PeftModel
+
+            if not (adapter / ADAPTER_WEIGHTS).is_file():
+                raise no_weights(self.name)
+            adapted: Any = PeftModel.from_pretrained(model, str(adapter))
+            return adapted.merge_and_unload(safe_merge=True)
 
     def weights(self) -> str:
-        """In which format the weights are."""
+        """Say in which format the weights are, and in how many bits where a file has fewer than sixteen."""
+        if self.gguf:
+            from gguf import GGMLQuantizationType
+
+            types: Counter[int] = Counter()
+            for tensor in self._gguf_header.tensors:
+                types[tensor.ggml_type] += prod(tensor.shape)
+            kind = GGMLQuantizationType(types.most_common(1)[0][0]).name
+            bits = re.search(r"\d+", kind)
+            return f"GGUF, {bits[0]}-bit weights ({kind})" if bits else f"GGUF ({kind})"
         return "safetensors" if self.has_safetensors() else NUMBERS
+
+    def variant(self) -> str | None:
+        """Find which weights are read where there are several, as fp16 of model.fp16.safetensors; None: the plain ones."""
+        if any((self.folder / plain).is_file() for plain in ("model.safetensors", "model.safetensors.index.json")):
+            return None
+        names = [path.name for path in self.folder.glob(SAFETENSORS)]
+        # The most exact first: fp32, fp16, bf16.
+        return max((match[1] for name in names if (match := _VARIANT.fullmatch(name))), default=None)
 
     def has_safetensors(self) -> bool:
         """Whether the weights are in safetensors; else they are in a pickle that may be opened.
@@ -167,7 +313,7 @@ class Checkpoint:
             return False
         if any(path for pattern in OTHER_PICKLES for path in self.folder.glob(pattern)):
             raise only_pickles(self.name)
-        raise no_weights(self.name)
+        raise no_weights(self.name, sorted(path.name for path in self.folder.iterdir()))
 
     @property
     def _damaged(self) -> str:
@@ -189,6 +335,19 @@ class Checkpoint:
         if "nrecognized" in reason or "not recognize" in reason:
             return f"{self.name} is of a kind that transformers {transformers.__version__} cannot read text with; {_ELSE}."
         return ""
+
+
+def common_prefix(missing: Sequence[str], others: Sequence[str]) -> str:
+    """Find what all of a model's tensors were saved under, in place of which they are missing; empty where it is not that.
+
+    torch.compile saves under `_orig_mod.`, DistributedDataParallel under `module.`, a class of one's own under a field's name.
+
+    >>> common_prefix(["a.weight", "b.bias"], ["module.a.weight", "module.b.bias", "module.top.weight"])
+    'module.'
+    """
+    first = missing[0]
+    prefixes = [name.removesuffix(first) for name in others if name.endswith(f".{first}")]
+    return next((prefix for prefix in prefixes if {prefix + name for name in missing} <= set(others)), "")
 
 
 def check_pickle(path: Path) -> None:
@@ -221,9 +380,16 @@ def _check_names(file: Any) -> None:
             raise ValueError(f"it names {given}")
 
 
-def no_weights(name: str) -> ModelNotFoundError:
-    """What is said of a model that has no weights at all."""
-    return ModelNotFoundError(f"{name} has no weights: there is no safetensors file in it; get the model again.")
+def no_weights(name: str, files: Sequence[str] = ()) -> ModelNotFoundError:
+    """Word that a model has no weights that transformers reads; `files` are those that it has."""
+    if other := next((file for file in files if file.endswith(".safetensors")), None):
+        return ModelNotFoundError(
+            f"{name} has its weights in {other}, which transformers does not read; name a folder with model.safetensors."
+        )
+    for pattern, library in OTHER_LIBRARIES.items():
+        if other := next((file for file in files if fnmatch(file, pattern)), None):
+            return ModelNotFoundError(f"{name} has weights for {library} only ({other}); choose a model that has safetensors.")
+    return ModelNotFoundError(f"{name} has no weights: there is no safetensors file in it; add its model.safetensors.")
 
 
 def only_pickles(name: str) -> UnsupportedModelError:

@@ -11,6 +11,7 @@ from huggingface_hub import constants, get_session, hf_hub_download, snapshot_do
 from huggingface_hub.errors import (
     EntryNotFoundError,
     GatedRepoError,
+    HfHubHTTPError,
     HFValidationError,
     LocalEntryNotFoundError,
     RepositoryNotFoundError,
@@ -24,7 +25,18 @@ from attnviz.core.errors import ModelError, ModelNotFoundError, ModelTooLargeErr
 from attnviz.models import device
 from attnviz.models.base import Progress
 from attnviz.models.hub import safetensors_conversion
-from attnviz.models.hub.checkpoint import CONFIG, NUMBERS, PICKLES, SAFETENSORS, Checkpoint, no_weights, only_pickles
+from attnviz.models.hub.checkpoint import (
+    ADAPTER,
+    ADAPTER_WEIGHTS,
+    CONFIG,
+    GGUF,
+    NUMBERS,
+    PICKLES,
+    SAFETENSORS,
+    Checkpoint,
+    no_weights,
+    only_pickles,
+)
 
 FILES = ["*.json", "*.txt", "*.model", "*.spm", "*.bpe"]
 # Folders of a repository hold other formats of the same model.
@@ -40,11 +52,15 @@ BYTES_A_PARAMETER = 16
 class Fetched:
     """A model's folder on this machine.
 
-    weights  in which format its weights are, and who made them so
+    weights     in which format its weights are, and who made them so; empty where its file says it
+    gguf        the GGUF file that holds everything, if it is one
+    is_adapter  whether it is a LoRA adapter of another model
     """
 
     folder: Path
     weights: str
+    gguf: str = ""
+    is_adapter: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,8 +85,8 @@ _CONVERTED = _Source("", SAFETENSORS, f"safetensors, converted by {safetensors_c
 _PICKLE = _Source("", PICKLES, NUMBERS)
 
 
-def fetch(name: str, revision: str | None, progress: Progress, *, allow_pickles: bool = True) -> Fetched:
-    """The local folder of a model of the hub, downloaded where it is not there yet.
+def fetch(name: str, revision: str | None, progress: Progress, *, allow_pickles: bool = True, file: str = "") -> Fetched:
+    """The local folder of a model of the hub, downloaded where it is not there yet; `file` is a GGUF file of it.
 
     Raises:
         ModelNotFoundError: there is no such model, or no network to get it by.
@@ -80,6 +96,8 @@ def fetch(name: str, revision: str | None, progress: Progress, *, allow_pickles:
     """
     with failing_as(ModelError, _broken_off(name)):
         try:
+            if file:
+                return _fetch_alone(name, revision, progress, file)
             return _cached(name, revision, allow_pickles) or _download(name, revision, progress, allow_pickles)
         except GatedRepoError as error:
             raise ModelError(
@@ -96,9 +114,58 @@ def fetch(name: str, revision: str | None, progress: Progress, *, allow_pickles:
         except LocalEntryNotFoundError as error:
             raise _out_of_reach(name) from error
         except EntryNotFoundError as error:
-            raise ModelNotFoundError(
-                f"{name} on the Hugging Face hub has no {CONFIG}, so it is no model attnviz can load."
-            ) from error
+            return _fetch_other(name, revision, progress, error)
+
+
+def _fetch_other(name: str, revision: str | None, progress: Progress, error: EntryNotFoundError) -> Fetched:
+    """Fetch a repository without a configuration: a LoRA adapter, or one GGUF file.
+
+    Raises:
+        ModelNotFoundError: it is neither, or has several GGUF files.
+    """
+    try:
+        files = safetensors_conversion.files(name, revision or "main")
+    except (HfHubHTTPError, OSError):
+        files = {}  # the hub has gone in the meantime
+    if ADAPTER in files and ADAPTER_WEIGHTS in files:
+        return _fetch_alone(name, revision, progress, ADAPTER_WEIGHTS)
+    ggufs = sorted(file for file in files if file.endswith(GGUF) and "/" not in file)
+    if len(ggufs) == 1:
+        return _fetch_alone(name, revision, progress, ggufs[0])
+    if ggufs:
+        raise ModelNotFoundError(
+            f"{name} has {len(ggufs)} GGUF files of one model, with more or fewer bits; name one, such as {name}/{ggufs[0]}."
+        ) from error
+    raise ModelNotFoundError(f"{name} on the Hugging Face hub has no {CONFIG}, so it is no model attnviz can load.") from error
+
+
+def _fetch_alone(name: str, revision: str | None, progress: Progress, file: str) -> Fetched:
+    """Fetch one file that needs no configuration, a GGUF file, or the weights of an adapter with what describes them."""
+    is_adapter = file == ADAPTER_WEIGHTS
+    patterns = [ADAPTER, ADAPTER_WEIGHTS, "tokenizer*", "special_tokens_map.json"] if is_adapter else [file]
+    try:
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns, local_files_only=True))
+        if (folder / file).is_file():
+            return Fetched(folder, "", "" if is_adapter else file, is_adapter)
+    except (LocalEntryNotFoundError, RevisionNotFoundError):
+        pass  # it is not here yet
+    if settings.yes("HF_HUB_OFFLINE") or not _reachable():
+        raise _out_of_reach(name)
+    _end_waiting()
+    files = safetensors_conversion.files(name, revision or "main")
+    if file not in files:
+        raise ModelNotFoundError(f"{name} on the Hugging Face hub has no file {file}; check its name.")
+    # A GGUF file has at least a bit a parameter.
+    if files[file].size * 8 > 32 * (limit := device.max_parameters()):
+        raise ModelTooLargeError(
+            f"{name} has a file of {files[file].size / 1e9:,.0f} GB, more than the {limit / 1e9:.3g} billion parameters that "
+            "this machine loads; choose a smaller model."
+        )
+    bar = _bar(progress, f"Downloading {name}", files[file].size)
+    folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns, tqdm_class=bar))
+    if not (folder / file).is_file():
+        raise ModelError(_broken_off(name))
+    return Fetched(folder, "", "" if is_adapter else file, is_adapter)
 
 
 def _cached(name: str, revision: str | None, allow_pickles: bool) -> Fetched | None:

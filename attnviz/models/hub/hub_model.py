@@ -15,6 +15,7 @@ from attnviz.core.cancellation import cancellation_point
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import EditError, ModelError, PromptError, failing_as
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
+from attnviz.models import device
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit.edit_points import EditPoints, edited
@@ -85,6 +86,7 @@ class TracedModel(Capabilities):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             fresh = type(self.model)._from_config(copy.deepcopy(self.model.config)).to(self.model.device).eval()
+        device.guard_lookups(fresh)
         hf_attention.set_whole_attention(fresh)
         fresh.set_attn_implementation(hf_attention.NAME)
         return replace(self, model=fresh, reader=AttentionFunctionReader(body_of(fresh)))
@@ -99,8 +101,7 @@ class TracedModel(Capabilities):
     @contextmanager
     def computing(self) -> Iterator[None]:
         """Let the model compute; whatever its files make it do wrong is one sentence."""
-        sentence = f"{self.card.name} fails at this text: type another one, or choose another model."
-        with failing_as(ModelError, sentence):
+        with device.computing(f"{self.card.name} fails at this text: type another one, or choose another model."):
             yield
 
     def encode(self, texts: Sequence[str], *, whole: bool = False, target: bool = False) -> Encoded:
@@ -133,7 +134,7 @@ class TracedModel(Capabilities):
             ModelError: the tokenizer has pieces that the model does not have.
         """
         inputs = {name: ids for name, ids in encoded.inputs.items() if name in self.accepts}
-        check_pieces(self.model, encoded.inputs["input_ids"])
+        check_pieces(n_pieces(self.model), encoded.inputs["input_ids"])
         return {name: torch.tensor([ids], device=self.model.device) for name, ids in inputs.items()}
 
     def _traced(self, prompt: Prompt, stacks: Stacks, tokens: Rows, source: Encoded, output: str = "") -> AttentionTrace:
@@ -169,16 +170,34 @@ def start_of(model: Any) -> int | None:
     return next((piece for piece in known if piece is not None), None)
 
 
-def check_pieces(model: Any, ids: Sequence[int]) -> None:
-    """Stops before a model looks for a piece that it does not have: a GPU would never compute again.
+def n_pieces(model: Any) -> int | None:
+    """Count the pieces that a model can read; None: transformers does not know where it keeps them."""
+    try:
+        weight = getattr(model.get_input_embeddings(), "weight", None)
+    except NotImplementedError:
+        return None
+    return len(weight) if isinstance(weight, Tensor) else None
+
+
+def n_written_pieces(model: Any) -> int | None:
+    """Count the pieces that a decoder can both read and write."""
+    head = model.get_output_embeddings() if writes(model) else None
+    known = (n_pieces(model.get_decoder()), getattr(head, "out_features", None))
+    return min((each for each in known if each is not None), default=None)
+
+
+def own_piece(model: Any, pieces: Sequence[int | None]) -> int:
+    """Find the first of some pieces that a model has; 0 where it has none of them."""
+    known = n_pieces(model)
+    return next((piece for piece in pieces if piece is not None and (known is None or piece < known)), 0)
+
+
+def check_pieces(known: int | None, ids: Sequence[int]) -> None:
+    """Stops before a model looks for a piece that it does not have, where it has so many.
 
     Raises:
         ModelError: the tokenizer has more pieces than the model.
     """
-    try:
-        known = getattr(model.get_input_embeddings(), "num_embeddings", None)
-    except NotImplementedError:
-        return  # transformers does not know where this model keeps them
     if known is not None and (unknown := [piece for piece in ids if piece >= known]):
         raise ModelError(
             f"The tokenizer gives piece number {unknown[0]}, and the model has {known:,} pieces only: the two do not belong "
@@ -244,7 +263,10 @@ def _traced(
 def _padded(model: TracedModel, encoded: list[Encoded]) -> dict[str, Tensor]:
     """Lay texts of several lengths one under another, each filled up at its end with what nobody may look at."""
     longest = max(map(len, encoded))
-    fill = {"input_ids": model.tokenizer.pad_token_id or 0}
+    # Nobody looks at padding: where the model does not have the tokenizer's, any other piece will do.
+    fill = {"input_ids": own_piece(model.model, [model.tokenizer.pad_token_id])}
+    for each in encoded:
+        check_pieces(n_pieces(model.model), each.inputs["input_ids"])
     names = [name for name in encoded[0].inputs if name in model.accepts]
     rows = {name: [[*each.inputs[name], *[fill.get(name, 0)] * (longest - len(each))] for each in encoded] for name in names}
     rows["attention_mask"] = [[1] * len(each) + [0] * (longest - len(each)) for each in encoded]

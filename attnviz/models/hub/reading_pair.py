@@ -12,7 +12,7 @@ import torch
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.answer.answers import Answers
-from attnviz.models.hub.hub_model import TracedModel, start_of
+from attnviz.models.hub.hub_model import TracedModel, check_pieces, n_written_pieces, start_of
 from attnviz.models.hub.targets import has_labels, label, label_names
 from attnviz.models.targets import AttentionSite, BoundTarget, Target, no_such_output, target_labels
 from attnviz.models.translate.translator_interface import TranslatingModel
@@ -26,6 +26,7 @@ class ReadingPair(TracedModel):
     def _trace(self, prompt: Prompt) -> AttentionTrace:
         source = self._source(prompt)
         read = self.encode([prompt.target], target=True) if prompt.target and "target" in self.card.reads else source
+        check_pieces(n_written_pieces(self.model), read.inputs["input_ids"])
         start = start_of(self.model) or 0
         ids = torch.tensor([[start, *read.inputs["input_ids"][:-1]]], device=self.model.device)
         with self.computing():

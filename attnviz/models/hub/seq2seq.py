@@ -18,7 +18,7 @@ from attnviz.core.edits import HeadSet
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.batched_edits import Scorer, log_probability
-from attnviz.models.hub.hub_model import TracedModel, start_of
+from attnviz.models.hub.hub_model import TracedModel, check_pieces, n_written_pieces, start_of
 from attnviz.models.hub.targets import baseline_id
 from attnviz.models.targets import BoundTarget, Target, target_labels
 from attnviz.models.translate.draft import DecodingStep, SearchTree, Translation
@@ -27,7 +27,7 @@ from attnviz.models.translate.targets import WrittenText
 from attnviz.models.translate.translator_interface import TRANSLATE
 from attnviz.nn.decoding import Beam
 from attnviz.nn.edit import edited_pass
-from attnviz.text.tokens import placed_ids
+from attnviz.text.tokens import Encoded, placed_ids
 
 # A translation longer than this is a model that repeats itself.
 MAX_WRITTEN = 256
@@ -107,7 +107,7 @@ class WritingModel(TracedModel):
             step,
             self.names,
             embedding=self.model.get_input_embeddings().weight,
-            baseline_id=baseline_id(self.tokenizer),
+            baseline_id=baseline_id(self),
             fixed=frozenset(place for place, each in enumerate(source.tokens) if each.special),
             sites=written.layer_sites(self.sizes["encoder"][0], self.sizes["decoder"][0]),
         )
@@ -118,7 +118,7 @@ class WritingModel(TracedModel):
         if not prompt.target:
             (pieces,) = self._generated(self._inputs(prompt.text), Beam(width=1))
             return self.follow(prompt, pieces)
-        encoded = self.encode([prompt.target], target=True)
+        encoded = self._target(prompt.target)
         if encoded.cuts[0] is not None:
             most = self.card.max_tokens
             raise PromptError(f"{self.card.name} writes at most {most} tokens, and this target has more: type less.")
@@ -133,8 +133,13 @@ class WritingModel(TracedModel):
             PromptError: as of `trace`.
         """
         if prompt.target:
-            return tuple(self.encode([prompt.target], target=True).inputs["input_ids"])
+            return tuple(self._target(prompt.target).inputs["input_ids"])
         return self._generated(self._inputs(prompt.text), Beam(width=1))[0]
+
+    def _target(self, text: str) -> Encoded:
+        encoded = self.encode([text], target=True)
+        check_pieces(n_written_pieces(self.model), encoded.inputs["input_ids"])
+        return encoded
 
     def follow(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """Do as `steps`, of exactly these pieces, such as one of several translations that were found."""
@@ -229,6 +234,10 @@ class WritingModel(TracedModel):
         if any(isinstance(edit, HeadSet) and edit.to == "mean" for edit in edited_pass.current().each):
             # The mean over the text so far needs the rows of earlier steps, which no cache holds.
             options["use_cache"] = False
+        settings = self.model.generation_config
+        if settings.encoder_no_repeat_ngram_size or settings.encoder_repetition_penalty not in (None, 1.0):
+            # These count the source's pieces among those that are written.
+            check_pieces(n_written_pieces(self.model), inputs["input_ids"][0].tolist())
         with self.computing(), torch.inference_mode():
             written = self.model.generate(**inputs, **{**self.writing, **options})
         return [self._until_end(row[1:]) for row in written.tolist()]

@@ -14,7 +14,7 @@ from transformers.pytorch_utils import Conv1D
 from attnviz.core.errors import ModelError
 from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
-from attnviz.models.batched_edits import Outputs, Scorer, can_enter, entering
+from attnviz.models.batched_edits import Outputs, Scorer, can_enter, cosine_distance, entering
 from attnviz.models.hub.hub_model import TracedModel, trace_batches
 from attnviz.models.hub.targets import BINDERS, has_labels, label_log_probabilities, label_names, whole_text
 from attnviz.models.reading import EncoderReading
@@ -111,7 +111,7 @@ class StackModel(TracedModel):
         def forward(n_rows: int) -> Tensor:
             whole = {name: ids.expand(n_rows, -1) for name, ids in source.items()}
             after = self.last_states(whole if outputs is None else source)
-            return -(1 - F.cosine_similarity(before, after, dim=-1)).mean(dim=1)
+            return -cosine_distance(before, after).mean(dim=1)
 
         return Scorer(self, "cosine", 1, forward, source["input_ids"].shape[1], outputs)
 

@@ -45,14 +45,23 @@ def read_config(name: str, path: Path) -> dict[str, Any]:
             raise ValueError("no table of values")
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"The {path.name} of {name} is damaged and cannot be read; get the model again.") from error
+    check_numbers(name, path.name, config)
+    return config
+
+
+def check_numbers(name: str, file: str, config: dict[str, Any]) -> None:
+    """Refuse a configuration, read from that file, with a number that no model has that can be loaded.
+
+    Raises:
+        ModelTooLargeError: a number is too large; the message says which.
+    """
     for key, value in _numbers(config):
         if value > (bound := _bound(key)):
             raise ModelTooLargeError(
-                f"{name} has a {path.name} with {key} = {min(value, 1e99):.7g}, and at most {bound:,} can be loaded; "
+                f"{name} has a {file} with {key} = {min(value, 1e99):.7g}, and at most {bound:,} can be loaded; "
                 "choose a smaller model, or get its files again."
             )
     _check_sines(name, config)
-    return config
 
 
 def count_parameters(kind: Any, config: Any) -> int:

@@ -10,7 +10,7 @@ from torch.nn.functional import logsigmoid
 
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
-from attnviz.models.hub.hub_model import TracedModel
+from attnviz.models.hub.hub_model import TracedModel, check_pieces, n_pieces, own_piece
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, no_such_output
 from attnviz.text.tokens import Encoded
 
@@ -198,19 +198,20 @@ def _ids(model: TracedModel, encoded: Encoded) -> Int[Tensor, " token"]:
 
 
 def _common(model: TracedModel, tokens: Any, ids: Any) -> dict[str, Any]:
+    check_pieces(n_pieces(model.model), ids)
     return {
         "tokens": tuple(tokens),
         "ids": torch.tensor(ids, device=model.model.device),
         "embedding": model.model.get_input_embeddings().weight,
-        "baseline_id": baseline_id(model.tokenizer),
+        "baseline_id": baseline_id(model),
         "n_positions": len(tokens),
     }
 
 
-def baseline_id(tokenizer: Any) -> int:
+def baseline_id(model: TracedModel) -> int:
     """What a model of the hub reads in the place of a word that is taken away: its mask, or what is nearest to one."""
-    known = (tokenizer.mask_token_id, tokenizer.unk_token_id, tokenizer.pad_token_id, tokenizer.eos_token_id)
-    return next((index for index in known if index is not None), 0)
+    known = model.tokenizer
+    return own_piece(model.model, (known.mask_token_id, known.unk_token_id, known.pad_token_id, known.eos_token_id))
 
 
 def _stack(model: TracedModel, encoded: Encoded) -> list[AttentionSite]:

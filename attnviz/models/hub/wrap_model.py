@@ -14,12 +14,20 @@ from attnviz import settings
 from attnviz.core.arrays import Kind
 from attnviz.core.errors import ArgumentError, ModelError, UnsupportedModelError, described, failing_as
 from attnviz.core.weights import WeightStore
-from attnviz.models import batched_edits
+from attnviz.models import batched_edits, device
 from attnviz.models.base import Architecture, ModelCard
 from attnviz.models.hub.attention import hf_attention
 from attnviz.models.hub.attention.attention_readers import Stacks, takes
 from attnviz.models.hub.attention.choose_reader import reader_for
-from attnviz.models.hub.hub_model import TracedModel, body_of, check_pieces, start_of, writes
+from attnviz.models.hub.hub_model import (
+    TracedModel,
+    body_of,
+    check_pieces,
+    n_pieces,
+    n_written_pieces,
+    start_of,
+    writes,
+)
 from attnviz.models.hub.question_answering import HubAnswerer
 from attnviz.models.hub.reading_pair import ReadingPair
 from attnviz.models.hub.seq2seq import WritingModel
@@ -62,9 +70,11 @@ def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
 
 def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     model.eval()
+    device.guard_lookups(model)
     _fuse_activations(model)
     if model.config.is_encoder_decoder and start_of(model) is None:
         raise UnsupportedModelError(f"{facts.name} does not say with which token it starts to write; choose another model.")
+    _check_named_pieces(facts.name, model)
     hf_attention.set_whole_attention(model)
     body = body_of(model)
     accepts = _accepts(model, body)
@@ -100,6 +110,27 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     if architecture == "encoder" and "pair" in card.reads and "ForQuestionAnswering" in type(model).__name__:
         return HubAnswerer(replace(card, reads=(*card.reads, "question")), **shared)
     return StackModel(card, **shared)
+
+
+def _check_named_pieces(name: str, model: Any) -> None:
+    """Stops at a model whose settings name pieces that it does not have.
+
+    Raises:
+        ModelError: they do; the message says which.
+    """
+    if not model.config.is_encoder_decoder:
+        return
+    known, named = n_written_pieces(model), {"decoder_start_token_id": start_of(model)}
+    if writes(model):
+        settings = ("forced_bos_token_id", "forced_eos_token_id", "bos_token_id", "eos_token_id", "pad_token_id")
+        named |= {setting: getattr(model.generation_config, setting, None) for setting in settings}
+    for setting, pieces in named.items():
+        for piece in pieces if isinstance(pieces, list) else [pieces]:
+            if known is not None and piece is not None and not 0 <= piece < known:
+                raise ModelError(
+                    f"The settings of {name} name piece number {piece} as its {setting}, and its decoder has {known:,} pieces "
+                    "only; correct its generation_config.json, or choose another model."
+                )
 
 
 def _read_labels_at_last_token(model: Any) -> None:
@@ -171,9 +202,9 @@ def max_tokens(model: Any, tokenizer: Any) -> int:
     """How many tokens the model reads at once: what its tokenizer, its positions and ATTNVIZ_MAX_TOKENS allow."""
     limits = [settings.limit("ATTNVIZ_MAX_TOKENS"), tokenizer.model_max_length]
     config = model.config.get_text_config()
-    limits += [
-        size for name in ("max_position_embeddings", "n_positions") if isinstance(size := getattr(config, name, None), int)
-    ]
+    # Where encoder and decoder have each their own, the least of both: LED reads 16,384 tokens and writes 1,024.
+    names = ("max_position_embeddings", "n_positions", "max_encoder_position_embeddings", "max_decoder_position_embeddings")
+    limits += [size for name in names if isinstance(size := getattr(config, name, None), int)]
     for name, module in model.named_modules():
         # RoBERTa and its kin count positions from after the padding index: 514 rows are 512 tokens.
         if isinstance(module, nn.Embedding) and "position" in name.rsplit(".", 1)[-1] and module.padding_idx is not None:
@@ -188,7 +219,7 @@ def _probe(model: Any, tokenizer: Any, accepts: frozenset[str]) -> dict[str, Ten
     if "input_ids" not in accepts:
         raise UnsupportedModelError(f"{model.config.model_type} does not read text; choose a language model.")
     encoded = encode(tokenizer, [PROBE], limit=16)
-    check_pieces(model, encoded.inputs["input_ids"])
+    check_pieces(n_pieces(model), encoded.inputs["input_ids"])
     inputs = {name: torch.tensor([ids], device=model.device) for name, ids in encoded.inputs.items() if name in accepts}
     if model.config.is_encoder_decoder:
         if "decoder_input_ids" not in accepts:
@@ -196,7 +227,9 @@ def _probe(model: Any, tokenizer: Any, accepts: frozenset[str]) -> dict[str, Ten
                 f"The decoder of a {model.config.model_type} model reads no text; choose another model."
             )
         # One token fewer than the source has: equal lengths would hide a mistaken axis.
-        inputs["decoder_input_ids"] = inputs["input_ids"][:, 1:]
+        # Any piece will do: a decoder may have fewer than the encoder.
+        most = n_written_pieces(model)
+        inputs["decoder_input_ids"] = inputs["input_ids"][:, 1:].clamp(max=None if most is None else most - 1, min=0)
     return inputs
 
 

@@ -11,13 +11,12 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional as F
 
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
 from attnviz.models.base import AttentionModel, ModelCard
-from attnviz.models.batched_edits import Scorer
+from attnviz.models.batched_edits import Scorer, cosine_distance
 from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit.edit_points import EditPoints, edited, own_layers
 from attnviz.models.hub.single_stack import StackModel
@@ -85,7 +84,7 @@ class SummaryModel(Capabilities):
 
         with torch.inference_mode():
             before = shares(1)
-        turned = lambda n_rows: F.cosine_similarity(before, shares(n_rows), dim=-1) - 1
+        turned = lambda n_rows: -cosine_distance(before, shares(n_rows))
         return Scorer(self, "cosine", 1, turned, numbers.shape[1])
 
     def targets(self, prompt: Prompt) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import os
 import threading
 import time
 import weakref
@@ -14,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.core.errors import CancelledError, ModelError
+from attnviz.core.errors import CancelledError, LostCardError, ModelError, beyond_machine
 from attnviz.models.base import Progress
 from attnviz.ui.background.idle_memory import watch_for_idle_time
 from attnviz.ui.background.lru_cache import LruCache
@@ -32,6 +33,8 @@ PICTURE_PIXELS = 640
 GRACE_SECONDS = 1.0
 # Work that has waited for places longer than this ends, and its page says that there is too much to do.
 BUSY_SECONDS = 12.0
+# A page has so long to say that the card is lost; then this process ends as one that should be begun again (EX_TEMPFAIL).
+FAREWELL_SECONDS, BEGIN_AGAIN = 5.0, 75
 
 
 def _begin(work: Callable[[], Made]) -> Future[Made]:
@@ -41,6 +44,13 @@ def _begin(work: Callable[[], Made]) -> Future[Made]:
     begun = thread.submit(work)
     thread.shutdown(wait=False)
     return begun
+
+
+def end_soon() -> None:
+    """End this process, which cannot compute any more, so that what supervises it starts another."""
+    farewell = threading.Timer(FAREWELL_SECONDS, os._exit, [BEGIN_AGAIN])
+    farewell.daemon = True
+    farewell.start()
 
 
 class Job(Generic[Made]):
@@ -124,13 +134,19 @@ class Job(Generic[Made]):
             patience = BUSY_SECONDS if self._places is computing() else math.inf
             with self._places.place(self._check, self._expected, page=self._page, patience=patience):
                 return self._at_work()
-        except Exception:
+        except Exception as error:
             self._failed(self)
-            raise
+            limit = beyond_machine(error)
+            if isinstance(error, LostCardError) or isinstance(limit, LostCardError):
+                end_soon()
+            if limit is None:
+                raise
         except BaseException as error:
             # Such as a panic of a library that is written in Rust: a page that met it would never end.
             self._failed(self)
             raise ModelError("A library that this model needs broke off: try another text, or another model.") from error
+        # Outside of the handler, so that it does not come with what failed.
+        raise limit
 
     def _at_work(self) -> Made:
         self._report("Getting ready", None)

@@ -62,8 +62,10 @@ def without(model: AttentionModel, progress: Progress, prompt: Prompt, target: s
 
 
 @partial(computed, passes=5)
-def deletion(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, ranked: tuple[int, ...]) -> Removals:
-    """How p of the output falls as words go in this order."""
+def deletion(
+    model: AttentionModel, progress: Progress, prompt: Prompt, target: str, method: str, *, ranked: tuple[int, ...]
+) -> Removals:
+    """How p of the output falls as words go in the order of a method, which `ranked` has."""
     from attnviz.attribution.token_removal import deletion
 
     progress(f"Asking {model.card.name} while words go", None)
@@ -79,8 +81,10 @@ def head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: He
 
 
 @partial(computed, passes=40)
-def removal_curve(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue, costs: HeadCosts) -> RemovalCurve:
-    """How the output holds when many heads are off."""
+def removal_curve(
+    model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue, *, costs: HeadCosts
+) -> RemovalCurve:
+    """How the output holds when many heads are off, in the order of what each costs."""
     from attnviz.models.whatif import head_costs
 
     return head_costs.removal_curve(model, prompt, costs, to=to, progress=progress)

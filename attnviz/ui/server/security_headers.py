@@ -10,6 +10,7 @@ from typing import Any
 import streamlit
 from starlette.datastructures import MutableHeaders
 
+from attnviz import settings
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.ui.classroom.phone_page import phone_script
 
@@ -35,7 +36,7 @@ def policy() -> str:
             "manifest-src 'self'",
             "form-action 'self'",
             "base-uri 'none'",
-            "frame-ancestors 'self'",
+            " ".join(["frame-ancestors 'self'", *settings.sites("ATTNVIZ_FRAME_SITES")]),
         ]
     )
 
@@ -52,10 +53,12 @@ class SecurityHeaders:
         self._headers = {
             "Content-Security-Policy": policy(),
             "X-Content-Type-Options": "nosniff",
-            "X-Frame-Options": "SAMEORIGIN",
             # What a person typed stands in the address.
             "Referrer-Policy": "same-origin",
         }
+        # It can name no other site: where one may frame the app, the policy alone says which.
+        if not settings.sites("ATTNVIZ_FRAME_SITES"):
+            self._headers["X-Frame-Options"] = "SAMEORIGIN"
 
     async def __call__(self, scope: Any, receive: Callable, send: Callable) -> None:
         async def tell(message: Any) -> None:

@@ -9,12 +9,15 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+import attnviz
 from attnviz.attribution import attention_methods as attention
 from attnviz.attribution import gradients, norms, value_zeroing
-from attnviz.attribution.methods import HeadMethod, method_named
+from attnviz.attribution.methods import HeadMethod, attribute, method_named
 from attnviz.core.errors import ModelError
+from attnviz.core.trace import Prompt
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome
 from tests.factories import special, typed
+from tests.float64 import exact, in_float64
 
 DIM, HEADS, MASK = 6, 2, 8
 TOKENS = (special("[CLS]"), *typed("a b c"))
@@ -288,6 +291,16 @@ def test_value_zeroing_is_the_model_run_without_each_value(
         value_zeroing, "_states", lambda _, at, keys: torch.eye(3)[0].expand(len(keys) + 1, model.weights[at].shape[1], 3)
     )
     np.testing.assert_allclose(value_zeroing.value_zeroing(bound), model.asked[:N])
+
+
+def test_value_zeroing_of_float32_states_is_that_of_float64(unchecked: None) -> None:
+    prompt = Prompt("It did not fit.", target="Es passte nicht.")
+    shares = attribute(attnviz.load("transformer-en-de"), prompt, "value-zeroing").values
+    model = exact("transformer-en-de")
+    with in_float64():
+        want = attribute(model, prompt, "value-zeroing").values
+    # Some roundings of float32, 6e-8 each; of cosines near 1 so many would leave no more than their first digits.
+    np.testing.assert_allclose(shares, want, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize(("method", "most"), [(value_zeroing.value_zeroing, 128), (attention.flow, 64)])

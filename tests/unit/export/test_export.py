@@ -13,11 +13,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from PIL import Image
+from pypdf import PdfReader
 
 from attnviz.analysis.head_view import View
 from attnviz.core.errors import AttnvizError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
-from attnviz.export import FORMATS, Picture, export, picture, pictures
+from attnviz.export import FORMATS, Picture, export, picture, pictures, png
 from attnviz.export import matrix as on_paper
 from attnviz.export.picture import is_whole, other_head, part_of, parts
 from attnviz.export.sheet import COLUMN, FONT, PAGE, Rectangle, printed_text
@@ -132,9 +133,15 @@ def test_very_many_cells_become_one_image_and_labels_stay_text() -> None:
 def test_the_png_has_the_colours_of_the_cells_and_its_labels(across: Picture) -> None:
     sheet = on_paper.draw_matrix(across)
     with Image.open(io.BytesIO(export(across, "png"))) as image:
-        assert image.width == pytest.approx(sheet.width / 72 * 600, abs=1)
-        pixels = np.asarray(image.convert("RGB"))
-    scale = pixels.shape[1] / sheet.width
+        axes = png._figure(sheet, 600.0).axes[0]
+        (left, right), (_, top) = axes.get_xlim(), axes.get_ylim()
+        # The sheet grows by what a label needs in the fonts that are there.
+        assert left <= 0
+        assert right >= sheet.width
+        assert image.width == pytest.approx((right - left) / 72 * 600, abs=1)
+        whole = np.asarray(image.convert("RGB"))
+    scale = whole.shape[1] / (right - left)
+    pixels = whole[round(-top * scale) :, round(-left * scale) :]
     cells = [item for item in sheet.items if isinstance(item, Rectangle) and item.data]
     assert len(cells) == across.matrix.weights.size
     for cell, colour in zip(cells, on_paper.colours(across, across.end).reshape(-1, 3), strict=True):
@@ -144,6 +151,40 @@ def test_the_png_has_the_colours_of_the_cells_and_its_labels(across: Picture) ->
     for label in (each for each in sheet.labels if each.anchor == "end" and each.text.isascii() and each.text[-1].isalnum()):
         y, right, left = int(label.y * scale), int(label.x * scale), int((label.x - 6) * scale)
         assert (pixels[y - 14 : y + 14, left:right] < 128).any(), label
+
+
+def test_a_pdf_has_its_text_in_fonts_that_it_embeds() -> None:
+    shown = picture(traced(make_map(sentence("the c\u00e9t sl|eeps"))))
+    data = export(shown, "pdf")
+    assert export(shown, "pdf") == data
+    (page,) = PdfReader(io.BytesIO(data)).pages
+    assert {"the", "c\u00e9t", "sl", "eeps", "weight"} <= set(page.extract_text().split())
+    fonts = [font.get_object() for font in page["/Resources"]["/Font"].values()]
+    assert {font["/Subtype"] for font in fonts} == {"/Type0"}
+    descriptors = [font["/DescendantFonts"][0].get_object()["/FontDescriptor"] for font in fonts]
+    assert all("/FontFile2" in each for each in descriptors)
+    sheet = on_paper.draw_matrix(shown)
+    assert float(page.mediabox.width) == pytest.approx(sheet.width, abs=0.5)
+
+
+def test_any_installed_font_that_has_a_character_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if none of those that are named were installed, and no font had a snowman."""
+    monkeypatch.setattr(png, "_named_fonts", lambda: ([], frozenset()))
+    letters = png._letters
+    monkeypatch.setattr(png, "_letters", lambda path: letters(path) - {"\u2603"} if "DejaVuSans.ttf" in path else frozenset())
+    assert png._fonts(frozenset("ab")) == (["DejaVu Sans"], frozenset())
+    shown = picture(traced(make_map(sentence("a \u2603 b\u200d"))))
+    drawn = [text.get_text() for text in png._figure(on_paper.draw_matrix(shown), 72.0).axes[0].texts]
+    assert drawn[-1] == "No installed font has U+2603: install one, or take SVG."
+    assert drawn.count("b") == 2
+
+
+def test_a_wide_label_is_not_cut_off_at_the_edge() -> None:
+    shown = picture(traced(make_map(sentence("\u2014\u2014\u2014\u2014\u2014\u2014\u2014\u2014\u2014\u2014\u2014\u2014 b"))))
+    with Image.open(io.BytesIO(export(shown, "png"))) as image:
+        pixels = np.asarray(image.convert("L"))
+    background = pixels[-1, -1]
+    assert all((edge == background).all() for edge in (pixels[:, 0], pixels[:, -1], pixels[0], pixels[-1]))
 
 
 def test_colours_follow_the_scale_that_is_shown(across: Picture) -> None:
@@ -233,8 +274,8 @@ def test_the_page_has_the_whole_trace_and_opens_at_the_head_that_is_shown(across
 
 
 def test_a_wrong_wish_is_told(across: Picture) -> None:
-    with pytest.raises(AttnvizError, match="does not write 'pdf': choose one of svg, png"):
-        export(across, "pdf")
+    with pytest.raises(AttnvizError, match="does not write 'tex': choose one of svg, png, pdf"):
+        export(across, "tex")
     with pytest.raises(AttnvizError, match="shows one head"):
         export([across, across], "svg")
     with pytest.raises(TraceError, match="no head 9"):

@@ -1,17 +1,21 @@
 """Edits of one text that share what stands below them: exactly what each gets alone, in every family that is recorded."""
 
 import threading
+from decimal import Decimal
 
 import numpy as np
 import pytest
+import torch
 
 import attnviz
 from attnviz.core.edits import Edits, WordHidden
 from attnviz.core.trace import Prompt
 from attnviz.models import batched_edits
 from attnviz.models.capabilities import capabilities
+from attnviz.models.reading import EncoderReading, shifts
 from attnviz.models.whatif.head_costs import every_head, without
 from tests import tiny
+from tests.float64 import exact, in_float64
 
 FAMILIES = [each for each in tiny.FAMILIES if each.recorded and each.architecture != tiny.SEQ2SEQ]
 TEXT = "the cat sat on the mat because it was tired"
@@ -74,3 +78,41 @@ def test_another_thread_widens_nothing(unchecked):
         thread.start()
         thread.join()
     np.testing.assert_array_equal(actual[0], model.trace(TEXT).encoder.weights(1, 2))
+
+
+@pytest.mark.parametrize("step", [0.0, 1e-6, 1e-4, 0.3])
+def test_nearly_equal_vectors_are_as_far_apart_as_in_decimal_numbers(step: float) -> None:
+    dice = np.random.default_rng(5)
+    one = dice.normal(size=(3, 7)).astype(np.float32)
+    other = (one + step * dice.normal(size=one.shape)).astype(np.float32)
+
+    def apart(first: list[Decimal], second: list[Decimal]) -> Decimal:
+        dot, *squares = (
+            sum(a * b for a, b in zip(x, y, strict=True)) for x, y in ((first, second), (first,) * 2, (second,) * 2)
+        )
+        return 1 - dot / (squares[0] * squares[1]).sqrt()
+
+    want = [float(apart([*map(Decimal, a)], [*map(Decimal, b)])) for a, b in zip(one.tolist(), other.tolist(), strict=True)]
+    near = batched_edits.cosine_distance(torch.tensor(one), torch.tensor(other)).tolist()
+    # The unit vectors, of length 1, are rounded by 1e-16; what is between them is rounded by as much.
+    assert near == pytest.approx(want, rel=1e-14 + 1e-15 / max(step, 1e-9), abs=1e-27)
+    before, after = (EncoderReading((), states, (), None) for states in (one, other))
+    assert shifts(before, after).tolist() == pytest.approx(near, rel=1e-9, abs=1e-27)
+
+
+def test_a_vector_of_no_length_is_at_a_right_angle_to_every_other() -> None:
+    states = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]], np.float32)
+    others = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 0.0]], np.float32)
+    assert batched_edits.cosine_distance(torch.tensor(states), torch.tensor(others)).tolist() == [1, 1, 0]
+    assert shifts(EncoderReading((), states, (), None), EncoderReading((), others, (), None)).tolist() == [1, 1, 0]
+
+
+def test_heads_of_an_encoder_cost_what_they_cost_in_float64(unchecked: None) -> None:
+    shipped = attnviz.load("minilm")
+    heads = [without([head]) for head in every_head(shipped)]
+    costs = -capabilities(shipped).scorer(Prompt("The cat sat.")).scores(heads)
+    model = exact("minilm")
+    with in_float64():
+        want = -capabilities(model).scorer(Prompt("The cat sat.")).scores(heads)
+    # A state is rounded by a millionth of its length, or less, which turns it by as much.
+    assert (np.abs(costs - want) < 1e-6 * np.sqrt(2 * want) + 1e-12).all()

@@ -44,6 +44,13 @@ def test_the_limit_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     assert device.max_parameters() == 7_000_000_000
 
 
+def test_the_limit_on_a_card_counts_what_is_free_there_and_the_bytes_of_a_parameter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ATTNVIZ_MAX_PARAMETERS", raising=False)
+    monkeypatch.setattr(device, "choose", lambda: torch.device("cuda:0"))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (4000, 80_000))
+    assert (device.max_parameters(), device.max_parameters(2)) == (700, 1400)
+
+
 @pytest.mark.parametrize(("cores", "workers", "threads"), [(8, 2, 4), (2, 2, 1), (1, 2, 1), (None, 3, 1)])
 def test_workers_share_the_cores(monkeypatch: pytest.MonkeyPatch, cores: int | None, workers: int, threads: int) -> None:
     set_to: list[int] = []

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 import transformers as hf
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from attnviz.core.errors import (
     AttnvizError,
@@ -25,7 +25,7 @@ from attnviz.core.errors import (
 )
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.models.hub import download, sizes
+from attnviz.models.hub import checkpoint, download, sizes
 from attnviz.models.hub import load as hub
 from tests import tiny
 
@@ -113,7 +113,7 @@ def become_vision(folder: Path) -> None:
         (lambda folder: damage(folder, lambda whole: whole[: len(whole) // 2]), ModelError, "damaged"),
         (lambda folder: damage(folder, lambda whole: b""), ModelError, "damaged"),
         (lambda folder: damage(folder, lambda whole: b"x" * 999), ModelError, "damaged"),
-        (lambda folder: configure(folder, hidden_size=18), ModelError, "damaged"),
+        (lambda folder: configure(folder, hidden_size=18), ModelError, "other sizes than its config.json says"),
         (lambda folder: configure(folder, num_hidden_layers=3), ModelError, "lack"),
         (lambda folder: (folder / "tokenizer.json").unlink(), UnsupportedModelError, "tokenizer"),
         (lambda folder: (folder / "tokenizer.json").write_text("{}"), ModelError, "tokenizer"),
@@ -149,6 +149,127 @@ def test_a_pickle_is_opened_only_where_it_may_be_and_never_runs(folder: Path, tm
     torch.save({**weights, "harm": Harm(made)}, folder / "pytorch_model.bin")
     assert "damaged" in refusal(folder, ModelError)
     assert not made.exists()
+
+
+def weights_under(folder: Path, prefix: str) -> None:
+    weights = load_file(folder / "model.safetensors")
+    save_file({prefix + name: value.clone() for name, value in weights.items()}, folder / "model.safetensors", {"format": "pt"})
+
+
+@pytest.mark.parametrize("prefix", ["_orig_mod.", "module.", "_orig_mod.module.", "backbone."])
+def test_a_prefix_that_all_weights_were_saved_under_is_taken_off(prefix: str, folder: Path, saved: Path) -> None:
+    weights_under(folder, prefix)
+    want = catalog.load(str(saved)).trace("the cat sat").encoder.layer_weights(1)
+    np.testing.assert_array_equal(catalog.load(str(folder)).trace("the cat sat").encoder.layer_weights(1), want)
+
+
+def test_weights_under_names_that_fit_nothing_are_named(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    renamed = {name.replace("attention", "attn"): value.clone() for name, value in weights.items()}
+    save_file(renamed, folder / "model.safetensors", {"format": "pt"})
+    sentence = refusal(folder, ModelError)
+    assert "encoder.layer.0.attention" in sentence
+    assert "have others, such as encoder.layer.0.attn" in sentence
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp32"])
+def test_weights_of_one_variant_are_read(dtype: str, folder: Path, saved: Path) -> None:
+    kind = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32}[dtype]
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    save_file(
+        {name: value.to(kind) for name, value in weights.items()}, folder / f"model.{dtype}.safetensors", {"format": "pt"}
+    )
+    want = catalog.load(str(saved)).trace("the cat sat").encoder.layer_weights(1)
+    got = catalog.load(str(folder)).trace("the cat sat").encoder.layer_weights(1)
+    # Two layers of three units of rounding each: those of the type that the weights were saved in.
+    np.testing.assert_allclose(got, want, atol=6 * torch.finfo(kind).eps)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("consolidated.safetensors", "has its weights in consolidated.safetensors"),
+        ("tf_model.h5", "has weights for TensorFlow only"),
+        ("flax_model.msgpack", "has weights for Flax only"),
+        ("model.onnx", "has weights for ONNX only"),
+    ],
+)
+def test_weights_that_cannot_be_read_are_named(name: str, words: str, folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / name)
+    assert words in refusal(folder, ModelNotFoundError)
+
+
+@pytest.mark.parametrize("below", ["checkpoint-500", "snapshots/0123456789abcdef", "final"])
+def test_a_folder_that_holds_the_folder_of_a_model_names_it(below: str, folder: Path) -> None:
+    whole = folder / below
+    whole.mkdir(parents=True)
+    for path in [path for path in folder.iterdir() if path.is_file()]:
+        path.rename(whole / path.name)
+    assert f"name {whole}." in refusal(folder, ModelNotFoundError)
+    if below == "checkpoint-500":
+        shutil.copytree(whole, folder / "checkpoint-1000")
+        assert f"name {folder / 'checkpoint-1000'}, the latest of 2 in it." in refusal(folder, ModelNotFoundError)
+
+
+def test_a_file_of_a_model_names_its_folder(folder: Path) -> None:
+    for file in ("config.json", "model.safetensors"):
+        assert f"name its folder, {folder}." in refusal(folder / file, ModelNotFoundError)
+
+
+def test_a_tokenizer_that_needs_a_missing_package_names_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def needs_package(*arguments: Any, **options: Any) -> None:
+        raise ModuleNotFoundError("You need to install fugashi to use MecabTokenizer. See https://pypi.org/project/fugashi/.")
+
+    monkeypatch.setattr(checkpoint.AutoTokenizer, "from_pretrained", needs_package)
+    assert "pip install fugashi" in refusal(folder, UnsupportedModelError)
+
+
+def test_a_folder_without_a_tokenizer_says_what_to_put_there(folder: Path) -> None:
+    for path in folder.glob("*token*"):
+        path.unlink()
+    assert "put tokenizer.json" in refusal(folder, UnsupportedModelError)
+
+
+def test_a_lora_adapter_is_added_to_the_weights_of_its_model(saved: Path, tmp_path: Path) -> None:
+    """W + (alpha / r) B A, Hu et al. 2021, section 4.1, by hand."""
+    rank, alpha, target = 2, 3, "encoder.layer.1.attention.self.query"
+    weights = load_file(saved / "model.safetensors")
+    width = weights[f"{target}.weight"].shape[0]
+    a, b = torch.randn(rank, width), torch.randn(width, rank)
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    config = {
+        "peft_type": "LORA",
+        "base_model_name_or_path": str(saved),
+        "r": rank,
+        "lora_alpha": alpha,
+        "target_modules": [target],
+    }
+    (adapter / "adapter_config.json").write_text(json.dumps(config))
+    parts = {f"base_model.model.{target}.lora_A.weight": a, f"base_model.model.{target}.lora_B.weight": b}
+    save_file(parts, adapter / "adapter_model.safetensors")
+    merged = Path(shutil.copytree(saved, tmp_path / "merged"))
+    save_file(weights | {f"{target}.weight": weights[f"{target}.weight"] + alpha / rank * b @ a}, merged / "model.safetensors",
+              {"format": "pt"})  # fmt: skip
+    got, want = (catalog.load(str(path)).trace("the cat sat").encoder.layer_weights(1) for path in (adapter, merged))
+    np.testing.assert_allclose(got, want, atol=1e-5)
+    assert np.abs(catalog.load(str(saved)).trace("the cat sat").encoder.layer_weights(1) - got).max() > 0.01
+    assert "changed by a LoRA adapter" in catalog.load(str(adapter)).card.weights
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"base_model_name_or_path": "owner/gone"}, "is a LoRA adapter of owner/gone, which is needed with it"),
+        ({"peft_type": "PREFIX_TUNING"}, "only LoRA adapters"),
+    ],
+)
+def test_an_adapter_that_cannot_be_read_says_of_what_it_is(changes: dict[str, Any], words: str, tmp_path: Path) -> None:
+    config = {"peft_type": "LORA", "base_model_name_or_path": "owner/model", "r": 2} | changes
+    (tmp_path / "adapter_config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match=words):
+        catalog.load(str(tmp_path))
 
 
 def test_a_pooler_may_be_missing_since_no_attention_depends_on_it(folder: Path) -> None:
@@ -227,9 +348,24 @@ def test_counting_parameters_makes_no_room_for_them() -> None:
         sizes.check_size("llama", sizes.count_parameters(hf.AutoModel, config))
 
 
-@pytest.mark.parametrize("name", ["", "a/b/c", "no spaces", "a..b", "owner/na--me", "https://huggingface.co/gpt2", "x\x00"])
-def test_what_cannot_be_a_name(name: str) -> None:
-    assert refusal(name, ModelNotFoundError)
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("", "cannot be the name of a model"),
+        ("no spaces", "cannot be the name of a model"),
+        ("a..b", "cannot be the name of a model"),
+        ("x\x00", "cannot be the name of a model"),
+        ("a/b/c", "There is no folder a/b/c"),
+        ("models/bert/finetuned", "There is no folder models/bert/finetuned"),
+        ("owner/na--me", "no model of the hub has such a name"),
+        ("https://huggingface.co/gpt2", "gpt2 is not on this machine"),
+        ("https://huggingface.co/owner/model/tree/step3000", "owner/model is not on this machine"),
+        ("https://example.com/model", "is no address of a model"),
+        ("owner/model:step3000", "write owner/model@step3000"),
+    ],
+)
+def test_a_name_that_names_nothing_here_is_told_why(name: str, words: str) -> None:
+    assert words in refusal(name, ModelNotFoundError)
 
 
 def test_a_wrong_name_gets_the_nearest_right_ones() -> None:

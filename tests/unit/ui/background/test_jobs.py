@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.edits import NO_EDITS
-from attnviz.core.errors import CancelledError, ModelError
+from attnviz.core.errors import CancelledError, LostCardError, ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.base import Progress
@@ -92,6 +92,30 @@ def test_a_job_that_fails_ends_and_is_forgotten(shelf: LruCache[Job], raised: Ba
         shared(shelf, "asked", fails, st.empty())
     assert shared(shelf, "asked", lambda progress: "done", st.empty()) == "done"
     assert shared(shelf, "asked", fails, st.empty()) == "done"
+
+
+@pytest.mark.parametrize("raised", [RuntimeError("CUDA error: device-side assert triggered"), LostCardError("Stopped.")])
+def test_a_lost_card_is_told_and_ends_the_process(shelf: LruCache[Job], raised: Exception, monkeypatch: pytest.MonkeyPatch):
+    ended, codes = threading.Event(), []
+    monkeypatch.setattr(jobs, "FAREWELL_SECONDS", 0.0)
+    monkeypatch.setattr(jobs.os, "_exit", lambda code: (codes.append(code), ended.set()))
+
+    def fails(progress):
+        raise raised
+
+    with pytest.raises(LostCardError):
+        shared(shelf, "asked", fails, st.empty())
+    assert ended.wait(10)
+    # What a supervisor takes for a failure.
+    assert codes == [75]
+
+
+def test_memory_of_a_card_that_is_full_is_told_as_such(shelf: LruCache[Job]):
+    def fails(progress):
+        raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    with pytest.raises(MemoryError, match="more memory than there is"):
+        shared(shelf, "asked", fails, st.empty())
 
 
 def test_what_a_job_made_does_not_keep_what_it_was_made_with(shelf: LruCache[Job]):

@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
+from attnviz.core.errors import SettingError
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.paths import app_folder
 from attnviz.ui.server import host_check, silent_connections
@@ -236,3 +237,18 @@ def test_a_connection_that_asks_for_nothing_is_closed(monkeypatch: pytest.Monkey
         thread.join()
         for each in (*sockets.values(), listener):
             each.close()
+
+
+def test_only_sites_that_are_named_may_frame_the_app(monkeypatch: pytest.MonkeyPatch) -> None:
+    def framing() -> tuple[str, str | None]:
+        headers = {name.decode(): value.decode() for name, value in ask(SecurityHeaders(app))[0]["headers"]}
+        (rule,) = (rule for rule in headers["content-security-policy"].split("; ") if rule.startswith("frame-ancestors"))
+        return rule, headers.get("x-frame-options")
+
+    assert framing() == ("frame-ancestors 'self'", "SAMEORIGIN")
+    monkeypatch.setenv("ATTNVIZ_FRAME_SITES", "https://moodle.school.example, https://*.hf.space")
+    assert framing() == ("frame-ancestors 'self' https://moodle.school.example https://*.hf.space", None)
+    for site in ("*", "moodle.school.example", "https://a.example;script-src", "https://a.example/page", "https://"):
+        monkeypatch.setenv("ATTNVIZ_FRAME_SITES", site)
+        with pytest.raises(SettingError, match="ATTNVIZ_FRAME_SITES lists sites"):
+            SecurityHeaders(app)

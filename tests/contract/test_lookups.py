@@ -1,0 +1,169 @@
+"""No text makes a model look for a row that its tables do not have, for a graphics card would never compute again.
+
+A processor refuses such a look-up by itself, so that it can be found without a card: here every table takes itself to be on
+one, and whatever still reaches PyTorch's own refusal would have ended a process that computes on a card.
+"""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import transformers as hf
+
+import attnviz
+from attnviz.attribution.methods import METHODS
+from attnviz.attribution.token_removal import without_words
+from attnviz.core.errors import AttnvizError
+from attnviz.core.trace import Prompt
+from attnviz.models import device
+from attnviz.models.capabilities import bind_target, capabilities
+from attnviz.models.run_task import run_task, with_readings
+from attnviz.models.translate.draft import DecodingOptions
+from attnviz.models.whatif.head_costs import head_costs
+from attnviz.nn.decoding import Beam
+from tests import tiny
+
+pytestmark = pytest.mark.usefixtures("unchecked")
+# As many as the tiny tokenizers have; and their words alone, without the letters that come after them.
+PIECES, FEWER = len(tiny.tokenizer()), 40
+TEXTS = ("the cat sat", "the q sat on zx", "cat " * 70, "[MASK] sat", "dog")
+# A model with a mistake in each of its tables and settings, one at a time.
+MISTAKES: dict[str, dict[str, Any]] = {
+    "none": {},
+    "pieces": {"vocab_size": FEWER},
+    "positions": {"max_position_embeddings": 18, "n_positions": 18},
+    "segments": {"type_vocab_size": 1},
+    "start": {"decoder_start_token_id": 96},
+    "forced": {"forced_eos_token_id": 5000},
+    "end": {"eos_token_id": 500},
+    "decoder": {"decoder_vocab_size": 30, "share_encoder_decoder_embeddings": False, "tie_word_embeddings": False},
+}
+NAMES = ("bert", "roberta", "electra", "albert", "distilbert", "gpt2", "opt", "bart", "marian", "m2m-100", "pegasus", "t5")
+LED = hf.LEDConfig(
+    vocab_size=PIECES, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2,
+    encoder_ffn_dim=11, decoder_ffn_dim=11, max_encoder_position_embeddings=64, max_decoder_position_embeddings=16,
+    attention_window=8, pad_token_id=0, bos_token_id=2, eos_token_id=3, decoder_start_token_id=2,
+)  # fmt: skip
+QUANTIZED = hf.IBertConfig(
+    vocab_size=FEWER, hidden_size=16, num_attention_heads=2, num_hidden_layers=1, intermediate_size=11,
+    max_position_embeddings=20, pad_token_id=1,
+)  # fmt: skip
+ANSWERER = hf.BertConfig(**{**tiny._BERT, "vocab_size": PIECES, "type_vocab_size": 1})
+
+
+def _model(name: str, mistake: str, top: str) -> Any:
+    if name == "led":
+        return hf.LEDForConditionalGeneration(LED)
+    if name == "ibert":
+        return hf.IBertModel(QUANTIZED)
+    if name == "answerer":
+        return hf.BertForQuestionAnswering(ANSWERER)
+    family = tiny.FAMILY[name]
+    config = family.config()
+    # Which words a name stands for, is a matter of each family; what it does not know, it passes by.
+    for setting, value in ({"vocab_size": PIECES} | MISTAKES[mistake]).items():
+        if hasattr(config, setting):
+            setattr(config, setting, value)
+    if config.pad_token_id is not None and mistake == "pieces":
+        config.pad_token_id = min(config.pad_token_id, FEWER - 1)
+    kind = {
+        "bare": hf.AutoModel,
+        "labels": hf.AutoModelForSequenceClassification,
+        "words": {tiny.ENCODER: hf.AutoModelForMaskedLM, tiny.DECODER: hf.AutoModelForCausalLM}.get(
+            family.architecture, hf.AutoModelForSeq2SeqLM
+        ),
+    }[top]
+    return kind.from_config(config, attn_implementation="eager")
+
+
+def _tokenizer(name: str, odd: str) -> Any:
+    family = tiny.FAMILY.get(name)
+    made = tiny.tokenizer({"led": tiny.SEQ2SEQ}.get(name, family.architecture if family else tiny.ENCODER))
+    if odd == "pad":
+        made.add_special_tokens({"pad_token": "[MY PAD]"})
+    elif odd == "mask":
+        made.add_special_tokens({"mask_token": "[MY MASK]"})
+    elif odd == "words":
+        made.add_tokens(["zx"])
+    return made
+
+
+def _method(name: str) -> Callable[[Any, Prompt], object]:
+    return lambda model, prompt: METHODS[name].compute(bind_target(model, prompt))
+
+
+WAYS: dict[str, Callable[[Any, Prompt], object]] = {
+    "trace": lambda model, prompt: model.trace(prompt),
+    "trace many": lambda model, prompt: list(model.trace_all([prompt.text, "the cat", "a dog ran too"])),
+    "targets": lambda model, prompt: [bind_target(model, prompt, each) for each in model.targets(prompt)],
+    "what if": lambda model, prompt: head_costs(model, prompt),
+    "edited": lambda model, prompt: model.trace(prompt, edits="e0.0z"),
+    "patched": lambda model, prompt: model.trace(prompt, edits='e0.0p"the q zx"'),
+    "reading": lambda model, prompt: with_readings(model, run_task(model, "encode", prompt)),
+    "translate": lambda model, prompt: run_task(model, "translate", prompt, options=DecodingOptions(width=2)),
+    "prefix": lambda model, prompt: model.translator().translate(prompt.text, Beam(width=1), tuple(range(5, 19))),
+    "answer": lambda model, prompt: model.answers(prompt),
+    "inside": lambda model, prompt: capabilities(model).attended(prompt),
+    "left out": _method("leave-one-out"),
+    "gradients": _method("integrated-gradients"),
+    "attention": _method("attention"),
+    "without words": lambda model, prompt: without_words(model, prompt, "", (0, 1)),
+    "fresh": lambda model, prompt: model.untrained(7).trace(prompt),
+}
+
+
+def reaches_a_table(error: BaseException | None) -> bool:
+    """Whether PyTorch, not attnviz, has refused a look-up."""
+    while error is not None:
+        if not isinstance(error, AttnvizError) and ("out of range" in str(error) or "out of bounds" in str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def look_up(seed: int) -> str:
+    """Run a model with a mistake in one way; return what came of it: "shown", or the sentence."""
+    draw = random.Random(seed)
+    name = draw.choice([*NAMES, "led", "ibert", "answerer"])
+    top, mistake, odd = (
+        draw.choice(("bare", "labels", "words")),
+        draw.choice(list(MISTAKES)),
+        draw.choice(["", "pad", "mask", "words"]),
+    )
+    text, pair, target = draw.choice(TEXTS), draw.choice([None, *TEXTS]), draw.choice([None, *TEXTS])
+    prompt = Prompt(text, pair=pair, target=target, question="what sat?" if name == "answerer" else None)
+    way = draw.choice(list(WAYS))
+    case = f"{seed}: {name}, {top}, {mistake}, {odd}, {way}, {prompt}"
+    try:
+        model = _model(name, mistake, top)
+    except (ValueError, AssertionError, AttributeError, IndexError):
+        return "no such model"
+    failure = _failure(lambda: WAYS[way](attnviz.wrap(model, _tokenizer(name, odd)), prompt))
+    if failure is None:
+        return "shown"
+    # `untrained` gives None for some models.
+    assert isinstance(failure, AttnvizError) or "NoneType" in str(failure), (case, failure)
+    assert not reaches_a_table(failure), case
+    return str(failure)
+
+
+def _failure(work: Callable[[], object]) -> Exception | None:
+    try:
+        work()
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.fixture
+def as_on_a_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "REFUSING", ("meta",))
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "40")
+
+
+@pytest.mark.parametrize("first", range(0, 80, 20))
+def test_no_way_leads_beyond_a_table(first: int, as_on_a_card: None) -> None:
+    results = [look_up(seed) for seed in range(first, first + 20)]
+    assert "shown" in results
+    assert any("tables do not have" in each or "piece number" in each for each in results)
