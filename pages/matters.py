@@ -1,78 +1,84 @@
-"""Matters: which words an output depends on, by many attribution methods, each tested by removing words."""
+"""Matters: which words an output needs, by taking each away; and 14 attribution methods, compared with that."""
 
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
 from attnviz.models import catalog
-from attnviz.ui.address.address_sync import finish
-from attnviz.ui.background.shares_and_costs import deletion, without
+from attnviz.ui.address.address_sync import finish, url_value
+from attnviz.ui.address.widgets import fold
+from attnviz.ui.background.shares_and_costs import deletion, matters, without, word_removals
 from attnviz.ui.frame.page_buttons import show_toolbar
 from attnviz.ui.frame.sidebar import one_model
 from attnviz.ui.layout import header, hero
 from attnviz.ui.matters.controls import (
+    SLOW,
     chosen_method,
     chosen_target,
+    compared_methods,
     default_target_button,
-    first_report,
-    is_long,
-    method_groups,
     method_of_seen_head,
-    next_report,
     removed_words,
     target_picker,
     text_boxes,
+    with_slow_methods,
 )
 from attnviz.ui.matters.view import (
+    DROP,
+    describe_experiment,
     download_buttons,
     explain_numbers,
     show_curve,
+    show_experiment,
     show_methods,
     show_text,
     show_verdict,
-    show_without,
 )
 
 ABOUT = "answer-en and the other models of the catalog are on this machine; type the id of any other one of the hub."
 KNOWN = ("answer-en", *(name for name in catalog.available() if name != "answer-en"))
 
-header(
-    "What matters",
-    "Which words does the output depend on? Click a word: the model runs without it. Below, 14 methods are tested.",
-    "matters",
-)
+header("What matters", "Take a word away, and see whether the model still says the same.", "matters")
 model = one_model(KNOWN, ABOUT)
 prompt = text_boxes(model)
 target, seen = chosen_target(model), method_of_seen_head()
-groups = method_groups(prompt.text, seen) if prompt else []
-report, left = first_report(model, prompt, target, groups) if prompt else (None, [])
-if prompt and report:
+looked = seen or "attention"
+report = matters(model, prompt, target, (looked, "random")) if prompt else None
+removals = word_removals(model, prompt, target) if prompt and report else None
+if prompt and report and removals:
     target_picker(report)
-    removed, method = removed_words(report), chosen_method(report)
+    removed = removed_words(report)
+    after = removals.output(removed[0]) if len(removed) == 1 else None
+    after = after or (without(model, prompt, target, removed) if removed else None)
     with hero() as heading:
-        verdict, is_compared = heading.empty(), not is_long(prompt.text)
-        show_verdict(report, method, verdict, compares=is_compared)
-        show_text(report, method, removed)
-        show_without(report, removed, without(model, prompt, target, removed) if removed else None)
-        table = st.empty()
-        show_methods(table, report, method, left)
-        if not report.figures:
-            report, left = next_report(model, prompt, target, report, left)
-            show_verdict(report, method, verdict, compares=is_compared)
-            show_methods(table, report, method, left)
-    below, right = st.columns(2, gap="large")
-    with right:
-        explain_numbers()
-    with below:
-        if curve := deletion(model, prompt, target, method, ranked=report.ranked(method)):
-            show_curve(curve, method)
-    files = partial(download_buttons, model, prompt, target, report, method, curve)
+        describe_experiment(report, removals, removed, after, heading)
+        show_experiment(report, removals, removed, after, looked)
+        is_named = bool(url_value("way", ""))
+        methods = fold("Which method to believe: 14 tried on this text", "methods", opens=is_named)
+        table, waits, method, curve = None, False, DROP, None
+        if methods.open:
+            with methods:
+                compared, waits = compared_methods(model, prompt, target, seen)
+                if compared:
+                    report, method = compared, chosen_method(compared, seen)
+                    show_verdict(report, method)
+                    show_text(report, method, removed)
+                    table = st.empty()
+                    show_methods(table, report, method, SLOW if waits else ())
+                    below, right = st.columns(2, gap="large")
+                    with right:
+                        explain_numbers()
+                    with below:
+                        if curve := deletion(model, prompt, target, method, ranked=report.ranked(method)):
+                            show_curve(curve, method)
+    kept = replace(report, shares={**report.shares, DROP: removals.drops})
+    files = partial(download_buttons, model, prompt, target, kept, method, curve)
     show_toolbar(opens="Opens these words, shaded as they are here", own=files)
     # The page is whole before further methods run: its address, its toolbar, and all that can be clicked.
     finish()
-    while left:
-        report, left = next_report(model, prompt, target, report, left)
-        show_methods(table, report, method, left)
+    if table and waits:
+        show_methods(table, with_slow_methods(model, prompt, target, report), method, ())
 elif prompt:
     default_target_button()
 finish()

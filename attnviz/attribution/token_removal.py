@@ -20,6 +20,7 @@ from attnviz.analysis.matters.faithfulness import (
     most_important_first,
     removed_tokens,
 )
+from attnviz.analysis.matters.word_removal import WordRemovals
 from attnviz.attribution.methods import Method, method_named
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError, TraceError
@@ -27,10 +28,12 @@ from attnviz.core.shares import Shares
 from attnviz.core.trace import Prompt, Token
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.capabilities import bind_target, capabilities
-from attnviz.models.targets import BoundTarget
+from attnviz.models.targets import BoundTarget, Target
 
 # Tokens that go through a model at once: more are no faster on a processor, and need more memory.
 BATCH_TOKENS = 2048
+# Of so many words it is computed what the model says without each: those that its output needs most.
+STRONGEST = 5
 
 
 def words(tokens: Sequence[Token], fixed: frozenset[int] = frozenset()) -> tuple[tuple[int, ...], ...]:
@@ -160,10 +163,8 @@ def attribution_report(
     target: str,
     names: Sequence[str],
     progress: Progress = silent,
-    *,
-    tested: bool = True,
 ) -> AttributionReport:
-    """Compute shares by the methods of these names, and if `tested` mask words to test each; `target` as in `attribute`.
+    """Compute shares by the methods of these names, and mask words to test each; `target` as in `attribute`.
 
     Raises:
         ModelError: the model has no such output, or no word can be removed.
@@ -184,7 +185,7 @@ def attribution_report(
     groups = _groups(bound)
     shares = {name: by_word(each.values, groups) for name, each in made.shares.items()}
     begin(f"Testing {len(made.shares)} methods by masking words")
-    figures = faithfulness(bound, made) if tested else {}
+    figures = faithfulness(bound, made)
     probability = float(bound.outcome(bound.ids[None]).log_probability.exp())
     own = frozenset(place for place, group in enumerate(groups) if not bound.fixed.isdisjoint(group))
     texts = tuple("".join(bound.tokens[place].text for place in group) for group in groups)
@@ -202,6 +203,42 @@ def deletion(model: AttentionModel, prompt: Prompt, target: str, ranked: Sequenc
     return deletion_curve(bound, _groups(bound), ranked)
 
 
+def word_removals(model: AttentionModel, prompt: Prompt, target: str = "", progress: Progress = silent) -> WordRemovals:
+    """Run the model again without each word, one word at a time, masked as in `without_words`.
+
+    Raises:
+        ModelError: the model has no such output, or no word can be removed.
+        PromptError: it cannot read the prompt.
+    """
+    name = target or next(iter(capabilities(model).targets(prompt)))
+    bound = replace(
+        bind_target(model, prompt, name), progress=lambda share: progress("Running the model without each word", share)
+    )
+    removable_words(bound)
+    groups = _groups(bound)
+    removed = np.zeros((len(groups) + 1, len(bound.tokens)), dtype=bool)
+    for row, group in enumerate(groups):
+        removed[row, list(group)] = bound.fixed.isdisjoint(group)
+    # The last is the whole text.
+    *without, full = np.exp(outcomes(bound, removed)[1])
+    places = sorted((place for place in range(len(groups)) if removed[place].any()), key=without.__getitem__)[:STRONGEST]
+    # A translation that was typed is no output of the model's.
+    output_text = None if prompt.target else bound.output_text
+    texts = [_text(bound, output_text, removed[row]) for row in (*places, len(groups))]
+    segments = tuple(bound.tokens[group[0]].segment for group in groups)
+    before = MaskedOutput(float(full), texts.pop())
+    return WordRemovals(Target.of(name).kind, before, np.array(without), tuple(places), tuple(texts), segments)
+
+
+def _text(
+    bound: BoundTarget, output_text: Callable[[torch.Tensor], str] | None, removed: Bool[np.ndarray, " token"]
+) -> str | None:
+    """What the model says without some tokens; None where its output is no text."""
+    ids = torch.where(torch.tensor(removed, device=bound.ids.device), bound.baseline_id, bound.ids)
+    with torch.no_grad():
+        return output_text(ids[None]) if output_text else None
+
+
 def without_words(model: AttentionModel, prompt: Prompt, target: str, removed: Sequence[int]) -> MaskedOutput:
     """Run the model again with some words masked, named by their places in `AttributionReport.words`.
 
@@ -211,13 +248,12 @@ def without_words(model: AttentionModel, prompt: Prompt, target: str, removed: S
     """
     bound = bind_target(model, prompt, target)
     groups = _groups(bound)
-    ids = bound.ids.clone()
+    masked = np.zeros(len(bound.tokens), dtype=bool)
     for place in removed:
         if place < len(groups) and bound.fixed.isdisjoint(groups[place]):
-            ids[list(groups[place])] = bound.baseline_id
-    with torch.no_grad():
-        text = bound.output_text(ids[None]) if bound.output_text else None
-    return MaskedOutput(float(bound.outcome(ids[None]).log_probability.exp()), text)
+            masked[list(groups[place])] = True
+    _, logs = outcomes(bound, masked[None])
+    return MaskedOutput(float(np.exp(logs[0])), _text(bound, None if prompt.target else bound.output_text, masked))
 
 
 def _groups(bound: BoundTarget) -> tuple[tuple[int, ...], ...]:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+# What a model that answers says where it does not.
+DECLINED = "the passage does not say"
+
 
 @dataclass(frozen=True)
 class Span:

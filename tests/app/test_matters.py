@@ -7,13 +7,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz.analysis.matters.faithfulness import MaskedOutput
+from attnviz.analysis.matters.faithfulness import AttributionReport, MaskedOutput
 from attnviz.attribution import token_removal
 from attnviz.core.trace import Prompt
+from attnviz.models.answer.answers import text_of
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.ui.matters import controls
 from tests.answerers import tiny_answerer
-from tests.visits import open_page, pictures, press, said
+from tests.visits import html, open_page, pictures, press, said
 
 BRIDGE = (
     "The old bridge over the Elm was opened in 1887 by the mayor. Engineers found cracks in two of its pillars last spring, "
@@ -44,82 +45,143 @@ def drawn(app: AppTest) -> str:
 @pytest.mark.usefixtures("every_method")
 def test_what_was_computed_elsewhere_has_no_duration() -> None:
     # The one slow method of these tests is computed here.
-    assert drawn(open_page("matters")).count(" ms<") == 1
-    assert drawn(open_page("matters", text=SENTENCE, pair=QUESTION)).count(" ms<") > 5
+    assert drawn(open_page("matters", methods="open")).count(" ms<") == 1
+    assert drawn(open_page("matters", text=SENTENCE, pair=QUESTION, methods="open")).count(" ms<") > 5
     (machine,) = [each.value for each in open_page("encode").sidebar.caption if "parameters" in each.value]
     assert machine.startswith("Computed beforehand: no model ran here.")
 
 
-@pytest.mark.parametrize(("says", "expected"), [("Ada Lovelace", "still says"), ("Ada", "now says"), ("", "now says")])
+def answer_without(word: str = "") -> tuple[float, str]:
+    """P of the answer "Ada Lovelace", and what the model answers, where somebody has typed its mask for a word."""
+    text, question = (re.sub(rf"\b{word}\b", "[MASK]", each) if word else each for each in (SENTENCE, QUESTION))
+    answers = attnviz.load("answer-en").answers(Prompt(text, question=question))
+    best = answers.result.spans[0]
+    assert text_of(best, text, answers.tokens) == "Ada Lovelace"
+    return best.probability, answers.trace.output
+
+
+def percent(p: float) -> str:
+    return f"{100 * p:.0f}\xa0%"
+
+
+def test_the_heading_says_what_the_model_makes_of_the_text_without_a_word() -> None:
+    whole, (who, output) = answer_without()[0], answer_without("Who")
+    app = open_page("matters", text=SENTENCE, pair=QUESTION)
+    assert f"The answer is “Ada Lovelace” ({percent(whole)} sure)." in said(app)
+    # Of the words that stand there once, none is needed more, and each has its number where it is pointed at.
+    others = {word: answer_without(word)[0] for word in ("in", "1843")}
+    assert who < min(others.values())
+    heading = f'Without <strong dir="auto">“Who”</strong> the model still answers <strong dir="auto">“{output}”</strong>'
+    assert f"{heading}: {percent(whole)} falls to {percent(who)}." in html(app)
+    (experiment,) = [picture for picture in pictures(app) if 'class="removals' in picture]
+    for word, p in others.items():
+        (title,) = re.findall(rf'<button[^>]*title="([^"]*)"[^>]*><bdi>{word}<', experiment)
+        assert title == f"without it: {percent(p)}"
+    # What a click chooses is what its address opens.
+    app.session_state.taken = "13"
+    app.run()
+    assert 'Without <strong dir="auto">“1843”</strong> the model still answers' in html(app)
+    again = open_page("matters", text=SENTENCE, pair=QUESTION, taken="13")
+    assert (html(again), pictures(again)) == (html(app), pictures(app))
+
+
+@pytest.mark.parametrize(
+    ("says", "expected"),
+    [
+        ("Ada Lovelace", "still answers “Ada Lovelace”"),
+        ("Ada", "answers “Ada”"),
+        ("the passage does not say", "no longer answers"),
+    ],
+)
 def test_an_answer_is_the_same_only_as_a_whole(says: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnviz.ui.background.shares_and_costs.without", lambda *_: MaskedOutput(0.5, says))
-    assert f"The model {expected} “{says}”" in said(open_page("matters", text=SENTENCE, pair=QUESTION, taken="0"))
+    sentences = re.sub("<[^>]*>", "", html(open_page("matters", text=SENTENCE, pair=QUESTION, taken="0.1")))
+    assert f"Without “Who” and “wrote” the model {expected}" in sentences
 
 
 def test_where_no_method_can_follow_a_model_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     # Flow is refused for so many tokens.
     monkeypatch.setattr(controls, "FAST", ("flow", "random"))
-    app = open_page("matters", model="minilm", text="A cat sat. " * 30, pair="A dog.")
+    app = open_page("matters", model="minilm", text="A cat sat. " * 30, pair="A dog.", methods="open")
     assert not app.exception
     assert "No method that was tested can follow this model" in drawn(app)
 
 
-def test_of_a_long_text_two_methods_come_first_and_all_are_shown_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controls, "FAST", ("attention", "last-layer", "received", "random"))
+def test_methods_are_run_where_they_are_open_the_slow_ones_last_and_the_most_faithful_stands_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(controls, "FAST", ("attention", "gradient-input", "received", "random"))
     monkeypatch.setattr(controls, "SLOW", ("leave-one-out",))
-    monkeypatch.setattr(controls, "LONG_CHARACTERS", len(BRIDGE) - 1)
-    run: list[tuple[tuple[str, ...], bool]] = []
+    run: list[tuple[str, ...]] = []
     report = token_removal.attribution_report
 
     def noted(
-        model: AttentionModel, prompt: Prompt, target: str, names: tuple[str, ...], progress: Progress, *, tested: bool = True
-    ) -> object:
-        run.append((names, tested))
-        return report(model, prompt, target, names, progress, tested=tested)
+        model: AttentionModel, prompt: Prompt, target: str, names: tuple[str, ...], progress: Progress
+    ) -> AttributionReport:
+        run.append(names)
+        return report(model, prompt, target, names, progress)
 
     monkeypatch.setattr(token_removal, "attribution_report", noted)
     address = {"text": BRIDGE, "pair": "Who closed the bridge on Monday?"}
     app = open_page("matters", **address)
-    first = ("attention", "random")
-    assert run == [(first, False), (first, True), (("last-layer", "received"), True), (("leave-one-out",), True)]
-    table = rows(app)
-    assert table == ["way:attention", "way:last-layer", "way:received", "way:leave-one-out"]
+    assert run == [("attention", "random")]
+    assert not [picture for picture in pictures(app) if 'class="ways"' in picture]
+    app.session_state.methods = True
+    app.run()
+    assert run[1:] == [("attention", "gradient-input", "received", "random"), ("leave-one-out",)]
     assert "is running…" not in drawn(app)
-    assert "is being tested" not in drawn(app)
+    # The most faithful first, and it is the one that is shown unasked.
+    table = rows(app)
+    tested = report(attnviz.load("answer-en"), Prompt(BRIDGE, question=address["pair"], pair=address["pair"]), "",
+                    ("attention", "gradient-input", "received", "leave-one-out"))  # fmt: skip
+    dropped = {name: figures.comprehensiveness for name, figures in tested.figures.items()}
+    assert table == [f"way:{name}" for name in sorted(dropped, key=dropped.__getitem__, reverse=True)]
+    first = max(("attention", "gradient-input", "received"), key=dropped.__getitem__)
+    assert re.findall(r'class="way chosen[^"]*" data-pick="([^"]*)"', rows_of(app)[0]) == [f"way:{first}"]
+    assert app.query_params["methods"] in ("open", ["open"])
     # What has been run is shown at once, the same to whoever opens the address, and by any other method.
     again = open_page("matters", **address, way="received")
     assert rows(again) == table
-    assert "By attention received it depends" in drawn(again)
-    assert again.query_params["way"] in ("received", ["received"])
-    assert len(run) == 4
+    assert "attention received" in drawn(again)
+    assert {name: again.query_params[name] for name in ("way", "methods")} in (
+        {"way": "received", "methods": "open"}, {"way": ["received"], "methods": ["open"]},
+    )  # fmt: skip
+    again.session_state.methods = False
+    again.run()
+    assert again.query_params["methods"] in ("closed", ["closed"])
+    assert not rows_of(open_page("matters", **address, way="received", methods="closed"))
+    assert len(run) == 3
+
+
+def rows_of(app: AppTest) -> list[str]:
+    """The tables of methods that stand there."""
+    return [picture for picture in pictures(app) if 'class="ways"' in picture]
 
 
 def rows(app: AppTest) -> list[str]:
     """What a click on each row of the table of methods picks."""
-    (table,) = [picture for picture in pictures(app) if 'class="ways"' in picture]
+    (table,) = rows_of(app)
     return re.findall(r'data-pick="(way:[^"]*)"', table)
 
 
 def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back():
     app = open_page("matters", text=SENTENCE, pair=QUESTION, taken="0.2.999")
-    assert "By “attention, mean of all layers” it depends" in drawn(app)
-    assert "Without “Who”, “the”, its probability goes from" in said(app)
+    assert "Without “Who” and “the” the model" in re.sub("<[^>]*>", "", html(app))
     # The last of the three is no word of this text.
     assert app.query_params["taken"] in ("0.2", ["0.2"])
     press(app, "Restore all words")
     assert "taken" not in app.query_params
-    assert "Without" not in said(app)
+    assert not [button for button in app.button if button.label == "Restore all words"]
 
 
 def test_where_answer_declines_that_is_what_is_explained() -> None:
     app = open_page("matters", text=BRIDGE, pair="Who painted the bridge?")
-    assert "Orange supports the output, blue opposes it" in said(app)
     nothing = attnviz.load("answer-en").answers(Prompt(BRIDGE, question="Who painted the bridge?")).result.nothing
-    assert f"The passage does not say <small>probability {100 * nothing:.0f}\xa0%" in drawn(app)
+    assert f"The passage does not say ({100 * nothing:.0f}\xa0% sure)." in drawn(app)
     (picker,) = [each for each in app.selectbox if each.key == "about"]
     picker.set_value("answer").run()
     assert app.query_params["about"] == "answer"
-    assert "The answer “" in drawn(app)
+    assert "The answer is “" in drawn(app)
 
 
 def test_of_a_long_passage_the_page_says_which_window_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +211,10 @@ def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets
 
 def test_the_head_from_which_somebody_came_is_asked_first():
     app = open_page("matters", text=SENTENCE, pair=QUESTION, seen="head:cross:0:3")
-    assert "By “L0·H3, the head you came from” it depends" in drawn(app)
+    assert "Where L0·H3, the head you came from, looked" in " ".join(pictures(app))
+    assert "By “L0·H3, the head you came from” it depends" in drawn(
+        open_page("matters", text=SENTENCE, pair=QUESTION, seen="head:cross:0:3", methods="open")
+    )
     assert app.query_params["seen"] in ("head:cross:0:3", ["head:cross:0:3"])
 
 

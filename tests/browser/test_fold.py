@@ -15,7 +15,7 @@ PARTS = {
     "summarize": ("textarea", ".answer", ".story p"),
     "heads": ("[class*=st-key-prompt] textarea", "", ".story p"),
     "whatif": ("textarea", "", ".story p"),
-    "matters": ("textarea", ".answer", ".st-key-heading p"),
+    "matters": ("textarea", ".story p + p", ".story p"),
     "compute": (".st-key-tokens, [class*=st-key-prompt]", "", ".sentence, .story p"),
     "train": ('[data-testid="stButtonGroup"]', "", ".story p"),
 }

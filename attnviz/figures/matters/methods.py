@@ -25,7 +25,9 @@ _HEADINGS = (
 def methods_table(
     report: AttributionReport, titles: Mapping[str, str], *, chosen: str, waiting: Collection[str] = (), theme: Theme = LIGHT
 ) -> str:
-    """Draw a row for each method of `titles`; a click picks "way:" and its name. Those `waiting` have their place already.
+    """Draw a row for each method of `titles`, the most faithful first; a click picks "way:" and its name.
+
+    Below them stand those that were refused, and those `waiting`.
 
     >>> from attnviz.analysis.matters.faithfulness import Faithfulness
     >>> report = AttributionReport("it", 0.9, ("a", "<b>"), frozenset(), {"rollout": np.array([0.5, -0.2])},
@@ -35,7 +37,8 @@ def methods_table(
     (True, 1)
     """
     heads = "".join(f"<span>{name}</span>" for name in _HEADINGS)
-    rows = [_row(report, name, title, chosen, name in waiting, theme) for name, title in titles.items()]
+    ranked = sorted(titles, key=lambda name: -_drop(report, name) if name in report.figures else np.inf)
+    rows = [_row(report, name, titles[name], chosen, name in waiting, theme) for name in ranked]
     style = f"{css_variables(theme)};--background:{theme.background}"
     return f'<div class="ways" style="{style}"><div class="heads">{heads}</div>{"".join(rows)}</div>'
 
@@ -47,7 +50,7 @@ def _row(report: AttributionReport, name: str, title: str, chosen: str, waits: b
         return f'<div class="way">{title}<span class="why">{reason}</span></div>'
     figures = [_drop_bar(report, name), *_figures(report, name)]
     if name == "random":
-        return f'<div class="way">{title}<span class="strip"></span>{"".join(figures)}</div>'
+        return f'<div class="way chance">{title}<span class="strip"></span>{"".join(figures)}</div>'
     best = name == max((each for each in report.shares if each != "random"), key=lambda each: _drop(report, each))
     kind = f"way{' chosen' if name == chosen else ''}{' best' if best else ''}"
     pressed = "true" if name == chosen else "false"

@@ -20,7 +20,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, Query
 from attnviz.models.answer.answers import Logits, text_of
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.passage_search import QuestionAndPassage
-from attnviz.models.answer.span_finder import ANSWER, DECLINED, NO_ANSWER, SpanFinder, span_facts, span_outcome
+from attnviz.models.answer.span_finder import ANSWER, NO_ANSWER, SpanFinder, span_facts, span_outcome
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.batched_edits import Scorer
 from attnviz.models.edit.edit_points import EditPoints, edited, own_layers
@@ -30,7 +30,7 @@ from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target
 from attnviz.nn.attention import Attended
 from attnviz.nn.edit import edited_pass
 from attnviz.nn.qa import Answerer
-from attnviz.text.spans import Span, Window, best_spans, marginals, pair_logits
+from attnviz.text.spans import DECLINED, Span, Window, best_spans, marginals, pair_logits
 from attnviz.text.tokens import Encoded
 
 

@@ -17,10 +17,9 @@ from attnviz.models.answer.passage_search import BATCH, PassageSearch, QuestionA
 from attnviz.models.batched_edits import Scorer
 from attnviz.models.capabilities import Capabilities
 from attnviz.models.targets import Outcome, Target, target_labels
-from attnviz.text.spans import Span, Window, pair_logits
+from attnviz.text.spans import DECLINED, Span, Window, pair_logits
 
 ANSWER, NO_ANSWER = "answer", "unanswered"
-DECLINED = "the passage does not say"
 _PART = "the window with the likeliest answer, tokens {:,} to {:,} of {:,}"
 _ALL_SPANS = "Here all spans are weighed at once, which is not linear: choose another method."
 

@@ -110,6 +110,7 @@ def label(model: TracedModel, prompt: Prompt, place: int | None = None) -> Bound
         fixed=_special(encoded.tokens),
         readout={0 if model.card.architecture == "encoder" else len(encoded) - 1: 1.0},
         run=lambda ids: Outcome((given := logits(ids))[:, chosen], label_log_probabilities(model, given)[:, chosen]),
+        output_text=lambda ids: label_names(model)[int(logits(ids)[0].argmax())],
         sites=_stack(model, encoded),
     )
 
@@ -163,14 +164,18 @@ def _vocabulary(model: TracedModel, encoded: Encoded, row: int, what: str) -> Bo
 
     with torch.no_grad():
         piece = int(logits(_ids(model, encoded)[None])[0].argmax())
-    with model.tokenizing():
-        name = model.tokenizer.decode([piece]).strip()
+
+    def name(piece: int) -> str:
+        with model.tokenizing():
+            return model.tokenizer.decode([piece]).strip()
+
     return BoundTarget(
         **_common(model, encoded.tokens, encoded.inputs["input_ids"]),
-        target=f"the {what} “{name}”",
+        target=f"the {what} “{name(piece)}”",
         fixed=_special(encoded.tokens) | {row},
         readout={row: 1.0},
         run=lambda ids: _chosen(logits(ids), piece),
+        output_text=lambda ids: name(int(logits(ids)[0].argmax())),
         sites=_stack(model, encoded),
     )
 

@@ -64,6 +64,7 @@ class SentenceChoice:
             fixed=frozenset(own) | {at for at, token in enumerate(encoded.tokens) if token.special},
             readout={at: 1 / len(own) for at in own},
             run=run,
+            output_text=lambda ids: text[slice(*sentences.spans[int(self.parts(ids)[0].argmax())])].strip(),
             sites=[AttentionSite(whole, whole, "encoder", index) for index in range(n_layers)],
             n_positions=len(encoded),
             unfreezable=_UNFREEZABLE,

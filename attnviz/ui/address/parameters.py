@@ -184,7 +184,9 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         **{"all": _OPEN}, **_CELL, **_VIEW, **_EDITED,
     },
     "matters": {
-        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "way": NAME, "about": NAME, "seen": NAME},
+        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "about": NAME, "seen": NAME},
+        # The methods are compared where they are open, as they are where an address names one.
+        **{"methods": Choice(("", "open", "closed")), "way": NAME},
     },
     "whatif": {
         "change": Choice(("word", "head", "model")),

@@ -88,12 +88,13 @@ def visit_button(label: str, page: str, address: Mapping[str, Any], *, key: str,
     st.button(label, key=key, icon=f":material/{icon}:", on_click=visit, args=(page,), kwargs=dict(address), **more)
 
 
-def fold(label: str, name: str, icon: str) -> Any:
-    """A part of the page that opens with a click, as the address says."""
+def fold(label: str, name: str, icon: str | None = None, *, opens: bool = False) -> Any:
+    """A part of the page that opens with a click, as the address says; `opens`: where it says nothing, it is open."""
+    written = url_value(name, "")
     # Set anew in every run: another label on it makes it another widget, which would begin closed.
-    st.session_state[name] = st.session_state.get(name, url_value(name, "") == "open")
+    st.session_state[name] = st.session_state.get(name, written == "open" or (opens and not written))
     folded = st.expander(label, key=name, on_change="rerun", icon=icon)
-    publish(name, "open" if folded.open else "", "")
+    publish(name, "open" if folded.open else "closed" if opens else "", "")
     return folded
 
 

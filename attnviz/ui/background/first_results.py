@@ -69,14 +69,15 @@ def make(report: Callable[[str], None]) -> None:
 
 
 def first_visits() -> tuple[tuple[Path, dict[str, str]], ...]:
-    """The script of each page, with its address: empty, and of What if also what else can be changed.
+    """The script of each page, with its address: empty, of Matters also with its methods, of What if what else can be changed.
 
     Home's script is the app's own, for it leads to the others.
     """
     pages = sorted(page_file("home").parent.glob("*.py"))
     router = Path(__file__).parents[1] / "frame" / "router.py"
     empty = [(path, {}) for path in (router, *(path for path in pages if path.stem != "home"))]
-    return *empty, *((page_file("whatif"), {"change": change}) for change in ("head", "model"))
+    changes = ((page_file("whatif"), {"change": change}) for change in ("head", "model"))
+    return *empty, (page_file("matters"), {"methods": "open"}), *changes
 
 
 def claim_visits() -> tuple[tuple[Path, dict[str, str]], ...]:

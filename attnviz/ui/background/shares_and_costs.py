@@ -8,6 +8,7 @@ from functools import partial
 
 from attnviz.analysis.compute.score_pairs import PairShares
 from attnviz.analysis.matters.faithfulness import AttributionReport, MaskedOutput, Removals
+from attnviz.analysis.matters.word_removal import WordRemovals
 from attnviz.core.edits import HeadValue
 from attnviz.core.shares import HeadCosts, RemovalCurve, Shares
 from attnviz.core.trace import Prompt
@@ -24,18 +25,8 @@ def _matters(
     return attribution_report(model, prompt, target, methods, progress)
 
 
-def _untested(
-    model: AttentionModel, progress: Progress, prompt: Prompt, target: str, methods: tuple[str, ...]
-) -> AttributionReport:
-    """What each word was worth to a target, before it is known how faithful the methods are."""
-    from attnviz.attribution.token_removal import attribution_report
-
-    return attribution_report(model, prompt, target, methods, progress, tested=False)
-
-
 # The methods of Matters that take few passes of the model, and those that take many.
 matters, matters_slowly = computed(_matters, passes=15), computed(_matters, passes=45)
-untested = computed(_untested, passes=5)
 
 
 def matters_known(model: str, prompt: Prompt, target: str, methods: tuple[str, ...]) -> bool:
@@ -50,6 +41,14 @@ def shares(model: AttentionModel, progress: Progress, prompt: Prompt, method: st
 
     progress(f"Asking {model.card.name} what its words are worth", None)
     return attribute(model, prompt, method)
+
+
+@partial(computed, passes=45)
+def word_removals(model: AttentionModel, progress: Progress, prompt: Prompt, target: str) -> WordRemovals:
+    """What becomes of the output without each word."""
+    from attnviz.attribution.token_removal import word_removals
+
+    return word_removals(model, prompt, target, progress)
 
 
 @computed

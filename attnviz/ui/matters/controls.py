@@ -11,14 +11,12 @@ from attnviz.core.trace import Prompt
 from attnviz.models.catalog import CATALOG, HUB
 from attnviz.ui.address.address_sync import forget, publish, remember, remembered, url_value, value
 from attnviz.ui.address.widgets import dropdown, one_shown
-from attnviz.ui.background.shares_and_costs import matters, matters_known, matters_slowly, untested
+from attnviz.ui.background.shares_and_costs import matters, matters_known, matters_slowly
 from attnviz.ui.examples import examples
 from attnviz.ui.text_boxes import TextBox, checked_prompt, long_notice, run_texts, text_box, unrun_notice
 
 FAST = tuple(method.name for method in METHODS.values() if method.speed == "fast")
 SLOW = tuple(method.name for method in METHODS.values() if method.speed != "fast")
-# Of a longer text every pass of a model takes long.
-LONG_CHARACTERS = 1_500
 # What the second box is for, by what the model does.
 _SECOND = {"answer": "Question", "encode": "Second text", "translate": "Translation to explain; empty: the model's own"}
 
@@ -109,64 +107,34 @@ def removed_words(report: AttributionReport) -> tuple[int, ...]:
     return removed
 
 
-def chosen_method(report: AttributionReport) -> str:
-    """The method whose shares the text has: chosen, else the head from which somebody came, else attention."""
+def chosen_method(report: AttributionReport, seen: str) -> str:
+    """The method whose shares the text has: chosen, else the head from which somebody came, else the most faithful fast one."""
     # Chance is there where no method can follow the model.
     ready = [name for name in report.shares if name != "random"] or ["random"]
-    heads = [name for name in ready if name not in METHODS]
-    first = next(name for name in (*heads, "attention", ready[0]) if name in ready)
-    return one_shown("way", ready, first)
+    # Those that come later do not change what is shown unasked.
+    first = [name for name in ready if name in FAST and name in report.figures] or ready
+    best = max(first, key=lambda name: report.figures[name].comprehensiveness if name in report.figures else 0.0)
+    return one_shown("way", ready, seen if seen in ready else best)
 
 
-def is_long(text: str) -> bool:
-    """Whether so much is computed for a text that two methods are shown before the others are run."""
-    return len(text) > LONG_CHARACTERS
+def compared_methods(model: str, prompt: Prompt, target: str, seen: str) -> tuple[AttributionReport | None, bool]:
+    """The methods, tested, and whether the slow ones are still to come; None after the page has said why there are none.
 
-
-def method_groups(text: str, seen: str) -> list[tuple[str, ...]]:
-    """The methods in the order in which they are run: of a long text two of them alone come first, the slow ones last.
-
-    `seen` is the head from which somebody came.
+    `seen` is the head from which somebody came, one more method. For the slow ones the page waits only if one is chosen.
     """
     fast = (seen, *FAST) if seen else FAST
-    first = tuple(name for name in fast if name in (seen, "attention", "random")) if is_long(text) else fast
-    return [group for group in (first, tuple(name for name in fast if name not in first), SLOW) if group]
+    if (report := matters(model, prompt, target, fast)) is None:
+        return None, False
+    has_fast = bool(set(report.shares) - {"random"})
+    if SLOW and (value("way") in SLOW or not has_fast or matters_known(model, prompt, target, SLOW)):
+        return with_slow_methods(model, prompt, target, report), False
+    return report, bool(SLOW)
 
 
-def first_report(
-    model: str, prompt: Prompt, target: str, groups: list[tuple[str, ...]]
-) -> tuple[AttributionReport | None, list[tuple[str, ...]]]:
-    """What the page shows before it waits for more methods, and the groups of those; None after the page has said why not.
-
-    A group that has been run is shown at once, and one is waited for if the chosen method is in it. Of a long text the
-    shares of the first methods come before any test of them.
-    """
-    first, *others = groups
-    if is_long(prompt.text) and value("way") in (None, "", *first) and not matters_known(model, prompt, target, first):
-        shares = untested(model, prompt, target, first)
-        if shares is None or set(shares.shares) - {"random"}:
-            return shares, groups
-    if (report := matters(model, prompt, target, first)) is None:
-        return None, []
-    way, left = value("way"), []
-    # Where attention cannot be the first choice, the others say which is.
-    is_enough = "attention" in report.shares
-    for group in others:
-        is_due = way in group or (group is not SLOW and not is_enough) or matters_known(model, prompt, target, group)
-        if not is_due:
-            left.append(group)
-        elif more := matters_slowly(model, prompt, target, group):
-            report = report.joined(more)
-    return report, left
-
-
-def next_report(
-    model: str, prompt: Prompt, target: str, report: AttributionReport, left: list[tuple[str, ...]]
-) -> tuple[AttributionReport, list[tuple[str, ...]]]:
-    """The report with the next group of methods, which is waited for, and the groups that are left then."""
-    group, *left = left
-    more = matters_slowly(model, prompt, target, group)
-    return (report.joined(more) if more else report), left
+def with_slow_methods(model: str, prompt: Prompt, target: str, report: AttributionReport) -> AttributionReport:
+    """The report with the slow methods, for which the page waits."""
+    more = matters_slowly(model, prompt, target, SLOW)
+    return report.joined(more) if more else report
 
 
 def remove_words(places: Sequence[int]) -> None:

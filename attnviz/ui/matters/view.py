@@ -1,31 +1,44 @@
-"""The pictures of Matters: the output, the text by one method, all methods, the curve of one; and their files."""
+"""The pictures of Matters: the experiment, the text by one method, all methods, the curve of one; and their files."""
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Collection
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.matters.faithfulness import AttributionReport, MaskedOutput, Removals, verdict
-from attnviz.analysis.wording import Part, Sentence, quoted, whole_percent
+from attnviz.analysis.matters.word_removal import (
+    WordRemovals,
+    describe_colours,
+    describe_output,
+    describe_removal,
+    strongest_first,
+)
+from attnviz.analysis.wording import Part, Sentence, quoted
 from attnviz.attribution.methods import METHODS, method_named, titles_of
 from attnviz.core.trace import Prompt
 from attnviz.export.matters import report as exported
 from attnviz.export.python import prompt_expression
 from attnviz.figures import html as shared
 from attnviz.figures.curve import STYLE as CURVE_STYLE
+from attnviz.figures.html import sentence_html
 from attnviz.figures.matters.deletion import deletion_figure
 from attnviz.figures.matters.methods import STYLE as WAYS_STYLE
 from attnviz.figures.matters.methods import methods_table
+from attnviz.figures.matters.removals import STYLE as REMOVALS_STYLE
+from attnviz.figures.matters.removals import removals_figure
 from attnviz.figures.matters.shaded_text import STYLE as TEXT_STYLE
-from attnviz.figures.matters.shaded_text import shaded_text
+from attnviz.figures.matters.shaded_text import WordMarks, shaded_text
 from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.layout import story, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.matters.controls import remove_words
 
+# By which name the downloads have what p of the output loses without each word.
+DROP = "p-lost"
+_REMOVALS = Markup("removals", shared.STYLE + REMOVALS_STYLE)
 _SHADED = Markup("shaded", TEXT_STYLE)
 _CURVE = Markup("deletion", shared.STYLE + CURVE_STYLE)
 _WAYS = Markup("ways", shared.STYLE + WAYS_STYLE)
@@ -41,24 +54,54 @@ _HOW = """
 """
 
 
-def show_verdict(report: AttributionReport, method: str, place: DeltaGenerator, *, compares: bool) -> None:
-    """The part of the output that is explained, its probability, and how faithful the chosen method is.
+def show_experiment(
+    report: AttributionReport, removals: WordRemovals, removed: tuple[int, ...], after: MaskedOutput | None, looked: str
+) -> None:
+    """The text, shaded by what the output loses without each word, with bars; beside them where attention looked.
 
-    `compares`: with the best other method too, not with chance alone. What stood in the place before goes.
+    A click removes a word, another restores it. `looked` is the method of attention.
     """
-    place = place.container(gap=None)
+
+    def pick(picked: str) -> None:
+        if picked.isdecimal():
+            remove_words(sorted({*removed} ^ {int(picked)}))
+
+    where = "Where attention looked (mean of all layers)"
+    if looked != "attention":
+        where = f"Where {method_named(looked).title}, looked"
+    drawn = removals_figure(report, removals, removed, after, looked=(looked, where), theme=theme())
+    _REMOVALS("removals", drawn, on_pick=pick)
+    if removed:
+        with st.container(key="desk-taken"):
+            st.button("Restore all words", icon=":material/undo:", on_click=remove_words, args=([],))
+
+
+def describe_experiment(
+    report: AttributionReport,
+    removals: WordRemovals,
+    removed: tuple[int, ...],
+    after: MaskedOutput | None,
+    place: DeltaGenerator,
+) -> None:
+    """What becomes of the output without the removed words, else without the one that it needs most; and what it is."""
     if report.part:
         place.info(f"This passage is read in overlapping windows. What is explained is {report.part}.", icon=":material/info:")
-    probability = f"<small>probability {whole_percent(report.probability)}</small>"
-    place.html(f'<p class="answer" dir="auto">{_capital(report.target)} {probability}</p>')
-    tested = Part(_tested(report, method, compares)), Part(" Click another method below.", hint=True)
-    story(_top_words(report, method), tested, place=place)
+    first = strongest_first(report, removals)[0]
+    alone = after or removals.output(first) or removals.before
+    hint = f" {describe_colours(removals)} Click a word to take it away."
+    about = Part(describe_output(report, removals)), Part(hint, hint=True)
+    story(describe_removal(report, removals, removed or (first,), alone), about, place=place)
 
 
-def _tested(report: AttributionReport, method: str, compares: bool) -> str:
+def show_verdict(report: AttributionReport, method: str) -> None:
+    """Which words the output depends on most by the chosen method, and how faithful that is."""
+    sentence = f"{sentence_html(_top_words(report, method))} {html.escape(_tested(report, method))}"
+    st.html(f'<p class="verdict" style="--accent:{theme().accent}">{sentence}</p>')
+
+
+def _tested(report: AttributionReport, method: str) -> str:
     """Say how faithful a method is, compared with chance and with the best other one."""
-    if not (figures := report.figures):
-        return "This method is being tested."
+    figures = report.figures
     # The slow ones come later, unless one of them is looked at: the sentence must not change when they do.
     is_slow = method_named(method).speed != "fast"
     others = [name for name in figures if name != "random" and (is_slow or method_named(name).speed == "fast")]
@@ -67,7 +110,7 @@ def _tested(report: AttributionReport, method: str, compares: bool) -> str:
     named = {name: _quoted(_lower(method_named(name).title)) for name in figures}
     named[looked_at] = "This method" if looked_at == method else _quoted(method_named(looked_at).title)
     renamed = {named[name]: figure for name, figure in figures.items()}
-    return verdict(renamed, named[looked_at], named[best] if compares else None, figures["random"])
+    return verdict(renamed, named[looked_at], named[best], figures["random"])
 
 
 def _top_words(report: AttributionReport, method: str) -> Sentence:
@@ -95,41 +138,24 @@ def show_text(report: AttributionReport, method: str, removed: tuple[int, ...]) 
             remove_words(sorted({*removed} ^ {int(picked)}))
 
     _SHADED(
-        "shaded", shaded_text(report.words, report.shares[method], own=report.own, removed=removed, theme=theme()), on_pick=pick
+        "shaded", shaded_text(report.words, report.shares[method], WordMarks(report.own, removed), theme=theme()), on_pick=pick
     )
 
 
-def show_methods(place: DeltaGenerator, report: AttributionReport, method: str, left: Sequence[tuple[str, ...]]) -> None:
-    """All methods under each other; a click chooses one. Those that are `left` to run have their rows already."""
+def show_methods(place: DeltaGenerator, report: AttributionReport, method: str, waiting: Collection[str]) -> None:
+    """All methods under each other, the most faithful first; a click chooses one. Those `waiting` have their rows already."""
 
     def pick(picked: str) -> None:
         if picked.startswith("way:"):
             st.session_state.way = picked[4:]
 
-    waiting = {name for group in left for name in group}
     every = {*report.figures, *report.refused, *waiting}
     # First the head from which somebody came.
     names = [*(every - METHODS.keys()), *(name for name in METHODS if name in every)]
     # One stands in the place of the other: a name stands once in a run.
     with place.container():
         drawn = methods_table(report, titles_of(names), chosen=method, waiting=waiting, theme=theme())
-        _WAYS(f"ways-{len(left)}", drawn, on_pick=pick)
-
-
-def show_without(report: AttributionReport, removed: tuple[int, ...], then: MaskedOutput | None) -> None:
-    """What the model says without the removed words, and the way back; or that words can be removed."""
-    with st.container(horizontal=True, vertical_alignment="center", key="desk-taken"):
-        if not removed or then is None:
-            st.caption(
-                ":material/touch_app: Orange supports the output, blue opposes it. Click a word: the model runs without it."
-            )
-            return
-        names = ", ".join(f"“{report.words[place]}”" for place in removed)
-        kept = "still" if then.text == report.target or f"“{then.text}”" in report.target else "now"
-        says = "" if then.text is None else f" The model {kept} says “{then.text}”."
-        before, after = whole_percent(report.probability), whole_percent(then.probability)
-        st.markdown(escaped(f"Without {names}, its probability goes from {before} to {after}.{says}"))
-        st.button("Restore all words", icon=":material/undo:", on_click=remove_words, args=([],))
+        _WAYS(f"ways-{len(waiting)}", drawn, on_pick=pick)
 
 
 def show_curve(curve: Removals, method: str) -> None:
@@ -149,20 +175,30 @@ def explain_numbers() -> None:
 def download_buttons(
     model: str, prompt: Prompt, target: str, report: AttributionReport, method: str, curve: Removals | None
 ) -> None:
-    """The text by the chosen method and all methods as a drawing, their numbers, and the Python."""
+    """The text by the chosen method and all methods as a drawing, their numbers, and the Python.
+
+    `method` is one of the report's, or `DROP`: what p of the output loses without each word.
+    """
     about = f", target={target!r}" if target else ""
-    python = "\n".join([
-        "import attnviz as av",
-        "from attnviz.attribution.methods import attribute",
-        "",
-        f"shares = attribute(av.load({model!r}), {_prompt(prompt)}, {method!r}{about})",
-        "for token, share in zip(shares.tokens, shares.values):",
-        '    print(f"{token.text:20} {share:+.3f}")',
-        "",
-    ])  # fmt: skip
+    if method == DROP:
+        lines = [
+            "from attnviz.attribution.token_removal import word_removals",
+            "",
+            f"removals = word_removals(av.load({model!r}), {_prompt(prompt)}{about})",
+            "print(removals.before, removals.without)",
+        ]
+    else:
+        lines = [
+            "from attnviz.attribution.methods import attribute",
+            "",
+            f"shares = attribute(av.load({model!r}), {_prompt(prompt)}, {method!r}{about})",
+            "for token, share in zip(shares.tokens, shares.values):",
+            '    print(f"{token.text:20} {share:+.3f}")',
+        ]
+    python = "\n".join(["import attnviz as av", *lines, ""])
     name = re.sub(r"[^\w.-]+", "-", f"{model}-matters").strip("-.")
-    titles = titles_of({method, *report.figures})
-    st.caption("The text, and all methods below it")
+    titles = {DROP: "p lost without each word"} | titles_of({method, *report.figures} - {DROP})
+    st.caption("The text, and below it the methods that are compared")
     with st.container(horizontal=True):
         drawing_buttons(name, lambda: exported.draw_attribution(report, method, titles))
         file_button(f"{name}.csv", lambda: exported.shares_csv(report))
@@ -174,10 +210,6 @@ def download_buttons(
 def _prompt(prompt: Prompt) -> str:
     written = prompt_expression(prompt)
     return written if written.startswith("av.") else f"av.Prompt({written})"
-
-
-def _capital(text: str) -> str:
-    return html.escape(text[:1].upper() + text[1:])
 
 
 def _quoted(title: str) -> str:

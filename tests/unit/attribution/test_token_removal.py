@@ -8,7 +8,7 @@ import torch
 from scipy.stats import kendalltau
 
 import attnviz
-from attnviz.analysis.matters.faithfulness import PARTS, kendall_tau
+from attnviz.analysis.matters.faithfulness import PARTS, MaskedOutput, kendall_tau
 from attnviz.attribution import token_removal
 from attnviz.attribution.methods import METHODS
 from attnviz.attribution.token_removal import (
@@ -20,6 +20,7 @@ from attnviz.attribution.token_removal import (
     removable_words,
     shares_by_method,
     without_words,
+    word_removals,
     words,
 )
 from attnviz.core.errors import ModelError
@@ -115,6 +116,33 @@ def test_a_text_without_some_words_is_run_as_it_is_left(monkeypatch):
     assert without_words(model, prompt, "it", (0,)).text is None
 
 
+def test_the_model_is_run_without_each_word_and_says_what_it_says_without_the_strongest(monkeypatch):
+    tokens = (
+        special("[CLS]"),
+        Token("un", 0, 2, word=0),
+        Token("do", 2, 4, word=0),
+        *(replace(each, segment=1) for each in TOKENS[3:]),
+    )
+    bound = bound_of(tokens, frozenset({0, 4}))
+    said = replace(bound, output_text=lambda ids: "".join("abcde_"[min(at, 5)] for at in ids[0].tolist()))
+    monkeypatch.setattr(token_removal, "bind_target", lambda *_: said)
+    model, prompt = attnviz.load("minilm"), Prompt("undo d e", pair="it")
+    removals = word_removals(model, prompt)
+    # "undo" has two tokens; "e" is the output's own, and stays.
+    np.testing.assert_allclose(removals.without, [p(1, 2), p(3), 1.0])
+    assert (removals.kind, removals.before) == ("similarity", MaskedOutput(1.0, "abcde"))
+    assert (removals.strongest, removals.outputs, removals.segments) == ((1, 0), ("abc_e", "a__de"), (0, 1, 1))
+    assert removals.output(0) == MaskedOutput(removals.without[0], "a__de")
+    assert removals.output(2) is None
+    # A translation that was typed is no output of the model's.
+    typed = word_removals(model, replace(prompt, target="ça"))
+    assert (typed.before.text, typed.outputs) == (None, (None, None))
+    assert without_words(model, replace(prompt, target="ça"), "", (0,)).text is None
+    monkeypatch.setattr(token_removal, "bind_target", lambda *_: bound_of(fixed=frozenset(range(5))))
+    with pytest.raises(ModelError, match="type a longer text"):
+        word_removals(model, prompt)
+
+
 @pytest.mark.parametrize("batch", [1, 7, 2048])
 def test_texts_go_through_the_model_a_few_at_a_time_and_say_how_far_they_are(batch, monkeypatch):
     monkeypatch.setattr(token_removal, "BATCH_TOKENS", batch)
@@ -157,9 +185,8 @@ def test_a_report_has_the_shares_of_words_and_how_faithful_each_method_is(monkey
     # The last is told again when its first texts go through the model.
     assert told == [(stage, 0.0) for stage in (*stages, stages[-1])]
     assert report.targets == capabilities(model).targets(prompt)
-    untested = attribution_report(model, prompt, "another", ["random"], tested=False)
+    attribution_report(model, prompt, "another", ["random"])
     assert targets == [next(iter(report.targets)), "another"]
-    assert (untested.figures, untested.refused) == ({}, {})
 
 
 def test_milliseconds_are_those_that_a_method_takes(monkeypatch):
