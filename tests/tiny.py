@@ -89,7 +89,7 @@ _WINDOW: dict[str, Any] = {**_LLAMA, "sliding_window": 3}
 _GEMMA: dict[str, Any] = {**_WINDOW, "query_pre_attn_scalar": 7, "layer_types": ["sliding_attention", "full_attention"]}
 _OSS: dict[str, Any] = {
     **_WINDOW,
-    "intermediate_size": 12,
+    "intermediate_size": 16,  # in sixteen bits, experts are multiplied in groups of sixteen bytes
     "num_local_experts": 3,
     "num_experts_per_tok": 2,
     "layer_types": ["sliding_attention", "full_attention"],
@@ -137,6 +137,8 @@ FAMILIES = (
         **_T5, d_model=17, d_kv=5, d_ff=11, num_layers=2, num_decoder_layers=3, num_heads=3,
         relative_attention_num_buckets=7, relative_attention_max_distance=11)),
 )  # fmt: skip
+GPTJ = Family("gptj", DECODER, lambda: hf.GPTJConfig(
+    **_IDS, n_positions=61, n_embd=24, n_layer=2, n_head=3, rotary_dim=4), recorded=False)  # fmt: skip
 FAMILY = {family.name: family for family in FAMILIES}
 
 

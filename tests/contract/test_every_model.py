@@ -13,6 +13,7 @@ import torch
 import attnviz
 from attnviz import AttentionTrace, Prompt
 from attnviz.attribution.methods import METHODS
+from attnviz.core.errors import UnsupportedModelError
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
 from attnviz.models.hub import load as hub
@@ -148,6 +149,62 @@ def test_a_wrapped_model_is_traced_and_stays_as_it_was(family: tiny.Family) -> N
     shared = {parameter.data_ptr() for parameter in model.parameters()}
     assert {parameter.data_ptr() for parameter in traced.model.parameters()} == shared
     assert trace.maps[0].n_layers == traced.card.n_layers
+
+
+# What transformers can give: which attention, in which type.
+AS_LOADED = [
+    ("sdpa", torch.float32), ("sdpa", torch.bfloat16), ("sdpa", torch.float16),
+    ("eager", torch.bfloat16), ("eager", torch.float16),
+]  # fmt: skip
+ROUNDING = {torch.float32: 0.0, torch.bfloat16: 2**-8, torch.float16: 2**-11}
+# Of the others a half of the sixteen-bit ones is loaded.
+IN_ALL = ("bert", "bloom", "deberta-v2", "falcon", "gptj", "llama", "mpnet", "xlnet")
+
+
+@pytest.mark.parametrize("family", [*tiny.FAMILIES, tiny.GPTJ], ids=str)
+def test_a_model_as_from_pretrained_gives_it_is_shown_as_it_computes(family: tiny.Family, tmp_path: Path) -> None:
+    kind = type(family.save(tmp_path))
+    for attention, dtype in AS_LOADED if family.name in IN_ALL else AS_LOADED[1::3]:
+        if attention == "sdpa" and not kind._supports_sdpa:
+            continue
+        model = kind.from_pretrained(tmp_path, attn_implementation=attention, dtype=dtype).eval()
+        if family.name == "xlnet":
+            # transformers converts some of its tensors alone.
+            with pytest.raises(UnsupportedModelError, match=rf"in {str(dtype)[6:]} and float32.*by model.to\({dtype}\)"):
+                attnviz.wrap(model, tiny.tokenizer(family.architecture))
+            model = model.to(dtype)
+        traced = attnviz.wrap(model, tiny.tokenizer(family.architecture))
+        trace = traced.trace(Prompt(TEXT, target="the dog ran" if family.architecture == tiny.SEQ2SEQ else None))
+        assert model.config._attn_implementation == attention
+        assert {each.kind: each.causal for each in trace.maps} == {kind: kind == "decoder" for kind in trace.kinds}
+        _assert_as_computed(family, model, traced, trace, ROUNDING[dtype])
+
+
+def _assert_as_computed(family: tiny.Family, model: Any, traced: Any, trace: AttentionTrace, rounding: float) -> None:
+    """Hold a trace against eager models of the same weights: in float32, and in their own type, whose rounding is allowed."""
+    inputs = {name: torch.tensor([ids]) for name, ids in traced.encode([TEXT]).inputs.items() if name in traced.accepts}
+    if family.architecture == tiny.SEQ2SEQ:
+        start, labels = model.config.decoder_start_token_id, traced.encode(["the dog ran"], target=True).inputs["input_ids"]
+        inputs["decoder_input_ids"] = torch.tensor([[start, *labels[:-1]]])
+    wanted = []
+    for dtype in (torch.float32, model.dtype):
+        eager = family.model().to(dtype)
+        eager.load_state_dict(model.state_dict())
+        _, want = truth(eager, inputs)
+        wanted.append(want if family.architecture == tiny.SEQ2SEQ else {family.architecture: want["encoder"]})
+    exact, rounded = wanted
+    for attention in trace.maps:
+        for layer in range(attention.n_layers):
+            shown, n_keys = attention.layer_weights(layer), exact[attention.kind][layer].shape[-1]
+            np.testing.assert_allclose(shown.sum(axis=-1), 1, atol=1e-6)
+            shown, right = shown[..., :n_keys], exact[attention.kind][layer][0]
+            if not rounding:
+                np.testing.assert_allclose(shown, right, atol=TOLERANCE)
+            # No farther from the exact weights than the model's own are, but for one rounding of each.
+            off = np.abs(shown - right)
+            own = np.abs(rounded[attention.kind][layer][0] - right)
+            assert off.mean() <= 1.5 * own.mean() + rounding * right.mean() + 1e-7
+            assert off.max() <= 2.5 * own.max() + rounding + TOLERANCE
 
 
 @pytest.mark.parametrize("family", [family for family in tiny.FAMILIES if family.architecture != tiny.SEQ2SEQ], ids=str)

@@ -18,6 +18,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from attnviz.core.arrays import Kind
+from attnviz.core.row_sums import renormalize, rounding_of
 from attnviz.core.weights import WeightStore
 from attnviz.nn.edit import edited_pass
 from attnviz.nn.edit.edited_pass import AttentionCall, Intervention
@@ -67,14 +68,18 @@ def trace_softmaxes(model: nn.Module, run: Callable[[], Any]) -> tuple[Softmax, 
 
 
 def editable_kinds(
-    kinds: Mapping[int, Kind], softmaxes: Sequence[Softmax], stores: Mapping[Kind, WeightStore]
+    kinds: Mapping[int, Kind], softmaxes: Sequence[Softmax], stores: Mapping[Kind, WeightStore], dtype: torch.dtype
 ) -> Mapping[int, Kind] | None:
-    """Let edits act at the softmaxes that gave the weights of `stores`, and return the kinds; None where some are not told."""
+    """Let edits act at the softmaxes that gave the weights of `stores`, and return the kinds; None where some are not told.
+
+    `dtype` is the model's: what it rounds its weights to.
+    """
+    rounding = rounding_of(dtype)
     chosen: list[Softmax] = []
     for kind, store in stores.items():
         own = [each for each in softmaxes if kinds.get(id(each.module), "encoder") == kind]
         own = [each for each in own if tuple(each.weights.shape[1:]) == (store.n_heads, *store.shape)]
-        if len(own) != store.n_layers or not all(_gave(each, store, layer) for layer, each in enumerate(own)):
+        if len(own) != store.n_layers or not all(_gave(each, store, layer, rounding) for layer, each in enumerate(own)):
             return None
         chosen += own
     modules = {(id(each.module), each.place): each.module for each in chosen}
@@ -85,8 +90,10 @@ def editable_kinds(
     return kinds
 
 
-def _gave(softmax: Softmax, store: WeightStore, layer: int) -> bool:
-    return np.allclose(softmax.weights[0].float().cpu().numpy(), store.layer(layer), atol=ROUNDING)
+def _gave(softmax: Softmax, store: WeightStore, layer: int, rounding: float) -> bool:
+    given = renormalize(softmax.weights[0].float().cpu().numpy(), layer, rounding)
+    # A softmax in float32 is rounded behind it, and a row that sums to 1 again moves as far once more.
+    return np.allclose(given, store.layer(layer), atol=ROUNDING + 2 * rounding)
 
 
 def _edited_forward(module: nn.Module, place: int, forward: Callable[..., Any], *given: Any, **named: Any) -> Any:

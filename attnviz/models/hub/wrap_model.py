@@ -17,8 +17,8 @@ from attnviz.core.weights import WeightStore
 from attnviz.models import batched_edits, device
 from attnviz.models.base import Architecture, ModelCard
 from attnviz.models.hub.attention import hf_attention
-from attnviz.models.hub.attention.attention_readers import Stacks, takes
-from attnviz.models.hub.attention.choose_reader import reader_for
+from attnviz.models.hub.attention.attention_readers import Reader, Stacks, quiet_options, takes
+from attnviz.models.hub.attention.choose_reader import are_weights_of, reader_for, same_states
 from attnviz.models.hub.hub_model import (
     TracedModel,
     body_of,
@@ -58,7 +58,7 @@ class Facts:
 
 
 def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
-    """An `AttentionModel` around a Hugging Face model that runs under "eager" and belongs to nobody else.
+    """An `AttentionModel` around a Hugging Face model that belongs to nobody else.
 
     Raises:
         UnsupportedModelError: its attention cannot be shown, or its tokenizer reads no text.
@@ -79,8 +79,7 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     body = body_of(model)
     accepts = _accepts(model, body)
     probe = _probe(model, tokenizer, accepts)
-    reader = reader_for(body, probe)
-    states, stacks = reader.read(probe)
+    reader, states, stacks = _read(facts.name, model, body, probe)
     _check_shapes(facts.name, stacks, probe)
     if model is not body and "global_attention_mask" in accepts:
         _check_top(facts.name, model, body, probe, states)
@@ -133,6 +132,61 @@ def _check_named_pieces(name: str, model: Any) -> None:
                 )
 
 
+def _read(name: str, model: Any, body: Any, probe: dict[str, Tensor]) -> tuple[Reader, Tensor, Stacks]:
+    """Find a reader, and read the probe. A model under another attention than "eager" is held against itself as it came, and
+    against one that is built anew under "eager" around the same weights.
+
+    Raises:
+        UnsupportedModelError: no attention shows, or it is another one than the model computes with.
+    """
+    given = getattr(model.config, "_attn_implementation", None) or "eager"
+    if given == "eager":
+        reader = reader_for(body, probe)
+        return reader, *reader.read(probe)
+    sentence = (
+        f'{name} attends otherwise under "{given}", as it was loaded, than under "eager", in which attention shows: load it '
+        'with attn_implementation="eager".'
+    )
+    with failing_as(UnsupportedModelError, sentence), torch.inference_mode():
+        own = body(**probe, **quiet_options(body))[0]
+    use_eager(model)
+    reader = reader_for(body, probe)
+    states, stacks = reader.read(probe)
+    if not same_states(own, states):
+        raise UnsupportedModelError(sentence)
+    if (anew := built_anew(model)) is not None:
+        use_eager(anew)
+        if not are_weights_of(body_of(anew), probe, stacks):
+            raise UnsupportedModelError(sentence)
+    return reader, states, stacks
+
+
+def use_eager(model: Any) -> None:
+    """Let a model compute attention step by step, also where transformers cannot switch it: such a one reads its config."""
+    if model._can_set_attn_implementation():
+        model.set_attn_implementation("eager")
+    for config in {id(each): each for module in model.modules() if (each := getattr(module, "config", None))}.values():
+        config._attn_implementation = "eager"
+
+
+def built_anew(model: Any) -> Any | None:
+    """Build the model of its config under "eager", around the very same tensors; None where modules were changed."""
+    try:
+        with torch.device("meta"):
+            anew = type(model)._from_config(copy.deepcopy(model.config), attn_implementation="eager").eval()
+    except Exception:  # whatever its authors' code raises: then nothing is known of it beside the model itself
+        return None
+    given, modules = dict(model.named_modules()), dict(anew.named_modules())
+    if given.keys() != modules.keys():
+        return None
+    for name, module in modules.items():
+        for tensors, others in ((module._parameters, given[name]._parameters), (module._buffers, given[name]._buffers)):
+            if tensors.keys() != others.keys():
+                return None
+            tensors.update(others)
+    return anew
+
+
 def _read_labels_at_last_token(model: Any) -> None:
     """Let a decoder's label be read at the last token of a text, in a batch too: no token stands for padding."""
     if "ForSequenceClassification" in type(model).__name__:
@@ -183,7 +237,6 @@ def wrapped(model: Any, tokenizer: Any) -> TracedModel:
             f"wrap takes the model's tokenizer beside it, such as AutoTokenizer gives, not {described(tokenizer)}."
         )
     copied = twin(model)
-    copied.set_attn_implementation("eager")
     return build(copied, tokenizer, Facts(name=model.config.name_or_path or type(model).__name__))
 
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from attnviz.core.quantity import MaskedWeights, spread_window
 from attnviz.core.query_key import QueryKeyLayer, QueryKeyWeights
+from attnviz.core.row_sums import renormalize, rounding_of
 from attnviz.core.trace import Kind
 from attnviz.core.weights import DenseWeights, WeightStore
 from attnviz.models.edit.edit_points import with_edited_heads
@@ -123,7 +124,7 @@ class EagerReader(Reader):
                 continue
             # Some call other things "attentions": attention has a batch, heads, queries and keys.
             fit = [layer for layer in layers or () if isinstance(layer, Tensor) and layer.ndim == 4]
-            arrays = [layer[row].float().cpu().numpy() for layer in fit]
+            arrays = [renormalize(_row(each, row), place, rounding_of(each.dtype)) for place, each in enumerate(fit)]
             if arrays:
                 arrays, window = spread_window(arrays, inputs["input_ids"].shape[1]) if kind == "encoder" else (arrays, None)
                 causal = kind != "cross" and not any(np.triu(layer, k=1).any() for layer in arrays)
@@ -135,6 +136,10 @@ class EagerReader(Reader):
         """Let edits act, where the softmax of each attention is known."""
         self.kinds = kinds
         return self
+
+
+def _row(weights: Tensor, row: int) -> np.ndarray:
+    return weights[row].float().cpu().numpy()
 
 
 def layer_numbers(modules: Sequence[Any]) -> tuple[int, ...]:

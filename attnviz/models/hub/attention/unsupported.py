@@ -29,7 +29,20 @@ def unsupported(model: Any, failures: Sequence[Exception]) -> UnsupportedModelEr
     reason = " ".join(str(failures[0]).split()).rstrip(".")[:160] or type(failures[0]).__name__
     if sense := _sense(model, reason):
         return UnsupportedModelError(f"{name} models cannot read a text alone, but with {sense} beside it; {_ELSE}.")
+    if "scalar type" in reason and len(types := _types(model)) > 1:
+        # transformers converts some tensors of a checkpoint and not others, such as XLNet's.
+        return UnsupportedModelError(
+            f"This {name} model has weights in {' and '.join(types)}, with which it cannot compute ({reason}): convert it by "
+            f"model.to(torch.{types[0]}), and wrap it then."
+        )
     return UnsupportedModelError(f"This {name} model cannot read a short text ({reason}); {_ELSE}.")
+
+
+def _types(model: Any) -> list[str]:
+    """List the types of a model's weights, that of its config first."""
+    known = {str(tensor.dtype).removeprefix("torch.") for tensor in model.parameters() if tensor.is_floating_point()}
+    first = str(model.config.dtype).removeprefix("torch.")
+    return sorted(known, key=lambda each: (each != first, each))
 
 
 def _sense(model: Any, reason: str) -> str:

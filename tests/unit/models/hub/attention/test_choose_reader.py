@@ -1,10 +1,16 @@
 """The attention function is trusted only where what it records is what the model computes."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
+import torch
 
 import attnviz
 from attnviz.core.errors import UnsupportedModelError
-from attnviz.models.hub.attention import choose_reader
+from attnviz.models.hub import wrap_model
+from attnviz.models.hub.attention import choose_reader, hf_attention
+from attnviz.models.hub.attention.attention_readers import AttentionFunctionReader, EagerReader
 from tests import tiny
 
 
@@ -12,6 +18,56 @@ def test_what_is_recorded_is_held_against_the_softmaxes_of_a_model_that_gives_no
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     layers = choose_reader._near
-    monkeypatch.setattr(choose_reader, "_near", lambda got, want: layers(got * 0.5, want))
+    monkeypatch.setattr(choose_reader, "_near", lambda got, *given: layers(got * 0.5, *given))
     with pytest.raises(UnsupportedModelError):
         attnviz.wrap(tiny.hybrid(), tiny.tokenizer(tiny.DECODER))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", ["llama", "gemma2"])
+def test_what_is_recorded_wrongly_is_not_taken_for_rounding(
+    name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    family = tiny.FAMILY[name]
+    model, tokenizer = family.model().to(dtype), tiny.tokenizer(family.architecture)
+    traced: Any = attnviz.wrap(model, tokenizer)
+    assert isinstance(traced.reader, AttentionFunctionReader)
+    change = {"llama": {"scaling": 0.25}, "gemma2": {"softcap": None}}[name]
+    layer = hf_attention._layer
+    monkeypatch.setattr(hf_attention, "_layer", lambda *given: replace(layer(*given), **change))
+    wrong: Any = attnviz.wrap(model, tokenizer)
+    assert isinstance(wrong.reader, EagerReader)
+
+
+def test_a_model_that_cannot_be_switched_is_held_against_itself_as_it_was_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny.FAMILY["falcon"].model()
+    model.config._attn_implementation = "sdpa"
+    with monkeypatch.context() as patched:
+        # Under sdpa it has no mask, and without a mask it looks ahead as soon as it is asked for its weights.
+        patched.setattr(wrap_model, "use_eager", lambda model: None)
+        with pytest.raises(UnsupportedModelError, match=r'Falcon.* attends otherwise under "sdpa", as it was loaded, than'):
+            attnviz.wrap(model, tiny.tokenizer(tiny.DECODER))
+    assert attnviz.wrap(model, tiny.tokenizer(tiny.DECODER)).trace("the cat sat").decoder.causal
+    assert model.config._attn_implementation == "sdpa"
+
+
+def test_a_model_is_held_against_one_that_is_built_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny.FAMILY["bert"].model()
+    anew = wrap_model.built_anew(model)
+    assert {each.data_ptr() for each in anew.parameters()} == {each.data_ptr() for each in model.parameters()}
+    model.set_attn_implementation("sdpa")
+    own = wrap_model.built_anew
+
+    def other(model: Any) -> Any:
+        """Another query matrix, which the states that were compared before cannot show."""
+        anew = own(model)
+        query = anew.encoder.layer[0].attention.self.query
+        query.weight = torch.nn.Parameter(query.weight * 2)
+        return anew
+
+    monkeypatch.setattr(wrap_model, "built_anew", other)
+    with pytest.raises(UnsupportedModelError, match="attends otherwise"):
+        attnviz.wrap(model, tiny.tokenizer())
+    cut = tiny.FAMILY["bert"].model()
+    cut.encoder.layer = cut.encoder.layer[:1]
+    assert own(cut) is None
