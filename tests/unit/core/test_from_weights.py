@@ -114,3 +114,66 @@ def test_what_is_no_list_of_tokens_is_told(given: Any) -> None:
 def test_a_kind_that_there_is_not_is_told() -> None:
     with pytest.raises(TraceError, match="kind is one of encoder, decoder, cross"):
         attnviz.from_weights(random(5, 5), ROWS, kind="self")
+
+
+@pytest.mark.parametrize(("dtype", "most"), [(torch.bfloat16, 2**-8), (torch.float16, 2**-11)])
+def test_weights_of_sixteen_bits_are_shown_with_rows_that_sum_to_one(dtype: torch.dtype, most: float) -> None:
+    exact = torch.tensor(random(LAYERS, HEADS, QUERIES, 61))
+    exact[:, :, 2] = torch.tensor([1 / 3] * 3 + [0] * 58)
+    rounded = exact.to(dtype)
+    sums = rounded.float().sum(-1)
+    assert 1e-4 < float((sums - 1).abs().max()) <= most
+    keys = [f"k{index}" for index in range(61)]
+    for given in (rounded, list(rounded), tuple(rounded[:, None])):
+        attention = attnviz.from_weights(given, ROWS, keys).cross
+        for layer in range(LAYERS):
+            shown = attention.layer_weights(layer)
+            np.testing.assert_allclose(shown.sum(axis=-1), 1, atol=1e-6)
+            np.testing.assert_allclose(shown, (rounded.double() / rounded.double().sum(-1, keepdim=True))[layer], atol=1e-7)
+    with pytest.raises(TraceError, match="instead of 1"):
+        attnviz.from_weights(rounded.float(), ROWS, keys)
+    with pytest.raises(TraceError, match="instead of 1"):
+        attnviz.from_weights(rounded * (1 + 4 * most), ROWS, keys)
+
+
+@pytest.mark.parametrize("decimals", [2, 3, 4])
+def test_weights_that_were_printed_are_read_as_far_as_rounding_explains(decimals: int) -> None:
+    printed = FULL.astype(np.float64).round(decimals)
+    assert np.abs(printed.sum(axis=-1) - 1).max() > 0.9 * 10**-decimals
+    for given in (printed, printed.tolist(), printed.astype(np.float32)):
+        attention = attnviz.from_weights(given, ROWS, COLUMNS).cross
+        for layer in range(LAYERS):
+            np.testing.assert_allclose(attention.layer_weights(layer).sum(axis=-1), 1, atol=1e-6)
+            # Half of the last digit, and what the row is off by.
+            most = 0.5 * 10**-decimals + KEYS * 0.5 * 10**-decimals * FULL.max()
+            np.testing.assert_allclose(attention.layer_weights(layer), FULL[layer], atol=most)
+    with pytest.raises(TraceError, match="instead of 1"):
+        attnviz.from_weights((printed * (1 - KEYS * 10.0**-decimals)).round(decimals), ROWS, COLUMNS)
+
+
+def test_too_few_decimals_for_many_keys_are_refused() -> None:
+    flat = np.full((QUERIES, 150), 1 / 150).round(2)
+    with pytest.raises(TraceError, match=r"have 2 decimals.* 0.50 away from a sum of 1.*give more decimals"):
+        attnviz.from_weights(flat, ROWS, [str(index) for index in range(150)])
+
+
+SQUARE = random(LAYERS, HEADS, KEYS, KEYS)
+
+
+def trained() -> torch.Tensor:
+    torch.manual_seed(3)
+    return torch.nn.functional.dropout(torch.tensor(SQUARE), 0.1)
+
+
+@pytest.mark.parametrize(("weights", "message"), [
+    ([(torch.tensor(SQUARE[:1]), torch.tensor(SQUARE[1:])), (torch.tensor(SQUARE[:1, :, :1]),) * 2], "2 steps of generate"),
+    (None, 'attn_implementation="eager", and call it with output_attentions=True'), ((None, None), "which a model gives"),
+    (trained(), "dropout leaves them in training: call model.eval"), (SQUARE * 100, "percent: divide them by 100"),
+    (SQUARE.swapaxes(2, 3), "each column does.*swap the last two axes"), (np.log(SQUARE), "logarithms"),
+    (SQUARE[..., :-1], "columns are missing, such as that of the end mark"),
+], ids=["generate", "sdpa", "sdpas", "training", "percent", "transposed", "logarithms", "end"])  # fmt: skip
+def test_why_rows_do_not_sum_to_one_is_said(weights: Any, message: str) -> None:
+    queries = COLUMNS
+    keys = COLUMNS[: weights.shape[-1]] if hasattr(weights, "shape") else COLUMNS
+    with pytest.raises(TraceError, match=message):
+        attnviz.from_weights(weights, queries=queries, keys=keys)
