@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "core.trace": {"core.arrays", "core.edits", "core.errors", "core.query_key", "core.weights"},
     "core.shares": {"core.arrays", "core.errors", "core.trace"},
     "core.head_inputs": {"core.arrays", "core.errors"},
-    "core.from_weights": {"core.errors", "core.trace"},
+    "core.from_weights": {"core.errors", "core.row_sums", "core.trace"},
     "paths": set(),
     "settings": {"core.errors"},
     "memory": {"core.errors", "settings"},
