@@ -1,6 +1,9 @@
 """What a student hands in: a small JSON file of answers. It is read as if a stranger had made it, and graded by the models."""
 
 import json
+import re
+import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +46,17 @@ def write_hand_in(hand_in: HandIn) -> bytes:
     ]
     record = {"format": FORMAT, "version": 1, "lesson": hand_in.lesson, "student": hand_in.student, "answers": answers}
     return json.dumps(record, ensure_ascii=False, indent=1).encode("utf-8")
+
+
+def file_name(lesson: str, student: str) -> str:
+    """Name a file so that those of a class lie in one folder: by the student's name, else by the moment and a chance number.
+
+    >>> file_name("what-is-it", "Ada L."), file_name("what-is-it", "../a")
+    ('what-is-it-Ada-L.json', 'what-is-it-a.json')
+    """
+    name = re.sub(r"[^\w]+", "-", student).strip("-")
+    moment = f"{time.strftime('%H%M%S')}-{secrets.randbelow(1000):03}"
+    return f"{lesson}-{name or moment}.json"
 
 
 def read_hand_in(data: bytes, name: str) -> HandIn:

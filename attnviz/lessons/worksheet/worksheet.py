@@ -1,14 +1,17 @@
 """A lesson on paper: steps with their pictures, questions with room to write, and the answers on a sheet of their own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from attnviz.analysis.head_view import head_matrix
 from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.export import draw_sheet
 from attnviz.export.grid import draw_grid
 from attnviz.export.matrix import draw_matrix
 from attnviz.export.picture import Picture
+from attnviz.lessons.given_answers import TYPED_KINDS
+from attnviz.lessons.hidden_rows import hidden_map
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
 from attnviz.lessons.picture_link import TASKS, LessonPicture
 from attnviz.lessons.question_kinds import points_of
@@ -96,7 +99,7 @@ def _step(step: LessonStep, numbers: Mapping[tuple[int, int], str], source: Answ
         return SheetStep(step.title, step.prose, (), (), "", "", questions)
     kinds = {each.kind for each in step.questions}
     # The rows of a translation are what the model says.
-    drawings, caption = ((), "") if "output" in kinds else _drawings(step.picture, "head" in kinds, source)
+    drawings, caption = ((), "") if "output" in kinds else _drawings(step, step.picture, "head" in kinds, source)
     given = () if drawings else _given(step.picture)
     return SheetStep(step.title, step.prose, given, drawings, caption, step.picture.address, questions)
 
@@ -109,24 +112,34 @@ def _question(number: str, question: LessonQuestion) -> SheetQuestion:
     return SheetQuestion(number, ask, worth, choices, 0 if choices else LINES[question.kind])
 
 
-def _drawings(picture: LessonPicture, all_heads: bool, source: AnswerSource) -> tuple[tuple[bytes, ...], str]:
-    """The matrix of the head that the link names, or every head small where a question asks for one."""
+def _drawings(step: LessonStep, picture: LessonPicture, all_heads: bool, source: AnswerSource) -> tuple[tuple[bytes, ...], str]:
+    """The matrix of the head that the link names, or every head small where a question asks for one; no row that answers."""
     if picture.page not in TASKS:
         return (), ""
     result = source.result(picture)
     try:
-        attention, matrix = picture.attention(result), picture.matrix(result)
-        layer, head = picture.head(result.card)
+        attention, (layer, head) = picture.attention(result), picture.head(result.card)
+        if any(each.kind not in TYPED_KINDS for each in step.questions):
+            if (hidden := hidden_map(step, source)) is None:
+                # Nothing would be left to look at.
+                return (), ""
+            attention = hidden
     except LessonError:
         # The page draws no head of one model, or the link names none: what the model reads is printed.
         return (), ""
-    shown = Picture(result.trace, attention.kind, layer, head, matrix, picture.view)
+    matrix = head_matrix(attention, layer=layer, head=head, view=picture.view)
+    maps = tuple(attention if each.kind == attention.kind else each for each in result.trace.maps)
+    rows = ", ".join(f"“{word}”" for word in dict.fromkeys(each.text("from") for each in step.questions) if word)
+    waits = f" The row of {rows} is hidden." if rows and not matrix.visible.all() else ""
+    shown = Picture(replace(result.trace, maps=maps), attention.kind, layer, head, matrix, picture.view)
     if all_heads:
-        caption = f"All heads of {shown.model}: a row of pictures is a layer, from layer 0; the first picture in it is head 0."
+        caption = (
+            f"All heads of {shown.model}: a row of pictures is a layer, from layer 0; the first picture in it is head 0.{waits}"
+        )
         return (draw_sheet(draw_grid(shown), "svg"),), caption
     name = "The only head" if attention.n_layers == attention.n_heads == 1 else f"Head {head} of layer {layer}"
     name = f"The mean over the heads of layer {layer}" if head is None else name
-    caption = f"{name} of {shown.model}. A row is a word that looks, a column a word that is looked at."
+    caption = f"{name} of {shown.model}. A row is a word that looks, a column a word that is looked at.{waits}"
     return (draw_sheet(draw_matrix(shown), "svg"),), caption
 
 

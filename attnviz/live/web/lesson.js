@@ -34,7 +34,9 @@ export function openLesson(lesson) {
   document.getElementById("hand-in")?.addEventListener("submit", (event) => {
     event.preventDefault();
     const student = /** @type {HTMLInputElement} */ (document.getElementById("student")).value.trim();
-    saveFile(`${lesson.name}.json`, new Blob([handIn(lesson.name, given, student)], { type: "application/json" }));
+    // Those of a class lie in one folder.
+    const own = student.replace(/[^\p{L}\p{N}_]+/gu, "-").replace(/^-|-$/g, "") || Date.now().toString(36);
+    saveFile(`${lesson.name}-${own}.json`, new Blob([handIn(lesson.name, given, student)], { type: "application/json" }));
   });
   showPoints(lesson, given);
 }

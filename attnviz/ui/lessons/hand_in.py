@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attnviz.core.errors import AttnvizError
-from attnviz.lessons.hand_in import LONGEST_NAME, HandIn, write_hand_in
+from attnviz.lessons.hand_in import LONGEST_NAME, HandIn, file_name, write_hand_in
 from attnviz.lessons.question_kinds import points_of
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.lessons.place import LessonPlace
@@ -17,9 +17,10 @@ def show_end(place: LessonPlace) -> None:
     student = st.text_input("Your name, if your teacher wants it", key="lesson-student", max_chars=LONGEST_NAME)
     answers = {number: given.text for number, given in place.answers.items() if given.text}
     seconds = {number: float(given.seconds) for number, given in place.answers.items()}
-    data = write_hand_in(HandIn(place.lesson.name, answers, seconds, student.strip()[:LONGEST_NAME]))
+    student = student.strip()[:LONGEST_NAME]
+    data = write_hand_in(HandIn(place.lesson.name, answers, seconds, student))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button("Hand in", data, f"{place.lesson.name}.json", "application/json", key="lesson-hand-in",
+        st.download_button("Hand in", data, file_name(place.lesson.name, student), "application/json", key="lesson-hand-in",
                            icon=":material/download:", type="primary", on_click="ignore")  # fmt: skip
         st.caption("A small file with your answers. Give it to your teacher, or copy the same text from here:")
     with st.expander("As text", icon=":material/content_copy:"):

@@ -1,6 +1,7 @@
 """Worksheets: everything a lesson has stands on paper, as text, and nothing in it is markup."""
 
 import io
+import re
 
 import pypdf
 import pytest
@@ -87,6 +88,16 @@ def test_html_has_every_question_before_the_answers_and_no_markup_of_the_lesson(
     assert "“cat” gives “dog” 20\N{NO-BREAK SPACE}%" in answers
     assert "L0·H0" in answers
     assert "“cat” gives" not in questions
+
+
+def test_the_row_that_is_asked_about_is_not_on_paper(sheet) -> None:
+    svg = sheet.steps[0].drawings[0].decode()
+    rectangles = re.findall(r"<rect[^>]*data-query[^>]*>", svg)
+    with_weight = {re.search(r'data-query="(\d)"', each)[1] for each in rectangles if "data-weight" in each}
+    assert len(rectangles) == 49
+    # “cat” is the third token.
+    assert with_weight == {"0", "1", "3", "4", "5", "6"}
+    assert "The row of “cat” is hidden." in sheet.steps[0].caption
 
 
 @pytest.mark.parametrize(("paper", "size"), [("A4", (595, 842)), ("Letter", (612, 792))])
