@@ -22,6 +22,7 @@ from attnviz.ui.heads.view import (
     show_evidence,
     show_grid,
     show_likeness,
+    show_sentences,
     show_verdict,
     verdict_sentences,
 )
@@ -47,6 +48,7 @@ elif atlas := atlas_of(model):
     with hero() as heading:
         if not is_drawing:
             story(*verdict_sentences(atlas, chosen), place=heading)
+            show_sentences(atlas, chosen, model)
             show_grid(atlas, chosen, find)
             buttons = partial(atlas_buttons, atlas, find)
         elif (alike := show_likeness(model, chosen, heading)) is not None:
@@ -68,5 +70,5 @@ def downloads() -> None:
 show_toolbar(own=downloads)
 with verdict:
     if claim and (report := claim_verdict(model, claim, own)):
-        show_verdict(report, model)
+        show_verdict(report, model, own=bool(own))
 finish()

@@ -56,6 +56,12 @@ if result:
         show_sentence(result, first)
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
+st.caption(
+    "A **head** is one of the model's ways to look: for every word it shares out 100 %. "
+    "**[CLS]** is a mark at the start of every text; a head that finds nothing often looks there. "
+    "Looking is not understanding: what a head looks at may change nothing."
+)
+st.page_link(page_file("lessons"), label="Lessons, from the first one on", icon=":material/school:")
 example_cards(examples("encode"))
 with st.container(horizontal=True, vertical_alignment="center"):
     address = st.session_state.address

@@ -1,6 +1,7 @@
 """The evidence for a head's label: its claims with their rivals, its distances, and sentences where it is right and wrong."""
 
 import html
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +15,14 @@ from attnviz.analysis.wording import head_name, signed, whole_percent
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 from attnviz.text.conllu import ParsedSentence
 
+# Words of sentences that a school would not project: the treebank's come from blogs, mail and the news.
+_UNSUITABLE = re.compile(
+    r"\b(?:abus\w*|alcohol\w*|assault\w*|attack\w*|bastard\w*|beer|behead\w*|bitch\w*|bomb\w*|crap\w*|damn\w*|dead|death\w*|"
+    r"die[ds]?|drug\w*|drunk\w*|enemy|explosi\w*|fuck\w*|gun\w*|hell|idiot\w*|insurgen\w*|jail\w*|kill\w*|milita\w*|missile\w*|"
+    r"murder\w*|nazi\w*|nuclear|porn\w*|prison\w*|rap(?:e|ed|es|ist)|sex\w*|shit\w*|shoot\w*|shot|slaughter\w*|stupid\w*|"
+    r"suck\w*|suicid\w*|terror\w*|tortur\w*|troops|victim\w*|violen\w*|wars?|weapon\w*|liberal revisionist)\b",
+    re.IGNORECASE,
+)
 _HEADINGS = ("Claim", "", "Rate", "95 % interval", "Chance", "Best fixed distance", "Untrained", "Words", "")
 
 
@@ -88,16 +97,27 @@ def distance_bars(shares: Float[np.ndarray, " bin"], *, theme: Theme = LIGHT) ->
     )
 
 
+def is_suitable(text: str) -> bool:
+    """Whether a sentence may stand on a school's projector: it has none of a short list of words.
+
+    >>> is_suitable("Try googling it for more info."), is_suitable("They call it a covert nuclear weapons program.")
+    (True, False)
+    """
+    return not _UNSUITABLE.search(text)
+
+
+def suitable(sentences: Sequence[ParsedSentence], examples: Sequence[AtlasExample]) -> tuple[AtlasExample, ...]:
+    """Choose the examples whose sentences may stand on a school's projector."""
+    return tuple(example for example in examples if is_suitable(sentences[example.sentence].text))
+
+
 def case_list(sentences: Sequence[ParsedSentence], examples: Sequence[AtlasExample], *, theme: Theme = LIGHT) -> str:
-    """Draw sentences as buttons, first where a claim fails, then where it holds; a click picks "open:" and the sentence."""
-    parts, heading = [], None
-    for example in sorted(examples, key=lambda each: each.holds):
-        title = f"Strongest cases where it {'holds' if example.holds else 'fails'}"
-        if title != heading:
-            heading = title
-            parts.append(f"<p>{title}</p>")
-        parts.append(_case(sentences[example.sentence], example))
-    return f'<div class="cases" style="{css_variables(theme)}">{"".join(parts)}</div>'
+    """Draw sentences as buttons, first where a claim holds, then where it fails; a click picks "open:" and the sentence."""
+    groups = []
+    for holds, title in ((True, "Strongest cases where it holds"), (False, "Strongest cases where it fails")):
+        cases = [_case(sentences[example.sentence], example) for example in examples if example.holds == holds]
+        groups.append(f"<div><p>{title}</p>{''.join(cases)}</div>" if cases else "")
+    return f'<div class="cases" style="{css_variables(theme)}">{"".join(groups)}</div>'
 
 
 def _case(sentence: ParsedSentence, example: AtlasExample) -> str:

@@ -14,7 +14,7 @@ from attnviz.analysis.heads.verdict import ClaimReport
 from attnviz.analysis.heads.wording import claim_sides, describe_question, describe_verdict
 from attnviz.analysis.wording import Part, Sentence, head_name, head_words, signed, whole_percent
 from attnviz.figures import html as shared
-from attnviz.figures.heads.evidence import case_list, claims_table, distance_bars, rivals_table
+from attnviz.figures.heads.evidence import case_list, claims_table, distance_bars, rivals_table, suitable
 from attnviz.figures.heads.grid import STYLE, heads_grid
 from attnviz.figures.heads.pattern import board, likeness_grid
 from attnviz.survey.corpora import TREEBANK, shipped
@@ -69,7 +69,7 @@ def show_grid(atlas: Atlas, chosen: tuple[int, int], find: int | None) -> None:
 
 
 def show_evidence(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
-    """The claims of a head with their rivals, how far it looks, and sentences that open on Encode."""
+    """The claims of a head with their rivals, and how far it looks."""
     layer, head = chosen
     name = head_name(layer, head)
     st.subheader(f"What {name} does, and how sure that is", anchor=False)
@@ -81,14 +81,17 @@ def show_evidence(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
 
     _markup("evidence", claims_table(atlas, layer, head, theme=theme()), pick)
     st.caption("The orange line is what the best simple rule gets. Click one to test it again, with its sentences.")
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        st.markdown(f"**How far {name} looks**, in tokens")
-        _markup("distances", distance_bars(atlas.histogram[layer, head], theme=theme()))
-    with right:
-        if examples := atlas.examples.get(f"{layer}.{head}", ()):
-            sentences = shipped(TREEBANK)
-            _markup("examples", case_list(sentences, examples, theme=theme()), _open_sentence(sentences, model, layer, head))
+    st.markdown(f"**How far {name} looks**, in tokens")
+    _markup("distances", distance_bars(atlas.histogram[layer, head], theme=theme()))
+
+
+def show_sentences(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
+    """Sentences in which the head does what it is said to do, then those in which it does not; each opens on Encode."""
+    layer, head = chosen
+    if examples := atlas.examples.get(f"{layer}.{head}", ()):
+        sentences = shipped(TREEBANK)
+        drawn = case_list(sentences, suitable(sentences, examples), theme=theme())
+        _markup("examples", drawn, _open_sentence(sentences, model, layer, head))
 
 
 def _open_sentence(sentences: tuple[ParsedSentence, ...], model: str, layer: int, head: int | None) -> Callable[[str], None]:
@@ -103,15 +106,17 @@ def _open_sentence(sentences: tuple[ParsedSentence, ...], model: str, layer: int
     return pick
 
 
-def show_verdict(report: ClaimReport, model: str) -> None:
-    """The verdict in words that can be handed in, its rivals, and sentences, those where the claim fails first."""
+def show_verdict(report: ClaimReport, model: str, *, own: bool = False) -> None:
+    """The verdict in words that can be handed in, its rivals, and sentences, those where the claim holds first."""
     tested = report.result
+    # What somebody has typed is shown, whatever it says.
+    cases = report.cases if own else suitable(report.sentences, report.cases)
     left, right = st.columns([3, 2], gap="large")
     with left:
         story((Part(describe_question(tested), True),), (Part(describe_verdict(tested)),))
         _markup(
             "cases",
-            case_list(report.sentences, report.cases, theme=theme()),
+            case_list(report.sentences, cases, theme=theme()),
             _open_sentence(report.sentences, model, tested.layer, tested.head),
         )
     with right:

@@ -11,7 +11,7 @@ from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.corpus_statistics import NAMES, Statistics
 from attnviz.analysis.heads.measures import FURTHEST, MEASURES
 from attnviz.analysis.heads.verdict import ClaimResult, Rival
-from attnviz.figures.heads.evidence import case_list, claims_table, distance_bars, rivals_table
+from attnviz.figures.heads.evidence import case_list, claims_table, distance_bars, rivals_table, suitable
 from attnviz.figures.heads.grid import NONE, heads_grid
 from attnviz.figures.heads.pattern import board, likeness_grid
 from attnviz.figures.heads.survey import measure_grid, measures_table
@@ -122,18 +122,25 @@ def test_distances_stand_from_back_to_on_and_the_farthest_is_named():
     assert "most, 50\xa0%, goes −1 tokens" in drawn
 
 
-def test_cases_that_fail_come_first_with_the_words_that_look_and_are_looked_at():
+def test_cases_that_hold_come_first_with_the_words_that_look_and_are_looked_at():
     words = tuple(ParsedWord(text, start, start + len(text)) for text, start in (("a<b", 0), ("sees", 4), ("it", 9)))
     sentence = ParsedSentence("a<b sees it.", words)
     drawn = case_list([sentence], [AtlasExample(0, 2, 1, True), AtlasExample(0, 1, 0, False), AtlasExample(0, 1, 3, False)])
     cases = re.findall(r"<button.*?</button>", drawn)
-    assert drawn.index("it fails") < drawn.index(cases[0]) < drawn.index("it holds") < drawn.index(cases[2])
-    assert "<s>a&lt;b</s> <b>sees</b> it." in cases[0]
-    assert "special token" not in cases[0]
-    assert "a&lt;b <b>sees</b> it. <em>→ a special token</em>" in cases[1]
-    assert "a&lt;b <mark>sees</mark> <b>it</b>." in cases[2]
-    assert ["wrong" in case for case in cases] == [True, True, False]
+    assert drawn.index("it holds") < drawn.index(cases[0]) < drawn.index("it fails") < drawn.index(cases[1])
+    assert "a&lt;b <mark>sees</mark> <b>it</b>." in cases[0]
+    assert "<s>a&lt;b</s> <b>sees</b> it." in cases[1]
+    assert "special token" not in cases[1]
+    assert "a&lt;b <b>sees</b> it. <em>→ a special token</em>" in cases[2]
+    assert ["wrong" in case for case in cases] == [False, True, True]
     assert all('data-pick="open:0"' in case for case in cases)
+
+
+def test_sentences_that_a_school_would_not_project_are_left_out():
+    texts = ("They hide a covert nuclear weapons program.", "I can abuse it.", "Try googling it.", "The skill of a warm hello.")
+    sentences = [ParsedSentence(text, ()) for text in texts]
+    examples = [AtlasExample(place, 0, 0, place % 2 == 0) for place in range(4)]
+    assert [example.sentence for example in suitable(sentences, examples)] == [2, 3]
 
 
 @pytest.mark.parametrize(
