@@ -42,7 +42,7 @@ class State:
     most_bytes: int | None = None
     is_lost: bool = False
     live: "weakref.WeakSet[OnTheCard]" = dataclasses.field(default_factory=weakref.WeakSet)
-    pinned: "weakref.WeakSet[Tensor]" = dataclasses.field(default_factory=weakref.WeakSet)
+    pinned: "weakref.WeakValueDictionary[int, Tensor]" = dataclasses.field(default_factory=weakref.WeakValueDictionary)
     pending: list[tuple[Tensor, Tensor]] = dataclasses.field(default_factory=list)
 
     def wait(self) -> None:
@@ -189,7 +189,7 @@ def compute(operation: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         return args[0]
     if not lands:
         if is_pinned:
-            CARD.pinned.add(made)
+            CARD.pinned[id(made)] = made
         return made
     return _changed(made, lambda each: OnTheCard(each) if isinstance(each, Tensor) else each)
 
@@ -207,7 +207,7 @@ def _copied(operation: Any, args: Any, kwargs: dict[str, Any]) -> Tensor | None:
     """Note a copy from the card; into pinned memory, and asynchronously, its numbers come with the next wait."""
     target, source = (args[0], args[1]) if operation is aten.copy_.default else (None, args[0])
     asked = bool(kwargs.get("non_blocking", args[2] if operation is aten.copy_.default and len(args) > 2 else False))
-    later = asked and target is not None and target in CARD.pinned
+    later = asked and target is not None and id(target) in CARD.pinned
     CARD.copies.append((source.dtype, source.held.nbytes, later))
     if not later:
         CARD.wait()

@@ -1,12 +1,13 @@
 """Where models compute, how large they may be there, and what a graphics card would not survive."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -79,6 +80,30 @@ def computing(sentence: str) -> Iterator[None]:
         if torch.cuda.is_initialized():
             torch.cuda.empty_cache()
         raise
+
+
+def to_host(tensors: Sequence[Tensor]) -> list[np.ndarray]:
+    """Copy tensors to this machine as float32: from a card in the type that was computed, with a single wait for all."""
+    cards = {tensor.device for tensor in tensors if tensor.device.type == "cuda"}
+    copies = [_begun_copy(tensor.detach()) for tensor in tensors]
+    for card in cards:
+        torch.cuda.current_stream(card).synchronize()
+    return [_own_array(copy) for copy in copies]
+
+
+def _begun_copy(tensor: Tensor) -> Tensor:
+    if tensor.device.type != "cuda":
+        return tensor.cpu()
+    # Only into memory that stays where it is can a card copy while this machine goes on.
+    return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor, non_blocking=True)
+
+
+def _own_array(tensor: Tensor) -> np.ndarray:
+    """The tensor as float32, in memory that holds nothing else: a view would keep alive what it was cut from."""
+    tensor = tensor.float()
+    if tensor.untyped_storage().nbytes() > tensor.numel() * tensor.element_size():
+        tensor = tensor.clone(memory_format=torch.contiguous_format)
+    return tensor.numpy()
 
 
 def guard_lookups(model: nn.Module) -> None:

@@ -214,6 +214,21 @@ def test_eight_texts_at_once_that_do_not_fit_leave_nothing() -> None:
         assert model.trace(SHORT).decoder.n_layers == 2
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_a_trace_copies_what_was_computed_and_waits_three_times_at_most(dtype: torch.dtype) -> None:
+    model = attnviz.wrap(whole(tiny.FAMILY["gpt2"]).to(dtype), tiny.tokenizer(tiny.DECODER))
+    with pretend_gpu():
+        move(model)
+        CARD.copies.clear()
+        CARD.waits = 0
+        there = model.trace(SHORT)
+        vectors = [nbytes for kind, nbytes, later in CARD.copies if later and kind == dtype]
+        # Two layers of queries, keys and values: two tokens of fifteen numbers each.
+        assert vectors == 6 * [len(there.decoder.queries) * 15 * dtype.itemsize]
+        assert CARD.waits <= 3
+    assert np.isfinite(there.decoder.layer_weights(1)).all()
+
+
 def test_after_an_index_out_of_range_the_card_is_lost() -> None:
     with pretend_gpu():
         table = OnTheCard(torch.ones(3, 2))

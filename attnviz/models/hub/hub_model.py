@@ -243,7 +243,7 @@ def _traced(
 ) -> Iterator[tuple[int, AttentionTrace]]:
     with model.computing(), torch.inference_mode(), hf_attention.recording() as recorded:
         model.body(**_padded(model, encoded))
-        layers = [hf_attention.weights_of(call).cpu().numpy() for call in recorded.calls]
+        layers = device.to_host([hf_attention.weights_of(call) for call in recorded.calls])
     longest = max(map(len, encoded))
     for row, (index, read) in enumerate(zip(batch, encoded, strict=True)):
         # Behind the keys of the longest text stands a sink, where there is one.

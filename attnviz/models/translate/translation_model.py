@@ -20,6 +20,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind,
 from attnviz.models.base import ModelCard
 from attnviz.models.batched_edits import Scorer, log_probability
 from attnviz.models.capabilities import Capabilities
+from attnviz.models.device import to_host
 from attnviz.models.edit.edit_points import EditPoints, edited
 from attnviz.models.targets import BoundTarget, Target, target_labels
 from attnviz.models.translate.draft import DecodingStep, SearchTree, Translation
@@ -241,7 +242,7 @@ class TranslationModel(Capabilities):
             "cross": (own, keys),
         }
         return tuple(
-            AttentionMap(kind, *axes[kind], DenseWeights(tuple(layer[0].cpu().numpy() for layer in layers)), kind == "decoder")
+            AttentionMap(kind, *axes[kind], DenseWeights(tuple(to_host([layer[0] for layer in layers]))), kind == "decoder")
             for kind, layers in self.model.weights_by_kind(attention).items()
         )
 

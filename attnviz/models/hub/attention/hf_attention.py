@@ -23,6 +23,7 @@ from transformers.masking_utils import sdpa_mask
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import UnsupportedModelError
 from attnviz.core.query_key import QueryKeyLayer
+from attnviz.models.device import to_host
 from attnviz.nn.edit import edited_pass
 
 NAME = "attnviz"
@@ -61,7 +62,9 @@ class Tape:
     def layers(self, calls: Sequence[Call], *, row: int = 0) -> tuple[QueryKeyLayer, ...]:
         """What some calls recorded for one row of the batch; a mask or bias that calls share is shared by their layers."""
         shared: dict[int, Any] = {}
-        return tuple(_layer(call, row, shared) for call in calls)
+        vectors = to_host([each[row] for call in calls for each in (call.query, call.key, call.value)])
+        each_layer = zip(calls, vectors[::3], vectors[1::3], vectors[2::3], strict=True)
+        return tuple(_layer(call, row, shared, projected) for call, *projected in each_layer)
 
 
 _running: ContextVar[Tape | None] = ContextVar("attnviz_tape", default=None)
@@ -216,22 +219,23 @@ def _weights(call: Call, key: Tensor) -> Float[Tensor, "batch head query column"
     return _scores(call, call.query, key, range(call.query.shape[1])).softmax(dim=3).nan_to_num(0.0)
 
 
-def _layer(call: Call, row: int, shared: dict[int, Any]) -> QueryKeyLayer:
+def _layer(call: Call, row: int, shared: dict[int, Any], projected: Sequence[np.ndarray]) -> QueryKeyLayer:
+    query, key, value = projected
     visible, added = (None, None) if call.mask is None else _once(shared, call.mask, row, _split_mask)
     bias = None if call.bias is None else _once(shared, call.bias, row, _split_bias)
     if bias is not None:
         # A bias may be the same for all queries.
         bias = np.broadcast_to(bias, (bias.shape[0], call.query.shape[2], call.key.shape[2]))
     return QueryKeyLayer(
-        query=_array(call.query[row]),
-        key=_array(call.key[row]),
+        query=query,
+        key=key,
         scaling=call.scaling,
         causal=call.causal,
         visible=visible,
         bias=bias if added is None else added if bias is None else bias + added,
         softcap=call.softcap,
         sink=None if call.sink is None else _array(call.sink),
-        value=_array(call.value[row]),
+        value=value,
     )
 
 
@@ -258,8 +262,5 @@ def _split_bias(bias: Float[Tensor, "head query key"]) -> np.ndarray | None:
 
 
 def _array(tensor: Tensor) -> np.ndarray:
-    """The tensor as float32, in memory that holds nothing else: a view would keep alive what it was cut from."""
-    tensor = tensor.detach().to("cpu", torch.float32)
-    if tensor.untyped_storage().nbytes() > tensor.numel() * tensor.element_size():
-        tensor = tensor.clone(memory_format=torch.contiguous_format)
-    return tensor.numpy()
+    (array,) = to_host([tensor])
+    return array
