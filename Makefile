@@ -29,7 +29,7 @@ FONTS := fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji
 # Tests begin a hundred processes: without compiled modules each takes 14 s of a core to import what it needs, and 5 s with them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test bench docs site lint types chromium caddy postgres clean torch-index
+.PHONY: help run test bench docs site lint types chromium firefox caddy postgres clean torch-index
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -41,7 +41,7 @@ run: $(VENV)/.installed ## install what is missing, serve the app at http://loca
 
 # The types need one core for half a minute: the tests begin beside them.
 test: ## every check: ruff, oxlint, pyrefly, tsc, pytest with a real browser
-	@$(MAKE) --no-print-directory -j 3 lint chromium postgres caddy node_modules/.installed
+	@$(MAKE) --no-print-directory -j 3 lint chromium firefox postgres caddy node_modules/.installed
 	{ $(TYPES); } & types=$$!; \
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal; tests=$$?; wait $$types && exit $$tests
 
@@ -107,6 +107,14 @@ chromium: $(if $(APT),,$(VENV)/.installed-test)
 	else $(BIN)/playwright install chromium; fi; \
 	$(PYTHON) -m tests.browser.chromium || true
 
+# A second browser for the page without a server; where there is none, its tests are skipped.
+firefox: chromium
+	@command -v firefox-esr firefox >/dev/null && exit 0; \
+	if command -v apt-get >/dev/null; then \
+		root=; [ "$$(id -u)" = 0 ] || root="sudo -n"; \
+		$$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends firefox-esr >/dev/null; \
+	fi; true
+
 # The proxy of docs/deploy.md, out of Debian's package but not installed: that would serve port 80.
 caddy: postgres $(BIN)/python
 	@command -v caddy $(BIN)/caddy >/dev/null && exit 0; \
@@ -115,7 +123,7 @@ caddy: postgres $(BIN)/python
 	rm -rf "$$place"
 
 # For the store of classes. Of Debian's package the programs alone: no cluster is made, so none is started either.
-postgres: chromium
+postgres: firefox
 	@$(PYTHON) -m tests.postgres 2>/dev/null && exit 0; \
 	if command -v apt-get >/dev/null; then \
 		root=; [ "$$(id -u)" = 0 ] || root="sudo -n"; \

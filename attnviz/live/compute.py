@@ -25,11 +25,12 @@ _OWN_NUMBERS = "Your own numbers, masks and guesses are in the app."
 def compute_pictures(model: AttentionModel, opened: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Describe each worked example, then the link of the model that `opened`, an example of Encode, opens."""
     for example in worked_examples():
-        yield _worked(example)
+        yield worked_picture(example)
     yield _weight(model, opened)
 
 
-def _worked(example: WorkedExample) -> dict[str, Any]:
+def worked_picture(example: WorkedExample) -> dict[str, Any]:
+    """Describe a worked example."""
     tokens = tuple(example.tokens.split())
     visible = mask_of(example.mask, len(tokens), padded=1)
     x, w_q, w_k, w_v, w_o = (example.numbers()[name] for name in TABLES)
@@ -39,12 +40,19 @@ def _worked(example: WorkedExample) -> dict[str, Any]:
         "source": "worked",
         "models": [],
         "label": example.label,
-        "notice": f"{example.notice.replace('$', '')} {_OWN_NUMBERS}",
+        "notice": f"{_of_the_app(example.notice.replace('$', ''))} {_OWN_NUMBERS}",
     }
     checked = f"Checked: NumPy computes the same numbers, to {power_of_ten(computed.difference)}."
     steps = worked_steps(tables, computed, 0, example.columns)
     at = first_place(steps, example.step, example.cell)
     return {**said, "prompt": {"text": example.tokens}, "maps": [], "checked": checked, **_described(steps, at)}
+
+
+def _of_the_app(sentence: str) -> str:
+    """Say of what is typed below the app's picture that it is there."""
+    return sentence.replace("below the picture, type", "in the app, type").replace(
+        "here you can type", "in the app you can type"
+    )
 
 
 def _weight(model: AttentionModel, example: dict[str, Any]) -> dict[str, Any]:
@@ -69,6 +77,8 @@ def _weight(model: AttentionModel, example: dict[str, Any]) -> dict[str, Any]:
 def _described(steps: Sequence[ComputationStep], at: tuple[int, int, int]) -> dict[str, Any]:
     """Describe steps without colours, which are given to them where they are drawn."""
     drawn = computation(steps)
+    for step in drawn["steps"]:
+        step["sentence"] = _of_the_app(step["sentence"])
     for matrix in (matrix for step in drawn["steps"] for matrix in step["matrices"]):
         for cell in (cell for row in matrix["cells"] for cell in row):
             cell.pop("shade", None)

@@ -6,7 +6,7 @@ The right answers are in the page: whoever looks for them finds them there. What
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,33 +14,44 @@ from markdown_it import MarkdownIt
 
 from attnviz.core.errors import AttnvizError
 from attnviz.lessons.check import ComputedSource, truths
+from attnviz.lessons.given_answers import TYPED_KINDS, is_hidden
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
 from attnviz.lessons.library import read_named, shipped_lessons
+from attnviz.lessons.picture_link import LessonPicture
 from attnviz.lessons.question_kinds import NO_ANSWER, points_of
 from attnviz.lessons.right_answer import Truth
+from attnviz.live.page_html import APP_PAGES
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+# Says in a sentence why a picture cannot be shown, and nothing where it can.
+Why = Callable[[LessonPicture], str]
 # Words that a claim is answered with.
 _VERDICTS = ("true", "yes", "it holds", "false", "no", "it does not hold")
 # Thousandths of a share, at which it is tried whether a number is right.
 _STEPS = 1000
 
 
-def lessons_for(pages: Sequence[str], named: Sequence[Path] = ()) -> dict[str, Lesson]:
-    """Read the lessons of a site: those of these files, else those that travel with attnviz and open no page but `pages`.
+def lessons_for(named: Sequence[Path] = ()) -> dict[str, Lesson]:
+    """Read these files, or without any the lessons that travel with attnviz.
 
     Raises:
         LessonError: something is wrong with a file.
     """
-    if named:
-        return {path.stem: read_named(path.stem, {path.stem: path}) for path in named}
-    shipped = shipped_lessons()
-    lessons = {name: read_named(name, shipped) for name in shipped}
-    return {name: each for name, each in lessons.items() if all(_is_here(step, pages) for step in each.steps)}
+    files = {path.stem: path for path in named} or shipped_lessons()
+    return {name: read_named(name, files) for name in files}
 
 
-def _is_here(step: LessonStep, pages: Sequence[str]) -> bool:
-    return step.picture is None or (step.picture.page in pages and not step.picture.get("edits1"))
+def why_missing(picture: LessonPicture, pages: Collection[str], models: Sequence[str]) -> str:
+    """Say in a sentence why a site with these pages and models cannot show a picture; empty: it can."""
+    if picture.page == "compute":
+        return "It is about numbers of your own, which are typed on Compute in the app."
+    if picture.page not in pages:
+        title = APP_PAGES[picture.page][0] if picture.page in APP_PAGES else picture.page.capitalize()
+        return f"It opens {title}, which is not part of this site."
+    if picture.get("edits") or picture.get("edits1"):
+        return "It edits a model's attention, which the app does."
+    others = [name for name in (picture.get("models") or picture.get("model")).split(",") if name and name not in models]
+    return f"It reads with {others[0]}, a model that is not part of this site." if others else ""
 
 
 def describe_lesson(lesson: Lesson, source: ComputedSource) -> dict[str, Any]:
@@ -94,13 +105,22 @@ def describe_question(question: LessonQuestion, truth: Truth, heads: Sequence[tu
     return known | {"texts": [text for text in dict.fromkeys(texts) if text and truth.accepts(text)]}
 
 
-def lesson_html(lesson: Lesson, root: str, missing: Mapping[str, Any]) -> str:
-    """Write the steps of a lesson as HTML; `missing` are pages that only the app has."""
+def absent_lessons(lessons: Mapping[str, Lesson], why: Why) -> dict[str, str]:
+    """Name the lessons of which a picture cannot be shown, each with the first reason."""
+    reasons = {name: [why(step.picture) for step in lesson.steps if step.picture] for name, lesson in lessons.items()}
+    return {name: next(filter(None, each)) for name, each in reasons.items() if any(each)}
+
+
+def lesson_html(lesson: Lesson, root: str, why: Why) -> str:
+    """Write the steps of a lesson as HTML; `why` says of a picture why it cannot be shown, and nothing where it can."""
     steps = []
     for number, step in enumerate(lesson.steps, 1):
         questions = "".join(_form(f"{number}.{place}", question) for place, question in enumerate(step.questions, 1))
-        prose = _prose(step.prose, root) + _picture(step, root, missing)
-        steps.append(f'<section class="step"><h2>{number}. {html.escape(step.title)}</h2>{prose}{questions}</section>')
+        reason = why(step.picture) if step.picture else ""
+        prose = _prose(step.prose, root) + _picture(step, root, reason)
+        # As in the app: the picture would give away what is asked.
+        waits = " data-waits" if step.picture and not reason and is_hidden(lesson, number, {}) else ""
+        steps.append(f'<section class="step"{waits}><h2>{number}. {html.escape(step.title)}</h2>{prose}{questions}</section>')
     about = " · ".join(filter(None, (f"{lesson.minutes} minutes", ", ".join(lesson.models))))
     audience = f" For {html.escape(lesson.audience)}." if lesson.audience else ""
     return f"""<div id="lesson" lang="{html.escape(lesson.language)}">
@@ -119,14 +139,17 @@ def _prose(markdown: str, root: str) -> str:
     return re.sub(r'<a href="/(\w+)', rf'<a href="{root}\1/', _MARKDOWN.render(markdown))
 
 
-def _picture(step: LessonStep, root: str, missing: Mapping[str, Any]) -> str:
-    """Write the way to the picture of a step, which opens beside the lesson."""
+def _picture(step: LessonStep, root: str, reason: str) -> str:
+    """Write the way to the picture of a step, which opens beside the lesson, or the reason why there is none."""
     if (picture := step.picture) is None:
         return ""
     page, _, query = picture.address.lstrip("/").partition("?")
-    is_elsewhere = page in missing or "edits" in query
-    mark = " <small>This link's page, or its edits, are in the app only.</small>" if is_elsewhere else ""
-    return f'<p><a class="open" target="picture" href="{html.escape(f"{root}{page}/?{query}")}">Open the picture</a>{mark}</p>'
+    if reason:
+        return f'<p class="about">The picture of this step is in the app alone. {html.escape(reason)}</p>'
+    return (
+        f'<p><a class="open" target="picture" href="{html.escape(f"{root}{page}/?{query}")}">Open the picture</a>'
+        '<span class="waits">The picture opens when you have answered below.</span></p>'
+    )
 
 
 def _form(number: str, question: LessonQuestion) -> str:
@@ -142,7 +165,8 @@ def _form(number: str, question: LessonQuestion) -> str:
     else:
         field = f'<input id="{name}" maxlength="400" autocomplete="off" spellcheck="false">'
     hint = f"<details><summary>Hint</summary>{html.escape(question.text('hint'))}</details>" if question.text("hint") else ""
+    typed = " data-typed" if question.kind in TYPED_KINDS else ""
     return (
-        f'<form class="question" data-question="{number}">{ask}<div class="typed">{field}'
+        f'<form class="question" data-question="{number}"{typed}>{ask}<div class="typed">{field}'
         f'<button type="submit">Answer</button></div>{hint}<p class="verdict" role="status"></p></form>'
     )

@@ -74,8 +74,16 @@ APP_PAGES = {
 GET_THE_APP = "pip install attnviz"
 
 
-def write_page(page: SitePage, *, root: str, current: str, config: Mapping[str, Any], preload: Sequence[str]) -> str:
-    """Write a page with a picture; `root` leads from it to the top of the site, `preload` are files that its picture needs."""
+@dataclass(frozen=True)
+class PageFrame:
+    """Where a page stands: `root` leads from it to the top of the site, where `files` is the folder of scripts and styles."""
+
+    root: str
+    files: str
+
+
+def write_page(page: SitePage, frame: PageFrame, *, config: Mapping[str, Any], preload: Sequence[str]) -> str:
+    """Write a page with a picture; `preload` are files that its picture needs."""
     boxes = "\n".join(
         f'<div><label{"" if len(page.boxes) > 1 else " class=only"} for="box-{name}">{label}</label>'
         f'<textarea id="box-{name}" name="{name}" rows="1" spellcheck="false" enterkeyhint="go"></textarea></div>'
@@ -100,8 +108,8 @@ def write_page(page: SitePage, *, root: str, current: str, config: Mapping[str, 
 <p id="hint"></p>
 {after}<footer>{_FOOTER}</footer>
 <script type="application/json" id="config">{_data(config)}</script>"""
-    links = "\n".join(_preload(root, file) for file in preload)
-    return _fill(page.title, page.promise, root, current, body, links)
+    links = "\n".join(_preload(frame.root, file) for file in preload)
+    return _fill(page.title, page.promise, frame, page.name, body, links)
 
 
 _FOLD = '<details id="all"><summary>All heads, any of them at full size</summary><div id="picture"></div></details>\n'
@@ -113,22 +121,26 @@ def _preload(root: str, file: str) -> str:
     return f'<link rel="{kind} href="{root}{file}">'
 
 
-def write_lessons_page(cards: Sequence[tuple[str, str, str]]) -> str:
-    """Write the page of all lessons; a card is a lesson's name, its title and what it is for."""
+def write_lessons_page(cards: Sequence[tuple[str, str, str]], frame: PageFrame) -> str:
+    """Write the page of all lessons; a card is a lesson's name (empty: the app alone has it), title and what it is for."""
     shown = "".join(
-        f'<li><a href="{name}/">{html.escape(title)}</a><p class="about">{html.escape(about)}</p></li>'
+        f'<li{"" if name else " class=absent"}>{_title(name, title)}<p class="about">{html.escape(about)}</p></li>'
         for name, title, about in cards
     )
     body = f'<ul id="lessons">{shown}</ul>\n<footer>{_FOOTER}</footer>'
     return _fill(
-        "Lessons", "New here? Begin with the first. Each takes about a quarter of an hour.", "../", "lessons", body, ""
+        "Lessons", "New here? Begin with the first. Each takes about a quarter of an hour.", frame, "lessons", body, ""
     )
 
 
-def write_lesson_page(title: str, body: str, config: Mapping[str, Any]) -> str:
+def write_lesson_page(title: str, frame: PageFrame, body: str, config: Mapping[str, Any]) -> str:
     """Write the page of a lesson, whose steps are HTML already."""
     data = f'<script type="application/json" id="config">{_data({"lesson": config})}</script>'
-    return _fill(html.escape(title), "A lesson", "../../", "lessons", f"{body}\n<footer>{_FOOTER}</footer>\n{data}", "")
+    return _fill(html.escape(title), "A lesson", frame, "lessons", f"{body}\n<footer>{_FOOTER}</footer>\n{data}", "")
+
+
+def _title(name: str, title: str) -> str:
+    return f'<a href="{name}/">{html.escape(title)}</a>' if name else f"<b>{html.escape(title)}</b>"
 
 
 _FOOTER = (
@@ -137,7 +149,7 @@ _FOOTER = (
 )
 
 
-def write_app_page(name: str, root: str) -> str:
+def write_app_page(name: str, frame: PageFrame) -> str:
     """Write the page that stands for one that only the app has."""
     title, why = APP_PAGES[name]
     body = f"""<section id="elsewhere">
@@ -146,13 +158,14 @@ def write_app_page(name: str, root: str) -> str:
 <pre><code>{GET_THE_APP}
 attnviz</code></pre>
 </section>"""
-    return _fill(title, "In the app only", root, name, body, "")
+    return _fill(title, "In the app only", frame, name, body, "")
 
 
-def _fill(title: str, promise: str, root: str, current: str, body: str, preload: str) -> str:
+def _fill(title: str, promise: str, frame: PageFrame, current: str, body: str, preload: str) -> str:
+    root = frame.root
     return _TEMPLATE.substitute(
-        title=title, promise=promise, root=root or "./", page=current, nav=_nav(root, current), body=body, preload=preload,
-        policy=POLICY,
+        title=title, promise=promise, root=root or "./", files=f"{root}{frame.files}/", page=current, nav=_nav(root, current),
+        body=body, preload=preload, policy=POLICY,
     )  # fmt: skip
 
 

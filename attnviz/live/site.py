@@ -5,8 +5,8 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from functools import cache
+from dataclasses import asdict, dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,14 @@ from attnviz.lessons.lesson_file import Lesson
 from attnviz.live.example_pictures import SitePicture, examples_of, picture_pages, pictures
 from attnviz.live.graphs import export
 from attnviz.live.graphs.manifest import exportable
-from attnviz.live.lessons import describe_lesson, lesson_html, lessons_for
+from attnviz.live.lessons import Why, absent_lessons, describe_lesson, lesson_html, lessons_for, why_missing
 from attnviz.live.packages import copy_packages
 from attnviz.live.page_html import (
     APP_PAGES,
     FOLDED,
     SITE_PAGES,
     WEB,
+    PageFrame,
     colours,
     write_app_page,
     write_lesson_page,
@@ -74,6 +75,14 @@ Written by `attnviz site`: type a sentence and see what every attention head of 
 """
 
 
+@dataclass(frozen=True)
+class Folders:
+    """The folders of a site that are named by their content: scripts and pictures; and models with what runs them."""
+
+    files: str
+    models: str
+
+
 class SiteError(AttnvizError, ValueError):
     """The folder cannot become a site."""
 
@@ -100,24 +109,50 @@ def build(folder: Path, models: Sequence[str], lessons: Sequence[Path] = (), rep
 
 
 def _write_site(folder: Path, models: Sequence[str], files: Sequence[Path], report: Report) -> None:
-    # Compute's lesson types its own numbers, and guesses: for those the app is needed.
-    lessons = lessons_for([page.name for page in SITE_PAGES if page.name != "compute"], files)
-    copy_packages(folder / "vendor")
+    lessons = lessons_for(files)
+    _write(folder / "README.md", README)
+    # GitHub Pages would leave out what begins with an underscore.
+    _write(folder / ".nojekyll", "")
+    copy_packages(folder / "models" / "vendor")
+    shutil.copytree(WEB / "models", folder / "models" / "runner", ignore=shutil.ignore_patterns("*.ts"))
+    exported = _write_models(folder / "models", models, report)
+    shown = _write_files(folder / "files", models, report)
+    folders = Folders(*(_named_by_content(folder / name) for name in ("files", "models")))
+    why = partial(why_missing, pages={picture.said["page"] for picture in shown}, models=models)
+    # Those of a teacher's own are there in any case.
+    absent = {} if files else absent_lessons(lessons, why)
+    needed = [
+        *_write_pages(folder, folders, shown, exported),
+        *_write_lessons(folder / "lessons", PageFrame("../../", folders.files), lessons, absent, why, report),
+    ]
+    _write_service_worker(folder, folders.models, needed)
+
+
+def _write_files(folder: Path, models: Sequence[str], report: Report) -> list[SitePicture]:
+    """Write scripts, styles and pictures; return the pictures."""
     for name, text in scripts().items():
         _write(folder / f"{name}.js", text)
     styles = colours(), MARKUP_STYLE, ANSWER_STYLE, SUMMARY_STYLE, (WEB / "site.css").read_text(encoding="utf-8")
     _write(folder / "site.css", "".join(styles))
     _write(folder / "steps.css", STEPS_STYLE)
     _write(folder / "document.html", template())
-    shutil.copytree(WEB / "models", folder / "runner", ignore=shutil.ignore_patterns("*.ts"))
-    _write(folder / "README.md", README)
-    # GitHub Pages would leave out what begins with an underscore.
-    _write(folder / ".nojekyll", "")
+    shutil.copy(WEB / "start.js", folder / "start.js")
     shutil.copy(assets_folder() / "icon.svg", folder / "icon.svg")
-    shown = _write_pictures(folder / "pictures", models, report)
-    exported = _write_models(folder / "models", models, report)
-    needed = [*_write_pages(folder, shown, exported), *_write_lessons(folder / "lessons", lessons, report)]
-    _write_service_worker(folder, needed)
+    return _write_pictures(folder / "pictures", models, report)
+
+
+def _named_by_content(folder: Path) -> str:
+    """Add to the name of a folder what its files make: no cache on the way can give out those of another version."""
+    name = f"{folder.name}-{_digest(folder)}"
+    folder.replace(folder.with_name(name))
+    return name
+
+
+def _digest(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def scripts() -> dict[str, str]:
@@ -152,14 +187,15 @@ def _write_models(folder: Path, models: Sequence[str], report: Report) -> dict[s
     return manifests
 
 
-def _write_pages(folder: Path, shown: Sequence[SitePicture], models: Mapping[str, Any]) -> list[str]:
+def _write_pages(folder: Path, folders: Folders, shown: Sequence[SitePicture], models: Mapping[str, Any]) -> list[str]:
     """Write every page; list what a first visit needs."""
-    needed = [*(f"{name}.js" for name in SCRIPTS), "site.css", "steps.css", "icon.svg", "document.html"]
+    own_files = [*(f"{name}.js" for name in SCRIPTS), "start.js", "site.css", "steps.css", "icon.svg", "document.html"]
+    needed = [f"{folders.files}/{name}" for name in own_files]
     for page in SITE_PAGES:
         own = [picture for picture in shown if picture.said["page"] == page.name]
         if not own:
             continue
-        files = [f"pictures/{name}" for name in _first_files(own[0])]
+        files = [f"{folders.files}/pictures/{name}" for name in _first_files(own[0])]
         config = {
             "page": page.name,
             "fields": list(page.boxes),
@@ -167,31 +203,41 @@ def _write_pages(folder: Path, shown: Sequence[SitePicture], models: Mapping[str
             "first": {each["kind"]: each["first"] for each in own[0].said["maps"]},
             "models": [name for name, manifest in models.items() if manifest["task"] == TASKS.get(page.name, page.name)],
             **OPTIONS.get(page.name, {}),
-            "runtimeBytes": (folder / "vendor" / "onnxruntime-web" / "ort.wasm.gz").stat().st_size,
+            "modelsFolder": folders.models,
+            "runtimeBytes": (folder / folders.models / "vendor" / "onnxruntime-web" / "ort.wasm.gz").stat().st_size,
         }
-        seen = files[:1] if page.name in FOLDED else [*files, SCRIPT_OF.get(page.name, "explorer.js")]
+        script = f"{folders.files}/{SCRIPT_OF.get(page.name, 'explorer.js')}"
+        seen = files[:1] if page.name in FOLDED else [*files, script]
         for place in (page.name, "") if page.name == "encode" else (page.name,):
             root = "../" if place else ""
-            _write(folder / place / "index.html", write_page(page, root=root, current=page.name, config=config, preload=seen))
+            frame = PageFrame(root, folders.files)
+            _write(folder / place / "index.html", write_page(page, frame, config=config, preload=seen))
             needed.append(f"{place}/" if place else "./")
         needed += files
     for name in APP_PAGES:
-        _write(folder / name / "index.html", write_app_page(name, "../"))
+        _write(folder / name / "index.html", write_app_page(name, PageFrame("../", folders.files)))
         needed.append(f"{name}/")
     return needed
 
 
-def _write_lessons(folder: Path, lessons: Mapping[str, Lesson], report: Report) -> list[str]:
-    """Write a page for each lesson, and one that leads to all; list them."""
+def _write_lessons(
+    folder: Path, frame: PageFrame, lessons: Mapping[str, Lesson], absent: Mapping[str, str], why: Why, report: Report
+) -> list[str]:
+    """Write a page for each lesson but those that are absent, and one that leads to all; list them."""
     source = ComputedSource()
     cards = []
     for name, lesson in lessons.items():
-        body = lesson_html(lesson, "../../", APP_PAGES)
-        _write(folder / name / "index.html", write_lesson_page(lesson.title, body, describe_lesson(lesson, source)))
+        if name in absent:
+            cards.append(("", lesson.title, f"In the app alone. {absent[name]}"))
+            continue
+        body = lesson_html(lesson, frame.root, why)
+        _write(folder / name / "index.html", write_lesson_page(lesson.title, frame, body, describe_lesson(lesson, source)))
         cards.append((name, lesson.title, f"{lesson.minutes} minutes. {f'For {lesson.audience}.' if lesson.audience else ''}"))
         report(f"lesson {name}: {lesson.title}")
-    _write(folder / "index.html", write_lessons_page(cards))
-    return ["lessons/", *(f"lessons/{name}/" for name in lessons)]
+    # What can be opened comes first.
+    cards.sort(key=lambda card: not card[0])
+    _write(folder / "index.html", write_lessons_page(cards, PageFrame("../", frame.files)))
+    return ["lessons/", *(f"lessons/{name}/" for name in lessons if name not in absent)]
 
 
 def _first_files(picture: SitePicture) -> list[str]:
@@ -216,17 +262,13 @@ def _example(said: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _write_service_worker(folder: Path, first: Sequence[str]) -> None:
-    """Write what keeps the site, with the versions that its files make."""
-    digests = {"models": hashlib.sha256(), "pages": hashlib.sha256()}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        name = path.relative_to(folder)
-        digest = digests["models" if name.parts[0] in ("models", "runner", "vendor") else "pages"]
-        digest.update(name.as_posix().encode() + path.read_bytes())
+def _write_service_worker(folder: Path, models: str, first: Sequence[str]) -> None:
+    """Write what keeps the site, with the version that all of its files make."""
     script = (WEB / "service_worker.js").read_text(encoding="utf-8")
-    for part, digest in digests.items():
-        script = script.replace(f"${part}", digest.hexdigest()[:16])
-    _write(folder / "service_worker.js", script.replace("$first", json.dumps(list(dict.fromkeys(first)))))
+    texts = {"site": _digest(folder), "models": models, "first": json.dumps(list(dict.fromkeys(first)))}
+    for name, text in texts.items():
+        script = script.replace(f"${name}", text)
+    _write(folder / "service_worker.js", script)
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,13 +1,43 @@
 """Words as Unicode cuts them (UAX #29, word boundaries), so that every script is treated alike."""
 
 import bisect
-import itertools
 from dataclasses import dataclass
 
 import regex
 
-# Between two boundaries lies one word, one run of space, or one mark. An ideograph has one on either side.
-_BOUNDARY = regex.compile(r"\b", regex.WORD | regex.VERSION1)
+# The word boundaries of UAX #29 in properties that Python and every browser have, so that both cut alike: what browsers cut by
+# themselves differs from one to the next. The same expression is in attnviz/live/web/models/words.js, and a test compares them.
+# What is not joined to its neighbours: ideographs, and letters of scripts whose words only a dictionary finds. An apostrophe
+# stays with a vowel after it ("l'eau" is one word in any case).
+_EXTEND = r"(?:(?![\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u200b])[\p{M}\p{Cf}\p{Emoji_Modifier}\uff9e\uff9f])*"
+_APART = (
+    r"[\p{M}\p{Ideographic}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}"
+    r"\p{sc=Tai_Le}\p{sc=New_Tai_Lue}\p{sc=Tai_Tham}\p{sc=Tai_Viet}\p{sc=Ahom}\u3031-\u3035\u30fc\uff70\uff9e\uff9f]"
+)
+_LETTER = (
+    r"(?:(?!" + _APART + r")[\p{Alphabetic}\u00b8\u02c2-\u02c5\u02d2-\u02d7\u02de-\u02ff"
+    r"\u055a-\u055c\u055e\u058a\u05f3\u070f\ua708-\ua721\ua789\ua78a\uab5b])" + _EXTEND
+)
+_DIGIT = r"[\p{Nd}\u0600-\u0605\u066b\u06dd\u0890\u0891\u08e2\u19da]" + _EXTEND
+_KANA = r"[\p{sc=Katakana}\u3031-\u3035\u309b\u309c\u30a0\u30fc\uff70]" + _EXTEND
+_JOINER = r"[\p{Pc}\u202f]" + _EXTEND
+_IN_LETTERS = r"[.:'\u00b7\u0387\u055f\u05f4\u2018\u2019\u2024\u2027\ufe13\ufe52\ufe55\uff07\uff0e\uff1a]" + _EXTEND
+_IN_DIGITS = (
+    r"[.,;'\u037e\u0589\u060c\u060d\u066c\u07f8\u2018\u2019\u2024\u2044\ufe50\ufe52\ufe54\uff07\uff0c\uff0e\uff1b]" + _EXTEND
+)
+_LETTERS = rf'{_LETTER}(?:(?:{_IN_LETTERS})?{_LETTER}|(?<=\p{{sc=Hebrew}}\p{{M}}*)"{_EXTEND}(?=\p{{sc=Hebrew}}))*'
+_DIGITS = rf"{_DIGIT}(?:(?:{_IN_DIGITS})?{_DIGIT})*"
+_RUN = rf"(?:(?:{_LETTERS}|{_DIGITS})+|(?:{_KANA})+)"
+_WORD = rf"(?:(?:{_JOINER})+(?:{_RUN}(?:{_JOINER})*)*|{_RUN}(?:(?:{_JOINER})+{_RUN})*(?:{_JOINER})*)"
+_REST = (
+    r"\p{Regional_Indicator}" + _EXTEND + r"\p{Regional_Indicator}" + _EXTEND + r"|\r\n|[\n\r\u000b\u000c\u0085\u2028\u2029]|"
+    r"[ \u1680\u2000-\u2006\u2008-\u200a\u205f\u3000]+" + _EXTEND + r"|[\s\S]" + _EXTEND
+)
+_VOWEL = "[aàáâeèéêiìíîoòóôuùúûAÀÁÂEÈÉÊIÌÍÎOÒÓÔUÙÚÛ]"
+# What stands between two boundaries: a word, a run of space, or a mark.
+PIECE = regex.compile(
+    rf"(?:['\u2019](?={_VOWEL}){_WORD}|{_WORD}|{_REST})(?:(?<=\u200d)\p{{Extended_Pictographic}}{_EXTEND})*", regex.VERSION1
+)
 _INVISIBLE = regex.compile(r"[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]")
 
 
@@ -52,10 +82,7 @@ class Words:
     @classmethod
     def of(cls, text: str) -> "Words":
         """Cut `text` at the word boundaries of Unicode Standard Annex #29."""
-        # The string's ends are no boundary where they touch no word character, but a word may still end there.
-        marks = sorted({0, len(text), *(match.start() for match in _BOUNDARY.finditer(text))})
-        spans = itertools.pairwise(marks)
-        return cls(tuple((start, end) for start, end in spans if not text[start:end].isspace()))
+        return cls(tuple(piece.span() for piece in PIECE.finditer(text) if not piece[0].isspace()))
 
     def at(self, position: int) -> int | None:
         """Find the number of the word that holds the character at `position`, None where that is between two words."""

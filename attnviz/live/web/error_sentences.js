@@ -13,11 +13,17 @@ const SENTENCES = {
   "no webassembly": "This browser has no WebAssembly, which the model needs: the examples can be seen, and other texts in another browser.",
   "no room": "This browser has no room left to keep the model: it works, and is fetched again at the next visit.",
   version: "The model's file is of another version of this site: reload the page to fetch the right one.",
+  offline: "There is no connection: what was opened before can be seen, and the rest when it is back.",
+  missing: "The server has a file of this page no more: reload the page, for the site may have been published anew.",
+  server: "The server refused a file of this page: try again later, or tell whoever runs it.",
+  type: "The server sends scripts as another type than text/javascript, and the browser refuses them: whoever runs it can mend that.",
+  policy: "The Content-Security-Policy that the server sends forbids what the model needs: whoever runs it can allow 'self' and 'wasm-unsafe-eval'.",
+  memory: "There is not enough memory for that: close other tabs, or run a shorter text.",
   download: "The model could not be fetched: check the connection, and press Run again. The examples can be seen without it.",
   gone: "This picture is no longer in memory: press Run to compute it again.",
 };
 
 /** @param {string} name */
 export function sentenceOf(name) {
-  return SENTENCES[name] ?? `This text could not be read: ${name.slice(0, 200) || "change it, and press Run again."}`;
+  return SENTENCES[name] ?? "This text could not be read: reload the page, and press Run again.";
 }

@@ -1,5 +1,7 @@
 // All heads of a picture as a document of their own, the one that attnviz writes: the explorer with its packages in it.
 
+import { fetchFile } from "./runtime.js";
+
 /**
  * @import { SitePage } from "./site_page.js"
  * @import { ModelPicture } from "./model_picture.js"
@@ -7,8 +9,7 @@
 
 /** @param {SitePage} sitePage @param {ModelPicture} picture @param {{ kind: string, layer: number, head: number | null, view: any }} shown */
 export async function documentOf(sitePage, picture, { kind, layer, head, view }) {
-  const response = await fetch(new URL("document.html", sitePage.root));
-  if (!response.ok) throw new Error(`${response.status}`);
+  const response = await fetchFile(new URL("document.html", sitePage.files));
   const template = await response.text();
   const packages = await Promise.all(picture.maps.map((map) => packed(picture, map.kind, map.shape, view)));
   const { prompt, output, models } = picture.said;

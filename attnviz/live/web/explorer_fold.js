@@ -33,7 +33,7 @@ export class ExplorerFold {
   async show(picture, shown, values) {
     this.details.open = this.#isOpen;
     if (!this.#isOpen) return;
-    this.#explorer ??= new ExplorerPanel(this.place, new URL("explorer.js", this.sitePage.root), (changed) => this.#change(changed));
+    this.#explorer ??= new ExplorerPanel(this.place, new URL("explorer.js", this.sitePage.files), (changed) => this.#change(changed));
     this.place.hidden = !(await this.#explorer.show(picture, shown, values));
   }
 

@@ -4,7 +4,7 @@
 import { saveFile } from "./save_file.js";
 
 /**
- * @typedef {{ kind: string, points: number, answer: string, sentence: string, hint: string, right: string, wrong: string, texts?: string[],
+ * @typedef {{ kind: string, points: number, ask: string, answer: string, sentence: string, hint: string, right: string, wrong: string, texts?: string[],
  *   heads?: [layer: number, head: number][], from?: number, to?: number }} Question
  * @typedef {{ name: string, questions: Record<string, Question> }} Lesson
  * @typedef {{ answer: string, seconds: number }} Given
@@ -14,8 +14,7 @@ const LONGEST_ANSWER = 4000;
 
 /** @param {Lesson} lesson */
 export function openLesson(lesson) {
-  /** @type {Map<string, Given>} */
-  const given = new Map();
+  const given = restored(lesson);
   let since = performance.now();
   for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySelectorAll("form.question"))) {
     const number = String(form.dataset.question);
@@ -26,10 +25,12 @@ export function openLesson(lesson) {
       if (!answer || given.has(number)) return field.focus();
       given.set(number, { answer, seconds: (performance.now() - since) / 1000 });
       since = performance.now();
-      field.disabled = true;
-      showVerdict(form, lesson.questions[number], answer);
+      store(lesson, given);
+      showAnswer(form, lesson.questions[number], answer);
       showPoints(lesson, given);
     });
+    const before = given.get(number);
+    if (before) showAnswer(form, lesson.questions[number], before.answer);
   }
   document.getElementById("hand-in")?.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -39,6 +40,38 @@ export function openLesson(lesson) {
     saveFile(`${lesson.name}-${own}.json`, new Blob([handIn(lesson.name, given, student)], { type: "application/json" }));
   });
   showPoints(lesson, given);
+}
+
+// A lesson that was changed meanwhile asks something else: its answers begin anew.
+/** @param {Lesson} lesson */
+const keyOf = ({ name, questions }) => JSON.stringify(["attnviz lesson", location.pathname, name, Object.values(questions).map(({ ask }) => ask)]);
+
+/** The answers that were given here before; a browser that keeps nothing has none. @param {Lesson} lesson @returns {Map<string, Given>} */
+function restored(lesson) {
+  try {
+    return new Map(JSON.parse(localStorage.getItem(keyOf(lesson)) ?? "[]"));
+  } catch {
+    return new Map();
+  }
+}
+
+/** @param {Lesson} lesson @param {Map<string, Given>} given */
+function store(lesson, given) {
+  try {
+    localStorage.setItem(keyOf(lesson), JSON.stringify([...given]));
+  } catch {
+    // There is no room, or the browser keeps nothing: the answers last as long as the page.
+  }
+}
+
+/** @param {HTMLFormElement} form @param {Question} question @param {string} answer */
+function showAnswer(form, question, answer) {
+  const field = /** @type {HTMLInputElement} */ (form.querySelector("input, select, textarea"));
+  Object.assign(field, { value: answer, disabled: true });
+  showVerdict(form, question, answer);
+  // The picture of a step would give away what is asked: it opens when all of that is answered.
+  const step = form.closest(".step");
+  if (![...(step?.querySelectorAll("form.question:not([data-typed])") ?? [])].some((each) => !each.querySelector(":disabled"))) step?.removeAttribute("data-waits");
 }
 
 /** Whether an answer is right: as attnviz/lessons/question_kinds.py compares it. @param {Question} question @param {string} given */

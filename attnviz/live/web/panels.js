@@ -30,7 +30,7 @@ export function panelOf(sitePage) {
 /** @param {SitePage} sitePage @returns {Panel} */
 function headPanel(sitePage) {
   const { page } = sitePage.config;
-  const explorer = new ExplorerPanel(part("picture"), new URL("explorer.js", sitePage.root), (changed) => {
+  const explorer = new ExplorerPanel(part("picture"), new URL("explorer.js", sitePage.files), (changed) => {
     const { chosenHead, ...values } = changed;
     void sitePage.change({ ...values, ...(chosenHead === undefined ? {} : asHead(page, chosenHead)) });
   });
@@ -75,7 +75,7 @@ function drawAnswer(picture, { answer } = picture.said) {
 function alignmentPanel(sitePage) {
   const panel = new AlignmentPanel(
     part("picture"),
-    new URL("alignments.js", sitePage.root),
+    new URL("alignments.js", sitePage.files),
     (changed) => void sitePage.change(changed),
     (story) => tell(part("story"), story),
   );

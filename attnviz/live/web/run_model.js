@@ -11,7 +11,7 @@ import { ModelPicture } from "./model_picture.js";
 
 /** @param {SitePage} sitePage @param {string} key @param {Record<string, string>} prompt @param {Values} values */
 export async function runModel(sitePage, key, prompt, values) {
-  const { config: { models, runtimeBytes, first }, background } = sitePage;
+  const { config: { models, runtimeBytes, first }, modelFiles, background } = sitePage;
   const names = namesOf(sitePage, values);
   if (!names.length || names.some((name) => !models.includes(name))) throw new Error("no model");
   if (typeof WebAssembly !== "object") throw new Error("no webassembly");
@@ -21,7 +21,7 @@ export async function runModel(sitePage, key, prompt, values) {
   for (const name of names) {
     const busy = showBusy(sitePage, name);
     try {
-      traces.push(await background.ask("run", { key, name, runtimeBytes, inspects, request }, busy.progress));
+      traces.push(await background.ask("run", { key, name, modelFiles: modelFiles.href, runtimeBytes, inspects, request }, busy.progress));
     } finally {
       busy.end();
     }

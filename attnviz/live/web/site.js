@@ -6,10 +6,11 @@ import { sentenceOf } from "./error_sentences.js";
 import { panelOf } from "./panels.js";
 import { drawToolbar } from "./toolbar.js";
 
-const root = new URL(".", import.meta.url);
+// Where scripts and pictures stand: a folder at the top of the site, whose name has the version.
+const files = new URL(".", import.meta.url);
 const config = JSON.parse(document.getElementById("config")?.textContent ?? "{}");
 if (config.examples) {
-  const sitePage = new SitePage(config, root);
+  const sitePage = new SitePage(config, files);
   sitePage.panel = panelOf(sitePage);
   drawToolbar(sitePage);
   void sitePage.show();
@@ -19,5 +20,5 @@ if (config.examples) {
 // On a phone the pages stand in one line, which may be longer than the screen.
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 if (config.lesson) openLesson(config.lesson);
-// Served from a disk, or without the secrecy that workers need, the site works and is not kept.
-if ("serviceWorker" in navigator) navigator.serviceWorker.register(new URL("service_worker.js", root)).catch(() => {});
+// Over plain HTTP from another machine, where browsers keep nothing of a page, the site works all the same.
+if ("serviceWorker" in navigator) navigator.serviceWorker.register(new URL("../service_worker.js", files)).catch(() => {});

@@ -6,6 +6,7 @@ import { Background, LeftError, SaidError } from "./worker_client.js";
 import { computeAddress, computeExamples } from "./compute/compute_place.js";
 import { drawControls } from "./controls.js";
 import { sentenceOf } from "./error_sentences.js";
+import { fetchFile } from "./runtime.js";
 import { isReadyPicture, PROMPT } from "./ready_picture.js";
 import { namesOf, optionsOf, runModel } from "./run_model.js";
 import { SitePicture } from "./site_picture.js";
@@ -17,7 +18,7 @@ import { isInAddress } from "./url_text.js";
  * @typedef {{ label: string, models: string[], prompt: Record<string, string>, file: string, into: string, shapes?: [layers: number, heads: number][], source?: string,
  *   place?: Values, opens?: Values }} Example  of Compute: where its numbers are from, and which weight it has; of Encode: the link it opens
  * @typedef {{ page: string, fields: string[], examples: Example[], first: Record<string, [layer: number, head: number | null]>,
- *   models: string[], runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null, measured?: { rouge: Record<string, number>, note: string },
+ *   models: string[], modelsFolder: string, runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null, measured?: { rouge: Record<string, number>, note: string },
  *   tones?: string[], weight?: Record<string, number> }} Config  first: of each
  *   kind of map the head that is looked at unasked; amount: how much is kept of a text unasked
 
@@ -32,11 +33,12 @@ export class SitePage {
   /** @type {Map<string, ModelPicture>} */
   #pictures = new Map();
 
-  /** @param {Config} config @param {URL} root of the site */
-  constructor(config, root) {
+  /** @param {Config} config @param {URL} files where scripts and pictures stand */
+  constructor(config, files) {
     this.config = config;
-    this.root = root;
-    this.background = new Background(new URL("worker.js", root));
+    this.files = files;
+    this.modelFiles = new URL(`../${config.modelsFolder}/`, files);
+    this.background = new Background(new URL("worker.js", files));
     /** @param {string} id */
     const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
     this.parts = { form: /** @type {HTMLFormElement} */ (part("typed")), chips: part("chips"), notice: part("notice"), hero: part("hero"),
@@ -206,9 +208,8 @@ export class SitePage {
 
   /** @param {Example} example */
   async #shipped({ file }) {
-    const base = new URL("pictures/", this.root);
-    const response = await fetch(new URL(file, base));
-    if (!response.ok) throw new Error("no picture");
+    const base = new URL("pictures/", this.files);
+    const response = await fetchFile(new URL(file, base)).catch(({ message }) => Promise.reject(new Error(message === "download" ? "no picture" : message)));
     return new SitePicture(/** @type {Said} */ (await response.json()), base, this.background);
   }
 

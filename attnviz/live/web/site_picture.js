@@ -2,6 +2,7 @@
 
 import { readPackage } from "../../figures/drawing/package.js";
 import { ModelPicture } from "./model_picture.js";
+import { fetchFile } from "./runtime.js";
 
 /**
  * @import { AnswerQuestion } from "./answer_words.js"
@@ -77,9 +78,7 @@ export class SitePicture extends ModelPicture {
 
   /** @param {string} file */
   async #fetch(file) {
-    const response = await fetch(new URL(file, this.base));
-    if (!response.ok) throw new Error(`${response.status}`);
-    return response.arrayBuffer();
+    return (await fetchFile(new URL(file, this.base))).arrayBuffer();
   }
 }
 

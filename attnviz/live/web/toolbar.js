@@ -2,6 +2,8 @@
 
 import { make } from "../../figures/drawing/elements.js";
 import { downloadButtons } from "./downloads.js";
+import { sentenceOf } from "./error_sentences.js";
+import { importFrom } from "./runtime.js";
 
 /** @import { SitePage } from "./site_page.js" */
 
@@ -42,10 +44,11 @@ async function copyLink(button) {
 }
 
 /** @param {SitePage} sitePage @param {HTMLElement} box */
-async function drawCode({ root }, box) {
+async function drawCode({ modelFiles }, box) {
+  const script = await importFrom(new URL("vendor/uqr/index.js", modelFiles)).catch((error) => void box.replaceChildren(make("p", {}, sentenceOf(error.message))));
+  if (!script) return;
   try {
-    const { encode } = await import(new URL("vendor/uqr/index.js", root).href);
-    const { data } = encode(location.href, { ecc: "L", border: 4 });
+    const { data } = script.encode(location.href, { ecc: "L", border: 4 });
     box.replaceChildren(drawModules(data), make("p", {}, "Opens this very picture: point a phone's camera at it."));
   } catch {
     box.replaceChildren(make("p", {}, TOO_LONG));

@@ -9,7 +9,7 @@ import { describeLikelihood } from "./likelihood_wording.js";
 import { Lens } from "./head_view.js";
 import { headChunks, overviewOf } from "./map_package.js";
 import { mapOfFiles } from "./map_source.js";
-import { openRuntime, openSegmenter } from "./runtime.js";
+import { fetchFile, importFrom, openRuntime, openSegmenter } from "./runtime.js";
 import { describeSelectors } from "./selectors.js";
 import { describeSelection } from "./summary_sentences.js";
 import { describeTranslation } from "./translation_picture.js";
@@ -39,7 +39,6 @@ import { nameOfHead } from "./head_name.js";
  */
 
 const host = /** @type {any} */ (self);
-const root = new URL(".", import.meta.url);
 /** @type {Promise<Runtime> | null} */
 let runtime = null;
 // What was looked at longest ago goes first: of short texts several are kept, of one as long as a model reads it alone (in weights).
@@ -56,15 +55,15 @@ const models = new Map();
 const WORK = {
   /** A picture that came with the site. @param {{ key: string, base: string, maps: MapFiles[] }} asked */
   open({ key, base, maps }) {
-    const read = async (/** @type {string} */ file) => (await answered(new URL(file, base))).arrayBuffer();
+    const read = async (/** @type {string} */ file) => (await fetchFile(new URL(file, base))).arrayBuffer();
     keep(key, Promise.all(maps.map((map) => mapOfFiles(map, read))));
     return { maps: maps.length };
   },
 
-  /** Runs a model, which is fetched where it is not here yet. @param {{ key: string, name: string, runtimeBytes: number, inspects: boolean, request: object }} asked
+  /** Runs a model, which is fetched where it is not here yet. @param {{ key: string, name: string, modelFiles: string, runtimeBytes: number, inspects: boolean, request: object }} asked
    * @param {Progress} onProgress */
-  async run({ key, name, runtimeBytes, inspects, request }, onProgress) {
-    if (!models.has(name)) models.set(name, load(name, runtimeBytes, inspects, onProgress));
+  async run({ key, name, modelFiles, runtimeBytes, inspects, request }, onProgress) {
+    if (!models.has(name)) models.set(name, load(name, modelFiles, runtimeBytes, inspects, onProgress));
     const loading = /** @type {Promise<Model>} */ (models.get(name));
     loading.catch(() => models.delete(name));
     const model = await loading;
@@ -182,11 +181,9 @@ function chosenCell(matrix, query, key) {
   return column < 0 ? [row, largestOf(matrix, row)] : [row, column];
 }
 
-/** @param {string} name @param {number} runtimeBytes @param {boolean} inspects @param {Progress} onProgress @returns {Promise<Model>} */
-async function load(name, runtimeBytes, inspects, onProgress) {
-  const base = new URL("models/", root);
-  const response = await fetch(new URL(`${name}/model.json`, base)).catch(() => null);
-  if (!response?.ok) throw new Error("download");
+/** @param {string} name @param {string} base of models and of what runs them @param {number} runtimeBytes @param {boolean} inspects @param {Progress} onProgress @returns {Promise<Model>} */
+async function load(name, base, runtimeBytes, inspects, onProgress) {
+  const response = await fetchFile(new URL(`${name}/model.json`, base));
   /** @type {Record<string, [loaded: number, total: number]>} */
   const parts = {};
   const progressOf = (/** @type {string} */ part) => (/** @type {number} */ loaded, /** @type {number} */ total) => {
@@ -194,12 +191,12 @@ async function load(name, runtimeBytes, inspects, onProgress) {
     const [has, all] = [0, 1].map((place) => Object.values(parts).reduce((sum, each) => sum + each[place], 0));
     onProgress(has, all);
   };
-  runtime ??= openRuntime(root, runtimeBytes, progressOf("runtime"));
+  runtime ??= openRuntime(base, runtimeBytes, progressOf("runtime"));
   runtime.catch(() => (runtime = null));
-  const runner = await import(new URL("runner/load_model.js", root).href).catch(() => Promise.reject(new Error("download")));
+  const runner = await importFrom(new URL("runner/load_model.js", base));
   const manifest = await response.json();
-  const segmenter = manifest.task === "summarize" ? openSegmenter(root) : undefined;
-  return runner.load(base.href, manifest, { ...(await runtime), segmenter: await segmenter, inspects }, progressOf("model"));
+  const segmenter = manifest.task === "summarize" ? openSegmenter(base) : undefined;
+  return runner.load(base, manifest, { ...(await runtime), segmenter: await segmenter, inspects }, progressOf("model"));
 }
 
 /** @param {string} key @param {Promise<AttentionMap[]>} maps */
@@ -247,11 +244,9 @@ async function mapOf(key, kind) {
   return map;
 }
 
-/** @param {URL} url */
-async function answered(url) {
-  const response = await fetch(url);
-  if (!response.ok) throw new Error(`${response.status}`);
-  return response;
+/** What browsers and ONNX Runtime throw where there is no memory left. @param {unknown} error */
+function isOfMemory(error) {
+  return error instanceof RangeError || /memory|bad_alloc|allocation|\bOOM\b/i.test(String(error));
 }
 
 host.onmessage = async (/** @type {MessageEvent<{ id: number, work: keyof typeof WORK, asked: any }>} */ { data: { id, work, asked } }) => {
@@ -261,6 +256,6 @@ host.onmessage = async (/** @type {MessageEvent<{ id: number, work: keyof typeof
   } catch (error) {
     // What a model says of a text is a sentence already.
     const [message, isSaid] = error instanceof Error ? [error.message, error.name === "ModelError"] : [String(error), false];
-    host.postMessage({ id, error: message, isSaid });
+    host.postMessage({ id, error: isOfMemory(error) ? "memory" : message, isSaid });
   }
 };

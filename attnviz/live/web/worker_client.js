@@ -1,5 +1,7 @@
 // The worker as the page sees it: one piece of work at a time has progress, and can be left.
 
+import { whyNoScript } from "./runtime.js";
+
 /** @typedef {{ resolve(made: any): void, reject(error: Error): void, onProgress?: (loaded: number, total: number) => void }} Waiting */
 
 export class LeftError extends Error {}
@@ -44,7 +46,7 @@ export class Background {
       const waiting = [...this.#waiting.values()];
       this.#waiting.clear();
       this.#worker = null;
-      for (const { reject } of waiting) reject(new Error("worker"));
+      void whyNoScript(this.script).then((name) => waiting.forEach(({ reject }) => reject(new Error(name))));
     };
     return (this.#worker = worker);
   }

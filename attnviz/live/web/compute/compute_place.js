@@ -30,6 +30,9 @@ export function computeAddress({ source, label, prompt }, isFirst) {
  * @returns {WeightPlace} */
 export function placeOnCompute({ weight }, { said: { tokens, maps: [{ shape: [layers, heads] }] } }, values) {
   const last = tokens.length - 1;
-  const at = (/** @type {"layer" | "head" | "query" | "key"} */ name, /** @type {number} */ most) => clamp(values[name] ?? weight?.[name] ?? 0, 0, most);
+  // Unasked no mark at the ends of a text, such as [SEP], is opened.
+  /** @type {Record<string, number>} */
+  const unasked = { ...weight, query: clamp(weight?.query ?? 1, 1, Math.max(last - 1, 1)), key: clamp(weight?.key ?? 1, 1, Math.max(last - 1, 1)) };
+  const at = (/** @type {"layer" | "head" | "query" | "key"} */ name, /** @type {number} */ most) => clamp(values[name] ?? unasked[name] ?? 0, 0, most);
   return { layer: at("layer", layers - 1), head: at("head", heads - 1), query: at("query", last), key: at("key", last), words: Boolean(values.words) };
 }

@@ -2,6 +2,7 @@
 
 import { make } from "../../../figures/drawing/elements.js";
 import { DARK, paletteNow } from "../colours.js";
+import { fetchFile, importFrom } from "../runtime.js";
 import { placeOnCompute } from "./compute_place.js";
 
 /**
@@ -12,7 +13,7 @@ import { placeOnCompute } from "./compute_place.js";
 
 /** @param {SitePage} sitePage @param {HTMLElement} place @param {(text: string) => void} say @returns {Panel} */
 export function stepsPanel(sitePage, place, say) {
-  const mounted = mountSteps(place, sitePage.root);
+  const mounted = mountSteps(place, sitePage.files);
   /** @type {(() => void) | null} */
   let again = null;
   DARK.addEventListener("change", () => again?.());
@@ -38,10 +39,10 @@ async function stepsOf(sitePage, picture, values) {
   return picture.ask("steps", { name: said.models[0], request: said.prompt, place: placeOnCompute(sitePage.config, picture, values) });
 }
 
-/** @param {HTMLElement} place @param {URL} root of the site */
-async function mountSteps(place, root) {
+/** @param {HTMLElement} place @param {URL} files of the site */
+async function mountSteps(place, files) {
   const [{ default: mount }, style] = await Promise.all([
-    import(new URL("steps.js", root).href), fetch(new URL("steps.css", root)).then((answer) => answer.text()),
+    importFrom(new URL("steps.js", files)), fetchFile(new URL("steps.css", files)).then((answer) => answer.text()),
   ]);
   const shadow = place.attachShadow({ mode: "open" });
   const sheet = new CSSStyleSheet();

