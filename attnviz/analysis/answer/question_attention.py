@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import link_weights
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix
+from attnviz.analysis.word_names import word_names
 from attnviz.analysis.wording import MOSTLY, WEIGHT, Part, Sentence, cut, percent, quoted, whole_percent
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.text.spans import Span
@@ -239,11 +240,14 @@ def describe_question_words(
     places = [place for place in np.argsort(-shares, kind="stable") if is_word(shown.question[place]) and shares[place] > 0]
     if not places:
         return (Part("In this head nothing passes between "), subject, Part(" and the words of the question."))
-    named = [(quoted(shown.question[place].text), Part(f" ({percent(float(shares[place]))})")) for place in places[:2]]
+    names = word_names(shown.question)
+    named = [(quoted(names[place]), Part(f" ({percent(float(shares[place]))})")) for place in places[:2]]
     second = len(places) > 1 and shares[places[1]] >= _SECOND
     if word is not None:
-        asked, share = quoted(shown.question[word].text), percent(float(shares[word]))
-        best = () if word == places[0] or shown.from_question else (Part(f", and most {at} "), *named[0])
+        asked, share = quoted(names[word]), percent(float(shares[word]))
+        best = (
+            () if word == places[0] or shown.from_question else (Part(f", and of the question's words most {at} "), *named[0])
+        )
         both = (asked, subject) if shown.from_question else (subject, asked)
         return (both[0], Part(f" {look}s {at} "), both[1], Part(f" with {share} of its attention"), *best, Part("."))
     if shown.from_question:
@@ -262,7 +266,10 @@ def describe_question_words(
     if most < _LEAST_SAID:
         return (subject, Part(f" {look}s {at} no word of the question in particular: at most "), *named[0], Part("."))
     then = (Part(f", then {at} "), *named[1]) if second else ()
-    return (subject, Part(f" {look}s {'mostly' if most >= MOSTLY else 'most'} {at} "), *named[0], *then, Part("."))
+    goes = f"; {percent(rest)} goes to its special tokens." if rest >= _SECOND else "."
+    if most >= MOSTLY:
+        return (subject, Part(f" {look}s mostly {at} "), *named[0], *then, Part(goes))
+    return (Part("Of the question's words, "), subject, Part(f" {look}s most {at} "), *named[0], *then, Part(goes))
 
 
 def describe_word(shown: QuestionAttention, word: int, number: str = WEIGHT) -> Sentence:

@@ -13,7 +13,7 @@ from attnviz.analysis.head_ranking import Step, rows_weights, step_rows
 from attnviz.analysis.head_view import HeadMatrix, Lens, View
 from attnviz.analysis.token_words import word_groups
 from attnviz.analysis.translate.sinkhorn import balanced, same_class
-from attnviz.analysis.wording import Part, Sentence, head_name, quoted, raised, signed
+from attnviz.analysis.wording import MOSTLY, Part, Sentence, head_name, quoted, raised, signed
 from attnviz.core.trace import AttentionMap, Token
 
 Reading = Literal["shifted", "naive"]
@@ -198,7 +198,7 @@ def _split_sentence(matrix: HeadMatrix, links: list[Link]) -> Sentence:
     return (
         *names[1:],
         Part(" both" if len(several) == 2 else " all"),
-        Part(" look mostly at "),
+        Part(f" look {'mostly' if all(link.weight >= MOSTLY for link in several) else 'most'} at "),
         quoted(matrix.keys[key].text),
         Part("."),
     )

@@ -10,10 +10,12 @@ import { isWord } from "./chosen_words.js";
  * @typedef {(Node | string)[]} Sentence
  */
 
-// From this share on a word is looked at mostly; below the second one it is not worth a headline, below the third not a mention.
+// From this share on a word is looked at mostly; below the second one it is not worth a headline, below the third not a mention. What
+// is nearer than the last cannot be told apart in whole percent.
 const MOSTLY = 0.5;
 const LEAST_SAID = 0.1;
 const SECOND = 0.05;
+const SAME = 0.005;
 // How a number of each quantity is spoken of.
 const VERBS = { weight: ["looks", "look", "at"], "norm share": ["takes", "take", "from"], "mixing share": ["takes", "take", "from"] };
 
@@ -23,9 +25,17 @@ export const headWords = (layer, head) => (head === null ? `mean over the heads 
 /** @param {string} text */
 const strong = (text) => make("strong", {}, word(text));
 
+/** A word's name: of one that stands there several times with its number, "the(2)", as word_names.py has it.
+ * @param {{ text: string }[]} words @param {number} index */
+export function numberedName(words, index) {
+  const form = (/** @type {{ text: string }} */ { text }) => text.trim().toLowerCase();
+  const alike = [...words.keys()].filter((other) => form(words[other]) === form(words[index]));
+  return alike.length > 1 ? `${words[index].text.trim()}(${alike.indexOf(index) + 1})` : words[index].text;
+}
+
 /** @param {Overview["words"]} words @param {"queries" | "keys"} axis @param {number[]} indices @returns {Sentence} */
 export function names(words, axis, indices) {
-  return indices.flatMap((index, place) => [place ? (place === indices.length - 1 ? " and " : ", ") : "", strong(words[axis][index].text)]);
+  return indices.flatMap((index, place) => [place ? (place === indices.length - 1 ? " and " : ", ") : "", strong(numberedName(words[axis], index))]);
 }
 
 /** Where some words look in one head. @param {Overview} overview @param {Question} question @param {Float32Array} shares
@@ -40,21 +50,33 @@ export function headline({ words }, { queries, keys, isLink }, shares, masked, n
   const order = [...shares.keys()].sort((first, second) => shares[second] - shares[first]);
   const special = order.filter((key) => words.keys[key].special);
   const specialShare = special.reduce((sum, key) => sum + shares[key], 0);
-  const [best, next] = order.filter((key) => key !== own && isWord(words.keys[key]));
+  const [best, ...others] = order.filter((key) => key !== own && isWord(words.keys[key]));
   const most = shares[best] ?? 0;
   if (own !== null && shares[own] >= MOSTLY) return [...who, ` ${looks} mostly ${at} itself (${percent(shares[own])})`];
   if (specialShare >= MOSTLY && specialShare > most) {
     return [...who, ` ${looks} ${at} no word: ${percent(specialShare)} goes to `, ...names(words, "keys", special.slice(0, 2).sort((a, b) => a - b))];
   }
+  /** @param {number} key @returns {Sentence} */
+  const named = (key) => [key === own ? "itself" : strong(numberedName(words.keys, key)), ` (${percent(shares[key])})`];
   if (most < LEAST_SAID) {
     // A text of nothing but punctuation has no word.
-    const named = best ?? order[0];
-    return [...who, ` ${looks} ${at} no word in particular: at most `, strong(words.keys[named].text), ` (${percent(shares[named])})`];
+    return [...who, ` ${looks} ${at} no word in particular: at most `, ...named(best ?? order[0])];
+  }
+  // What gets more than the word that is named: a special token, punctuation, the word itself; and special tokens that get much.
+  const skipped = order.filter((key) => key !== best && !others.includes(key) && shares[key] >= SECOND);
+  const beside = skipped.filter((key) => shares[key] > most || words.keys[key].special).slice(0, 2);
+  const isOfWords = beside.some((key) => shares[key] > most);
+  const goes = beside.flatMap((key, place) => [place ? " and " : "; ", percent(shares[key]), place ? " to " : " goes to ", key === own ? "itself" : strong(numberedName(words.keys, key))]);
+  const same = [best, ...others.filter((key) => most - shares[key] < SAME)].slice(0, 3).sort((one, other) => one - other);
+  const lead = isOfWords ? ", of the other words," : "";
+  if (same.length > 1) {
+    const alike = same.flatMap((key, place) => [place ? (place === same.length - 1 ? " and " : ", ") : "", ...named(key)]);
+    return [...who, lead, ` ${looks} ${at} `, ...alike, " alike", ...goes];
   }
   /** @type {Sentence} */
-  const sentence = [...who, ` ${looks} ${most >= MOSTLY ? "mostly" : "most"} ${at} `, strong(words.keys[best].text), ` (${percent(most)})`];
-  if (shares[next] >= SECOND) sentence.push(`, then ${at} `, strong(words.keys[next].text), ` (${percent(shares[next])})`);
-  return sentence;
+  const sentence = [...who, lead, ` ${looks} ${most >= MOSTLY ? "mostly" : "most"} ${at} `, ...named(best)];
+  if (shares[others[0]] >= SECOND) sentence.push(`, then ${at} `, ...named(others[0]));
+  return [...sentence, ...goes];
 }
 
 /** @param {Overview["words"]} words @param {{ who: Sentence, looks: string, at: string }} subject @param {number[]} keys
@@ -63,9 +85,9 @@ function linkSentence(words, { who, looks, at }, keys, shares, isMasked) {
   const whom = names(words, "keys", keys);
   if (isMasked) return [...who, " cannot look at ", ...whom, ": the link is masked"];
   const share = keys.reduce((sum, key) => sum + shares[key], 0);
-  const best = [...shares.keys()].filter((key) => isWord(words.keys[key])).sort((first, second) => shares[second] - shares[first])[0];
+  const best = [...shares.keys()].sort((first, second) => shares[second] - shares[first])[0];
   /** @type {Sentence} */
   const sentence = [...who, ` ${looks} ${at} `, ...whom, ` with ${percent(share)} of its attention`];
   if (keys.length > 1 || keys[0] === best || !(shares[best] > share)) return sentence;
-  return [...sentence, ", and most at ", strong(words.keys[best].text), ` (${percent(shares[best])})`];
+  return [...sentence, `, and most ${at} `, strong(numberedName(words.keys, best)), ` (${percent(shares[best])})`];
 }

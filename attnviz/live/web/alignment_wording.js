@@ -10,6 +10,9 @@
 // From this weight on a link counts as the source of a word; small words are often off by one, and need a firmer one.
 const [SURE, FIRM] = [0.4, 0.5];
 
+// From this weight on a word is looked at mostly.
+const MOSTLY = 0.5;
+
 /** @param {string} text @returns {Part} */
 const namePart = (text) => [text, 2];
 /** @param {string} text @returns {Part} */
@@ -65,5 +68,5 @@ function describeSplit({ queries, keys }, links) {
   const names = several.flatMap((/** @type {WordLink} */ { query }, /** @type {number} */ index) => {
     return [textPart(index === 0 ? "" : index === last ? " and " : ", "), namePart(queries[query][0])];
   });
-  return [...names.slice(1), textPart(last === 1 ? " both" : " all"), textPart(" look mostly at "), namePart(keys[key][0]), textPart(".")];
+  return [...names.slice(1), textPart(last === 1 ? " both" : " all"), textPart(` look ${several.every((/** @type {WordLink} */ { weight }) => weight >= MOSTLY) ? "mostly" : "most"} at `), namePart(keys[key][0]), textPart(".")];
 }

@@ -3,6 +3,7 @@
 import { percent } from "../../figures/drawing/percent.js";
 import { isWord } from "../../figures/explorer/chosen_words.js";
 import { Lens } from "./head_view.js";
+import { numberedName } from "../../figures/explorer/wording.js";
 import { MOSTLY } from "./wording.js";
 import { visibleText } from "./token_labels.js";
 
@@ -111,7 +112,7 @@ export function describeQuestionWords(shown, text, place, asked = null) {
   const places = [...shares.keys()].filter((at) => isWord(question[at]) && shares[at] > 0);
   places.sort((one, other) => shares[other] - shares[one] || one - other);
   if (!places.length) return [word("In this head nothing passes between "), subject, word(" and the words of the question.")];
-  const named = places.slice(0, 2).map((at) => [nameOf(question[at].text), word(` (${percent(shares[at])})`)]);
+  const named = places.slice(0, 2).map((at) => [nameOf(numberedName(question, at)), word(` (${percent(shares[at])})`)]);
   if (asked !== null) return describeAsked(shown, shares, subject, asked, places[0] === asked ? [] : named[0]);
   const hasSecond = shares[places[1]] >= SECOND;
   if (shown.isFromQuestion) {
@@ -123,14 +124,16 @@ export function describeQuestionWords(shown, text, place, asked = null) {
   if (rest >= MOSTLY && rest > most) return [subject, word(` looks at no word of the question: ${percent(rest)} goes to its special tokens.`)];
   if (most < LEAST_SAID) return [subject, word(" looks at no word of the question in particular: at most "), ...named[0], word(".")];
   const then = hasSecond ? [word(", then at "), ...named[1]] : [];
-  return [subject, word(` looks ${most >= MOSTLY ? "mostly" : "most"} at `), ...named[0], ...then, word(".")];
+  const goes = word(rest >= SECOND ? `; ${percent(rest)} goes to its special tokens.` : ".");
+  if (most >= MOSTLY) return [subject, word(" looks mostly at "), ...named[0], ...then, goes];
+  return [word("Of the question's words, "), subject, word(" looks most at "), ...named[0], ...then, goes];
 }
 
 /** @param {QuestionAttention} shown @param {number[]} shares @param {Part} subject @param {number} asked @param {Part[]} best @returns {Sentence} */
 function describeAsked(shown, shares, subject, asked, best) {
-  const name = nameOf(shown.question[asked].text);
+  const name = nameOf(numberedName(shown.question, asked));
   const [who, whom] = shown.isFromQuestion ? [name, subject] : [subject, name];
-  const then = best.length && !shown.isFromQuestion ? [word(", and most at "), ...best] : [];
+  const then = best.length && !shown.isFromQuestion ? [word(", and of the question's words most at "), ...best] : [];
   return [who, word(" looks at "), whom, word(` with ${percent(shares[asked])} of its attention`), ...then, word(".")];
 }
 

@@ -31,6 +31,19 @@ function said(texts, shares) {
   return headline(overview, question, Float32Array.from(shares), () => false, "weight").join("");
 }
 
+test("of the words the first is named, with what gets more beside it", () => {
+  const percent = (number) => `${number}\u00A0%`;
+  assert.equal(said(["The", "cat", "sofa", "[CLS]", "."], [0.1, 0.12, 0.18, 0.35, 0.25]), `The, of the other words, looks most at sofa (${percent(18)}), then at cat (${percent(12)}); ${percent(35)} goes to [CLS] and ${percent(25)} to .`);
+  assert.equal(said(["The", "cat", "sofa", "[CLS]"], [0.4, 0.1, 0.3, 0.2]), `The, of the other words, looks most at sofa (${percent(30)}), then at cat (${percent(10)}); ${percent(40)} goes to itself and ${percent(20)} to [CLS]`);
+  assert.equal(said(["The", "cat", "sofa", "[CLS]"], [0.1, 0.1, 0.7, 0.1]), `The looks mostly at sofa (${percent(70)}), then at cat (${percent(10)}); ${percent(10)} goes to [CLS]`);
+  assert.equal(said(["it", "cat", "sofa", "[CLS]"], [0.1, 0.04, 0.83, 0.03]), `it looks mostly at sofa (${percent(83)})`);
+});
+
+test("words that get as much are alike, and those that stand several times have their number", () => {
+  assert.equal(said(["x", "the", "a", "the", "The"], [0.054, 0.317, 0.0, 0.317, 0.313]), "x looks at the(1) (32\u00A0%), the(2) (32\u00A0%) and The(3) (31\u00A0%) alike");
+  assert.equal(said(["x", "the", "a", "the"], [0.0, 0.6, 0.0, 0.4]), "x looks mostly at the(1) (60\u00A0%), then at the(2) (40\u00A0%)");
+});
+
 test("a text without a word is told by the token that is looked at most", () => {
   assert.equal(said(["[CLS]", "!", "?", "[SEP]"], [0.2, 0.28, 0.28, 0.24]), "[CLS] looks at no word in particular: at most ! (28\u00A0%)");
   assert.equal(said(["[CLS]", "a", "b", "?"], [0.4, 0.06, 0.04, 0.5]), "[CLS] looks at no word in particular: at most a (6\u00A0%)");
