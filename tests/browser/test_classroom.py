@@ -54,6 +54,8 @@ def test_a_class_is_asked_about_a_picture_and_its_guesses_come_back_onto_it(
     # Who has only the code sees the wall, and decides nothing.
     stranger.goto(f"{app_url}/class?class={code}&teach={code}.guessed.guessed")
     expect(stranger.locator("#phone .code")).to_have_text(code)
+    # What was given as a secret has left the address, which a projector shows.
+    expect(stranger).to_have_url(f"{app_url}/class?class={code}")
     assert stranger.locator(".st-key-class-controls").count() == 0
     assert code not in json.dumps(stranger.context.cookies())
 

@@ -15,11 +15,18 @@ from attnviz.lessons.classroom.tables import ANSWERS, CLASSES, ROUNDS, STUDENTS
 
 # Seconds after which a class is deleted.
 LIFETIME = 86_400
+# When this process began, by the clock of the wall and by one that nobody sets.
+_BEGAN = time.time() - time.monotonic()
+
+
+def now() -> float:
+    """Tell the seconds since 1970, as the clock said when this process began: one that jumps meanwhile ends no class."""
+    return _BEGAN + time.monotonic()
 
 
 def is_alive() -> Any:
     """Make the condition that a class is not a day old yet."""
-    return CLASSES.c.started > time.time() - LIFETIME
+    return CLASSES.c.started > now() - LIFETIME
 
 
 def is_taken(connection: Connection, code: str) -> bool:

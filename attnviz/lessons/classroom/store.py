@@ -1,14 +1,13 @@
 """The store of classes: who is in which class, what was asked, who answered what. Every function is one transaction."""
 
 import threading
-import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from sqlalchemy import delete, exists, func, insert, select, update
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from attnviz.core.errors import BusyError, ClassError
 from attnviz.export.csv_table import NumberCell, csv_table
@@ -17,7 +16,8 @@ from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, f
 from attnviz.lessons.classroom.class_values import ClassOverview, ClassRound, ClassStudent, StartedClass
 from attnviz.lessons.classroom.codes import is_token, new_code, new_token, token_hash
 from attnviz.lessons.classroom.nicknames import read_nickname
-from attnviz.lessons.classroom.tables import ANSWERS, CLASSES, ROUNDS, STUDENTS, open_database
+from attnviz.lessons.classroom.queries import now
+from attnviz.lessons.classroom.tables import ANSWERS, CLASSES, ROUNDS, STUDENTS, ended_when_late, open_database
 
 # Seconds for which a phone counts as here.
 PRESENCE = 60
@@ -58,7 +58,7 @@ class ClassStore:
             while queries.is_taken(connection, code := new_code()):
                 pass
             record = {"code": code, "secret": token_hash(secret), "invite": token_hash(invite), "nicknames": nicknames}
-            connection.execute(insert(CLASSES).values(**record, started=time.time(), version=1, ended=False))
+            connection.execute(insert(CLASSES).values(**record, started=now(), version=1, ended=False))
         return StartedClass(code, invite, secret)
 
     def ask(self, code: str, secret: str, question: ClassQuestion, key: AnswerKey) -> int:
@@ -73,7 +73,7 @@ class ClassStore:
             number = 1 + (connection.scalar(select(func.max(ROUNDS.c.number)).where(ROUNDS.c.class_id == found.id)) or 0)
             if number > MOST_ROUNDS:
                 raise ClassError(f"A class is asked {MOST_ROUNDS} questions at most: start another one.", "full")
-            record = {"question": to_record(question), "key": to_record(key), "opened": time.time()}
+            record = {"question": to_record(question), "key": to_record(key), "opened": now()}
             connection.execute(insert(ROUNDS).values(class_id=found.id, number=number, state="open", **record))
         return number
 
@@ -115,6 +115,16 @@ class ClassStore:
         with self._writing() as connection:
             connection.execute(delete(CLASSES).where(CLASSES.c.id == queries.class_of(connection, code, secret).id))
 
+    def remove_silent(self, code: str, secret: str) -> None:
+        """Remove the phones of a class that never answered; those that are in use join again by themselves, unseen.
+
+        Raises:
+            ClassError: there is no such class, or the secret is another one's.
+        """
+        with self._writing() as connection:
+            found = queries.change_class(connection, code, secret)
+            connection.execute(delete(STUDENTS).where(STUDENTS.c.class_id == found.id, _is_silent()))
+
     def overview(self, code: str, secret: str | None = None) -> ClassOverview:
         """Tell what a projector and the phones may show now.
 
@@ -126,7 +136,7 @@ class ClassStore:
             last = queries.present_round(connection, found.id)
             of_class = STUDENTS.c.class_id == found.id
             joined = queries.count_students(connection, of_class)
-            here = queries.count_students(connection, of_class & (STUDENTS.c.seen > time.time() - PRESENCE))
+            here = queries.count_students(connection, of_class & (STUDENTS.c.seen > now() - PRESENCE))
             common: Any = {"code": found.code, "version": found.version, "nicknames": found.nicknames}
             state = "ended" if found.ended else last.state if last else "waiting"
             if last is None:
@@ -181,10 +191,14 @@ class ClassStore:
             if found.ended:
                 raise ClassError("This class has ended.", "ended")
             name = read_nickname(nickname) if found.nicknames else ""
-            number = 1 + queries.count_students(connection, STUDENTS.c.class_id == found.id)
-            if number > MOST_STUDENTS:
+            in_class = STUDENTS.c.class_id == found.id
+            if queries.count_students(connection, in_class) >= MOST_STUDENTS:
+                # Phones that joined and were never heard of again make room.
+                connection.execute(delete(STUDENTS).where(in_class, _is_silent(), STUDENTS.c.seen < now() - PRESENCE))
+            number = 1 + (connection.scalar(select(func.max(STUDENTS.c.number)).where(in_class)) or 0)
+            if queries.count_students(connection, in_class) >= MOST_STUDENTS:
                 raise ClassError(f"This class is full: it takes {MOST_STUDENTS} phones.", "full")
-            record = {"number": number, "token": token_hash(token), "nickname": name, "seen": time.time()}
+            record = {"number": number, "token": token_hash(token), "nickname": name, "seen": now()}
             connection.execute(insert(STUDENTS).values(class_id=found.id, **record))
         return token
 
@@ -242,7 +256,7 @@ class ClassStore:
         if asked.state != "open" or found.ended:
             raise ClassError("This question is closed.", "closed")
         is_right = AnswerKey(**from_record(asked.key)).accepts(read, question.kind)
-        record = {"answer": read, "is_right": is_right, "seconds": max(time.time() - asked.opened, 0.0)}
+        record = {"answer": read, "is_right": is_right, "seconds": max(now() - asked.opened, 0.0)}
         connection.execute(insert(ANSWERS).values(round_id=asked.id, student_id=student.id, **record))
         return read
 
@@ -257,7 +271,7 @@ class ClassStore:
     def mark_here(self, students: Collection[int]) -> None:
         """Note that the phones of these students were heard of just now."""
         with self._writing() as connection:
-            connection.execute(update(STUDENTS).where(STUDENTS.c.id.in_(students)).values(seen=time.time()))
+            connection.execute(update(STUDENTS).where(STUDENTS.c.id.in_(students)).values(seen=now()))
 
     def delete_old(self) -> None:
         """Delete every class whose day is over."""
@@ -271,19 +285,24 @@ class ClassStore:
             return
         # Classes that nobody has joined go first.
         empty = ~exists().where(STUDENTS.c.class_id == CLASSES.c.id)
-        connection.execute(delete(CLASSES).where(empty, CLASSES.c.started < time.time() - 600))
+        connection.execute(delete(CLASSES).where(empty, CLASSES.c.started < now() - 600))
         if (connection.scalar(select(func.count()).select_from(CLASSES)) or 0) >= MOST_CLASSES:
             raise BusyError("There are as many classes here as this server takes: try again in ten minutes.")
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with _heard(), self._reads.connect() as connection:
+        with _heard(), self._reads.connect() as connection, ended_when_late(connection):
             yield connection
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with _heard(), self._turn, self._writes.begin() as connection:
+        with _heard(), self._turn, self._writes.begin() as connection, ended_when_late(connection):
             yield connection
+
+
+def _is_silent() -> Any:
+    """Make the condition that a student has answered nothing."""
+    return ~exists().where(ANSWERS.c.student_id == STUDENTS.c.id)
 
 
 @contextmanager
@@ -293,5 +312,5 @@ def _heard() -> Iterator[None]:
         yield
     except IntegrityError:
         raise
-    except DBAPIError as error:
+    except SQLAlchemyError as error:
         raise BusyError("The store of classes does not answer: try again in a moment.") from error

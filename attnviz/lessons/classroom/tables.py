@@ -1,5 +1,10 @@
 """The tables of a class, and the database that holds them: a file of SQLite, or a PostgreSQL."""
 
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +31,8 @@ from attnviz.core.errors import SettingError
 METADATA = MetaData()
 # Another shape of the tables takes another number in their names: what is there lives for a day only.
 _NAME = "attnviz1_{}"
-# Seconds that a write waits for another one.
-_PATIENCE = 15
+# Seconds that a write waits for another one; seconds in which a PostgreSQL answers, or is taken to have stopped.
+_PATIENCE, LATE = 15, 4
 
 
 def _belongs(to: Table) -> Column:
@@ -97,8 +102,12 @@ def open_database(address: str) -> Engine:
                     "ATTNVIZ_CLASS_STORE names a file: sqlite:////var/lib/attnviz/classes.sqlite, with four slashes."
                 )
             Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-        patience = {"timeout": _PATIENCE} if is_file else {"connect_timeout": _PATIENCE}
-        engine = create_engine(url, pool_pre_ping=not is_file, pool_size=6, max_overflow=4, connect_args=patience)
+        patience: dict[str, Any] = {"timeout": _PATIENCE}
+        waits: dict[str, Any] = {}
+        if not is_file:
+            patience = {"connect_timeout": LATE, "options": f"-c statement_timeout={LATE * 1000}"}
+            waits = {"pool_timeout": LATE}
+        engine = create_engine(url, pool_size=6, max_overflow=4, connect_args=patience, **waits)
         if is_file:
             event.listen(engine, "connect", _set_up_sqlite)
             event.listen(engine, "begin", _begin_sqlite)
@@ -113,6 +122,30 @@ def open_database(address: str) -> Engine:
             "The store of classes cannot be opened: ATTNVIZ_CLASS_STORE names a file that can be written, or a PostgreSQL."
         ) from error
     return engine
+
+
+@contextmanager
+def ended_when_late(connection: Connection) -> Iterator[None]:
+    """Close the socket to a PostgreSQL that does not answer in time: its driver would wait for ever, and a thread with it.
+
+    The next transaction opens another connection; what was not committed did not happen.
+    """
+    driver: Any = connection.connection.driver_connection
+    if connection.dialect.name == "sqlite":
+        yield
+        return
+    timer = threading.Timer(LATE + 0.5, _shut, [driver])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _shut(driver: Any) -> None:
+    with suppress(Exception), socket.socket(fileno=os.dup(driver.fileno())) as end:
+        end.shutdown(socket.SHUT_RDWR)
 
 
 def _make_tables(engine: Engine) -> None:

@@ -1,8 +1,8 @@
 """Tells every phone that listens at this copy of the app what its class may see now, whichever copy the teacher is at."""
 
 import asyncio
-import contextlib
 import json
+import logging
 import signal
 import sys
 import threading
@@ -26,6 +26,7 @@ MOST_OF_ONE = 3
 # Threads that wait for the database: Streamlit's own are not taken.
 THREADS = 6
 Value = TypeVar("Value")
+_LOG = logging.getLogger(__name__)
 
 
 class Hub:
@@ -102,13 +103,18 @@ class Hub:
 
     async def _watch(self) -> None:
         while self._listeners or self._heard:
-            # A store that does not answer now is asked again.
-            with contextlib.suppress(AttnvizError):
+            # A store that does not answer now is asked again; whatever else is raised ends no stream.
+            try:
                 await self._look()
                 if time.monotonic() - self._noted > NOTE:
                     self._noted, heard = time.monotonic(), self._heard
                     self._heard = set()
                     await self.run(class_store().mark_here, heard)
+            except AttnvizError:
+                pass
+            except Exception:
+                _LOG.exception("The streams of classes go on after an error")
+                await asyncio.sleep(NOTE)
             await asyncio.sleep(LOOK)
 
     async def _look(self) -> None:

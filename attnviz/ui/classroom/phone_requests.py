@@ -6,15 +6,18 @@ Nothing here does what only the teacher may do.
 from typing import Any
 
 from attnviz.core.errors import AttnvizError, ClassError
-from attnviz.ui.classroom.limiter import WrongCodes
+from attnviz.ui.classroom.limiter import Allowance, WrongCodes
 from attnviz.ui.classroom.store import class_store
 
 wrong_codes = WrongCodes()
+# Of one network: classes that are started, and phones that join. A school has one address: 30 teachers, 300 phones at once.
+starts, joins = Allowance(burst=30, refill=120.0), Allowance(burst=300, refill=2.0)
+TOO_MANY = "Too many wrong codes were typed here: scan the QR code of the class, or wait five minutes."
 
 
 def first_view(code: str, address: str) -> dict[str, Any] | None:
     """What a phone draws before it has joined; None: there is no such class, codes are tried, or a nickname comes first."""
-    if not wrong_codes.may_type(address):
+    if not wrong_codes.may_type(address, code):
         return None
     try:
         view = class_store().overview(code).for_phones()
@@ -33,13 +36,16 @@ def join(code: str, sent: dict[str, Any], address: str) -> dict[str, Any]:
         AttnvizError: there is no such class, it takes nobody, or too many wrong codes came from this address.
     """
     store, invite = class_store(), _text(sent, "invite")
-    if not wrong_codes.may_type(address) and not (invite and store.is_invited(code, invite)):
-        raise ClassError("Too many wrong codes were typed here: scan the QR code of the class, or wait five minutes.", "wait")
+    if not wrong_codes.may_type(address, code) and not (invite and store.is_invited(code, invite)):
+        raise ClassError(TOO_MANY, "wait")
     try:
         view = store.overview(code).for_phones()
         if view["nicknames"] and "nickname" not in sent and view["state"] != "ended":
             return {"view": view, "wants": "nickname"}
+        if not joins.take(address):
+            raise ClassError("Many phones joined from this network: try again in a minute.", "wait")
         token = store.join(code, _text(sent, "nickname"))
+        wrong_codes.trust(address, code)
     except ClassError as error:
         if error.reason == "unknown":
             wrong_codes.count(address)

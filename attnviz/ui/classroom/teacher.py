@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.components.v2 import component
 
-from attnviz.core.errors import AttnvizError
+from attnviz.core.errors import AttnvizError, BusyError
 from attnviz.lessons.classroom.codes import read_code
 from attnviz.ui.address.address_sync import visit
+from attnviz.ui.classroom.phone_requests import starts, wrong_codes
 from attnviz.ui.classroom.store import class_store
 
 if TYPE_CHECKING:
@@ -60,11 +61,19 @@ def keep_taught() -> None:
 def start_class(*, nicknames: bool = False) -> None:
     """Starts a class, and opens its page; for a callback."""
     try:
+        if not starts.take(st.context.ip_address or ""):
+            raise BusyError("Many classes were started from this network: try again in a few minutes.")
         st.session_state.taught_class = class_store().start(nicknames=nicknames)
     except AttnvizError as error:
         st.session_state.class_refused = str(error)
         return
+    note_trusted(st.session_state.taught_class.code)
     open_class()
+
+
+def note_trusted(code: str) -> None:
+    """Trust the teacher's network with the code of the class: others' wrong codes lock nobody there out."""
+    wrong_codes.trust(st.context.ip_address or "", code)
 
 
 def open_class() -> None:

@@ -10,7 +10,7 @@ import segno
 import streamlit as st
 from streamlit.components.v2 import component
 
-from attnviz.core.errors import AttnvizError
+from attnviz.core.errors import AttnvizError, ClassError
 from attnviz.figures.javascript import bundle
 from attnviz.lessons.classroom.class_values import ClassOverview, StartedClass
 from attnviz.lessons.classroom.codes import read_code
@@ -20,12 +20,20 @@ from attnviz.lessons.classroom.wording import class_comment, class_sentence
 from attnviz.lessons.lesson_file import Lesson
 from attnviz.lessons.library import SENT
 from attnviz.lessons.question_kinds import truth_of
-from attnviz.ui.address.address_sync import value, visit
+from attnviz.ui.address.address_sync import Going, forget, link, value, visit
 from attnviz.ui.address.widgets import fold, sent
 from attnviz.ui.classroom.ask import SpotQuestion
 from attnviz.ui.classroom.phone_page import colours
+from attnviz.ui.classroom.phone_requests import TOO_MANY, wrong_codes
 from attnviz.ui.classroom.store import class_store, store_place
-from attnviz.ui.classroom.teacher import forget_class, keep_taught, read_taught, start_class, taught_class
+from attnviz.ui.classroom.teacher import (
+    forget_class,
+    keep_taught,
+    note_trusted,
+    read_taught,
+    start_class,
+    taught_class,
+)
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.frame.qr_code import network_address
 from attnviz.ui.layout import theme
@@ -168,16 +176,29 @@ def _show_preview(place: QuestionPlace) -> None:
 
 def class_here() -> tuple[str, StartedClass | None]:
     """The code of the class that the address names, else of the one taught here; and its teacher, if that is this visitor."""
-    if (linked := read_taught(value("teach", ""))) and linked != taught_class():
+    if written := value("teach", ""):
+        _take_secret(written)
+    taught = taught_class()
+    code = read_code(value("class", "")) or (taught.code if taught else "")
+    return code, taught if taught and taught.code == code else None
+
+
+def _take_secret(written: str) -> None:
+    """Make this visitor the teacher that a link names, and open the page again without the secret in its address.
+
+    A projected address bar, a copied link and the QR code of a link show what stands in the address.
+    """
+    if (linked := read_taught(written)) and linked != taught_class():
         try:
             class_store().overview(linked.code, linked.secret)
         except AttnvizError as error:
             st.session_state.class_refused = str(error)
         else:
             st.session_state.taught_class = linked
-    taught = taught_class()
-    code = read_code(value("class", "")) or (taught.code if taught else "")
-    return code, taught if taught and taught.code == code else None
+            note_trusted(linked.code)
+    forget("teach")
+    st.session_state.going = Going("class", link(), replace=True)
+    st.rerun()
 
 
 def show_class(code: str, teacher: StartedClass | None) -> None:
@@ -200,7 +221,7 @@ def _wall(code: str, teacher: StartedClass | None) -> None:
     if refused := st.session_state.wall_refused:
         st.error(escaped(refused), icon=":material/groups:")
     try:
-        overview = class_store().overview(code, teacher.secret if teacher else None)
+        overview = _overview(code, teacher)
     except AttnvizError as error:
         st.warning(escaped(error), icon=":material/groups:")
         if teacher:
@@ -239,6 +260,27 @@ def _keys(overview: ClassOverview, upcoming: SpotQuestion | None) -> list[str]:
 def _can_reveal(overview: ClassOverview) -> bool:
     """Whether there is an answer that the class may see: of a questionnaire only its teacher has them."""
     return overview.state in ("open", "closed") and overview.question is not None and overview.question.step.reveals
+
+
+def _overview(code: str, teacher: StartedClass | None) -> ClassOverview:
+    """Look at a class; whoever is not its teacher may try a wrong code as often as on a phone.
+
+    Raises:
+        AttnvizError: there is no such class, or too many wrong codes came from this address.
+    """
+    if teacher:
+        return class_store().overview(code, teacher.secret)
+    state, address = st.session_state, st.context.ip_address or ""
+    if not wrong_codes.may_type(address, code):
+        raise ClassError(TOO_MANY, "wait")
+    try:
+        return class_store().overview(code)
+    except ClassError as error:
+        # The wall looks every second: one code counts once.
+        if error.reason == "unknown" and state.get("wrong_class") != code:
+            state.wrong_class = code
+            wrong_codes.count(address)
+        raise
 
 
 def _note_front() -> None:
@@ -289,6 +331,7 @@ def show_management(teacher: StartedClass) -> None:
         with st.container(horizontal=True):
             _do("End the class", "end", teacher, icon=":material/stop_circle:")
             _do("Delete all answers", "delete", teacher, icon=":material/delete:")
+            _do("Remove phones that never answered", "remove_silent", teacher, icon=":material/person_remove:")
             st.button("Leave", key="class-leave", icon=":material/logout:", type="tertiary", on_click=forget_class)
         st.caption("A class ends by itself after a day, and is deleted with its answers.")
 

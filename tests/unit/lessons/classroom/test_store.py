@@ -10,17 +10,20 @@ from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import psutil
 import pytest
+import sqlalchemy.exc
 from sqlalchemy import update
 
 from attnviz.core.errors import BusyError, ClassError, SettingError
 from attnviz.lessons.classroom import store as stores
+from attnviz.lessons.classroom import tables
 from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
 from attnviz.lessons.classroom.class_values import StartedClass
 from attnviz.lessons.classroom.codes import new_code
 from attnviz.lessons.classroom.nicknames import read_nickname
 from attnviz.lessons.classroom.store import ClassStore
-from attnviz.lessons.classroom.tables import CLASSES, METADATA
+from attnviz.lessons.classroom.tables import CLASSES, METADATA, STUDENTS
 
 QUESTION = ClassQuestion("token", "Where does it look?", ("the", "cat", "it"), (2,), ("the", "cat", "it"))
 FORKS = multiprocessing.get_context("fork")
@@ -58,6 +61,68 @@ def refusal(function: Callable[..., object], *arguments: object) -> str:
     with pytest.raises(ClassError) as caught:
         function(*arguments)
     return caught.value.reason
+
+
+def test_phones_that_never_answered_make_room(
+    store: ClassStore, started: StartedClass, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, secret = started.code, started.secret
+    monkeypatch.setattr(stores, "MOST_STUDENTS", 3)
+    first = store.join(code)
+    for _ in range(2):
+        store.join(code)
+    store.ask(code, secret, QUESTION, KEY)
+    store.answer(code, first, 1, "cat")
+    assert refusal(store.join, code) == "full"
+    # The teacher clears them at once; who answered stays, with the same number.
+    store.remove_silent(code, secret)
+    assert (store.overview(code).joined, store.student(code, first).number) == (1, 1)
+    assert refusal(store.remove_silent, code, "guessed") == "forbidden"
+    late = [store.join(code) for _ in range(2)]
+    assert [store.student(code, each).number for each in late] == [2, 3]
+    # Those that were not heard of for a minute go by themselves when somebody comes.
+    with store._writing() as connection:
+        connection.execute(update(STUDENTS).values(seen=STUDENTS.c.seen - stores.PRESENCE - 1))
+    assert store.student(code, store.join(code)).number == 2
+    assert store.overview(code).joined == 2
+
+
+def test_a_clock_that_jumps_ends_no_class(store: ClassStore, started: StartedClass, monkeypatch: pytest.MonkeyPatch) -> None:
+    jumped = time.time() + 90_000
+    monkeypatch.setattr("time.time", lambda: jumped)
+    assert store.overview(started.code).state == "waiting"
+    store.delete_old()
+    assert store.versions([started.code]) == {started.code: 1}
+
+
+def test_a_pool_that_is_used_up_is_one_sentence(
+    store: ClassStore, started: StartedClass, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def used_up(*arguments: object) -> None:
+        raise sqlalchemy.exc.TimeoutError("QueuePool limit of size 6 overflow 4 reached")
+
+    monkeypatch.setattr(store._reads.pool, "connect", used_up)
+    with pytest.raises(BusyError, match="does not answer"):
+        store.overview(started.code)
+
+
+def test_a_postgresql_that_stops_is_told_soon_and_goes_on(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "LATE", 1)
+    store = ClassStore(postgres)
+    try:
+        started = store.start()
+        with store._reading() as connection:
+            backend = psutil.Process(connection.exec_driver_sql("select pg_backend_pid()").scalar_one())
+        backend.suspend()
+        try:
+            with pytest.raises(BusyError):
+                store.overview(started.code)
+        finally:
+            backend.resume()
+        assert store.overview(started.code).state == "waiting"
+    finally:
+        METADATA.drop_all(store._reads)
+        store.dispose()
 
 
 def test_a_class_from_its_start_to_its_end(store: ClassStore) -> None:

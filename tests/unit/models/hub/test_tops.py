@@ -78,7 +78,7 @@ def test_a_top_that_was_not_saved_is_not_made_up(tmp_path, unchecked):
     assert type(loaded.model) is hf.BertModel
     assert read(loaded, Prompt("the cat [MASK] .")).likeliest == ()
     drop(tmp_path, "bert.encoder.layer.1.attention.self.key")
-    with pytest.raises(ModelError, match="lack 2 of the model.s tensors, such as bert.encoder.layer.1.attention.self.key"):
+    with pytest.raises(ModelError, match=r"lack 2 of the model's tensors, such as bert\.encoder\.layer\.1"):
         catalog.load(str(tmp_path))
 
 

@@ -19,7 +19,7 @@ from attnviz.lessons.classroom.report import class_report
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.ui.classroom import phone_requests, routes
 from attnviz.ui.classroom.hub import MOST_OF_ONE, Hub
-from attnviz.ui.classroom.limiter import BURST, WrongCodes
+from attnviz.ui.classroom.limiter import BURST, Allowance, WrongCodes
 from attnviz.ui.classroom.phone_page import phone_page
 from attnviz.ui.classroom.store import class_store
 
@@ -144,10 +144,42 @@ def test_ten_thousand_codes_from_one_address_find_nothing(phone: TestClient, sto
     assert store.overview(started.code).joined == 0
     wrong = [phone.post("/class/BBBB/join", json={}).status_code for _ in range(BURST + 5)]
     assert wrong == [404] * BURST + [429] * 5
-    # The right code neither, until there is room again; the QR code's own word opens at once.
+    # No right code that nobody here has joined by, until there is room again; the QR code's own word opens at once.
     assert phone.post(f"/class/{started.code}/join", json={}).status_code == 429
     assert phone.post(f"/class/{started.code}/join", json={"invite": "x"}).status_code == 429
     assert phone.post(f"/class/{started.code}/join", json={"invite": started.invite}).status_code == 200
+    # From then on the class is known here: others' wrong codes keep nobody out, and other codes stay refused.
+    assert phone.post(f"/class/{started.code}/join", json={}).status_code == 200
+    assert phone.post("/class/BBBB/join", json={}).status_code == 429
+
+
+def test_a_school_behind_one_address_joins_while_somebody_guesses(
+    phone: TestClient, store: ClassStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = store.start()
+    # Where a class is started, its code is trusted.
+    phone_requests.wrong_codes.trust("testclient", started.code)
+    joined = []
+    for at in range(200):
+        if at % 5 == 0:
+            phone.post("/class/BBBB/join", json={})
+        joined.append(phone.post(f"/class/{started.code}/join", json={}).status_code)
+    assert joined == [200] * 200
+    # One who joins again and again ends with its network's allowance, which is less than a class takes.
+    monkeypatch.setattr(phone_requests, "joins", Allowance(burst=3, refill=60.0))
+    codes = [phone.post(f"/class/{started.code}/join", json={}).status_code for _ in range(5)]
+    assert codes == [200, 200, 200, 429, 429]
+    assert store.overview(started.code).joined == 203
+
+
+def test_an_allowance_is_each_networks_own_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    allowance = Allowance(burst=2, refill=10.0)
+    assert [allowance.take("192.0.2.7") for _ in range(3)] == [True, True, False]
+    assert allowance.take("192.0.2.8")
+    now[0] = 10
+    assert [allowance.take("192.0.2.7") for _ in range(2)] == [True, False]
 
 
 def test_wrong_codes_are_counted_by_network_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,13 +187,16 @@ def test_wrong_codes_are_counted_by_network_and_forgotten(monkeypatch: pytest.Mo
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     codes = WrongCodes()
     for at in range(BURST):
-        assert codes.may_type("2001:db8::1")
+        assert codes.may_type("2001:db8::1", "KRTF")
         codes.count(f"2001:db8::{at}")
-    assert not codes.may_type("2001:db8::ffff")
-    assert codes.may_type("2001:db8:0:1::1")
+    assert not codes.may_type("2001:db8::ffff", "KRTF")
+    assert codes.may_type("2001:db8:0:1::1", "KRTF")
+    codes.trust("2001:db8::7", "KRTF")
+    assert codes.may_type("2001:db8::ffff", "KRTF")
+    assert not codes.may_type("2001:db8::ffff", "KRTG")
     assert "2001" not in repr(vars(codes))
     now[0] = 301
-    assert codes.may_type("2001:db8::1")
+    assert codes.may_type("2001:db8::1", "KRTG")
 
 
 def test_hostile_names_and_answers_are_text(phone: TestClient, store: ClassStore) -> None:

@@ -4,6 +4,8 @@ import asyncio
 import socket
 import threading
 import time
+from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -237,6 +239,58 @@ def test_a_connection_that_asks_for_nothing_is_closed(monkeypatch: pytest.Monkey
         thread.join()
         for each in (*sockets.values(), listener):
             each.close()
+
+
+def test_a_body_that_never_comes_and_a_crowd_of_one_network_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silent_connections, "PATIENCE", 0.2)
+    monkeypatch.setattr(silent_connections, "_raise_descriptors", lambda: 10)
+    # Else this machine, where the health check is, may open as many as it likes.
+    monkeypatch.setattr(silent_connections, "_is_trusted", lambda network: False)
+
+    async def length(request: Any) -> PlainTextResponse:
+        return PlainTextResponse(str(len(await request.body())))
+
+    routes = [Route("/body", length, methods=["POST"])]
+    listener = socket.create_server(("127.0.0.1", 0))
+    app = Starlette(routes=routes, lifespan=silent_connections.closing_silent_connections)
+    serving = uvicorn.Server(uvicorn.Config(app, lifespan="on", log_level="error", timeout_keep_alive=60))
+    thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
+    thread.start()
+    head = b"POST /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\n"
+    sockets = [socket.create_connection(listener.getsockname(), timeout=20) for _ in range(5)]
+    try:
+        for each in sockets:
+            each.sendall(head)
+        sockets[0].sendall(b"abc")
+        read_until(sockets[0], b"3")
+        # Half of ten descriptors are taken: the sixth connection of this network ends at once.
+        with socket.create_connection(listener.getsockname(), timeout=20) as sixth:
+            assert ended(sixth)
+        assert all(ended(each) for each in sockets[1:])
+        # There is room again.
+        with socket.create_connection(listener.getsockname(), timeout=20) as later:
+            later.sendall(head + b"abc")
+            read_until(later, b"3")
+    finally:
+        serving.should_exit = True
+        thread.join()
+        for each in (*sockets, listener):
+            each.close()
+
+
+def ended(connection: socket.socket) -> bool:
+    """Wait until the other side closes or resets a connection, with nothing said."""
+    with suppress(ConnectionResetError):
+        return connection.recv(1) == b""
+    return True
+
+
+@pytest.mark.parametrize(
+    ("length", "seconds"), [(b"", 20), (b"-5", 20), (b"5000000", 40), (b"9" * 40, 20 + 64 * 2**20 / 250_000)]
+)
+def test_a_body_is_waited_for_by_its_length_and_never_longer_than_the_largest(length: bytes, seconds: float) -> None:
+    cycle = SimpleNamespace(scope={"headers": [(b"content-length", length)]})
+    assert silent_connections._body_seconds(cycle) == pytest.approx(seconds)
 
 
 def test_only_sites_that_are_named_may_frame_the_app(monkeypatch: pytest.MonkeyPatch) -> None:
