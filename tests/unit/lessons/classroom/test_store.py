@@ -101,9 +101,10 @@ def test_a_pool_that_is_used_up_is_one_sentence(
     def used_up(*arguments: object) -> None:
         raise sqlalchemy.exc.TimeoutError("QueuePool limit of size 6 overflow 4 reached")
 
-    monkeypatch.setattr(store._reads.pool, "connect", used_up)
-    with pytest.raises(BusyError, match="does not answer"):
-        store.overview(started.code)
+    with monkeypatch.context() as patch:
+        patch.setattr(store._reads.pool, "connect", used_up)
+        with pytest.raises(BusyError, match="does not answer"):
+            store.overview(started.code)
 
 
 def test_a_postgresql_that_stops_is_told_soon_and_goes_on(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,8 +306,8 @@ def test_limits_are_one_sentence_each(store: ClassStore, started: StartedClass, 
 
 def test_a_phone_is_here_for_a_minute(store: ClassStore, started: StartedClass, monkeypatch: pytest.MonkeyPatch) -> None:
     gone, here = (store.student(started.code, store.join(started.code)).id for _ in range(2))
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 61)
+    later = stores.now() + 61
+    monkeypatch.setattr(stores, "now", lambda: later)
     store.mark_here([here])
     assert gone != here
     assert (store.overview(started.code).joined, store.overview(started.code).here) == (2, 1)

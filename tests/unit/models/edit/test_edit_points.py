@@ -119,10 +119,10 @@ def test_a_softmax_that_gave_a_layers_weights_is_edited(options: dict[str, bool]
     stores: Any = {"encoder": DenseWeights(tuple(each.numpy() for each in weights))}
     plain = model(value)
     moved = DenseWeights(tuple(each.roll(1, dims=2).numpy() for each in weights))
-    assert editable_kinds(kinds, found, {"encoder": moved}) is None
-    assert editable_kinds(kinds, found[:-1], stores) is None
-    assert editable_kinds({}, found, {"cross": stores["encoder"]}) is None
-    assert editable_kinds(kinds, found, stores) is kinds
+    assert editable_kinds(kinds, found, {"encoder": moved}, torch.float32) is None
+    assert editable_kinds(kinds, found[:-1], stores, torch.float32) is None
+    assert editable_kinds({}, found, {"cross": stores["encoder"]}, torch.float32) is None
+    assert editable_kinds(kinds, found, stores, torch.float32) is kinds
     torch.testing.assert_close(model(value), plain, rtol=0, atol=0)
     now = Intervention((Edits.parse("e0.1u,e1.2c1.2"),), SIZES, kinds)
     for _ in range(2):
@@ -153,7 +153,7 @@ def test_two_softmaxes_of_one_module_cannot_be_edited_and_a_pass_that_fails_has_
     (once,) = trace_softmaxes(model, lambda: model(torch.randn(1, N, 2)))
     weights = layer.scores[0].softmax(dim=-1).numpy()
     twice = [once, type(once)(once.module, 1, once.weights)]
-    assert editable_kinds({}, twice, {"encoder": DenseWeights((weights, weights))}) is None
+    assert editable_kinds({}, twice, {"encoder": DenseWeights((weights, weights))}, torch.float32) is None
 
     def fails() -> None:
         raise RuntimeError
