@@ -123,7 +123,7 @@ def next_question(lesson: Lesson, asked: Collection[str]) -> str | None:
 
 
 def made_up(question: ClassQuestion, key: AnswerKey, *, revealed: bool) -> ClassOverview:
-    """Make the class of a preview: 25 students, 23 of whom have answered, 14 of them rightly."""
+    """Make the class of a preview: 25 students, 23 of whom have answered, 14 of them rightly where a wrong answer is known."""
     common: Any = {
         "code": "ABCD",
         "version": 1,
@@ -135,17 +135,16 @@ def made_up(question: ClassQuestion, key: AnswerKey, *, revealed: bool) -> Class
     }
     if not revealed:
         return ClassOverview(**common, state="open", answered=23)
+    every = question.cells() if question.kind in ("cell", "head") else question.choices
     if question.kind == "number" and key.right:
-        true = float(key.right[0])
-        answers = [(f"{min(max(true + step, 0), 1):.2f}", times) for step, times in ((0, 14), (0.3, 5), (-0.3, 4))]
-    else:
-        every = question.cells() if question.kind in ("cell", "head") else question.choices
-        orders = tuple(" > ".join(reversed(each.split(" > "))) for each in key.right)
-        wrong = [each for each in (orders if question.kind == "order" else every) if each not in key.right]
-        answers = [*zip(key.right[:1], (14,), strict=False), *zip(wrong, (6, 2, 1), strict=False)]
-    results = tuple(Guess(answer, times, key.accepts(answer, question.kind)) for answer, times in answers)
-    answered = sum(each.count for each in results) or 23
-    return ClassOverview(**common, state="revealed", answered=answered, results=results, key=key)
+        every = sorted((f"{step / 20:.2f}" for step in range(21)), key=lambda each: abs(float(each) - float(key.right[0])))
+    elif question.kind == "order":
+        every = tuple(" > ".join(reversed(each.split(" > "))) for each in key.right)
+    guesses = [*key.right[:1], *(each for each in every if not key.accepts(each, question.kind))][:4]
+    first = (14, 6, 2)[: max(len(guesses) - 1, 0)]
+    counts = zip(guesses, (*first, 23 - sum(first)), strict=False)
+    results = tuple(Guess(each, times, key.accepts(each, question.kind)) for each, times in counts)
+    return ClassOverview(**common, state="revealed", answered=23, results=results, key=key)
 
 
 def _head_in_words(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> str:

@@ -90,10 +90,14 @@ class ClassStore:
         """Show the class the right answer to the present question, and what was guessed.
 
         Raises:
-            ClassError: there is no such class, or the secret is another one's.
+            ClassError: there is no such class, the secret is another one's, or the question's lesson says "reveal: no".
         """
         with self._writing() as connection:
-            queries.set_state(connection, queries.change_class(connection, code, secret).id, ("open", "closed"), "revealed")
+            found = queries.change_class(connection, code, secret)
+            last = queries.present_round(connection, found.id)
+            if last and not ClassQuestion(**from_record(last.question)).step.reveals:
+                raise ClassError("The lesson of this question says “reveal: no”: its answer is only in your table of answers.")
+            queries.set_state(connection, found.id, ("open", "closed"), "revealed")
 
     def end(self, code: str, secret: str) -> None:
         """End a class; its answers stay for the teacher until its day is over.

@@ -26,7 +26,7 @@ def store_address() -> str:
 
 def store_place() -> str:
     """Say in words where classes are kept: a file, or a database by its host; no password of it."""
-    scheme, _, rest = store_address().partition("://")
+    scheme, _, rest = store_address().partition("?")[0].partition("://")
     if scheme.startswith("sqlite"):
         return f"the file {rest[1:]} of this server"
     return f"the database at {rest.rpartition('@')[2].partition('/')[0] or 'this server'}"

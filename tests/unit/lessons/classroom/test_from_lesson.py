@@ -11,7 +11,7 @@ from attnviz.core.errors import ClassError, LessonError
 from attnviz.core.trace import DenseWeights
 from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, WallPicture, from_record, to_record
 from attnviz.lessons.classroom.class_values import ClassOverview
-from attnviz.lessons.classroom.from_lesson import QuestionPlace, class_question, next_question
+from attnviz.lessons.classroom.from_lesson import QuestionPlace, class_question, made_up, next_question
 from attnviz.lessons.lesson_file import LessonQuestion, parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
 from tests.unit.lessons.test_question_kinds import HEAD_0, HEAD_1, PICTURE, Given
@@ -76,6 +76,42 @@ def test_words_to_order_do_not_stand_in_their_order() -> None:
     question, key = made("order", words=("dog", "saw", "cat"), **{"from": "cat"})
     assert question.choices == ("cat", "dog", "saw")
     assert key.right == ("dog > saw > cat",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("token", {"from": "cat"}),
+        ("number", {"from": "cat", "to": "dog"}),
+        ("head", {"from": "saw", "to": "cat"}),
+        ("cell", {}),
+        ("order", {"words": ("saw", "dog", "cat"), "from": "cat"}),
+        ("claim", {"claim": "L0·H1: obj -> head"}),
+        ("choice", {"choices": ("it", "they"), "answer": "they"}),
+    ],
+)
+def test_a_preview_has_14_right_guesses_of_23_and_before_the_reveal_none(kind, fields) -> None:
+    question, key = made(kind, **fields)
+    before, after = (made_up(question, key, revealed=revealed) for revealed in (False, True))
+    assert (before.answered, before.results, before.key) == (23, (), None)
+    assert after.answered == sum(each.count for each in after.results) == 23
+    assert sum(each.count for each in after.results if key.accepts(each.answer, question.kind)) == 14
+    assert [each.is_right for each in after.results] == [True, *[False] * (len(after.results) - 1)]
+    # Phones could have sent each of them.
+    assert all(question.read_answer(each.answer) for each in after.results)
+
+
+@pytest.mark.parametrize("true", ["0.02", "0.5", "0.97"])
+def test_wrong_numbers_of_a_preview_are_wrong_at_both_ends_of_the_scale(true: str) -> None:
+    results = made_up(ClassQuestion("number", "?"), AnswerKey((true,), tolerance=0.1), revealed=True).results
+    assert [abs(float(each.answer) - float(true)) <= 0.1 for each in results] == [True, False, False, False]
+    assert len({each.answer for each in results}) == 4
+
+
+def test_a_preview_of_what_nobody_grades_tells_of_no_right_guess() -> None:
+    assert made_up(*made("text"), revealed=True).results == ()
+    guesses = made_up(ClassQuestion("choice", "?", choices=("a", "b")), AnswerKey(), revealed=True).results
+    assert [(each.answer, each.is_right) for each in guesses] == [("a", None), ("b", None)]
 
 
 def test_free_text_is_graded_by_nobody() -> None:

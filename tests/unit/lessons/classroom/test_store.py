@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from sqlalchemy import update
 from attnviz.core.errors import BusyError, ClassError, SettingError
 from attnviz.lessons.classroom import store as stores
 from attnviz.lessons.classroom import tables
-from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, ClassStep
 from attnviz.lessons.classroom.class_values import StartedClass
 from attnviz.lessons.classroom.codes import new_code
 from attnviz.lessons.classroom.nicknames import read_nickname
@@ -183,6 +184,20 @@ def test_nothing_of_the_key_is_told_before_the_reveal(store: ClassStore, started
         assert store.overview(code).results == ()
     store.reveal(code, secret)
     assert store.overview(code).for_phones()["truth"]["guesses"] == [["cat", 1, True]]
+
+
+def test_a_question_of_a_questionnaire_is_not_revealed(store: ClassStore, started: StartedClass) -> None:
+    code, secret = started.code, started.secret
+    store.ask(code, secret, replace(QUESTION, step=ClassStep(reveals=False)), KEY)
+    store.answer(code, store.join(code), 1, "cat")
+    before = store.overview(code)
+    with pytest.raises(ClassError, match="reveal: no"):
+        store.reveal(code, secret)
+    assert store.overview(code) == before
+    assert (before.state, before.results, before.key) == ("open", (), None)
+    store.ask(code, secret, QUESTION, KEY)
+    store.reveal(code, secret)
+    assert store.overview(code).state == "revealed"
 
 
 def test_only_the_teacher_changes_a_class_or_reads_its_answers(store: ClassStore, started: StartedClass) -> None:

@@ -31,3 +31,17 @@ def test_a_class_whose_day_is_over_is_deleted_though_nobody_starts_another(
 def classes(store: ClassStore) -> list:
     with store._reading() as connection:
         return list(connection.execute(CLASSES.select()).all())
+
+
+@pytest.mark.parametrize(
+    ("address", "place"),
+    [
+        ("sqlite:////var/lib/attnviz/classes.sqlite", "the file /var/lib/attnviz/classes.sqlite of this server"),
+        ("postgresql+psycopg://teacher:p@ss:w/rd@db.school.example:5432/classes", "the database at db.school.example:5432"),
+        ("postgresql+psycopg:///classes", "the database at this server"),
+        ("postgresql+psycopg://db.school.example?user=teacher&password=geheim", "the database at db.school.example"),
+    ],
+)
+def test_teachers_read_where_answers_are_and_no_password(address: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_CLASS_STORE", address)
+    assert server.store_place() == place

@@ -1,0 +1,47 @@
+"""The teacher's page: whether phones get here, and what may be revealed."""
+
+from types import SimpleNamespace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from attnviz.lessons.classroom.class_question import ClassQuestion, ClassStep
+from attnviz.lessons.classroom.class_values import ClassOverview, ClassState
+from attnviz.ui.classroom import view
+
+
+@pytest.mark.parametrize("state", ["waiting", "open", "closed", "revealed", "ended"])
+@pytest.mark.parametrize("reveals", [True, False])
+def test_an_answer_can_be_revealed_once_and_that_of_a_questionnaire_never(state: ClassState, reveals: bool) -> None:
+    asked = ClassQuestion("choice", "?", choices=("a", "b"), step=ClassStep(reveals=reveals))
+    overview = ClassOverview("KRTF", 1, state, False, question=None if state == "waiting" else asked)
+    assert view._can_reveal(overview) is (reveals and state in ("open", "closed"))
+    keys = view._keys(overview, None)
+    assert ("Space: reveal" in keys) is view._can_reveal(overview)
+
+
+def reach() -> None:
+    from attnviz.ui.classroom.view import _show_reach
+
+    _show_reach()
+
+
+@pytest.mark.parametrize(
+    ("url", "network", "reaches", "said"),
+    [
+        # Opened at localhost, by an app that listens there only, and by one that the network reaches.
+        ("http://localhost:8501/class", "", False, "--host 0.0.0.0"),
+        ("http://127.0.0.1:8501/class", "http://192.168.1.7:8501", True, "`192.168.1.7:8501/join`"),
+        ("http://[::1]:8501/class", "", False, "--host 0.0.0.0"),
+        ("https://attnviz.school.example/class", "", True, "`attnviz.school.example/join`"),
+    ],
+)
+def test_a_teacher_reads_whether_phones_get_here(
+    url: str, network: str, reaches: bool, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view, "network_address", lambda here: network)
+    monkeypatch.setattr(view.st, "context", SimpleNamespace(url=url))
+    app = AppTest.from_function(reach).run()
+    good, bad = [each.value for each in app.success], [each.value for each in app.warning]
+    assert (len(good), len(bad)) == ((1, 0) if reaches else (0, 1))
+    assert said in (good or bad)[0]
