@@ -19,8 +19,14 @@ from attnviz.core.errors import LessonError
 from attnviz.lessons.given_answers import MOST_QUESTIONS, MOST_STEPS
 from attnviz.lessons.picture_link import PAGES, LessonPicture, page_of, read_link
 
-# Bytes of a file: the longest lesson that is shipped has 2,040.
-LARGEST = 200_000
+# Bytes of a file: the longest lesson that is shipped has 3,535. The slowest text of this size (rows of a table, brackets that
+# nothing closes) is read in two seconds.
+LARGEST = 60_000
+# Of a question's YAML, or the front matter's, which is read more slowly than all else.
+LARGEST_BLOCK = 10_000
+# Lists, quotes and emphasis within each other: paper takes 15 of them.
+_DEEPEST = 12
+_LANGUAGE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 _FRONT = {"title": True, "minutes": True, "language": False, "models": False, "for": False, "needs": False, "reveal": False}
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").use(front_matter_plugin)
 Fields = Mapping[str, str | tuple[str, ...]]
@@ -145,10 +151,11 @@ class _Reader:
 
     def __init__(self, name: str, text: str) -> None:
         self.name, self.lines = name, text.split("\n")
-        try:
-            self.blocks = _top_level(MARKDOWN.parse(text))
-        except RecursionError:
-            self.fail(1, "this is nested too deeply: write plain paragraphs and lists.")
+        tokens = MARKDOWN.parse(text)
+        for token in tokens:
+            if token.level + max((each.level for each in token.children or ()), default=0) > _DEEPEST:
+                self.fail(token.map[0] + 1 if token.map else 1, "this is nested too deeply: write plain paragraphs and lists.")
+        self.blocks = _top_level(tokens)
 
     def fail(self, line: int, sentence: str) -> NoReturn:
         raise LessonError(f"{self.name}, line {line}: {sentence}")
@@ -190,6 +197,8 @@ class _Reader:
             self.fail(self._line_of(unknown, 1), f"the front matter has no field {unknown!r}: it takes {', '.join(_FRONT)}.")
         if several := next((name for name, value in front.items() if name != "models" and not isinstance(value, str)), None):
             self.fail(self._line_of(several, 1), f"the {several} is one text: put it between quotes.")
+        if not _LANGUAGE.fullmatch(front.get("language") or "en"):
+            self.fail(self._line_of("language", 1), "language is a code of two or three letters, such as en or de.")
         if front.get("reveal", "yes") not in ("yes", "no"):
             self.fail(self._line_of("reveal", 1), "reveal is yes or no: whether a student sees how an answer was.")
         models = front.get("models") or ()
@@ -255,6 +264,8 @@ class _Reader:
 
     def _fields(self, text: str, line: int, name: str) -> dict[str, str | tuple[str, ...]]:
         """Read YAML whose fields are texts, or lists of texts."""
+        if len(text) > LARGEST_BLOCK:
+            self.fail(line, f"{name} has more than {LARGEST_BLOCK} characters: shorten it.")
         try:
             # Nothing but texts, lists and pairs: “no” stays a word, and no tag makes an object.
             written = yaml.load(text, Loader=yaml.BaseLoader)

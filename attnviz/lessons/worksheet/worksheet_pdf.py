@@ -38,7 +38,7 @@ def worksheet_pdf(sheet: Worksheet, paper: Paper = "A4") -> bytes:
     """Set a worksheet as PDF.
 
     Raises:
-        LessonError: Typst is not installed.
+        LessonError: Typst is not installed, or cannot set it.
     """
     try:
         import typst
@@ -49,7 +49,10 @@ def worksheet_pdf(sheet: Worksheet, paper: Paper = "A4") -> bytes:
     # Typst's own types do not say that it takes several files.
     files: Any = {f"{place}.svg": drawing for place, drawing in enumerate(drawings)}
     files["main.typ"] = "\n".join(lines).encode("utf-8")
-    return typst.compile(files, format="pdf")
+    try:
+        return typst.compile(files, format="pdf")
+    except typst.TypstError as error:
+        raise LessonError(f"Typst cannot set this lesson ({error}): write .html and print it from a browser.") from error
 
 
 def _settings(sheet: Worksheet, paper: Paper) -> str:
@@ -128,7 +131,8 @@ def _node(node: SyntaxTreeNode) -> str:
 
 
 def _joined(parts: list[str]) -> str:
-    return " + ".join(parts) or '""'
+    """Write parts as one block, which Typst reads one after the other: a sum of thousands is nested as deeply for it."""
+    return "{" + "\n".join(parts) + "}" if parts else '""'
 
 
 def _text(text: str) -> str:

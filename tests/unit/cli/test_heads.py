@@ -119,7 +119,7 @@ def test_a_file_to_write_without_a_name_is_refused_before_anything_is_computed(c
 
 def test_what_has_no_end_is_no_lesson_and_a_file_is_no_folder_of_a_site(tmp_path, capsys):
     assert main(["lesson", "check", "/dev/zero"]) == 1
-    assert "has more than 200 kB" in capsys.readouterr().out
+    assert "has more than 60 kB" in capsys.readouterr().out
     (tmp_path / "site").write_text("mine", encoding="utf-8")
     assert main(["site", "-o", str(tmp_path / "site")]) == 1
     assert "is a file: name a folder" in capsys.readouterr().err

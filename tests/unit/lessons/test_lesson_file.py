@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from attnviz.core.errors import LessonError
-from attnviz.lessons.lesson_file import LARGEST, parse_lesson, read_lesson
+from attnviz.lessons.lesson_file import parse_lesson, prose_html, read_lesson
 from attnviz.lessons.picture_link import PAGES
 
 FRONT = "---\ntitle: Two words\nminutes: 7\nmodels: [minilm]\n---\n\n"
@@ -86,6 +86,12 @@ BROKEN = {
     "a kind of several": (STEP + "```question\nkind: [a]\nask: a\n```\n", "line 13", "kind"),
     "a NUL byte": (STEP + "a\x00b", "line 13", "NUL"),
     "deep nesting": (STEP + "```question\nkind: " + "[" * 5000 + "\n```\n", "line", "question"),
+    "a long question": (STEP + "```question\nkind: token\nask: " + "a" * 10_000 + "\n```\n", "line 14", "10000"),
+    "deep lists": (STEP + "- " * 10 + "a\n", "line 13", "nested"),
+    "deep quotes": (STEP + ">" * 13 + " a\n", "line 13", "nested"),
+    "deep emphasis": (STEP + "*" * 30 + "a" + "*" * 30 + "\n", "line 13", "nested"),
+    "emphasis deep in a list": (STEP + "- " * 4 + "*" * 10 + "a" + "*" * 10 + "\n", "line 13", "nested"),
+    "a language in words": (FRONT.replace("minutes", "language: english\nminutes") + "## A step\n\na\n", "line", "such as en"),
     "too many steps": (FRONT + "## A step\n\na\n\n" * 41, "line", "steps"),
     "too many questions": (STEP + QUESTION * 41, "line", "questions"),
 }  # fmt: skip
@@ -104,6 +110,10 @@ def test_what_is_wrong_is_one_sentence_with_its_line(broken: str) -> None:
     assert len(message) < 400
 
 
+def test_five_lists_and_emphasis_within_each_other_are_no_fault() -> None:
+    assert "strong" in prose_html(parsed(STEP + "- " * 4 + "> **a**\n").steps[0].prose)
+
+
 def test_html_is_text() -> None:
     lesson = parsed(STEP + "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)>\n")
     assert "<script>" in lesson.steps[0].prose
@@ -111,7 +121,7 @@ def test_html_is_text() -> None:
 
 @pytest.mark.parametrize(
     ("data", "names"),
-    [(b"\xff\xfe" + STEP.encode(), "UTF-8"), (STEP.encode() + b"a" * LARGEST, "kB"), (STEP.encode("utf-16"), "UTF-8")],
+    [(b"\xff\xfe" + STEP.encode(), "UTF-8"), (STEP.encode() + b"a" * 60_000, "60 kB"), (STEP.encode("utf-16"), "UTF-8")],
 )
 def test_a_file_that_is_no_text_is_refused(data: bytes, names: str, tmp_path: Path) -> None:
     path = tmp_path / "a.md"

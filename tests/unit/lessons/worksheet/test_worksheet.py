@@ -2,10 +2,12 @@
 
 import io
 import re
+from dataclasses import replace
 
 import pypdf
 import pytest
 
+from attnviz.core.errors import LessonError
 from attnviz.lessons.check import truths
 from attnviz.lessons.lesson_file import parse_lesson
 from attnviz.lessons.worksheet.worksheet import worksheet
@@ -122,3 +124,18 @@ def test_right_to_left_and_chinese_letters_are_there(sheet) -> None:
     text = "".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(worksheet_pdf(arabic))).pages)
     assert "为什么" in text
     assert set("لماذا") <= set(text)
+
+
+def test_whatever_a_lesson_may_nest_is_set_and_thousands_of_words_too(sheet) -> None:
+    deepest = "\n\n".join((">" * 10 + " *deep*", "- " * 4 + "> ***list***", "*" * 22 + "a" + "*" * 22, "*word* " * 3000))
+    text = f"{LESSON.split('## Which')[0]}## Deep\n\n{deepest}\n"
+    lesson, source = parse_lesson(text.encode(), "mine.md"), Given()
+    pages = pypdf.PdfReader(io.BytesIO(worksheet_pdf(worksheet(lesson, {}, source)))).pages
+    whole = "".join(page.extract_text() for page in pages)
+    assert "deep" in whole
+    assert whole.count("word") == 3000
+
+
+def test_what_typst_refuses_is_one_sentence(sheet) -> None:
+    with pytest.raises(LessonError, match=r"write \.html"):
+        worksheet_pdf(replace(sheet, language="english"))
