@@ -1,8 +1,11 @@
 """Where a visitor is in a lesson: its name, the step and the answers stand in the address of whatever page is open."""
 
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
+from threading import Lock
 from urllib.parse import parse_qs, urlsplit
 
 import streamlit as st
@@ -15,7 +18,6 @@ from attnviz.lessons.lesson_file import Lesson, LessonStep
 from attnviz.lessons.library import SENT, lessons_of, read_named, read_sent
 from attnviz.ui.address.address_sync import Going, peek, query_of
 from attnviz.ui.address.parameters import LESSON, Written, read_parameter, renamed, write_parameter
-from attnviz.ui.background.lru_cache import LruCache
 
 # Of all visitors together; a lesson is small.
 LESSONS_KEPT = 64
@@ -50,10 +52,39 @@ class LessonPlace:
         return not self.is_end and is_hidden(self.lesson, self.number, self.answers)
 
 
+class SentLessons:
+    """Lessons that teachers have sent, by their names, at most `most`.
+
+    Where there are more, whoever sent the most loses the one that was opened longest ago: nobody's files push out another's.
+    """
+
+    def __init__(self, most: int = LESSONS_KEPT) -> None:
+        self._most, self._lock = most, Lock()
+        self._lessons: dict[str, tuple[Lesson, str, str]] = {}
+
+    def keep(self, name: str, lesson: Lesson, address: str, visit: str) -> None:
+        """Keep a lesson that a visit sent from an address of the network."""
+        with self._lock:
+            self._lessons.setdefault(name, (lesson, address, visit))
+            if len(self._lessons) > self._most:
+                addresses = Counter(each[1] for each in self._lessons.values())
+                visits = Counter(each[1:] for each in self._lessons.values())
+                # Of equal ones the first, which was opened longest ago.
+                most = max(self._lessons, key=lambda each: (addresses[self._lessons[each][1]], visits[self._lessons[each][1:]]))
+                del self._lessons[most]
+
+    def find(self, name: str) -> Lesson | None:
+        """Find a lesson; None: it is not kept, or not any more."""
+        with self._lock:
+            if (entry := self._lessons.pop(name, None)) is None:
+                return None
+            self._lessons[name] = entry
+            return entry[0]
+
+
 @st.cache_resource(show_spinner=False)
-def _sent_lessons() -> LruCache[Lesson | None]:
-    """Lessons that teachers have sent, by their names."""
-    return LruCache(LESSONS_KEPT, 0)
+def _sent_lessons() -> SentLessons:
+    return SentLessons()
 
 
 def keep_sent(data: bytes, name: str) -> str:
@@ -63,7 +94,8 @@ def keep_sent(data: bytes, name: str) -> str:
         LessonError: something is wrong with it.
     """
     key, lesson = read_sent(data, name)
-    _sent_lessons().get(key, lambda: lesson)
+    visit = st.session_state.setdefault("lesson_sender", token_hex(8))
+    _sent_lessons().keep(key, lesson, str(st.context.ip_address or ""), visit)
     return key
 
 
@@ -81,9 +113,7 @@ def lesson_named(name: str) -> Lesson:
     """
     if not name.startswith(SENT):
         return read_named(name, offered_lessons())
-    cache = _sent_lessons()
-    if (lesson := cache.get(name, lambda: None)) is None:
-        cache.forget(name, None)
+    if (lesson := _sent_lessons().find(name)) is None:
         raise LessonError(_GONE)
     return lesson
 
