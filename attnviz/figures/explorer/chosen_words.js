@@ -24,6 +24,14 @@ export function elsewhere({ words, causal }, query) {
 /** @param {{ text: string, special?: boolean }} word */
 export const isWord = ({ text, special }) => !special && LETTERS.test(text);
 
+/** A word's name: of one that stands there several times with its number, "the(2)", as word_names.py has it.
+ * @param {{ text: string }[]} words @param {number} index */
+export function numberedName(words, index) {
+  const form = (/** @type {{ text: string }} */ { text }) => text.trim().toLowerCase();
+  const alike = [...words.keys()].filter((other) => form(words[other]) === form(words[index]));
+  return alike.length > 1 ? `${words[index].text.trim()}(${alike.indexOf(index) + 1})` : words[index].text;
+}
+
 /** The word that a row or a column belongs to. @param {Overview} overview @param {Axis} axis @param {number} index */
 export const wordOf = ({ words }, axis, index) => words[axis].findIndex(({ parts }) => parts.includes(index));
 

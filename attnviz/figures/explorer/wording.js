@@ -2,7 +2,7 @@
 
 import { make, word } from "../drawing/elements.js";
 import { percent } from "../drawing/percent.js";
-import { isWord } from "./chosen_words.js";
+import { isWord, numberedName } from "./chosen_words.js";
 
 /**
  * @import { Overview } from "./head_store.js"
@@ -24,14 +24,6 @@ export const headWords = (layer, head) => (head === null ? `mean over the heads 
 
 /** @param {string} text */
 const strong = (text) => make("strong", {}, word(text));
-
-/** A word's name: of one that stands there several times with its number, "the(2)", as word_names.py has it.
- * @param {{ text: string }[]} words @param {number} index */
-export function numberedName(words, index) {
-  const form = (/** @type {{ text: string }} */ { text }) => text.trim().toLowerCase();
-  const alike = [...words.keys()].filter((other) => form(words[other]) === form(words[index]));
-  return alike.length > 1 ? `${words[index].text.trim()}(${alike.indexOf(index) + 1})` : words[index].text;
-}
 
 /** @param {Overview["words"]} words @param {"queries" | "keys"} axis @param {number[]} indices @returns {Sentence} */
 export function names(words, axis, indices) {

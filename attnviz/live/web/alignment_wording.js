@@ -1,5 +1,7 @@
 // What an alignment says, as attnviz/analysis/translate/alignment.py says it; a test compares both.
 
+import { MOSTLY } from "./wording.js";
+
 /**
  * @import { Part, Sentence } from "./wording.js"
  * @typedef {[text: string, special: number, ...rest: any[]]} AlignedWord
@@ -9,9 +11,6 @@
 
 // From this weight on a link counts as the source of a word; small words are often off by one, and need a firmer one.
 const [SURE, FIRM] = [0.4, 0.5];
-
-// From this weight on a word is looked at mostly.
-const MOSTLY = 0.5;
 
 /** @param {string} text @returns {Part} */
 const namePart = (text) => [text, 2];

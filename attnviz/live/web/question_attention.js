@@ -1,9 +1,8 @@
 // Question and passage in one head, and what is said of them, as attnviz/analysis/answer/question_attention.py has it.
 
 import { percent } from "../../figures/drawing/percent.js";
-import { isWord } from "../../figures/explorer/chosen_words.js";
+import { isWord, numberedName } from "../../figures/explorer/chosen_words.js";
 import { Lens } from "./head_view.js";
-import { numberedName } from "../../figures/explorer/wording.js";
 import { MOSTLY } from "./wording.js";
 import { visibleText } from "./token_labels.js";
 
