@@ -3,7 +3,7 @@
 from attnviz.attribution.quantity_maps import in_quantity
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.quantity import Quantity
-from attnviz.core.trace import Prompt
+from attnviz.core.trace import Messages, Prompt
 from attnviz.models.base import AttentionModel
 from attnviz.models.catalog import Task
 from attnviz.models.result import Result
@@ -14,7 +14,7 @@ from attnviz.models.translate.draft import GREEDY, DecodingOptions
 def run(
     model: AttentionModel,
     task: Task,
-    prompt: Prompt | str,
+    prompt: Prompt | str | Messages,
     *,
     edits: Edits | str = NO_EDITS,
     options: DecodingOptions = GREEDY,

@@ -6,7 +6,7 @@ when it is built, so that a bad one cannot exist. Query stands before key, layer
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool
@@ -16,6 +16,9 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import PromptError, TraceError, described, is_unicode, shortened
 from attnviz.core.query_key import QueryKeyWeights
 from attnviz.core.weights import DenseWeights, LayerWeights, Slab, Weights, WeightStore
+
+# Of a chat, each with its "role" and its "content".
+Messages = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,10 @@ class Prompt:
                 raise PromptError(f"The {name} holds half of a character: delete it and run again.")
 
     @staticmethod
-    def of(given: object) -> "Prompt":
+    def of(given: object, chat: Callable[[Messages], str] | None = None) -> "Prompt":
         """A prompt as it is, or a text as a prompt: what `trace` of every model takes.
+
+        `chat` writes messages as one text, such as [{"role": "user", "content": "Hello"}], for a model that reads them.
 
         Raises:
             PromptError: it is neither, or the text is blank.
@@ -62,6 +67,8 @@ class Prompt:
         """
         if isinstance(given, Prompt):
             return given
+        if chat and isinstance(given, list) and given and all(isinstance(each, dict) and "role" in each for each in given):
+            return Prompt(chat(given))
         if not isinstance(given, str):
             raise PromptError(f"A model traces a str or a Prompt, not {described(given)}: give it one text at a time.")
         return Prompt(given)

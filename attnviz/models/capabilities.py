@@ -27,7 +27,7 @@ class Capabilities:
 
     What is raised is said here, once: those that replace a method raise the same.
 
-    Tasks          `translator`, `answers`, `task_prefix`, `can_read`, `says_more`, `reading`
+    Tasks          `prompt`, `translator`, `answers`, `task_prefix`, `can_read`, `says_more`, `reading`
     Edits          `edit_points`, `scorer`
     Attribution    `default_target`, `targets`, `bind_target`, `bind_trace`
     Head inputs    `attended`, `shows_writing`
@@ -47,6 +47,14 @@ class Capabilities:
     def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
         """Trace a prompt, as of every `AttentionModel`."""
         raise NotImplementedError
+
+    def prompt(self, given: object) -> Prompt:
+        """Make a prompt of what a model is given, as `Prompt.of` does.
+
+        Raises:
+            PromptError: it is nothing that this model reads.
+        """
+        return Prompt.of(given)
 
     def translator(self) -> TranslatingModel:
         """Return what translates: the model itself, where it does.

@@ -144,8 +144,10 @@ def load(
         raise ModelNotFoundError(f"{error}{_nearest(str(name).strip())}") from error
 
 
-def wrap(model: Any, tokenizer: Any) -> AttentionModel:
+def wrap(model: Any, tokenizer: Any = None) -> AttentionModel:
     """Make an `AttentionModel` of a Hugging Face model in hand, which stays as it is, settings and all.
+
+    The model may be compiled, one of parallel training or of peft; a pipeline of transformers brings its tokenizer.
 
     Raises:
         ArgumentError: it is no Hugging Face model, or its tokenizer is none.

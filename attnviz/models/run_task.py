@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.core.trace import AttentionTrace, Messages, Prompt
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
 from attnviz.models.catalog import Task
@@ -17,7 +17,7 @@ from attnviz.models.translate.draft import GREEDY, DecodingOptions, Draft
 def run_task(
     model: AttentionModel,
     task: Task,
-    prompt: Prompt | str,
+    prompt: Prompt | str | Messages,
     *,
     edits: Edits | str = NO_EDITS,
     options: DecodingOptions = GREEDY,
@@ -29,7 +29,7 @@ def run_task(
         PromptError, ModelError: the model cannot read the prompt, or was not made for the task.
         EditError: the model cannot be edited in this way.
     """
-    prompt, edits = Prompt.of(prompt), Edits.of(edits)
+    prompt, edits = capabilities(model).prompt(prompt), Edits.of(edits)
     if edits and before is None:
         before = run_task(model, task, prompt, options=options)
     start = time.perf_counter()

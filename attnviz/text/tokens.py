@@ -42,6 +42,7 @@ def encode(tokenizer: Any, texts: Sequence[str], *, limit: int | None = None, ta
     """Tokenize one text or a pair of them, cut to `limit` tokens: of a pair, the longer text loses tokens first.
 
     `target` reads the text as the output of a translation model: some have another vocabulary, or language mark, for it.
+    A mark that was typed beside the same mark of the tokenizer's own, such as the <s> of a chat's template, is read once.
     """
     options: dict[str, Any] = {
         "return_special_tokens_mask": True,
@@ -57,11 +58,25 @@ def encode(tokenizer: Any, texts: Sequence[str], *, limit: int | None = None, ta
     if too_long:
         encoding = tokenizer(*arguments, **options, truncation="longest_first", max_length=limit)
     rows = _fast_rows(encoding) if tokenizer.is_fast else _slow_rows(tokenizer, encoding, texts, cut=too_long)
-    tokens = tuple(_placed(rows, texts, whole=not too_long))
     extra = ("special_tokens_mask", "offset_mapping", "overflowing_tokens", "num_truncated_tokens")
     inputs = {name: list(ids) for name, ids in encoding.items() if name not in extra}
+    placed = _placed(rows, texts, whole=not too_long)
+    for place in _doubled(rows):
+        for each in (placed, *inputs.values()):
+            del each[place]
+    tokens = tuple(placed)
     cuts = tuple(_cut(tokens, segment, text) for segment, text in enumerate(texts)) if too_long else (None,) * len(texts)
     return Encoded(inputs, tokens, cuts)
+
+
+def _doubled(rows: Sequence[_Row]) -> list[int]:
+    """Find the marks that were typed beside the same mark of the tokenizer's own, the last first."""
+    if sum(not row.special for row in rows) < 2:
+        return []  # a mark alone is a text, too
+    beside = {len(rows) - 2: rows[-1], 1: rows[0]}
+    return [
+        place for place, own in beside.items() if own.special and not rows[place].special and rows[place].piece == own.piece
+    ]
 
 
 def placed_ids(tokenizer: Any, ids: Sequence[int], text: str) -> tuple[Token, ...]:

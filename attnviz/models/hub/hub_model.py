@@ -14,7 +14,7 @@ from torch import Tensor
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import EditError, ModelError, PromptError, failing_as
-from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Messages, Prompt, Token
 from attnviz.models import device
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
@@ -48,19 +48,31 @@ class TracedModel(Capabilities):
     # Tokenizers are not safe to share: some switch language or truncation within a call.
     _lock: Any = field(default_factory=threading.Lock)
 
-    def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
+    def trace(self, prompt: Prompt | str | Messages, edits: Edits | str = NO_EDITS) -> AttentionTrace:
         """Run one forward pass over the prompt, with the edits, and keep the attention of every head.
 
-        A model that writes traces what it writes, or `prompt.target` where it is given; one that answers, with a question, the
-        window of the passage that holds the best answer.
+        The messages of a chat are read by the tokenizer's template. A model that writes traces what it writes, or
+        `prompt.target` where it is given; one that answers, with a question, the window of the passage that holds the best
+        answer.
 
         Raises:
             PromptError: nothing in the text can be read, or there is too much; the message says which.
             EditError: the model does not have what is edited, or cannot be edited.
         """
-        prompt = Prompt.of(prompt)
+        prompt = self.prompt(prompt)
         with edited(self, prompt, Edits.of(edits)):
             return self._trace(prompt)
+
+    def prompt(self, given: object) -> Prompt:
+        """Make a prompt of a text, or of a chat's messages by the tokenizer's template, up to where the model answers."""
+        return Prompt.of(given, self._chat)
+
+    def _chat(self, messages: Messages) -> str:
+        if not self.tokenizer.chat_template:
+            raise PromptError(f"The tokenizer of {self.card.name} has no template for the messages of a chat: give it a text.")
+        sentence = f"The chat template of {self.card.name} cannot write these messages; give each its role and its content."
+        with failing_as(PromptError, sentence), self._lock:
+            return str(self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
 
     def edit_points(self) -> EditPoints:
         """Say which attentions there are to edit."""

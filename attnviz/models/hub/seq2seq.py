@@ -114,7 +114,7 @@ class WritingModel(TracedModel):
 
     def steps(self, prompt: Prompt | str) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """Trace the prompt, and tell how likely the model found every token that is written."""
-        prompt = Prompt.of(prompt)
+        prompt = self.prompt(prompt)
         if not prompt.target:
             (pieces,) = self._generated(self._inputs(prompt.text), Beam(width=1))
             return self.follow(prompt, pieces)

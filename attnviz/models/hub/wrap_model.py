@@ -2,12 +2,13 @@
 
 import copy
 import inspect
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import Pipeline, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.activations import FastGELUActivation, NewGELUActivation
 
 from attnviz import settings
@@ -40,6 +41,12 @@ TASKS: dict[Architecture, str] = {
     "decoder": "continues a text, every token seeing those before it",
     "encoder-decoder": "reads a text and writes another",
 }
+# French as models of many languages mark it.
+FRENCH = ("fr", "fra_Latn", "fr_XX")
+# As a share of the model's pieces, the most that its tokenizer may have, and the fewest that need no word.
+MOST_NAMED, FEWEST_NAMED = 1.05, 0.75
+# Under which names a trainer, or another class, holds the model that it is about.
+_HOLDERS = ("model", "module", "auto_model", "transformers_model", "base_model")
 # Of one without the layer that names what it writes.
 BARE: dict[Architecture, str] = {"encoder-decoder": "reads a text with an encoder and with a decoder"}
 
@@ -75,6 +82,7 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     if model.config.is_encoder_decoder and start_of(model) is None:
         raise UnsupportedModelError(f"{facts.name} does not say with which token it starts to write; choose another model.")
     _check_named_pieces(facts.name, model)
+    _check_vocabularies(facts.name, model, tokenizer)
     hf_attention.set_whole_attention(model)
     body = body_of(model)
     accepts = _accepts(model, body)
@@ -96,9 +104,10 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
         "sizes": {kind: (each.store.n_layers, each.store.n_heads) for kind, each in named.items()},
         "attending": {kind: each.attending for kind, each in named.items() if len(each.attending) < each.store.n_layers},
     }
+    writing = _writing(facts.name, model, tokenizer) if writes(model) else {}
     card = _card(model, tokenizer, facts, architecture, stacks["encoder"].store)
     if writes(model):
-        return WritingModel(card, **shared, writing=_writing(model, tokenizer))
+        return WritingModel(card, **shared, writing=writing)
     if architecture == "encoder-decoder":
         return ReadingPair(card, **shared)
     if architecture == "decoder":
@@ -204,7 +213,7 @@ def _fuse_activations(model: nn.Module) -> None:
 def _card(model: Any, tokenizer: Any, facts: Facts, architecture: Architecture, store: WeightStore) -> ModelCard:
     return ModelCard(
         name=facts.name,
-        task=facts.task or (TASKS if writes(model) else TASKS | BARE)[architecture],
+        task=facts.task or _task(model, tokenizer, architecture),
         architecture=architecture,
         n_layers=store.n_layers,
         n_heads=store.n_heads,
@@ -213,37 +222,109 @@ def _card(model: Any, tokenizer: Any, facts: Facts, architecture: Architecture, 
         device=str(model.device),
         revision=facts.revision,
         reads=_reads(model, tokenizer, architecture),
-        languages=facts.languages,
+        languages=facts.languages or _languages(model, tokenizer),
         licence=facts.licence,
         sources=facts.sources,
         weights=facts.weights,
     )
 
 
-def wrapped(model: Any, tokenizer: Any) -> TracedModel:
+def _task(model: Any, tokenizer: Any, architecture: Architecture) -> str:
+    """Say what a model does; also where its tokenizer leaves a part of its pieces without a name, which may be another's."""
+    task = (TASKS if writes(model) else TASKS | BARE)[architecture]
+    if languages := _languages(model, tokenizer):
+        task = f"reads a text in {languages[0]} and writes another in {languages[1]}"
+    known, named = n_pieces(model), len(tokenizer)
+    if known is None or named > known * FEWEST_NAMED:
+        return task
+    return f"{task}; its tokenizer has {named:,} pieces and the model {known:,}: see that they belong together"
+
+
+def _languages(model: Any, tokenizer: Any) -> tuple[str, ...]:
+    """Find the marks of the languages that a model of many reads and writes; nothing of other models."""
+    marks = (getattr(tokenizer, "src_lang", None), getattr(tokenizer, "tgt_lang", None))
+    return tuple(map(str, marks)) if writes(model) and all(marks) else ()
+
+
+def wrapped(model: Any, tokenizer: Any = None) -> TracedModel:
     """Traces a twin of the model: it shares every weight, so training shows, but has modules and settings of its own.
+
+    What others put around a model is taken off: peft's adapters are added to copies of the weights that they change, so their
+    further training does not show. The tokenizer has a twin, too, which reads a text that is too long from its beginning,
+    whatever the one in hand does. A pipeline of transformers brings its own.
 
     Raises:
         ArgumentError: this is no Hugging Face model, or no tokenizer.
         UnsupportedModelError: its attention cannot be shown.
     """
+    if isinstance(model, Pipeline):
+        model, tokenizer = model.model, tokenizer or model.tokenizer
+    model = _inside(model)
     if not isinstance(model, PreTrainedModel):
+        held = next((name for name in _HOLDERS if isinstance(getattr(model, name, None), nn.Module)), "")
         raise ArgumentError(
             f"wrap takes a Hugging Face model and its tokenizer, not {described(model)}; "
-            "build maps of other models with from_weights."
+            + (f"give it the one in its .{held}." if held else "build maps of other models with from_weights.")
         )
     if not isinstance(tokenizer, PreTrainedTokenizerBase):
         raise ArgumentError(
             f"wrap takes the model's tokenizer beside it, such as AutoTokenizer gives, not {described(tokenizer)}."
         )
-    copied = twin(model)
-    return build(copied, tokenizer, Facts(name=model.config.name_or_path or type(model).__name__))
+    copied, words = twin(model), copy.deepcopy(tokenizer)
+    words.truncation_side = "right"
+    return build(copied, words, Facts(name=model.config.name_or_path or type(model).__name__))
+
+
+def _inside(model: Any) -> Any:
+    """Take off what torch.compile, parallel training and peft put around a model.
+
+    Raises:
+        UnsupportedModelError: an adapter of peft's puts tokens before the text, which no map would show.
+    """
+    while isinstance(model, nn.Module) and not isinstance(model, PreTrainedModel):
+        if (config := getattr(model, "active_peft_config", None)) is not None:
+            if config.is_prompt_learning:
+                raise UnsupportedModelError(
+                    f"The adapter of this model puts {config.num_virtual_tokens} learned vectors before every text "
+                    f"({config.peft_type}), which no map shows; wrap the model below it, without the adapter."
+                )
+            peft_model: Any = model
+            model = peft_model.get_base_model()
+        elif isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
+            model = model.module
+        elif isinstance(compiled := getattr(model, "_orig_mod", None), nn.Module):
+            model = compiled
+        else:
+            break
+    return model
 
 
 def twin(model: Any) -> Any:
-    """Copy the modules around the very same tensors: no weight is copied, and neither model sees the other's settings."""
-    shared = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
-    return copy.deepcopy(model, shared)
+    """Copy the modules around the very same tensors: no weight is copied, and neither model sees the other's settings.
+
+    Only where an adapter of peft's changes weights, W + scale · B A of Hu et al. 2021, the changed ones are its own. Nothing
+    of it is compiled, for compiled code does not say where it attends.
+    """
+    adapted = [each for each in model.modules() if _is_adapted(each)]
+    own = {id(tensor) for layer in adapted for tensor in (*layer.parameters(), *layer.buffers())}
+    tensors = [*model.parameters(), *model.buffers()]
+    copied = copy.deepcopy(model, {id(tensor): tensor for tensor in tensors if id(tensor) not in own})
+    for name, module in reversed(list(copied.named_modules())):
+        compiled = vars(module).get("forward")
+        if hasattr(compiled, "_torchdynamo_orig_callable"):
+            del module.forward
+        if _is_adapted(module):
+            module.merge(safe_merge=True)
+            copied.set_submodule(name, module.get_base_layer())
+        elif isinstance(inner := module._modules.get("_orig_mod"), nn.Module):
+            copied.set_submodule(name, inner)
+    return copied
+
+
+def _is_adapted(module: Any) -> bool:
+    """Whether a module is a layer that peft has put around another."""
+    layers = sys.modules.get("peft.tuners.tuners_utils")
+    return layers is not None and isinstance(module, layers.BaseTunerLayer)
 
 
 def _accepts(model: Any, body: Any) -> frozenset[str]:
@@ -324,15 +405,65 @@ def _reads(model: Any, tokenizer: Any, architecture: Architecture) -> tuple[str,
     return ("pair",) if architecture != "decoder" and apart else ()
 
 
-def _writing(model: Any, tokenizer: Any) -> dict[str, Any]:
-    """What writing needs besides the text: a cache that fits, and of many languages the one to write."""
+def _check_vocabularies(name: str, model: Any, tokenizer: Any) -> None:
+    """Stops at a tokenizer that is another model's: some of its pieces would be read as others, and named so.
+
+    Raises:
+        ModelError: it has far more pieces than the model.
+    """
+    known = n_pieces(model)
+    # A few more may have been added, such as one for padding.
+    if known is not None and tokenizer.vocab_size > known * MOST_NAMED:
+        raise ModelError(
+            f"The tokenizer has {tokenizer.vocab_size:,} pieces and {name} has {known:,}, so they do not belong together: take "
+            "the tokenizer that the model was trained with."
+        )
+
+
+def _writing(name: str, model: Any, tokenizer: Any) -> dict[str, Any]:
+    """What writing needs besides the text: a cache that fits, and of many languages the one to write.
+
+    The language is that of the tokenizer's `tgt_lang`, else the one that the model's authors force, else French.
+
+    Raises:
+        ModelError: the tokenizer has no mark for the language that it names.
+    """
     options: dict[str, Any] = {}
     depths = {getattr(model.config, name, None) for name in ("num_layers", "num_decoder_layers")} - {None}
     if len(depths) > 1:
         # transformers gives T5's decoder a cache as deep as its encoder.
         options["use_cache"] = False
-    if hasattr(tokenizer, "get_lang_id"):
-        # The first token tells the language: French, unless the tokenizer was saved with another.
-        tokenizer.tgt_lang = tokenizer.tgt_lang or "fr"
-        options["forced_bos_token_id"] = tokenizer.get_lang_id(tokenizer.tgt_lang)
+    if not hasattr(tokenizer, "tgt_lang"):
+        return options
+    generation, start = model.generation_config, start_of(model)
+    starts_with_language = start in tokenizer.all_special_ids and start not in (
+        tokenizer.bos_token_id,
+        tokenizer.eos_token_id,
+        tokenizer.pad_token_id,
+    )
+    forced = start if starts_with_language else getattr(generation, "forced_bos_token_id", None)
+    if not tokenizer.tgt_lang:
+        named = None if forced is None else tokenizer.convert_ids_to_tokens(forced).strip("_")
+        tokenizer.tgt_lang = named or next((mark for mark in FRENCH if _language_id(tokenizer, mark) is not None), None)
+    if not tokenizer.tgt_lang:
+        return options
+    piece = _language_id(tokenizer, tokenizer.tgt_lang)
+    if piece is None:
+        raise ModelError(
+            f"The tokenizer of {name} is to write {tokenizer.tgt_lang}, for which it has no piece; set its tgt_lang to one of "
+            "its language marks, such as fra_Latn, fr_XX or fr."
+        )
+    if starts_with_language:
+        # mBART's decoder begins with the mark itself, where later models write it behind their start.
+        generation.decoder_start_token_id = piece
+    else:
+        options["forced_bos_token_id"] = piece
     return options
+
+
+def _language_id(tokenizer: Any, mark: str) -> int | None:
+    """Find the piece that stands for a language, such as fra_Latn, fr_XX, or fr of M2M-100; None where there is none."""
+    if hasattr(tokenizer, "get_lang_id"):
+        return tokenizer.lang_token_to_id.get(tokenizer.lang_code_to_token.get(mark))
+    piece = tokenizer.convert_tokens_to_ids(mark)
+    return None if piece is None or piece == tokenizer.unk_token_id else int(piece)

@@ -17,6 +17,8 @@ def machine(result: Result) -> None:
         return
     ran = f"Runs on {_device(card)} · {_duration(result)}" if result.seconds else "Computed beforehand: no model ran here."
     lines = [ran, f"{number(card.parameters)} parameters"]
+    if len(card.languages) > 1:
+        lines.append(f"Reads {card.languages[0]}, writes {card.languages[1]}")
     st.sidebar.caption("  \n".join(lines + [f"Weights: {card.weights}"] * bool(card.weights)))
 
 

@@ -222,3 +222,14 @@ def test_a_target_is_read_as_a_target() -> None:
             return super().__call__(options.pop("text_target"), **options)
 
     assert typed(encode(Translator(), ["the cat"], target=True)) == ["the", "cat"]
+
+
+def test_a_mark_that_was_typed_is_read_once(bert: Any) -> None:
+    encoded = encode(bert, ["[CLS] the cat sat [SEP]"])
+    assert encoded.inputs["input_ids"] == encode(bert, ["the cat sat"]).inputs["input_ids"]
+    assert set(map(len, encoded.inputs.values())) == {5}
+    assert typed(encoded) == ["the", "cat", "sat"]
+    assert [token.start for token in encoded.tokens] == [0, 6, 10, 14, 0]
+    # In the middle of a text, or alone, it is what was typed.
+    assert typed(encode(bert, ["the [SEP] cat"])) == ["the", "[SEP]", "cat"]
+    assert typed(encode(bert, ["[CLS]"])) == ["[CLS]"]

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers as hf
 
 import attnviz
-from attnviz.core.errors import PromptError
+from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.hub import load as hub
 from attnviz.models.hub.seq2seq import WritingModel
@@ -127,3 +128,83 @@ def test_decoding_goes_on_from_what_was_chosen(pair):
 def test_what_is_no_piece_is_refused(pair, name):
     with pytest.raises(PromptError, match="has no piece"):
         draft(pair[1], Prompt(TEXT), DecodingOptions(begins=(name,)))
+
+
+def of_many_languages(kind: type[Any], source: str, target: str | None) -> Any:
+    """Make a tokenizer of that class, which has a mark for each language."""
+    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
+    marks, words = ["<s>", "<pad>", "</s>", "<unk>"], [*("▁" + word for word in tiny.WORDS if word.isalpha()), "▁", *letters]
+    if kind is hf.NllbTokenizer:
+        return kind({piece: number for number, piece in enumerate([*marks, *words])}, [], src_lang=source, tgt_lang=target)
+    return kind([*((mark, 0.0) for mark in marks), *((word, -4.0) for word in words)], src_lang=source, tgt_lang=target)
+
+
+def of_so_many_pieces(kind: type[Any], config: type[Any], tokenizer: Any, **settings: Any) -> Any:
+    torch.manual_seed(0)
+    sizes = {
+        "d_model": 30,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "encoder_attention_heads": 3,
+        "decoder_attention_heads": 5,
+    }
+    ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2, "forced_eos_token_id": None}
+    given = sizes | ids | {"encoder_ffn_dim": 11, "decoder_ffn_dim": 13, "max_position_embeddings": 61} | settings
+    return kind(config(vocab_size=len(tokenizer), **given)).eval()
+
+
+NLLB = (hf.NllbTokenizer, hf.M2M100ForConditionalGeneration, hf.M2M100Config, "eng_Latn")
+MBART_50 = (hf.MBart50Tokenizer, hf.MBartForConditionalGeneration, hf.MBartConfig, "en_XX")
+
+
+@pytest.mark.parametrize(
+    ("family", "target", "written"),
+    [
+        (NLLB, "deu_Latn", "deu_Latn"),
+        (NLLB, None, "fra_Latn"),
+        (MBART_50, "de_DE", "de_DE"),
+        (MBART_50, None, "fr_XX"),
+    ],
+    ids=["nllb", "nllb-unsaid", "mbart-50", "mbart-50-unsaid"],
+)
+def test_the_language_of_the_tokenizer_is_written(family: Any, target: str | None, written: str) -> None:
+    make, kind, config, source = family
+    tokenizer = of_many_languages(make, source, target)
+    model = of_so_many_pieces(kind, config, tokenizer)
+    traced = attnviz.wrap(model, tokenizer)
+    mark = tokenizer.convert_tokens_to_ids(written)
+    given = tokenizer(TEXT, return_tensors="pt")
+    want = model.generate(**given, forced_bos_token_id=mark, do_sample=False, max_new_tokens=60, max_length=None)[
+        0, 1:
+    ].tolist()
+    assert want[0] == mark
+    assert traced.translate(TEXT)[0].pieces == unpadded(want, 2)
+    assert traced.card.languages == (source, written)
+    assert written in traced.card.task
+    # A target that is given has the same mark, and the tokenizer in hand stays as it was.
+    assert traced.pieces_of(Prompt(TEXT, target=TARGET))[0] == mark
+    assert tokenizer.tgt_lang == target
+
+
+def test_a_language_that_the_authors_force_is_written_and_one_that_is_no_language_refused() -> None:
+    tokenizer = of_many_languages(hf.MBart50Tokenizer, "de_DE", None)
+    english = tokenizer.convert_tokens_to_ids("en_XX")
+    model = of_so_many_pieces(*MBART_50[1:3], tokenizer)
+    model.generation_config.forced_bos_token_id = english
+    traced = attnviz.wrap(model, tokenizer)
+    assert (traced.translate(TEXT)[0].pieces[0], traced.card.languages) == (english, ("de_DE", "en_XX"))
+    tokenizer.tgt_lang = "Klingon"
+    with pytest.raises(ModelError, match="write Klingon, for which it has no piece"):
+        attnviz.wrap(model, tokenizer)
+
+
+def test_a_decoder_that_starts_with_its_language_starts_with_the_chosen_one() -> None:
+    tokenizer = of_many_languages(hf.MBart50Tokenizer, "en_XX", "ro_RO")
+    romanian, german = map(tokenizer.convert_tokens_to_ids, ("ro_RO", "de_DE"))
+    model = of_so_many_pieces(*MBART_50[1:3], tokenizer, decoder_start_token_id=german)
+    traced = attnviz.wrap(model, tokenizer)
+    given = tokenizer(TEXT, return_tensors="pt")
+    want = model.generate(**given, decoder_start_token_id=romanian, do_sample=False, max_new_tokens=60, max_length=None)
+    assert traced.translate(TEXT)[0].pieces == unpadded(want[0, 1:].tolist(), 2)
+    assert traced.trace(TEXT).decoder.keys[0].text == "ro_RO"
+    assert model.generation_config.decoder_start_token_id == german
