@@ -65,7 +65,7 @@ class LessonPicture:
             name = "passage" if self.page == "answer" else "text"
             raise LessonError(f"The link to {self.page} has to name its {name}, so that it always opens the same picture.")
         # On Matters one box holds the second text, whatever the model takes it for.
-        question = self.get("pair" if self.page == "matters" else "question")
+        question = (self.get("pair") if self.page == "matters" else "") or self.get("question")
         return Prompt(text, self.get("pair") or None, question or None, self.get("target") or None)
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 
 from attnviz.analysis.heads.wording import describe_verdict
 from attnviz.analysis.word_names import word_at, word_names
-from attnviz.analysis.wording import head_name, whole_percent
+from attnviz.analysis.wording import MOSTLY, head_name, whole_percent
 from attnviz.core.errors import LessonError, nearest
 from attnviz.lessons.answer_text import as_sentence, plain, read_number, same_answer
 from attnviz.lessons.least_margin import clear_first, words_only, words_with_percents
@@ -135,7 +135,7 @@ def _weight(question: LessonQuestion, picture: LessonPicture | None, source: Ans
 
 
 def _head(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
-    """Which head sends `from` to `to`: any in which no other word gets more of it, `besides` those that are known."""
+    """Which head sends `from` mostly to `to`: any in which it gets at least half, `besides` those that are known."""
     picture = _needs(picture)
     result = source.result(picture)
     attention = picture.attention(result)
@@ -144,7 +144,7 @@ def _head(question: LessonQuestion, picture: LessonPicture | None, source: Answe
         matrix = picture.matrix(result, int(layer), int(head))
         row = matrix.weights[word_at(question.text("from"), matrix.queries)]
         key = word_at(question.text("to"), matrix.keys)
-        if row[key] >= words_only(row[None], matrix.keys, axis=1).max():
+        if row[key] >= MOSTLY:
             found[head_name(int(layer), int(head))] = float(row[key])
     for known in question.texts("besides"):
         if found.pop(known, None) is None:
@@ -158,8 +158,8 @@ def _head(question: LessonQuestion, picture: LessonPicture | None, source: Answe
         raise LessonError(f"{len(names)} of {total} heads are right: ask about a link that fewer heads show.")
     first = ", ".join(f"{name} ({whole_percent(found[name])})" for name in names[:3])
     besides = f"Besides {' and '.join(question.texts('besides'))}, " if question.texts("besides") else ""
-    link = f"send “{question.text('from')}” mostly to “{question.text('to')}”"
-    sentence = f"{besides}{len(names)} of {total} heads {link}, first {first}."
+    link = f"{'sends' if len(names) == 1 else 'send'} “{question.text('from')}” mostly to “{question.text('to')}”"
+    sentence = f"{besides}{len(names)} of {total} heads {link}{':' if len(names) == 1 else ', first'} {first}."
     right = {tuple(re.findall(r"\d+", name)) for name in names}
     return Truth(names[0], sentence, lambda given: tuple(str(int(each)) for each in re.findall(r"\d{1,4}", given)) in right)
 

@@ -115,7 +115,8 @@ class Capabilities:
 
     def default_target(self, prompt: Prompt) -> Target:
         """Choose what is explained where nobody says it: what the model is there for."""
-        if prompt.question and "question" in self.card.reads:
+        # Without a question either, binding says that one is missing.
+        if "question" in self.card.reads and (prompt.question or not prompt.pair):
             return Target("answer")
         if self.card.selects is not None:
             return Target("sentence")

@@ -241,3 +241,16 @@ def test_what_cannot_be_asked_gets_one_sentence(parameters, says):
     app = open_page("matters", **parameters)
     assert len(app.error) <= 1
     assert says is None or says in said(app)
+
+
+def test_an_address_of_answer_means_the_same_and_an_empty_question_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    model = str(tiny_answerer(tmp_path / "tiny"))
+    app = open_page("matters", models=model, passage=SENTENCE, question=QUESTION)
+    assert not app.error
+    assert (app.session_state.model, app.session_state.text, app.session_state.pair) == (model, SENTENCE, QUESTION)
+    for each in (model, "answer-en"):
+        empty = open_page("matters", models=each, passage=SENTENCE, question="")
+        assert [error.value for error in empty.error] == ["There is no question yet: type one about the passage."]

@@ -18,6 +18,7 @@ from attnviz.ui.address.parameters import (
     PARAMETERS,
     SLOTS,
     Names,
+    Type,
     Written,
     read_parameter,
     renamed,
@@ -81,8 +82,9 @@ def _is_history() -> bool:
 
 def _written_address(page: str) -> dict[str, Written]:
     """What the browser's address says of a page, by the names of today."""
-    new = renamed(page, list(st.query_params))
-    return {new.get(name, name): _written(name, page) for name in st.query_params if name in PARAMETERS[page]}
+    given = list(st.query_params)
+    own = {name: name for name in given if name in PARAMETERS[page]} | renamed(page, given)
+    return {new: _written(name, PARAMETERS[page][new]) for name, new in own.items()}
 
 
 def _continued(page: str, written: dict[str, Written], visited: dict[str, Written] | None = None) -> dict[str, Written]:
@@ -107,9 +109,8 @@ def peek(page: str) -> dict[str, Written]:
     return dict(st.session_state.address) if is_same else _written_address(page)
 
 
-def _written(name: str, page: str) -> Written:
-    several = isinstance(PARAMETERS[page][name], Names)
-    return st.query_params.get_all(name) if several else st.query_params[name]
+def _written(name: str, kind: Type) -> Written:
+    return st.query_params.get_all(name) if isinstance(kind, Names) else st.query_params[name]
 
 
 def finish() -> None:

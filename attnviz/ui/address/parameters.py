@@ -226,6 +226,8 @@ LESSON: dict[str, Type] = {"lesson": NAME, "step": Number(1, MOST_LESSON_STEPS +
 PARAMETERS: dict[str, Mapping[str, Type]] = {page: {**own, "present": Flag(), **LESSON} for page, own in _PAGES.items()}
 # What a page called its own by the names of `LESSON`: an address without a step means that.
 RENAMED = {"compute": {"lesson": "worked"}, "train": {"lesson": "topic"}}
+# Names that pages have for the same: an address that is carried to another page still means it there.
+SAME = (("model", "models"), ("text", "passage"), ("pair", "question"), ("words", "whole_words"), ("mean", "all_heads"))
 
 
 def read_parameter(page: str, name: str, written: Written | None) -> Any:
@@ -238,12 +240,24 @@ def read_parameter(page: str, name: str, written: Written | None) -> Any:
 
 
 def renamed(page: str, names: Collection[str]) -> Mapping[str, str]:
-    """Find the parameters of an address that another name stands for today, by the old name.
+    """Find the parameters of an address that this page has by another name: an old one, or that of another page.
 
     >>> renamed("compute", ["lesson", "seed"]), renamed("compute", ["lesson", "step"])
     ({'lesson': 'worked'}, {})
+    >>> renamed("matters", ["passage", "question"]), renamed("matters", ["question", "pair"])
+    ({'passage': 'text', 'question': 'pair'}, {})
+    >>> renamed("translate", ["model", "layer", "key"]), renamed("encode", ["models", "layer", "key1"])
+    ({'model': 'models', 'key': 'key1'}, {'models': 'model', 'key1': 'key'})
     """
-    return {} if "step" in names else {old: new for old, new in RENAMED.get(page, {}).items() if old in names}
+    before = {} if "step" in names else RENAMED.get(page, {})
+    new = {old: name for old, name in before.items() if old in names}
+    for name in names:
+        # Of models side by side the first one's have a number.
+        others = [other for same in SAME if name in same for other in same] + [f"{name}1", name.removesuffix("1")]
+        own = [other for other in others if other in PARAMETERS[page]]
+        if name not in PARAMETERS[page] and name not in new and own and own[0] not in names:
+            new[name] = own[0]
+    return new
 
 
 def write_parameter(value: Any) -> Written:

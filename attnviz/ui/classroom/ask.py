@@ -8,12 +8,14 @@ import streamlit as st
 
 from attnviz.analysis.head_view import HeadMatrix
 from attnviz.analysis.word_names import word_at
+from attnviz.analysis.wording import MOSTLY
 from attnviz.core.edit_types import HeadSet
 from attnviz.core.edits import Edits
-from attnviz.core.errors import AttnvizError
+from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.lessons.classroom.from_lesson import QuestionPlace
 from attnviz.lessons.lesson_file import LessonQuestion
 from attnviz.lessons.picture_link import TASKS, LessonPicture, read_link
+from attnviz.lessons.question_kinds import truth_of
 from attnviz.ui.classroom.teacher import open_class
 from attnviz.ui.lessons.place import place_of
 from attnviz.ui.lessons.source import PageSource
@@ -100,13 +102,22 @@ def _of_words(picture: LessonPicture, matrix: HeadMatrix, name: str, only: bool)
     yield _spot("token", f"Which word does “{one}” look at most, in {name}?", picture, **{"from": one})
     yield _spot("number", f"How much does “{one}” look at “{other}”, in {name}?", picture, **{"from": one, "to": other})
     if not only:
-        yield _spot("head", f"Which head sends “{one}” mostly to “{other}”?", picture, **{"from": one, "to": other})
-    shares = matrix.weights[row]
-    best = max((at for at, token in enumerate(matrix.keys) if not token.special), key=lambda at: shares[at], default=column)
+        which = _spot("head", f"Which head sends “{one}” mostly to “{other}”?", picture, **{"from": one, "to": other})
+        if _has_answer(which):
+            yield which
     yield _spot(
         "choice", f"True or false: in {name}, “{one}” looks mostly at “{other}”.", picture, choices=("true", "false"),
-        answer="true" if best == column else "false", **{"from": one, "to": other},
+        answer="true" if matrix.weights[row, column] >= MOSTLY else "false", **{"from": one, "to": other},
     )  # fmt: skip
+
+
+def _has_answer(spot: SpotQuestion) -> bool:
+    """Tell whether some head does what is asked, and not most of them."""
+    try:
+        truth_of(spot.question, spot.picture, PageSource())
+    except LessonError:
+        return False
+    return True
 
 
 def _spot(kind: str, ask: str, picture: LessonPicture, **fields: str | tuple[str, ...]) -> SpotQuestion:

@@ -122,6 +122,8 @@ def test_a_claim_that_does_not_hold_is_false() -> None:
         ("number", {"from": "cat", "to": "mouse"}, "mouse"),
         ("number", {"from": "cat", "to": "saw", "tolerance": "9"}, "tolerance"),
         ("head", {"from": "cat", "to": "the(1)"}, "no head"),
+        # Of the words "dog" gets most, but no half.
+        ("head", {"from": "cat", "to": "dog"}, "no head"),
         ("head", {"from": "dog", "to": "dog"}, None),
         ("order", {"words": ("cat",), "from": "cat"}, "two"),
         ("order", {"words": ("cat", "dog")}, "from"),
@@ -255,7 +257,7 @@ def test_a_head_that_is_known_is_not_another_one() -> None:
     assert truth("head", source=source, **fields).accepts("L0·H0")
     another = truth("head", source=source, **fields, besides="L0·H0")
     assert (another.answer, another.accepts("L0·H0"), another.accepts("L0·H2")) == ("L0·H2", False, True)
-    assert another.sentence.startswith("Besides L0·H0, 1 of 4 heads send “saw” mostly to “cat”")
+    assert another.sentence == "Besides L0·H0, 1 of 4 heads sends “saw” mostly to “cat”: L0·H2 (70\N{NO-BREAK SPACE}%)."
     with pytest.raises(LessonError, match="besides names heads that do"):
         truth("head", source=source, **fields, besides="L0·H1")
 
