@@ -48,7 +48,7 @@ def test_what_was_computed_elsewhere_has_no_duration() -> None:
     assert drawn(open_page("matters", methods="open")).count(" ms<") == 1
     assert drawn(open_page("matters", text=SENTENCE, pair=QUESTION, methods="open")).count(" ms<") > 5
     (machine,) = [each.value for each in open_page("encode").sidebar.caption if "parameters" in each.value]
-    assert machine.startswith("Computed beforehand: no model ran here.")
+    assert machine.startswith("Saved result: the model has not run now.")
 
 
 def answer_without(word: str = "") -> tuple[float, str]:

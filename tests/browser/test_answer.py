@@ -8,7 +8,6 @@ from playwright.sync_api import Locator, Page, expect
 import attnviz
 from attnviz.analysis.answer.question_attention import question_attention
 from attnviz.analysis.head_view import View
-from attnviz.analysis.wording import two_digits
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.span_finder import SpanFinder
@@ -42,7 +41,7 @@ def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(page:
     assert bars(page, "bar0") == pytest.approx(actual.result.start.tolist(), abs=1e-5)
     assert bars(page, "bar1") == pytest.approx(actual.result.end.tolist(), abs=1e-5)
     highest = max(float(actual.result.start.max()), float(actual.result.end.max()))
-    expect(page.locator(".legend")).to_contain_text(f"tallest bar: {two_digits(highest)}")
+    expect(page.locator(".legend")).to_contain_text(f"the tallest bar is {percent(highest)}")
     page.locator(".asked .word", has_text="tired").click()
     expect(page.locator(".asked .chosen bdi")).to_have_text("tired")
     settle(page)

@@ -223,7 +223,7 @@ def describe_answer(
 
 def describe_confidence(confidence: float) -> str:
     """Say how many of the answers this sure are right, by that share."""
-    return f"{whole_percent(confidence)} correct at this confidence"
+    return f"about {whole_percent(confidence)} of such answers are correct"
 
 
 def describe_question_words(

@@ -109,8 +109,8 @@ def describe_label(atlas: Atlas, layer: int, head: int) -> str:
     facts, rate = atlas.claims[best], atlas.rates[best, layer, head]
     source, target = claim_sides(parse(facts.text))
     return (
-        f"Over {atlas.sentences:,} sentences {whose} looks from {source} to {target} in {whole_percent(rate)} of cases; "
-        f"simple rules, such as “the word before”, in {whole_percent(facts.strongest_rival)} at most."
+        f"Over {atlas.sentences:,} sentences {whose} looks from {source} to {target} in {whole_percent(rate)} of cases. "
+        f"The best simple rule, such as “always the word before”, does so in {whole_percent(facts.strongest_rival)}."
     )
 
 
@@ -124,10 +124,20 @@ def unit_name(sentence: ParsedSentence, unit: int) -> str:
 def describe_rival(rival: Rival) -> str:
     """Say what a rival does."""
     if rival.name.startswith("offset"):
-        steps = int(rival.name.split()[1])
-        words = "word" if abs(steps) == 1 else "words"
-        return f"always {abs(steps)} {words} {'on' if steps > 0 else 'back'}"
-    return {"chance": "chance", "untrained": "the best head untrained", "shuffled": "this head, words shuffled"}[rival.name]
+        return f"the rule “always {describe_distance(int(rival.name.split()[1]))}”"
+    return {
+        "chance": "chance", "untrained": "the best head of an untrained model", "shuffled": "this head with the words shuffled",
+    }[rival.name]  # fmt: skip
+
+
+def describe_distance(steps: int) -> str:
+    """Say where the word at that distance stands.
+
+    >>> describe_distance(-1), describe_distance(2)
+    ('the word before', '2 words after')
+    """
+    where = "after" if steps > 0 else "before"
+    return f"the word {where}" if abs(steps) == 1 else f"{abs(steps)} words {where}"
 
 
 def describe_verdict(tested: ClaimResult) -> str:
@@ -144,17 +154,24 @@ def describe_verdict(tested: ClaimResult) -> str:
         f"{whole_percent(tested.low)} to {whole_percent(tested.high)}; {tested.sentences:,} held-out sentences)"
     )
     strongest = tested.strongest_rival
+    best = describe_rival(strongest)
     # Of a claim about a place, the fixed offset is the claim itself.
     others = (rival for rival in tested.rivals if rival.counts or not rival.name.startswith("offset"))
     rivals = "; ".join(f"{describe_rival(rival)} {whole_percent(rival.rate)}" for rival in others)
     if tested.holds:
-        why = f"That is {100 * (tested.rate - strongest.rate):.0f} points above {describe_rival(strongest)}"
+        why = f"That is {100 * (tested.rate - strongest.rate):.0f} points above {best}"
     elif tested.rate - strongest.rate < MARGIN:
-        why = f"That is not {100 * MARGIN:.0f} points above {describe_rival(strongest)}"
+        why = f"It would have to be {100 * MARGIN:.0f} points above {best}, and {_ahead(tested, strongest)}"
     else:
         luck = f"may be luck (p = {two_digits(tested.p)} before correction)"
-        why = f"With so few cases, being above {describe_rival(strongest)} {luck}"
+        why = f"With so few cases, being above {best} {luck}"
     return f"{'It holds' if tested.holds else 'It does not hold'}: {rate}. {why}. For comparison: {rivals}."
+
+
+def _ahead(tested: ClaimResult, strongest: Rival) -> str:
+    """Say how far a claim's rate is from that of a rival, never more than it is."""
+    points = math.floor(round(1000 * (tested.rate - strongest.rate), 6)) / 10
+    return f"is {abs(points):.1f} points {'above' if points > 0 else 'below'} it" if points else "is level with it"
 
 
 MEASURE_LABELS = {

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from attnviz.analysis.answer.question_attention import Joint
 from attnviz.analysis.head_view import HeadMatrix
-from attnviz.analysis.wording import head_words, percent, two_digits, whole_percent
+from attnviz.analysis.wording import head_words, percent, whole_percent
 from attnviz.core.trace import Token
 from attnviz.figures.matrix import STYLE as MATRIX
 from attnviz.figures.matrix import Marks, one_matrix
@@ -115,7 +115,7 @@ def question_and_passage(question: str, passage: str, bars: Sequence[Bars], *, a
     True
     """
     legend = "".join(f'<span><i class="bar{number}"></i>{html.escape(each.name)}</span>' for number, each in enumerate(bars))
-    legend += f"<span>tallest bar: {two_digits(_highest(bars))}</span>"
+    legend += f"<span>the tallest bar is {percent(_highest(bars))}</span>"
     note = f'<p class="note">{html.escape(above)}</p>'
     return f'<div style="{css_variables(theme)}">{note}{question}<p class="legend">{legend}</p>{passage}</div>'
 

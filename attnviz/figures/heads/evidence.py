@@ -10,7 +10,7 @@ from jaxtyping import Float
 from attnviz.analysis.heads.atlas import Atlas, AtlasExample
 from attnviz.analysis.heads.measures import FURTHEST
 from attnviz.analysis.heads.verdict import ClaimResult
-from attnviz.analysis.heads.wording import describe_rival, short_claim
+from attnviz.analysis.heads.wording import describe_distance, describe_rival, short_claim
 from attnviz.analysis.wording import head_name, signed, whole_percent
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 from attnviz.text.conllu import ParsedSentence
@@ -33,7 +33,7 @@ def claims_table(atlas: Atlas, layer: int, head: int, *, most: int = 12, theme: 
         facts, rate = atlas.claims[claim], float(atlas.rates[claim, layer, head])
         low, high = float(atlas.low[claim, layer, head]), float(atlas.high[claim, layer, head])
         holds = bool(atlas.supported[claim, layer, head])
-        offset = "–" if facts.place else f"{signed(facts.offset, '+d')}: {whole_percent(facts.offset_rate)}"
+        offset = "–" if facts.place else f"{whole_percent(facts.offset_rate)} ({describe_distance(facts.offset)})"
         untrained = "" if facts.untrained is None else whole_percent(facts.untrained)
         figures = (
             whole_percent(rate),

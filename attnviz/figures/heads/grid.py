@@ -41,7 +41,7 @@ def _cell(atlas: Atlas, layer: int, head: int, chosen: bool, find: int | None) -
     strength = min(max(float(atlas.ahead[claim, layer, head]), 0.0) / 0.6, 1.0) if holds else 0.0
     name = html.escape(short_claim(facts.text))
     shown = _LONG.sub(r"\1&shy;\2", name)
-    title = f"{where}: {name} {whole_percent(rate)}; simple rules {whole_percent(facts.strongest_rival)} at most"
+    title = f"{where}: {name} {whole_percent(rate)}; best simple rule {whole_percent(facts.strongest_rival)}"
     return (
         f'{start} style="--strength:{strength:.2f}" title="{title}"><span>{shown}</span>'
         f'<span class="rate">{whole_percent(rate)} <span class="where">{where}</span></span></button>'

@@ -17,7 +17,7 @@ STYLE = Path(__file__).with_name("methods.css").read_text(encoding="utf-8")
 READABLE = 70
 _OWN = " class=own"
 _HEADINGS = (
-    "Method", "Share of each word", "Drop without its top words (line: chance)", "Drop with its top words alone",
+    "Method", "Share of each word", "Drop without its top words (line: chance)", "Drop with only its top words",
     "Agreement with removal", "",
 )  # fmt: skip
 

@@ -89,7 +89,7 @@ def _legend(sequence: HeldOutSequence) -> str:
     may = '<span><i class="may"></i>May look at</span>' if (sequence.possible & ~sequence.sure).any() else ""
     return (
         f'<p class="legend"><span><i class="weight"></i>Looks at</span><span><i class="should"></i>Should look at</span>{may}'
-        "<span>Last column: what it writes; what is <b>wrong</b> is coloured</span></p>"
+        "<span>Last column: what the model writes, with <b>mistakes</b> in colour</span></p>"
     )
 
 

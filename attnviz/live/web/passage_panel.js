@@ -1,8 +1,7 @@
 // A text with bars under its words: where an answer starts and ends, or what each word receives; and what is marked in it.
 
 import { make } from "../../figures/drawing/elements.js";
-import { wholePercent } from "../../figures/drawing/percent.js";
-import { twoDigits } from "./number_text.js";
+import { percent, wholePercent } from "../../figures/drawing/percent.js";
 
 /**
  * @typedef {{ units: [start: number, end: number][], bars: { name: string, values: number[] }[],
@@ -20,7 +19,7 @@ export function drawPassage(place, text, passage, ...above) {
   const { bars } = passage;
   const highest = bars.reduce((most, { values }) => values.reduce((one, other) => Math.max(one, other), most), 0) || 1;
   const names = bars.map(({ name }, index) => make("span", {}, make("i", { class: `bar${index}` }), name));
-  const legend = make("p", { class: "legend" }, ...names, make("span", {}, `tallest bar: ${twoDigits(highest)}`));
+  const legend = make("p", { class: "legend" }, ...names, make("span", {}, `the tallest bar is ${percent(highest)}`));
   const drawn = make("div", { class: "answered long", dir: "auto" }, ...pieces(Array.from(text), passage, highest));
   place.replaceChildren(...above, legend, drawn);
   // Of a long passage the part with the answer, not its beginning.

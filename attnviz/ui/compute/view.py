@@ -114,7 +114,8 @@ def show_score_pairs(model: str, inspected: "InspectedTrace", kind: str, place: 
         story(describe_pairs(shares, head_name(*place)))
         _PAIRS("pairs", pairs_table(shares, theme=theme()))
         st.caption(
-            f":material/verified: All pairs add up to the score of these steps, to {power_of_ten(difference)}. {_HOW_PAIRS}"
+            ":material/verified: All pairs add up to the score of these steps "
+            f"(rounding error: {power_of_ten(difference)}). {_HOW_PAIRS}"
         )
 
 

@@ -15,7 +15,7 @@ def machine(result: Result) -> None:
     if result.file:
         st.sidebar.caption("Out of a file: no model ran here.")
         return
-    ran = f"Runs on {_device(card)} · {_duration(result)}" if result.seconds else "Computed beforehand: no model ran here."
+    ran = f"Runs on {_device(card)} · {_duration(result)}" if result.seconds else "Saved result: the model has not run now."
     lines = [ran, f"{number(card.parameters)} parameters"]
     if len(card.languages) > 1:
         lines.append(f"Reads {card.languages[0]}, writes {card.languages[1]}")
@@ -26,7 +26,7 @@ def machines(results: Iterable[Result]) -> None:
     """The same of models that stand side by side, each with its name."""
     for each in results:
         card = each.card
-        ran = f"{_device(card)} · {_duration(each)}" if each.seconds else "computed beforehand"
+        ran = f"{_device(card)} · {_duration(each)}" if each.seconds else "saved result"
         figures = f"{number(card.parameters)} parameters · {ran}"
         st.sidebar.html(f'<p class="machine"><bdi>{html.escape(card.name)}</bdi><br>{figures}</p>')
 

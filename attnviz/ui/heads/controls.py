@@ -33,7 +33,7 @@ def model_picker() -> str:
 
 def claim_box() -> str:
     """Where a person types a claim, with examples as chips; what was run last."""
-    box = TextBox("claim", "A claim about heads", "Or test a claim of your own: click one below to see how it is written")
+    box = TextBox("claim", "A claim about heads", "Test your own claim; click an example below to see how to write one")
     claim = run_texts([box])["claim"]
     with st.container(horizontal=True, vertical_alignment="center"):
         current = claim if claim in EXAMPLES else None

@@ -45,7 +45,7 @@ _WAYS = Markup("ways", shared.STYLE + WAYS_STYLE)
 _HOW = """
 - **Drop without its top words**: how far the probability of the output falls without the most important 1, 5, 10, 20
   and 50 % of the words, on average; more is better, and the upright line is chance.
-- **Drop with its top words alone**: how far it falls when only they stay; less is better (DeYoung et al. 2020).
+- **Drop with only its top words**: how far it falls when only they stay; less is better (DeYoung et al. 2020).
 - **Agreement with removal**: how far the order agrees with leaving one word out, −1 to 1 (Kendall's tau).
 - A removed word is replaced by a blank token: the model's mask, or its token for unknown words. The
   output's own words, underlined, always stay.

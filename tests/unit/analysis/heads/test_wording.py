@@ -40,7 +40,7 @@ ATLAS = Atlas(
 def test_a_head_is_what_it_does_furthest_above_a_rule_special_tokens_last(head: int, does: str, rate: str, rival: str) -> None:
     said = describe_label(ATLAS, 0, head)
     assert said.startswith(f"Over 1,500 sentences L0·H{head} looks from {does} in {rate}\xa0% of cases")
-    assert f"in {rival}\xa0% at most" in said
+    assert f"does so in {rival}\xa0%." in said
 
 
 def test_a_head_of_which_nothing_holds_has_no_label() -> None:
@@ -57,9 +57,10 @@ def test_claims_are_ordered_best_first_then_those_that_hold() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("offset 1", "always 1 word on"), ("offset -1", "always 1 word back"), ("offset 3", "always 3 words on"),
-        ("offset -2", "always 2 words back"), ("chance", "chance"), ("untrained", "the best head untrained"),
-        ("shuffled", "this head, words shuffled"),
+        ("offset 1", "the rule “always the word after”"), ("offset -1", "the rule “always the word before”"),
+        ("offset 3", "the rule “always 3 words after”"), ("offset -2", "the rule “always 2 words before”"),
+        ("chance", "chance"), ("untrained", "the best head of an untrained model"),
+        ("shuffled", "this head with the words shuffled"),
     ],
 )  # fmt: skip
 def test_a_rival_is_named_by_what_it_does(name: str, said: str) -> None:
@@ -89,9 +90,11 @@ def result(**changes) -> ClaimResult:
     ("changes", "says"),
     [
         ({}, ["It holds: L1·H2", "75\xa0% of 1,200 cases", "50\xa0% to 88\xa0%", "; 70 held-out"]),
-        ({}, ["is 50 points above the best head untrained.", "comparison: chance 10\xa0%; the best head untrained 25\xa0%."]),
-        ({"rivals": (Rival("offset -1", 0.5), Rival("chance", 0.25))}, ["25 points above always 1"]),
-        ({"holds": False, "rate": 0.24 + MARGIN}, ["It does not hold", f"is not {100 * MARGIN:.0f} points above the best"]),
+        ({}, ["is 50 points above the best head of an untrained model.", "; the best head of an untrained model 25\xa0%."]),
+        ({"rivals": (Rival("offset -1", 0.5), Rival("chance", 0.25))}, ["25 points above the rule “always the word before”."]),
+        ({"holds": False, "rate": 0.24 + MARGIN}, ["It does not hold", "be 5 points above ", "and is 4.0 points above it."]),
+        ({"holds": False, "rate": 0.1}, ["and is 15.0 points below it."]),
+        ({"holds": False, "rate": 0.25}, ["and is level with it."]),
         ({"holds": False, "rate": MARGIN, "rivals": (Rival("chance", 0.0),)}, ["may be luck"]),
         ({"holds": False}, ["may be luck (p = 0.012 before"]),
         ({"queries": 29}, ["Too few words to tell", "only 29 words are an object with its verb to look at, and 30 are needed"]),

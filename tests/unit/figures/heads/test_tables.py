@@ -66,7 +66,7 @@ def test_a_cell_has_its_heads_best_claim_its_rate_and_how_far_it_is_ahead(atlas)
     assert "object → its verb" in best
     # 0.75 is 0.375 above the best offset, which is its best simple rule; 0.6 is full strength.
     assert "--strength:0.62" in best
-    assert 'title="L1·H2: object → its verb 75\xa0%; simple rules 38\xa0% at most"' in best
+    assert 'title="L1·H2: object → its verb 75\xa0%; best simple rule 38\xa0%"' in best
     assert "→ special tokens" in cells["0.1"]
     assert "95\xa0%" in cells["0.1"]
     assert [NONE in cells[place] for place in ("0.0", "0.1", "1.1", "1.2")] == [True, False, True, False]
@@ -87,7 +87,17 @@ def test_a_claim_that_is_looked_for_stands_in_every_cell(atlas):
 def test_the_claims_of_a_head_stand_with_their_rivals_its_best_first(atlas):
     drawn = claims_table(atlas, 1, 2)
     assert rows(drawn) == [
-        ["object → its verb", "", "75\xa0%", "74\xa0% to 77\xa0%", "13\xa0%", "−1: 38\xa0%", "25\xa0%", "1,234", "holds"],
+        [
+            "object → its verb",
+            "",
+            "75\xa0%",
+            "74\xa0% to 77\xa0%",
+            "13\xa0%",
+            "38\xa0% (the word before)",
+            "25\xa0%",
+            "1,234",
+            "holds",
+        ],
         ["“&lt;b&gt;” → previous word", "", "35\xa0%", "34\xa0% to 37\xa0%", "1\xa0%", "–", "2\xa0%", "99", "holds"],
         ["→ special tokens", "", "11\xa0%", "10\xa0% to 13\xa0%", "6\xa0%", "–", "", "2,000", "no"],
     ]
@@ -101,8 +111,8 @@ def test_a_tested_claim_stands_above_its_rivals():
     tested = ClaimResult(parse("obj -> head"), 1, 2, 0.6, 0.5, 0.75, 0.6, 99, 50, rivals, 0.001, holds=True)
     drawn = rivals_table(tested)
     assert [(name, rate) for name, _, rate in rows(drawn)] == [
-        ("The claim", "60\xa0%"), ("Chance", "13\xa0%"), ("Always 1 word back", "25\xa0%"),
-        ("The best head untrained", "30\xa0%"), ("This head, words shuffled", "20\xa0%"),
+        ("The claim", "60\xa0%"), ("Chance", "13\xa0%"), ("The rule “always the word before”", "25\xa0%"),
+        ("The best head of an untrained model", "30\xa0%"), ("This head with the words shuffled", "20\xa0%"),
     ]  # fmt: skip
     assert measures(drawn)[:2] == [{"rate": "60.0", "low": "50.0", "width": "25.0"}, {"rate": "12.5"}]
     assert re.findall(r'<tr class="(\w+)"', drawn) == ["holds", *["fails"] * 4]

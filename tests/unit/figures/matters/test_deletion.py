@@ -14,7 +14,7 @@ def test_points_stand_where_their_numbers_say():
     for line, values in zip(lines, (CURVE.most_first, CURVE.least_first), strict=True):
         assert line == [(f"{10 * gone:.2f}", f"{100 * (1 - p):.2f}") for gone, p in zip(CURVE.gone, values, strict=True)]
     dots = re.findall(r'left:([\d.]+)%;top:([\d.]+)%;[^"]*" title="([^"]*)"', drawn)
-    assert dots[1] == ("30.00", "60.00", "3 words masked: 0.40")
+    assert dots[1] == ("30.00", "60.00", "3 words masked: 40\xa0%")
     assert len(dots) == 8
     assert "in the order of &lt;rollout&gt;." in drawn
 
