@@ -47,7 +47,7 @@ One head of the 72 sends *it* to *animal*. Click another row: where does it look
 kind: token
 ask: Which word does this head send “it” to?
 from: it
-hint: Find the row of “it”, and its darkest cell.
+hint: Find the row of “it”, and its strongest cell.
 right: Yes.
 wrong: Look along the row, not down the column.
 ```

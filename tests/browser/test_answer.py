@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 import attnviz
 from attnviz.analysis.answer.question_attention import question_attention
 from attnviz.analysis.head_view import View
+from attnviz.analysis.wording import percent
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.span_finder import SpanFinder

@@ -90,7 +90,7 @@ def _drawn(pieces: Sequence[Piece]) -> str:
 
 
 def moved(tokens: Sequence[Token], shifts: Float[np.ndarray, " token"], *, theme: Theme = LIGHT) -> str:
-    """Draw the tokens with how far the last state of each has moved under it: 1 - cosine, darker for further."""
+    """Draw the tokens with how far the last state of each has moved under it: 1 - cosine, in a stronger colour for further."""
     furthest = max(float(shifts.max()), 1e-9)
     drawn = []
     for token, shift in zip(tokens, shifts.tolist(), strict=True):

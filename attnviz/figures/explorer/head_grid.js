@@ -73,7 +73,7 @@ export class HeadGrid extends View {
     const { overview } = state;
     const act = state.edits.on ? "Click one to switch it off or on" : "Click one";
     const count = overview.layers * overview.heads;
-    const shows = state.shadesHeads ? `All ${count} heads: the darker, the stronger this link` : `Each small square is one of ${count} heads`;
+    const shows = state.shadesHeads ? `All ${count} heads: the stronger the colour, the stronger this link` : `Each small square is one of ${count} heads`;
     this.caption.textContent = count === 1 ? "The one head of this model" : `${shows}. ${act}.`;
     const { cell, height, width, total } = this.measure();
     const context = fit(this.canvas, width, total);

@@ -14,7 +14,7 @@ STYLE = Path(__file__).with_name("planted.css").read_text(encoding="utf-8")
 
 
 def planted_table(scores: Sequence[PlantedScores], titles: Mapping[str, str], *, theme: Theme = LIGHT) -> str:
-    """Draw the distances of every method, the nearest first; the darker, the nearer. Methods that do not apply say why.
+    """Draw the distances of every method, the nearest first, in the strongest colour. Methods that do not apply say why.
 
     >>> scores = [PlantedScores(0, {"rollout": 0.5}, 0.25, {}), PlantedScores(9, {"rollout": 0.125}, 1.0, {})]
     >>> drawn = planted_table(scores, {"rollout": "Attention rollout"})

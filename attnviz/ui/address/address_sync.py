@@ -83,7 +83,7 @@ def _is_history() -> bool:
 def _written_address(page: str) -> dict[str, Written]:
     """What the browser's address says of a page, by the names of today."""
     given = list(st.query_params)
-    own = {name: name for name in given if name in PARAMETERS[page]} | renamed(page, given)
+    own = {**{name: name for name in given if name in PARAMETERS[page]}, **renamed(page, given)}
     return {new: _written(name, PARAMETERS[page][new]) for name, new in own.items()}
 
 
