@@ -24,12 +24,13 @@ CPU_INDEX = $(shell case "$(TORCH)" in (cpu) true;; \
 # Three on two cores: tests in a browser spend much of their time waiting. Four at most: each may take 3 GB.
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 WORKERS ?= $(shell [ $(CORES) -gt 2 ] && echo 4 || echo 3)
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 TYPES := node_modules/.bin/tsc --project . & $(BIN)/pyrefly check --progress-bar no && wait $$!
 FONTS := fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji
 # Tests begin a hundred processes: without compiled modules each takes 14 s of a core to import what it needs, and 5 s with them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test bench docs site lint types chromium firefox caddy postgres clean torch-index
+.PHONY: help run test gate bench docs site lint types chromium firefox caddy postgres clean torch-index
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -40,10 +41,14 @@ run: $(VENV)/.installed ## install what is missing, serve the app at http://loca
 	@exec $(BIN)/attnviz --host $(HOST) --port $(PORT)
 
 # The types need one core for half a minute: the tests begin beside them.
-test: ## every check: ruff, oxlint, pyrefly, tsc, pytest with a real browser
-	@$(MAKE) --no-print-directory -j 3 lint chromium firefox postgres caddy node_modules/.installed
+test: ## after a change: ruff, oxlint, pyrefly, tsc, and every test that needs no browser, database or proxy
+	@$(MAKE) --no-print-directory lint node_modules/.installed
 	{ $(TYPES); } & types=$$!; \
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal; tests=$$?; wait $$types && exit $$tests
+	$(PYTEST) -m "not gate"; tests=$$?; wait $$types && exit $$tests
+
+gate: ## all the rest: real browsers, PostgreSQL, Caddy, Ray, the recipes, a smoke run of each benchmark
+	@$(MAKE) --no-print-directory -j 3 chromium firefox postgres caddy node_modules/.installed
+	$(PYTEST) -m gate
 
 bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints its table and ends within the time that it states
 	@missed=0; for script in benchmarks/bench_*.py; do \

@@ -40,6 +40,29 @@ def pytest_configure(config: pytest.Config) -> None:
     importlib.import_module("tests.checking").install()
 
 
+# Fixtures that start a database or a proxy, and folders whose tests need a browser or train models.
+OF_THE_GATE, FOLDERS_OF_THE_GATE = {"postgres", "proxy"}, ("tests/browser", "tests/recipes", "recipes")
+
+
+def is_of_the_gate(item: pytest.Item) -> bool:
+    """Whether a test is left to `make gate`: it needs a browser, a database, a proxy or a cluster, or tests the recipes."""
+    folder = item.path.relative_to(item.config.rootpath).parent.as_posix()
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    return (
+        folder.startswith(FOLDERS_OF_THE_GATE)
+        or not OF_THE_GATE.isdisjoint(getattr(item, "fixturenames", ()))
+        or "postgresql" in parameters.values()
+    )
+
+
+# First: pytest's own choice by marks comes after it.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if is_of_the_gate(item):
+            item.add_marker("gate")
+
+
 def pytest_collection_finish() -> None:
     """What is imported stays: no garbage is looked for in it, neither while it comes nor later."""
     gc.freeze()

@@ -205,6 +205,7 @@ def test_parts_that_come_in_groups_and_in_any_order_add_up_to_one_run(minilm, te
         np.testing.assert_array_equal(getattr(total.statistics, field), getattr(whole.statistics, field))
 
 
+@pytest.mark.gate
 def test_on_ray_the_numbers_are_the_same(minilm, texts, tmp_path):
     ray = pytest.importorskip("ray", reason="Ray is an extra: attnviz[ray]")
     from attnviz.survey.ray_survey import survey_on_ray
