@@ -33,6 +33,7 @@ SETTINGS = {
     "ATTNVIZ_MEMORY_MB": Setting("number"),
     "ATTNVIZ_CLASS_STORE": Setting("text"),
     "HF_HUB_OFFLINE": Setting("yes"),
+    "FORWARDED_ALLOW_IPS": Setting("names"),
 }
 _YES, _NO = {"1", "on", "yes", "true"}, {"0", "off", "no", "false"}
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)*")

@@ -117,7 +117,7 @@ def test_a_verdict_can_be_downloaded_beside_them(monkeypatch):
     report = SimpleNamespace(result=SimpleNamespace())
     for module in (downloads, corpus_results):
         monkeypatch.setattr(module, "claim_verdict", lambda *_: report)
-    monkeypatch.setattr(view, "show_verdict", lambda *_: None)
+    monkeypatch.setattr(view, "show_verdict", lambda *_, **__: None)
     app = open_page("heads", {"keep": True}, claim="obj -> head")
     assert labels(app) == ["SVG", "PNG", "PDF", "CSV"] * 2
 

@@ -1,13 +1,14 @@
 """Connections that keep a server from its visitors are closed: those that ask for nothing, send no body, or are too many."""
 
 import ipaddress
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 from weakref import WeakSet
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from attnviz import settings
 
 # Seconds in which all of a request's head has to be there; its body may take as many, and a second more for so many bytes.
 PATIENCE, BYTES_A_SECOND = 20.0, 250_000
@@ -67,12 +68,12 @@ def _network(peer: Any) -> str:
 
 def _is_trusted(network: str) -> bool:
     """Whether a connection comes from a proxy, or from this very machine, where the health check is."""
-    trusted = os.environ.get("FORWARDED_ALLOW_IPS", "")
+    trusted = settings.names("FORWARDED_ALLOW_IPS") or ()
     try:
         is_here = ipaddress.ip_address(network).is_loopback
     except ValueError:
         is_here = True
-    return is_here or trusted == "*" or network in {name.strip() for name in trusted.split(",")}
+    return is_here or "*" in trusted or network in trusted
 
 
 def _close_if_silent(connection: Any, was_silent: bool = True, waited: float = 0.0) -> None:

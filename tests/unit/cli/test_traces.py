@@ -119,7 +119,7 @@ def test_models_are_listed_and_told_about(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["show", "none.attn"], "There is no file none.attn"), (["show", "{file}", "-o", "x.pdf"], "ends in .svg"),
+    (["show", "none.attn"], "There is no file none.attn"), (["show", "{file}", "-o", "x.eps"], "ends in .svg"),
     (["show", "{file}", "-o", "x"], "or say --format"), (["show", "{file}", "-o", "x.svg", "--head", "12"], "no head 12"),
     (["show", "{file}", "-o", "x.svg", "--kind", "cross"], "no cross attention"),
     (["show", "{file}", "-o", "no/folder/x.svg"], "cannot be written"), (["trace", "minilmm", "a", "-o", "x"], "mean minilm"),
@@ -138,7 +138,7 @@ def test_a_failure_is_one_line_and_exit_code_1(
     assert progress in ([], ["Looking up minilmm"])
 
 
-@pytest.mark.parametrize("arguments", [["show"], ["trace"], ["show", "x", "--format", "pdf"], ["show", "x", "--layer", "one"]])
+@pytest.mark.parametrize("arguments", [["show"], ["trace"], ["show", "x", "--format", "eps"], ["show", "x", "--layer", "one"]])
 def test_what_is_not_understood_is_exit_code_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         cli.main(arguments)

@@ -16,6 +16,7 @@ from attnviz.models.translate.decode import log_probability
 from attnviz.models.whatif.head_costs import every_head, head_costs, removal_curve, without
 from tests import tiny
 from tests.answerers import tiny_answerer
+from tests.float64 import doubled, in_float64
 from tests.translators import tiny_translator
 
 TEXT = "The dog, which isn't Tom's, didn't eat."
@@ -51,14 +52,24 @@ def test_what_is_written_and_how_likely_the_old_output_is_now(translator):
     assert cost_of(translator, Prompt(TEXT), off) == pytest.approx(cost, abs=1e-3)
 
 
-def test_every_head_costs_what_it_costs_alone(translator):
+@pytest.mark.parametrize("kind", ["additive", "transformer"])
+def test_every_head_costs_what_it_costs_alone(kind, tmp_path):
+    prompt = Prompt(TEXT, target="Le chien n'a pas mangé !")
+    exact = doubled(load_trained(tiny_translator(tmp_path, kind)))
+    with in_float64():
+        in_batch = head_costs(exact, prompt)
+        alone = sum(np.log(step.probability) for step in exact.steps(prompt)[1])
+        assert in_batch.before == pytest.approx(alone, abs=1e-9)
+        for head in every_head(exact):
+            assert in_batch.costs[head[0]][head[1:]] == pytest.approx(cost_of(exact, prompt, without([head])), abs=1e-9)
+
+
+def test_what_heads_cost_in_float32(translator):
     prompt = Prompt(TEXT, target="Le chien n'a pas mangé !")
     costs = head_costs(translator, prompt)
-    alone = -sum(np.log(step.probability) for step in translator.steps(prompt)[1])
-    # Some 180 nats in float32, whose sums have another order in a batch: processors differ in the last two digits.
-    assert costs.before == pytest.approx(-alone, abs=1e-3)
-    for head in every_head(translator):
-        assert costs.costs[head[0]][head[1:]] == pytest.approx(cost_of(translator, prompt, without([head])), abs=1e-3)
+    # 175 nats, added up from numbers behind some 300 roundings of float32, of 6e-8 each.
+    alone = sum(np.log(step.probability) for step in translator.steps(prompt)[1])
+    assert costs.before == pytest.approx(alone, rel=2e-5)
     curve = removal_curve(translator, prompt, costs)
     assert curve.random.shape == (20, len(curve.counts))
     assert curve.counts[-1] == len(every_head(translator))
