@@ -11,7 +11,7 @@ from attnviz.core.errors import SettingError
 class Setting(NamedTuple):
     """What may be written in it, and what holds where it is not set; "": a rule that docs/settings.md tells."""
 
-    kind: Literal["number", "text", "names", "hosts", "sites", "yes"]
+    kind: Literal["number", "text", "names", "hosts", "sites", "address", "yes"]
     default: str = ""
 
 
@@ -19,6 +19,7 @@ SETTINGS = {
     "ATTNVIZ_DEVICE": Setting("text"),
     "ATTNVIZ_MODELS": Setting("names"),
     "ATTNVIZ_HOSTS": Setting("hosts"),
+    "ATTNVIZ_ADDRESS": Setting("address"),
     "ATTNVIZ_FRAME_SITES": Setting("sites"),
     "ATTNVIZ_ALLOW_FOLDERS": Setting("yes"),
     "ATTNVIZ_ALLOW_PICKLES": Setting("yes"),
@@ -100,6 +101,20 @@ def sites(name: str) -> tuple[str, ...]:
     return listed
 
 
+def address() -> str:
+    """Where the app is reached, such as https://attnviz.school.example; empty where ATTNVIZ_ADDRESS is not set.
+
+    Raises:
+        SettingError: it is no such address.
+    """
+    value = text("ATTNVIZ_ADDRESS").rstrip("/")
+    if value and ("*" in value or not _SITE.fullmatch(value)):
+        raise SettingError(
+            f"ATTNVIZ_ADDRESS is where the app is reached, such as https://attnviz.school.example, not {value!r}; change it."
+        )
+    return value
+
+
 def check() -> None:
     """Reads every setting, so that a mistake is told before anything is computed; a device is asked for where models compute.
 
@@ -117,6 +132,8 @@ def check() -> None:
                     raise SettingError(f"{name} lists names such as attnviz.school.example, and {value!r} is none; change it.")
         elif setting.kind == "sites":
             sites(name)
+        elif setting.kind == "address":
+            address()
 
 
 def unknown() -> list[str]:

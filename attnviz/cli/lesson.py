@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from attnviz import settings
 from attnviz.cli.arguments import EXIT_CODES, PLAIN, file_path
 from attnviz.cli.traces import progress_line
 from attnviz.core import disk
@@ -134,7 +135,7 @@ def print_lesson(arguments: argparse.Namespace) -> int:
     # Imported here: the command's help must not wait for torch.
     from attnviz.lessons.check import ComputedSource, truths
     from attnviz.lessons.lesson_file import read_lesson
-    from attnviz.lessons.library import shipped_lessons
+    from attnviz.lessons.library import lessons_of
     from attnviz.lessons.worksheet.worksheet import worksheet
     from attnviz.lessons.worksheet.worksheet_html import worksheet_html
     from attnviz.lessons.worksheet.worksheet_pdf import worksheet_pdf
@@ -143,9 +144,13 @@ def print_lesson(arguments: argparse.Namespace) -> int:
     if write is None:
         raise LessonError(f"A worksheet is an .html or a .pdf, and {arguments.out.name} is neither: choose another ending.")
     path: Path = arguments.file
-    lesson = read_lesson(shipped_lessons().get(str(path), path))
-    source = ComputedSource(progress_line)
-    disk.write(arguments.out, write(worksheet(lesson, truths(lesson, source), source), arguments.paper))
+    folder = settings.text("ATTNVIZ_LESSONS")
+    offered = lessons_of(Path(folder) if folder else None)
+    path = offered.get(str(path), path)
+    lesson = read_lesson(path)
+    source, is_offered = ComputedSource(progress_line), path.resolve() == offered.get(lesson.name, Path()).resolve()
+    sheet = worksheet(lesson, truths(lesson, source), source, site=settings.address(), is_offered=is_offered)
+    disk.write(arguments.out, write(sheet, arguments.paper))
     progress_line(f"Saved {arguments.out}", None)
     return 0
 

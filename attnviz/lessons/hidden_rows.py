@@ -15,7 +15,7 @@ from attnviz.lessons.lesson_file import LessonStep
 from attnviz.lessons.right_answer import AnswerSource
 
 # Kinds whose answer stands in the row of the word that the question calls `from`.
-_OF_A_ROW = ("token", "number", "head", "order")
+OF_A_ROW = ("token", "number", "head", "order")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +69,8 @@ def hidden_map(step: LessonStep, source: AnswerSource) -> AttentionMap | None:
         AttnvizError: the model cannot be loaded, cannot read the text, or there is no such word in it.
     """
     picture, asked = step.picture, [each for each in step.questions if each.kind not in TYPED_KINDS]
-    words = {each.text("from") for each in asked if each.kind in _OF_A_ROW}
-    if picture is None or not words or "" in words or any(each.kind not in _OF_A_ROW for each in asked):
+    words = {each.text("from") for each in asked if each.kind in OF_A_ROW}
+    if picture is None or not words or "" in words or any(each.kind not in OF_A_ROW for each in asked):
         return None
     result = source.result(picture)
     attention, matrix = picture.attention(result), picture.matrix(result, 0, 0)

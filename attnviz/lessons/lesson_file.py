@@ -197,7 +197,7 @@ class _Reader:
             self.fail(self._line_of(unknown, 1), f"the front matter has no field {unknown!r}: it takes {', '.join(_FRONT)}.")
         if several := next((name for name, value in front.items() if name != "models" and not isinstance(value, str)), None):
             self.fail(self._line_of(several, 1), f"the {several} is one text: put it between quotes.")
-        if not _LANGUAGE.fullmatch(front.get("language") or "en"):
+        if not _LANGUAGE.fullmatch(str(front.get("language") or "en")):
             self.fail(self._line_of("language", 1), "language is a code of two or three letters, such as en or de.")
         if front.get("reveal", "yes") not in ("yes", "no"):
             self.fail(self._line_of("reveal", 1), "reveal is yes or no: whether a student sees how an answer was.")

@@ -57,6 +57,8 @@ def test_numbers_and_answers_are_read_as_people_write_them(monkeypatch: pytest.M
             "https://school.example",
             "and 'https://school.example' is none",
         ),
+        ("ATTNVIZ_ADDRESS", "attnviz.school.example", "such as https://attnviz.school.example, not 'attnviz.school.example'"),
+        ("ATTNVIZ_ADDRESS", "https://*.school.example", "not 'https://*.school.example'"),
         ("ATTNVIZ_HOSTS", "school.example:80", "and 'school.example:80' is none"),
     ],
 )

@@ -1,8 +1,12 @@
 """A lesson on paper: steps with their pictures, questions with room to write, and the answers on a sheet of their own."""
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
+from urllib.parse import urlencode
+
+import segno
 
 from attnviz.analysis.head_view import head_matrix
 from attnviz.core.errors import AttnvizError, LessonError
@@ -11,7 +15,7 @@ from attnviz.export.grid import draw_grid
 from attnviz.export.matrix import draw_matrix
 from attnviz.export.picture import Picture
 from attnviz.lessons.given_answers import TYPED_KINDS
-from attnviz.lessons.hidden_rows import hidden_map
+from attnviz.lessons.hidden_rows import OF_A_ROW, hidden_map
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
 from attnviz.lessons.picture_link import TASKS, LessonPicture
 from attnviz.lessons.question_kinds import points_of
@@ -46,7 +50,8 @@ class SheetStep:
     given     what the model reads, where no matrix shows it: each with its name, such as ("Question", "Who …?")
     drawings  SVG files
     caption   what the drawings show
-    address   of the picture in the app; empty: there is none
+    address   of the step in the app, or of its picture; empty: there is none
+    code      the address as a QR code, an SVG file; empty: the address has no host, or is too long
     """
 
     title: str
@@ -56,6 +61,7 @@ class SheetStep:
     caption: str
     address: str
     questions: tuple[SheetQuestion, ...]
+    code: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -75,14 +81,24 @@ class Worksheet:
         return "rtl" if self.language.split("-")[0].lower() in RIGHT_TO_LEFT else "ltr"
 
 
-def worksheet(lesson: Lesson, right: Mapping[str, Truth], source: AnswerSource) -> Worksheet:
+def worksheet(
+    lesson: Lesson, right: Mapping[str, Truth], source: AnswerSource, *, site: str = "", is_offered: bool = False
+) -> Worksheet:
     """Lay a lesson out for paper; `right` are its answers by number, as `attnviz.lessons.check.truths` computes them.
+
+    site        where the app is reached, such as https://attnviz.school.example: addresses begin with it
+    is_offered  the app there knows the lesson by its name: addresses open its steps, whose pictures wait for an answer
 
     Raises:
         AttnvizError: a picture cannot be computed.
     """
     numbers = {(step.line, question.line): number for number, step, question in lesson.questions}
-    steps = tuple(_step(step, numbers, source) for step in lesson.steps)
+    steps = []
+    for number, step in enumerate(lesson.steps, 1):
+        own = step.picture.address if step.picture else ""
+        address = f"/lessons?{urlencode({'lesson': lesson.name, 'step': number})}" if is_offered else own
+        printed = _step(step, _with_questions_of_same_text(step, lesson), numbers, source)
+        steps.append(replace(printed, address=site + address, code=_code(site + address)) if address else printed)
     key = tuple(
         (number, question.ask, right[number].answer or "not graded", right[number].sentence)
         for number, _, question in lesson.questions
@@ -90,18 +106,47 @@ def worksheet(lesson: Lesson, right: Mapping[str, Truth], source: AnswerSource) 
     graded = sum(points_of(question) for number, _, question in lesson.questions if right[number].answer)
     models = f"model: {', '.join(lesson.models)}" if lesson.models else ""
     facts = filter(None, (f"{lesson.minutes} minutes", models, lesson.audience))
-    return Worksheet(lesson.title, " · ".join(facts), lesson.language, lesson.intro, steps, key, graded)
+    return Worksheet(lesson.title, " · ".join(facts), lesson.language, lesson.intro, tuple(steps), key, graded)
 
 
-def _step(step: LessonStep, numbers: Mapping[tuple[int, int], str], source: AnswerSource) -> SheetStep:
+def _with_questions_of_same_text(step: LessonStep, lesson: Lesson) -> LessonStep:
+    """Add to a step what other steps ask about rows of the same text: on paper all pictures are seen at once."""
+    others = [
+        question
+        for each in lesson.steps
+        if each is not step and _text_of(each) == _text_of(step)
+        for question in each.questions
+        if question.kind in OF_A_ROW and question.text("from")
+    ]
+    return replace(step, questions=(*step.questions, *others))
+
+
+def _text_of(step: LessonStep) -> tuple[str, str, str] | None:
+    return (step.picture.page, step.picture.model, step.picture.get("text")) if step.picture else None
+
+
+def _step(step: LessonStep, hides: LessonStep, numbers: Mapping[tuple[int, int], str], source: AnswerSource) -> SheetStep:
     questions = tuple(_question(numbers[step.line, each.line], each) for each in step.questions)
     if step.picture is None:
         return SheetStep(step.title, step.prose, (), (), "", "", questions)
     kinds = {each.kind for each in step.questions}
     # The rows of a translation are what the model says.
-    drawings, caption = ((), "") if "output" in kinds else _drawings(step, step.picture, "head" in kinds, source)
+    drawings, caption = ((), "") if "output" in kinds else _drawings(hides, step.picture, "head" in kinds, source)
     given = () if drawings else _given(step.picture)
-    return SheetStep(step.title, step.prose, given, drawings, caption, step.picture.address, questions)
+    return SheetStep(step.title, step.prose, given, drawings, caption, "", questions)
+
+
+def _code(address: str) -> bytes:
+    """Draw an address as a QR code, black on white with its quiet zone; none where no phone could open it."""
+    if not address.startswith("http"):
+        return b""
+    try:
+        code = segno.make(address, error="m", micro=False)
+    except segno.DataOverflowError:
+        return b""
+    file = io.BytesIO()
+    code.save(file, kind="svg", border=4, light="#fff", omitsize=True, xmldecl=True, nl=True)
+    return file.getvalue()
 
 
 def _question(number: str, question: LessonQuestion) -> SheetQuestion:
@@ -129,8 +174,9 @@ def _drawings(step: LessonStep, picture: LessonPicture, all_heads: bool, source:
         return (), ""
     matrix = head_matrix(attention, layer=layer, head=head, view=picture.view)
     maps = tuple(attention if each.kind == attention.kind else each for each in result.trace.maps)
-    rows = ", ".join(f"“{word}”" for word in dict.fromkeys(each.text("from") for each in step.questions) if word)
-    waits = f" The row of {rows} is hidden." if rows and not matrix.visible.all() else ""
+    rows = [f"“{word}”" for word in dict.fromkeys(each.text("from") for each in step.questions) if word]
+    named = f"row of {rows[0]} is" if len(rows) == 1 else f"rows of {', '.join(rows)} are"
+    waits = f" The {named} hidden." if rows and not matrix.visible.all() else ""
     shown = Picture(replace(result.trace, maps=maps), attention.kind, layer, head, matrix, picture.view)
     if all_heads:
         caption = (

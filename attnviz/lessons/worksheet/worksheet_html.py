@@ -33,17 +33,24 @@ def _prose(markdown: str) -> str:
 
 
 def _step(step: SheetStep) -> Iterator[str]:
-    yield f'<section>\n<h2 dir="auto">{html.escape(step.title)}</h2>\n<div class="lead">{_prose(step.prose)}</div>'
+    yield f'<section>\n{_code(step)}<h2 dir="auto">{html.escape(step.title)}</h2>\n<div class="lead">{_prose(step.prose)}</div>'
     for name, text in step.given:
         yield f'<div class="given"><h3>{name}</h3><p dir="auto">{html.escape(text)}</p></div>'
     for drawing in step.drawings:
-        # In HTML an SVG has no declaration of its own.
-        _, _, svg = drawing.decode("utf-8").partition("?>\n")
-        yield f'<figure dir="ltr">\n{svg}<figcaption>{html.escape(step.caption)}</figcaption>\n</figure>'
+        yield f'<figure dir="ltr">\n{_svg(drawing)}<figcaption>{html.escape(step.caption)}</figcaption>\n</figure>'
     if step.address:
         yield f'<p class="address" dir="ltr">In the app: {html.escape(step.address)}</p>'
     yield from (_question(each) for each in step.questions)
     yield "</section>"
+
+
+def _code(step: SheetStep) -> str:
+    return f'<div class="code" role="img" aria-label="QR code of this step">{_svg(step.code)}</div>\n' if step.code else ""
+
+
+def _svg(file: bytes) -> str:
+    # In HTML an SVG has no declaration of its own.
+    return file.decode("utf-8").partition("?>\n")[2]
 
 
 def _question(question: SheetQuestion) -> str:

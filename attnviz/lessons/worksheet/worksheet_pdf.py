@@ -27,6 +27,9 @@ _STYLE = """
   image(file, width: size.width * scale)
   small(caption)
 })
+#let coded(file, body) = block(
+  breakable: false, sticky: true, above: 1.5em, grid(columns: (1fr, 26mm), gutter: 5mm, body, image(file, width: 26mm)),
+)
 #let lead(body) = block(sticky: true, body)
 #let question(ask, room) = block(breakable: false, above: 1.3em, below: 1.3em, ask + room)
 #let name_and_date = grid(columns: (2fr, 1fr), gutter: 2em, small("Name") + rule, small("Date") + rule)
@@ -48,6 +51,7 @@ def worksheet_pdf(sheet: Worksheet, paper: Paper = "A4") -> bytes:
     lines = [_settings(sheet, paper), _STYLE, "#{", *_blocks(sheet), "}"]
     # Typst's own types do not say that it takes several files.
     files: Any = {f"{place}.svg": drawing for place, drawing in enumerate(drawings)}
+    files |= {f"code-{place}.svg": step.code for place, step in enumerate(sheet.steps)}
     files["main.typ"] = "\n".join(lines).encode("utf-8")
     try:
         return typst.compile(files, format="pdf")
@@ -71,8 +75,8 @@ def _blocks(sheet: Worksheet) -> Iterator[str]:
     yield f"par(small({_text(sheet.facts)}))\nname_and_date"
     yield _prose(sheet.intro)
     drawn = 0
-    for step in sheet.steps:
-        yield from _step(step, drawn)
+    for place, step in enumerate(sheet.steps):
+        yield from _step(step, place, drawn)
         drawn += len(step.drawings)
     yield f"pagebreak()\nheading(level: 2, {_text(f'Answers: {sheet.title}')})"
     yield f'par(small("{sheet.points} points. Computed from the models."))'
@@ -80,10 +84,11 @@ def _blocks(sheet: Worksheet) -> Iterator[str]:
     yield f"table(columns: (auto, 2fr, 1fr, 2fr), stroke: (x: none, y: .5pt), inset: (x: 4pt, y: 6pt), {', '.join(cells)})"
 
 
-def _step(step: SheetStep, drawn: int) -> Iterator[str]:
-    yield f"heading(level: 2, {_text(step.title)})\nlead({_prose(step.prose)})"
+def _step(step: SheetStep, place: int, drawn: int) -> Iterator[str]:
+    head = f"heading(level: 2, {_text(step.title)})\nlead({_prose(step.prose)})"
+    yield f'coded("code-{place}.svg", {{{head}}})' if step.code else head
     yield from (f"given({_text(name)}, {_text(text)})" for name, text in step.given)
-    yield from (f'drawing("{place}.svg", {_text(step.caption)})' for place in range(drawn, drawn + len(step.drawings)))
+    yield from (f'drawing("{each}.svg", {_text(step.caption)})' for each in range(drawn, drawn + len(step.drawings)))
     if step.address:
         yield f"par(small({_text(f'In the app: {step.address}')}))"
     yield from map(_question, step.questions)

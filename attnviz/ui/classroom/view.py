@@ -10,6 +10,7 @@ import segno
 import streamlit as st
 from streamlit.components.v2 import component
 
+from attnviz import settings
 from attnviz.core.errors import AttnvizError, ClassError
 from attnviz.figures.javascript import bundle
 from attnviz.lessons.classroom.class_values import ClassOverview, StartedClass
@@ -403,7 +404,9 @@ def _open_picture(link: str) -> None:
 
 
 def _origin() -> str:
-    """Where phones reach this app, without a page; on this machine's own address, that of its network."""
+    """Where phones reach this app, without a page: what ATTNVIZ_ADDRESS says; on this machine's own, that of its network."""
+    if known := settings.address():
+        return known
     parts = urlsplit(st.context.url or "http://localhost")
     here = f"{parts.scheme}://{parts.netloc}"
     return network_address(here).rstrip("/") or here if parts.hostname in _THIS_MACHINE else here

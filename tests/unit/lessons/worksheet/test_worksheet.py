@@ -6,6 +6,9 @@ from dataclasses import replace
 
 import pypdf
 import pytest
+import typst
+import zxingcpp
+from PIL import Image
 
 from attnviz.core.errors import LessonError
 from attnviz.lessons.check import truths
@@ -97,9 +100,9 @@ def test_the_row_that_is_asked_about_is_not_on_paper(sheet) -> None:
     rectangles = re.findall(r"<rect[^>]*data-query[^>]*>", svg)
     with_weight = {re.search(r'data-query="(\d)"', each)[1] for each in rectangles if "data-weight" in each}
     assert len(rectangles) == 49
-    # “cat” is the third token.
-    assert with_weight == {"0", "1", "3", "4", "5", "6"}
-    assert "The row of “cat” is hidden." in sheet.steps[0].caption
+    # “cat” is the third token; the next step, which is seen beside this one, asks about “saw”.
+    assert with_weight == {"0", "1", "4", "5", "6"}
+    assert "The rows of “cat”, “saw” are hidden." in sheet.steps[0].caption
 
 
 @pytest.mark.parametrize(("paper", "size"), [("A4", (595, 842)), ("Letter", (612, 792))])
@@ -139,3 +142,54 @@ def test_whatever_a_lesson_may_nest_is_set_and_thousands_of_words_too(sheet) -> 
 def test_what_typst_refuses_is_one_sentence(sheet) -> None:
     with pytest.raises(LessonError, match=r"write \.html"):
         worksheet_pdf(replace(sheet, language="english"))
+
+
+@pytest.mark.parametrize("is_offered", [True, False])
+def test_every_code_of_a_printed_page_opens_its_step(is_offered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    lesson, source = parse_lesson(LESSON.encode(), "mine.md"), Given()
+    printed = worksheet(lesson, truths(lesson, source), source, site="https://attnviz.school.example", is_offered=is_offered)
+    pages: list[bytes] = []
+    real = typst.compile
+
+    def draw(files, format):
+        pages.extend(real(files, format="png", ppi=110))
+        return real(files, format=format)
+
+    monkeypatch.setattr(typst, "compile", draw)
+    text = "".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(worksheet_pdf(printed))).pages)
+    read = [code.text for page in pages for code in zxingcpp.read_barcodes(Image.open(io.BytesIO(page)))]
+    own = [f"https://attnviz.school.example{step.picture.address}" for step in lesson.steps]
+    steps = [f"https://attnviz.school.example/lessons?lesson=mine&step={number}" for number in (1, 2, 3)]
+    assert sorted(read) == sorted(steps if is_offered else own)
+    assert not is_offered or all(address in "".join(text.split()) for address in steps)
+    page = worksheet_html(printed).decode()
+    assert all(step.code.decode().partition("?>")[2].strip() in page for step in printed.steps)
+
+
+def test_without_a_host_there_is_no_code_and_a_long_address_has_none(sheet) -> None:
+    assert [step.code for step in sheet.steps] == [b""] * 3
+    assert sheet.steps[0].address.startswith("/encode?")
+    text = LESSON.replace("the+cat+saw+the+dog", "the+cat+saw+the+dog&note=" + "a" * 3000)
+    lesson, source = parse_lesson(text.encode(), "mine.md"), Given()
+    printed = worksheet(lesson, truths(lesson, source), source, site="https://attnviz.school.example")
+    assert [bool(step.code) for step in printed.steps] == [False, False, True]
+
+
+def test_a_picture_of_a_later_step_does_not_show_a_row_that_was_asked_about() -> None:
+    text = (
+        LESSON.split("## Which head?")[0]
+        + """## Again
+
+[Open](/encode?text=the+cat+saw+the+dog&layer=0&head=0)
+
+```question
+kind: text
+ask: Why?
+```
+"""
+    )
+    lesson, source = parse_lesson(text.encode(), "mine.md"), Given()
+    later = worksheet(lesson, truths(lesson, source), source).steps[1]
+    rows = set(re.findall(r'data-query="(\d)"[^>]*data-weight', later.drawings[0].decode()))
+    assert rows == {"0", "1", "3", "4", "5", "6"}
+    assert "The row of “cat” is hidden." in later.caption
