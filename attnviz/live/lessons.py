@@ -1,7 +1,8 @@
-"""Lessons as pages of a site: steps, prose and questions as HTML, and what the script needs to grade answers in the browser.
+"""Lessons as pages of a site: steps, prose and questions as HTML, and the files that grade answers.
 
-The right answers are in the page: whoever looks for them finds them there. What a student hands in is graded by
-`attnviz grade`, which computes them anew and trusts nothing else.
+No right answer is in a page, nor the link to a picture that shows one: they are in files of their own, which the script fetches
+when answers were given. Without a server nothing checks that: who knows the address of such a file can open it before. What a
+student hands in is graded by `attnviz grade`, which computes the right answers anew and trusts nothing else.
 """
 
 import html
@@ -13,9 +14,9 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from attnviz.core.errors import AttnvizError
-from attnviz.lessons.check import ComputedSource, truths
+from attnviz.lessons.check import ComputedSource
 from attnviz.lessons.given_answers import TYPED_KINDS, is_hidden
-from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
+from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
 from attnviz.lessons.library import read_named, shipped_lessons
 from attnviz.lessons.picture_link import LessonPicture
 from attnviz.lessons.question_kinds import NO_ANSWER, points_of
@@ -54,33 +55,34 @@ def why_missing(picture: LessonPicture, pages: Collection[str], models: Sequence
     return f"It reads with {others[0]}, a model that is not part of this site." if others else ""
 
 
-def describe_lesson(lesson: Lesson, source: ComputedSource) -> dict[str, Any]:
-    """Say what the script needs to know of a lesson: how each question is answered, and which answers are right.
-
-    Raises:
-        LessonError: something is wrong with it; the message has the line.
-    """
-    right = truths(lesson, source)
-    if not lesson.reveals:
-        # A page of its own has no place where an answer could be kept from whoever looks for it.
-        return {"name": lesson.name, "questions": {number: _unrevealed(question) for number, _, question in lesson.questions}}
+def describe_lesson(lesson: Lesson, right: Mapping[str, Truth]) -> dict[str, Any]:
+    """Say what the page's script needs to know of a lesson, and nothing of what is right."""
     questions = {
-        number: describe_question(question, right[number], _heads(source, step)) for number, step, question in lesson.questions
+        number: {"ask": question.ask, "points": points_of(question), "graded": lesson.reveals and bool(right[number].answer)}
+        for number, _, question in lesson.questions
     }
     return {"name": lesson.name, "questions": questions}
 
 
-def _unrevealed(question: LessonQuestion) -> dict[str, Any]:
-    """Write what is asked, and nothing of what is right."""
-    asked = {name: question.text(name) for name in ("ask", "hint")}
-    return {
-        "kind": question.kind,
-        "points": points_of(question),
-        "answer": "",
-        "sentence": "",
-        "right": "",
-        "wrong": "",
-    } | asked
+def later_files(
+    lesson: Lesson, right: Mapping[str, Truth], source: ComputedSource, root: str, why: Why
+) -> dict[str, dict[str, Any]]:
+    """Write by name what is fetched later: of a question that was answered what is right, of a step the link to its picture."""
+    # A page without a server cannot keep an answer from whoever looks for it: where none is revealed there is none.
+    asked = [(number, step, question) for number, step, question in lesson.questions if lesson.reveals and right[number].answer]
+    answers = {number: describe_question(question, right[number], _heads(source, step)) for number, step, question in asked}
+    pictures = {
+        f"step-{number}": {"picture": _site_link(step.picture, root)}
+        for number, step in enumerate(lesson.steps, 1)
+        if step.picture and _waits(lesson, number, why)
+    }
+    return answers | pictures
+
+
+def _waits(lesson: Lesson, number: int, why: Why) -> bool:
+    """Whether the picture of a step, from 1, would give away what it asks, or what a step before it does."""
+    picture = lesson.steps[number - 1].picture
+    return bool(picture) and not why(picture) and any(is_hidden(lesson, each, {}) for each in range(1, number + 1))
 
 
 def _heads(source: ComputedSource, step: LessonStep) -> Sequence[tuple[int, int]]:
@@ -93,9 +95,9 @@ def _heads(source: ComputedSource, step: LessonStep) -> Sequence[tuple[int, int]
 
 
 def describe_question(question: LessonQuestion, truth: Truth, heads: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """Write what a question says, and which answers it takes: texts, numbers from one to another, or heads."""
-    said = {name: question.text(name) for name in ("ask", "hint", "right", "wrong")}
-    known = {"kind": question.kind, "points": points_of(question), "answer": truth.answer, "sentence": truth.sentence, **said}
+    """Write which answers a question takes, and what is said of them: texts, numbers from one to another, or heads."""
+    said = {name: question.text(name) for name in ("right", "wrong")}
+    known = {"kind": question.kind, "answer": truth.answer, "sentence": truth.sentence, **said}
     if question.kind == "number":
         taken = [step for step in range(_STEPS + 1) if truth.accepts(f"{step / _STEPS:.3f}")]
         return known | {"from": taken[0] / _STEPS, "to": taken[-1] / _STEPS}
@@ -117,10 +119,12 @@ def lesson_html(lesson: Lesson, root: str, why: Why) -> str:
     for number, step in enumerate(lesson.steps, 1):
         questions = "".join(_form(f"{number}.{place}", question) for place, question in enumerate(step.questions, 1))
         reason = why(step.picture) if step.picture else ""
-        prose = _prose(step.prose, root) + _picture(step, root, reason)
-        # As in the app: the picture would give away what is asked.
-        waits = " data-waits" if step.picture and not reason and is_hidden(lesson, number, {}) else ""
-        steps.append(f'<section class="step"{waits}><h2>{number}. {html.escape(step.title)}</h2>{prose}{questions}</section>')
+        waits = _waits(lesson, number, why)
+        # In the prose, too, the link would lead to what is asked.
+        prose = prose_html(step.prose) if waits else _prose(step.prose, root)
+        title, attribute = f"<h2>{number}. {html.escape(step.title)}</h2>", " data-waits" if waits else ""
+        picture = _picture(step, root, reason, waits)
+        steps.append(f'<section class="step"{attribute}>{title}{prose}{picture}{questions}</section>')
     about = " · ".join(filter(None, (f"{lesson.minutes} minutes", ", ".join(lesson.models))))
     audience = f" For {html.escape(lesson.audience)}." if lesson.audience else ""
     return f"""<div id="lesson" lang="{html.escape(lesson.language)}">
@@ -139,17 +143,21 @@ def _prose(markdown: str, root: str) -> str:
     return re.sub(r'<a href="/(\w+)', rf'<a href="{root}\1/', _MARKDOWN.render(markdown))
 
 
-def _picture(step: LessonStep, root: str, reason: str) -> str:
-    """Write the way to the picture of a step, which opens beside the lesson, or the reason why there is none."""
-    if (picture := step.picture) is None:
+def _picture(step: LessonStep, root: str, reason: str, waits: bool) -> str:
+    """Write the way to the picture of a step, which opens beside the lesson, or the reason why there is none (yet)."""
+    if step.picture is None:
         return ""
-    page, _, query = picture.address.lstrip("/").partition("?")
     if reason:
         return f'<p class="about">The picture of this step is in the app alone. {html.escape(reason)}</p>'
-    return (
-        f'<p><a class="open" target="picture" href="{html.escape(f"{root}{page}/?{query}")}">Open the picture</a>'
-        '<span class="waits">The picture opens when you have answered below.</span></p>'
-    )
+    address = "" if waits else f' href="{html.escape(_site_link(step.picture, root))}"'
+    later = '<span class="waits">The picture opens when you have answered.</span>' if waits else ""
+    return f'<p><a class="open" target="picture"{address}>Open the picture</a>{later}</p>'
+
+
+def _site_link(picture: LessonPicture, root: str) -> str:
+    """Write the address of a picture on the site."""
+    page, _, query = picture.address.lstrip("/").partition("?")
+    return f"{root}{page}/?{query}"
 
 
 def _form(number: str, question: LessonQuestion) -> str:

@@ -35,7 +35,7 @@ SITE_PAGES = (
         "encode",
         "Encode",
         "A model reads a sentence by letting every word look at the others. Click a word to see where it looks.",
-        {"text": "Sentence"},
+        {"text": "Sentence", "pair": "Second sentence"},
     ),
     SitePage(
         "translate",
@@ -84,11 +84,8 @@ class PageFrame:
 
 def write_page(page: SitePage, frame: PageFrame, *, config: Mapping[str, Any], preload: Sequence[str]) -> str:
     """Write a page with a picture; `preload` are files that its picture needs."""
-    boxes = "\n".join(
-        f'<div><label{"" if len(page.boxes) > 1 else " class=only"} for="box-{name}">{label}</label>'
-        f'<textarea id="box-{name}" name="{name}" rows="1" spellcheck="false" enterkeyhint="go"></textarea></div>'
-        for name, label in page.boxes.items()
-    )
+    is_only = len([name for name in page.boxes if name != "pair"]) == 1
+    boxes = "\n".join(_box(name, label, is_only) for name, label in page.boxes.items())
     # The words say it first; what the head says of itself comes after the picture.
     is_below = page.name == "encode"
     inside, after = ('<div id="picture"></div>\n', "") if page.name not in FOLDED else ("", _FOLD)
@@ -110,6 +107,15 @@ def write_page(page: SitePage, frame: PageFrame, *, config: Mapping[str, Any], p
 <script type="application/json" id="config">{_data(config)}</script>"""
     links = "\n".join(_preload(frame.root, file) for file in preload)
     return _fill(page.title, page.promise, frame, page.name, body, links)
+
+
+def _box(name: str, label: str, is_only: bool) -> str:
+    """Write a box to type in; a second text, which few type, is folded until there is one."""
+    named = ' aria-labelledby="label-pair"' if name == "pair" else ""
+    area = f'<textarea id="box-{name}" name="{name}"{named} rows="1" spellcheck="false" enterkeyhint="go"></textarea>'
+    if name == "pair":
+        return f'<details><summary id="label-pair">{label}</summary>{area}</details>'
+    return f'<div><label{" class=only" if is_only else ""} for="box-{name}">{label}</label>{area}</div>'
 
 
 _FOLD = '<details id="all"><summary>All heads, any of them at full size</summary><div id="picture"></div></details>\n'

@@ -21,12 +21,12 @@ from attnviz.figures.html import STYLE as MARKUP_STYLE
 from attnviz.figures.javascript import bundle
 from attnviz.figures.summarize.passage import STYLE as SUMMARY_STYLE
 from attnviz.figures.translate.alignments import STYLE as ALIGNMENTS_STYLE
-from attnviz.lessons.check import ComputedSource
+from attnviz.lessons.check import ComputedSource, truths
 from attnviz.lessons.lesson_file import Lesson
 from attnviz.live.example_pictures import SitePicture, examples_of, picture_pages, pictures
 from attnviz.live.graphs import export
 from attnviz.live.graphs.manifest import exportable
-from attnviz.live.lessons import Why, absent_lessons, describe_lesson, lesson_html, lessons_for, why_missing
+from attnviz.live.lessons import Why, absent_lessons, describe_lesson, later_files, lesson_html, lessons_for, why_missing
 from attnviz.live.packages import copy_packages
 from attnviz.live.page_html import (
     APP_PAGES,
@@ -117,13 +117,15 @@ def _write_site(folder: Path, models: Sequence[str], files: Sequence[Path], repo
     shutil.copytree(WEB / "models", folder / "models" / "runner", ignore=shutil.ignore_patterns("*.ts"))
     exported = _write_models(folder / "models", models, report)
     shown = _write_files(folder / "files", models, report)
-    folders = Folders(*(_named_by_content(folder / name) for name in ("files", "models")))
     why = partial(why_missing, pages={picture.said["page"] for picture in shown}, models=models)
     # Those of a teacher's own are there in any case.
     absent = {} if files else absent_lessons(lessons, why)
+    own = {name: lesson for name, lesson in lessons.items() if name not in absent}
+    described = _write_answers(folder / "files" / "lessons", own, why)
+    folders = Folders(*(_named_by_content(folder / name) for name in ("files", "models")))
     needed = [
         *_write_pages(folder, folders, shown, exported),
-        *_write_lessons(folder / "lessons", PageFrame("../../", folders.files), lessons, absent, why, report),
+        *_write_lessons(folder / "lessons", PageFrame(_TO_ROOT, folders.files), lessons, absent, described, why, report),
     ]
     _write_service_worker(folder, folders.models, needed)
 
@@ -220,24 +222,48 @@ def _write_pages(folder: Path, folders: Folders, shown: Sequence[SitePicture], m
     return needed
 
 
+# From the page of a lesson to the top of the site.
+_TO_ROOT = "../../"
+
+
+def _write_answers(folder: Path, lessons: Mapping[str, Lesson], why: Why) -> dict[str, dict[str, Any]]:
+    """Write what lessons fetch when questions were answered; return what their pages know at first.
+
+    Raises:
+        LessonError: something is wrong with a lesson; the message has the line.
+    """
+    source, described = ComputedSource(), {}
+    for name, lesson in lessons.items():
+        right = truths(lesson, source)
+        for own, content in later_files(lesson, right, source, _TO_ROOT, why).items():
+            _write(folder / name / f"{own}.json", json.dumps(content, ensure_ascii=False))
+        described[name] = describe_lesson(lesson, right)
+    return described
+
+
 def _write_lessons(
-    folder: Path, frame: PageFrame, lessons: Mapping[str, Lesson], absent: Mapping[str, str], why: Why, report: Report
+    folder: Path,
+    frame: PageFrame,
+    lessons: Mapping[str, Lesson],
+    absent: Mapping[str, str],
+    described: Mapping[str, Mapping[str, Any]],
+    why: Why,
+    report: Report,
 ) -> list[str]:
     """Write a page for each lesson but those that are absent, and one that leads to all; list them."""
-    source = ComputedSource()
     cards = []
     for name, lesson in lessons.items():
         if name in absent:
             cards.append(("", lesson.title, f"In the app alone. {absent[name]}"))
             continue
         body = lesson_html(lesson, frame.root, why)
-        _write(folder / name / "index.html", write_lesson_page(lesson.title, frame, body, describe_lesson(lesson, source)))
+        _write(folder / name / "index.html", write_lesson_page(lesson.title, frame, body, described[name]))
         cards.append((name, lesson.title, f"{lesson.minutes} minutes. {f'For {lesson.audience}.' if lesson.audience else ''}"))
         report(f"lesson {name}: {lesson.title}")
     # What can be opened comes first.
     cards.sort(key=lambda card: not card[0])
     _write(folder / "index.html", write_lessons_page(cards, PageFrame("../", frame.files)))
-    return ["lessons/", *(f"lessons/{name}/" for name in lessons if name not in absent)]
+    return ["lessons/", *(f"lessons/{name}/" for name in described)]
 
 
 def _first_files(picture: SitePicture) -> list[str]:

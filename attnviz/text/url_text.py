@@ -43,6 +43,7 @@ def unpack(written: str) -> str | None:
         # A few bytes can stand for gigabytes.
         opener = zlib.decompressobj(wbits=-15)
         text = opener.decompress(compressed, LARGEST)
-        return text.decode("utf-8", "surrogatepass") if opener.eof else None
+        is_whole = opener.eof and not opener.unused_data
+        return text.decode("utf-8", "surrogatepass") if is_whole else None
     except (binascii.Error, zlib.error, ValueError):
         return None

@@ -123,6 +123,22 @@ def test_the_picture_is_a_function_of_its_address(page: Page, site: str):
     expect(page.locator(STORY)).to_contain_text("L0·H1")
 
 
+def test_a_second_sentence_has_a_box_and_stays_when_the_first_is_changed(page: Page, site: str):
+    opened(page, f"{site}/encode/?text=A+cat+slept.&pair=It+was+tired.")
+    second = page.get_by_role("textbox", name="Second sentence")
+    expect(second).to_have_value("It was tired.")
+    typed(page, "A dog slept.")
+    page.wait_for_url("**/?text=A+dog+slept.&pair=It+was+tired.")
+    expect(second).to_have_value("It was tired.")
+    second.fill("")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_url("**/?text=A+dog+slept.")
+    opened(page, f"{site}/encode/")
+    expect(second).to_be_hidden()
+    page.get_by_text("Second sentence").click()
+    expect(second).to_be_visible()
+
+
 def test_words_that_are_clicked_are_in_the_address_and_axe_finds_nothing_on_a_phone(browser: Browser, site: str):
     # What axe is made of is no script of the site.
     with watched(browser, viewport={"width": 390, "height": 844}, has_touch=True, bypass_csp=True) as context:
@@ -238,7 +254,11 @@ def answers(body: str | None, route: Route) -> None:
 
 def test_a_lesson_is_graded_where_it_is_read(page: Page, site: str):
     page.goto(f"{site}/lessons/")
+    fetched: list[str] = []
+    page.on("request", lambda request: fetched.append(request.url.partition("/lessons/what-is-it/")[2]))
     page.get_by_role("link", name="What is “it”?").click()
+    expect(page.locator("#points")).to_contain_text("0 of 6 points. 7 questions are still open.")
+    assert not any(fetched)
     for number, answer in (("1.1", " Animal. "), ("1.2", "12 %")):
         form = page.locator(f'[data-question="{number}"]')
         form.get_by_role("textbox").fill(answer)
@@ -246,6 +266,9 @@ def test_a_lesson_is_graded_where_it_is_read(page: Page, site: str):
     expect(page.locator('[data-question="1.1"] .verdict')).to_contain_text("Right: animal.")
     expect(page.locator('[data-question="1.2"] .verdict')).to_contain_text("You said “12 %”. The answer is 0.68.")
     expect(page.locator("#points")).to_contain_text("1 of 6 points.")
+    expect(page.locator(".step").first.locator("a.open")).to_be_visible()
+    # Of what was answered, and nothing else; the link to the picture comes when both are.
+    assert {*filter(None, fetched)} == {"1.1.json", "1.2.json", "step-1.json"}
     with page.expect_download() as download:
         page.get_by_role("button", name="Hand in").click()
     handed_in = read_hand_in(Path(download.value.path()).read_bytes(), "it.json")

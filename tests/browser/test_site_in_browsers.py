@@ -32,6 +32,7 @@ HEADERS: Mapping[str, dict[str, str | None]] = {
     "max-age=600": {"Cache-Control": "max-age=600"},
     "no-cache": {"Cache-Control": "no-cache"},
     "type": {"Content-type": "text/plain"},
+    "policy": {"Content-Security-Policy": "script-src 'self'; worker-src 'self'"},
 }
 A_MONTH_AGO = 1_700_000_000
 # A worker as sites had it: what was fetched once was never fetched again, and caches of other sites were emptied.
@@ -307,6 +308,10 @@ def test_what_a_server_refuses_is_one_sentence(new_tab: Callable[[], Tab], tmp_p
     with serving(tmp_path, "type") as origin:
         tab.goto(f"{origin}/encode/")
         assert "another type than text/javascript" in tab.evaluate(NOTICE)
+    with serving(tmp_path, "policy") as origin:
+        tab.goto(f"{origin}/encode/")
+        assert tab.evaluate(SHOWN) == ["1", "1"]
+        assert "The Content-Security-Policy that the server sends forbids what the model needs" in tab.evaluate(RUN)
     (models,) = tmp_path.glob("models-*")
     shutil.rmtree(models)
     with serving(tmp_path, "nothing") as origin:

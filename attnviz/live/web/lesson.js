@@ -1,36 +1,50 @@
-// A lesson on its page: answers are graded here, and handed in as the file that `attnviz grade` reads. The right answers are in the
-// page, and count for nothing there: they are computed anew.
+// A lesson on its page. What is right is in a file a question, fetched when it was answered; what is handed in is the file that
+// `attnviz grade` reads, which counts no point that was made here.
 
+import { fetchFile } from "./runtime.js";
 import { saveFile } from "./save_file.js";
 
 /**
- * @typedef {{ kind: string, points: number, ask: string, answer: string, sentence: string, hint: string, right: string, wrong: string, texts?: string[],
- *   heads?: [layer: number, head: number][], from?: number, to?: number }} Question
+ * @typedef {{ ask: string, points: number, graded: boolean }} Question
+ * @typedef {{ kind: string, answer: string, sentence: string, right: string, wrong: string, texts?: string[],
+ *   heads?: [layer: number, head: number][], from?: number, to?: number }} Answer  what is right
  * @typedef {{ name: string, questions: Record<string, Question> }} Lesson
  * @typedef {{ answer: string, seconds: number }} Given
  */
 
 const LONGEST_ANSWER = 4000;
 
-/** @param {Lesson} lesson */
-export function openLesson(lesson) {
+/** @param {Lesson} lesson @param {URL} files where the files of a site stand */
+export function openLesson(lesson, files) {
   const given = restored(lesson);
+  /** @type {Map<string, boolean>} */
+  const graded = new Map();
+  const base = new URL(`lessons/${encodeURIComponent(lesson.name)}/`, files);
   let since = performance.now();
+  /** @param {string} name */
+  const fetched = (name) => fetchFile(new URL(`${name}.json`, base)).then((response) => response.json()).catch(() => null);
+  /** @param {HTMLFormElement} form @param {string} number @param {string} answer */
+  const show = async (form, number, answer) => {
+    Object.assign(fieldOf(form), { value: answer, disabled: true });
+    const question = lesson.questions[number];
+    const isRight = showVerdict(form, question, question.graded ? await fetched(number) : null, answer);
+    if (isRight !== null) graded.set(number, isRight);
+    showPoints(lesson, given, graded);
+    await openPictures(fetched);
+  };
   for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySelectorAll("form.question"))) {
     const number = String(form.dataset.question);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const field = /** @type {HTMLInputElement} */ (form.querySelector("input, select, textarea"));
-      const answer = field.value.trim().slice(0, LONGEST_ANSWER);
-      if (!answer || given.has(number)) return field.focus();
+      const answer = fieldOf(form).value.trim().slice(0, LONGEST_ANSWER);
+      if (!answer || given.has(number)) return fieldOf(form).focus();
       given.set(number, { answer, seconds: (performance.now() - since) / 1000 });
       since = performance.now();
       store(lesson, given);
-      showAnswer(form, lesson.questions[number], answer);
-      showPoints(lesson, given);
+      void show(form, number, answer);
     });
     const before = given.get(number);
-    if (before) showAnswer(form, lesson.questions[number], before.answer);
+    if (before) void show(form, number, before.answer);
   }
   document.getElementById("hand-in")?.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -39,8 +53,11 @@ export function openLesson(lesson) {
     const own = student.replace(/[^\p{L}\p{N}_]+/gu, "-").replace(/^-|-$/g, "") || Date.now().toString(36);
     saveFile(`${lesson.name}-${own}.json`, new Blob([handIn(lesson.name, given, student)], { type: "application/json" }));
   });
-  showPoints(lesson, given);
+  showPoints(lesson, given, graded);
 }
+
+/** @param {HTMLFormElement} form */
+const fieldOf = (form) => /** @type {HTMLInputElement} */ (form.querySelector("input, select, textarea"));
 
 // A lesson that was changed meanwhile asks something else: its answers begin anew.
 /** @param {Lesson} lesson */
@@ -64,17 +81,20 @@ function store(lesson, given) {
   }
 }
 
-/** @param {HTMLFormElement} form @param {Question} question @param {string} answer */
-function showAnswer(form, question, answer) {
-  const field = /** @type {HTMLInputElement} */ (form.querySelector("input, select, textarea"));
-  Object.assign(field, { value: answer, disabled: true });
-  showVerdict(form, question, answer);
-  // The picture of a step would give away what is asked: it opens when all of that is answered.
-  const step = form.closest(".step");
-  if (![...(step?.querySelectorAll("form.question:not([data-typed])") ?? [])].some((each) => !each.querySelector(":disabled"))) step?.removeAttribute("data-waits");
+/** The picture of a step would give away what is asked: it opens when that is answered, and what the steps before it ask.
+ * @param {(name: string) => Promise<any>} fetched */
+async function openPictures(fetched) {
+  for (const [at, step] of [...document.querySelectorAll(".step")].entries()) {
+    if (step.querySelector("form.question:not([data-typed]) :is(input, select, textarea):enabled")) return;
+    if (!step.matches("[data-waits]")) continue;
+    const file = await fetched(`step-${at + 1}`);
+    if (!file) continue;
+    step.querySelector("a.open")?.setAttribute("href", file.picture);
+    step.removeAttribute("data-waits");
+  }
 }
 
-/** Whether an answer is right: as attnviz/lessons/question_kinds.py compares it. @param {Question} question @param {string} given */
+/** Whether an answer is right: as attnviz/lessons/question_kinds.py compares it. @param {Answer} right @param {string} given */
 export function accepts({ kind, texts = [], heads, from = 0, to = 0 }, given) {
   if (kind === "number") {
     const value = readNumber(given);
@@ -101,27 +121,25 @@ function readNumber(written) {
   return match ? Number(match[1].replace(",", ".")) / (match[2] ? 100 : 1) : null;
 }
 
-/** @param {HTMLFormElement} form @param {Question} question @param {string} answer */
-function showVerdict(form, question, answer) {
+/** Says whether an answer is right; null where nothing is graded, or could not be. @param {HTMLFormElement} form @param {Question} question
+ * @param {Answer | null} right @param {string} answer */
+function showVerdict(form, question, right, answer) {
   const verdict = /** @type {HTMLElement} */ (form.querySelector(".verdict"));
-  if (!question.answer) {
-    verdict.textContent = "Kept. Your teacher reads it.";
-    return;
+  if (!question.graded || !right) {
+    verdict.textContent = question.graded ? "Kept, and not graded yet: reload the page when there is a connection." : "Kept. Your teacher reads it.";
+    return null;
   }
-  const isRight = accepts(question, answer);
+  const isRight = accepts(right, answer);
   form.classList.add(isRight ? "right" : "wrong");
-  const said = isRight ? `Right: ${question.answer}.` : `You said “${answer}”. The answer is ${question.answer}.`;
-  verdict.textContent = [said, isRight ? question.right : question.wrong, question.sentence].filter(Boolean).join(" ");
+  const said = isRight ? `Right: ${right.answer}.` : `You said “${answer}”. The answer is ${right.answer}.`;
+  verdict.textContent = [said, isRight ? right.right : right.wrong, right.sentence].filter(Boolean).join(" ");
+  return isRight;
 }
 
-/** @param {Lesson} lesson @param {Map<string, Given>} given */
-function showPoints({ questions }, given) {
-  const graded = Object.entries(questions).filter(([, { answer }]) => answer);
-  const most = graded.reduce((sum, [, { points }]) => sum + points, 0);
-  const made = graded.reduce((sum, [number, question]) => {
-    const answer = given.get(number)?.answer;
-    return sum + (answer !== undefined && accepts(question, answer) ? question.points : 0);
-  }, 0);
+/** @param {Lesson} lesson @param {Map<string, Given>} given @param {Map<string, boolean>} graded whether each that is graded is right */
+function showPoints({ questions }, given, graded) {
+  const most = Object.values(questions).reduce((sum, each) => sum + (each.graded ? each.points : 0), 0);
+  const made = [...graded].reduce((sum, [number, isRight]) => sum + (isRight ? questions[number].points : 0), 0);
   const left = Object.keys(questions).length - given.size;
   const place = /** @type {HTMLElement} */ (document.getElementById("points"));
   place.textContent = `${most ? `${made} of ${most} points.` : "Your teacher has the right answers."}${left ? ` ${left} question${left === 1 ? " is" : "s are"} still open.` : ""}`;

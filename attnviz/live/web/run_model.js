@@ -36,15 +36,11 @@ export async function runModel(sitePage, key, prompt, values) {
 /** How a model is run, besides what it reads. @param {SitePage["config"]} config @param {Values} values */
 export function optionsOf({ page, amount }, values) {
   const { decoding, width = 5, unit, words_kept, share_kept = 20, sentences_kept } = values;
-  if (page === "translate") return { beam: decoding === "Beam" ? within(2, width, 10) : 1 };
+  if (page === "translate") return { beam: decoding === "Beam" ? width : 1 };
   if (!amount) return {};
   const share = unit === "Share";
-  const words = within(1, share ? share_kept : (words_kept ?? amount.words), 100);
-  return { words, sentences: within(1, sentences_kept ?? amount.sentences, 6), share };
+  return { words: share ? share_kept : (words_kept ?? amount.words), sentences: sentences_kept ?? amount.sentences, share };
 }
-
-/** @param {number} least @param {number} value @param {number} most */
-const within = (least, value, most) => Math.min(Math.max(value, least), most);
 
 /** The models that the address names, else those that the app asks: of Translate all of a language, elsewhere the first. @param {SitePage} sitePage @param {Values} values @returns {string[]} */
 export function namesOf({ config: { models, page } }, values) {

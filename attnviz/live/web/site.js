@@ -19,6 +19,6 @@ if (config.examples) {
 }
 // On a phone the pages stand in one line, which may be longer than the screen.
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
-if (config.lesson) openLesson(config.lesson);
+if (config.lesson) openLesson(config.lesson, files);
 // Over plain HTTP from another machine, where browsers keep nothing of a page, the site works all the same.
 if ("serviceWorker" in navigator) navigator.serviceWorker.register(new URL("../service_worker.js", files)).catch(() => {});

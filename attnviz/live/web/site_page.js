@@ -169,7 +169,8 @@ export class SitePage {
     const prompt = {};
     const isGiven = first.source !== "worked" && this.config.fields.some((name) => values[name]);
     for (const name of new Set([...this.config.fields, "pair", "target"])) {
-      const text = isGiven ? values[name] : first.prompt[PROMPT[name]];
+      const isOwn = ["pair", "target"].includes(name);
+      const text = isGiven ? values[name] || (isOwn ? "" : first.prompt[PROMPT[name]]) : first.prompt[PROMPT[name]];
       if (text) prompt[PROMPT[name]] = text;
     }
     return prompt;
@@ -215,7 +216,12 @@ export class SitePage {
 
   /** What was typed since stays, unless it is what is shown. @param {Record<string, string>} prompt */
   #fill(prompt) {
-    for (const name of this.config.fields) this.#box(name).value = prompt[PROMPT[name]] ?? "";
+    for (const name of this.config.fields) {
+      const box = this.#box(name);
+      box.value = prompt[PROMPT[name]] ?? "";
+      // A folded box opens for what it holds; who has unfolded it keeps it.
+      if (box.value) box.closest("details")?.setAttribute("open", "");
+    }
   }
 
   /** @param {Example | null} shown */

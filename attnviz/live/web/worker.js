@@ -191,12 +191,13 @@ async function load(name, base, runtimeBytes, inspects, onProgress) {
     const [has, all] = [0, 1].map((place) => Object.values(parts).reduce((sum, each) => sum + each[place], 0));
     onProgress(has, all);
   };
-  runtime ??= openRuntime(base, runtimeBytes, progressOf("runtime"));
-  runtime.catch(() => (runtime = null));
+  // Held here: by the time that it is waited for, one that failed is forgotten.
+  const opening = (runtime ??= openRuntime(base, runtimeBytes, progressOf("runtime")));
+  opening.catch(() => (runtime = null));
   const runner = await importFrom(new URL("runner/load_model.js", base));
   const manifest = await response.json();
   const segmenter = manifest.task === "summarize" ? openSegmenter(base) : undefined;
-  return runner.load(base, manifest, { ...(await runtime), segmenter: await segmenter, inspects }, progressOf("model"));
+  return runner.load(base, manifest, { ...(await opening), segmenter: await segmenter, inspects }, progressOf("model"));
 }
 
 /** @param {string} key @param {Promise<AttentionMap[]>} maps */

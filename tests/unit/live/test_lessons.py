@@ -1,20 +1,32 @@
 """Answers to a lesson, graded by the script of its page in Node, against the app's own truth."""
 
+import html
 import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from attnviz.lessons.answer_text import read_number, same_answer
-from attnviz.lessons.check import ComputedSource
+from attnviz.lessons.check import ComputedSource, truths
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, read_lesson
 from attnviz.lessons.library import shipped_lessons
+from attnviz.lessons.picture_link import read_link
 from attnviz.lessons.question_kinds import ARROW
 from attnviz.lessons.right_answer import Truth
-from attnviz.live.lessons import absent_lessons, describe_lesson, describe_question, lesson_html, lessons_for, why_missing
-from attnviz.live.page_html import PageFrame, write_lessons_page
+from attnviz.live.lessons import (
+    absent_lessons,
+    describe_lesson,
+    describe_question,
+    later_files,
+    lesson_html,
+    lessons_for,
+    why_missing,
+)
+from attnviz.live.page_html import PageFrame, write_lesson_page, write_lessons_page
 
 RUNNER = Path(__file__).with_name("grade.js")
 GIVEN = (
@@ -64,10 +76,45 @@ def test_a_page_grades_as_the_app_does():
         assert dict(zip(GIVEN, graded, strict=True)) == {given: truth.accepts(given) for given in GIVEN}, each.kind
 
 
-def test_of_a_questionnaire_no_right_answer_is_in_the_page():
-    described = describe_lesson(read_lesson(shipped_lessons()["questionnaire"]), ComputedSource())["questions"]
-    assert len(described) == 10
-    assert {(each["answer"], each["sentence"], "texts" in each) for each in described.values()} == {("", "", False)}
+def written_lesson(name: str) -> tuple[Lesson, str, dict[str, dict[str, Any]]]:
+    """A lesson of ours, all that its page carries, and what is fetched later, by its name."""
+    lesson, source = read_lesson(shipped_lessons()[name]), ComputedSource()
+    right = truths(lesson, source)
+    body = lesson_html(lesson, "../../", lambda _: "")
+    page = write_lesson_page(lesson.title, PageFrame("../../", "files"), body, describe_lesson(lesson, right))
+    return lesson, page, later_files(lesson, right, source, "../../", lambda _: "")
+
+
+def test_of_a_questionnaire_no_right_answer_is_in_the_site():
+    _, page, files = written_lesson("questionnaire")
+    assert {name for file in files.values() for name in file} <= {"picture"}
+    assert page.count("data-question=") == page.count('"graded": false') == 10
+
+
+def test_a_page_carries_nothing_of_what_it_hides():
+    lesson, page, files = written_lesson("what-is-it")
+    assert [files[number]["answer"] for number in ("1.1", "1.2")] == ["animal", "0.68"]
+    # The last step asks nothing that its picture shows, which is that of the first.
+    assert [
+        step.picture is not None and step.picture.address.split("?")[1] in html.unescape(page) for step in lesson.steps
+    ] == [False] * 5
+    assert all(f"step-{number}" in files for number in range(1, 6))
+    assert files["step-1"]["picture"].startswith("../../encode/?text=The+animal")
+    hidden = [file[name] for file in files.values() for name in ("sentence", "right", "wrong") if file.get(name)]
+    hidden += ["0.68", "L5·", '"texts"', '"heads"', '"from"', '"answer"']
+    assert len(hidden) > 10
+    assert [text for text in hidden if text in html.unescape(page)] == []
+
+
+def test_a_link_in_the_prose_of_a_step_that_hides_its_picture_is_plain_words():
+    picture = read_link("/encode?text=A+cat+sat.&layer=3&head=1")
+    asked = LessonQuestion("token", "Which?", {"from": "cat"}, 1)
+    step = LessonStep("One", f"See [this head]({picture.address}).", picture, (asked,), 1)
+    lesson = Lesson("l", "L", 5, ("minilm",), (step, replace(step, questions=(), line=2)))
+    hidden = lesson_html(lesson, "../../", lambda _: "")
+    assert hidden.count("this head") == 2
+    assert "encode" not in hidden
+    assert 'href="../../encode/?text' in lesson_html(replace(lesson, steps=lesson.steps[1:]), "../../", lambda _: "")
 
 
 def test_what_a_lesson_says_is_text():
@@ -103,4 +150,5 @@ def test_a_lesson_that_a_site_cannot_show_is_named_with_the_reason():
 def test_a_picture_waits_where_the_app_hides_it():
     written = lesson_html(read_lesson(shipped_lessons()["what-is-it"]), "../../", lambda _: "")
     steps = re.findall(r'<section class="step"( data-waits)?><h2>(\d)', written)
-    assert [number for waits, number in steps if waits] == ["1", "2", "3", "4"]
+    # In the app nobody is at the fifth, which shows what the first asks, before the first.
+    assert [number for waits, number in steps if waits] == ["1", "2", "3", "4", "5"]

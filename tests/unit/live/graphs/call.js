@@ -1,5 +1,5 @@
-// Calls functions of the runner: lines of JSON in, [module, name, ...arguments]; what each returns as lines out. The path of a
-// tokenizer.json becomes its tokenizer.
+// Calls functions of the runner, or reads its values: lines of JSON in, [module, name, ...arguments]; what each returns as lines out.
+// The path of a tokenizer.json becomes its tokenizer.
 
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -18,5 +18,6 @@ const known = (value) => {
 for await (const line of createInterface({ input: process.stdin })) {
   const [module, name, ...given] = JSON.parse(line, (key, value) => (value === "-inf" ? -Infinity : value));
   const functions = await import(`../../../../attnviz/live/web/models/${module}.js`);
-  process.stdout.write(`${JSON.stringify(functions[name](...given.map(known)), finite)}\n`);
+  const own = functions[name];
+  process.stdout.write(`${JSON.stringify(typeof own === "function" ? await own(...given.map(known)) : own, finite)}\n`);
 }

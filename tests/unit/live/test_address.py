@@ -1,0 +1,136 @@
+"""The address of a site's page, read and written in Node, against the app's own reading of the same address."""
+
+import base64
+import random
+import zlib
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+import pytest
+
+from attnviz.text.url_text import LARGEST, MARK, pack, unpack
+from attnviz.ui.address.parameters import PARAMETERS, Choice, Flag, Names, Number, Type, read_parameter, write_parameter
+from tests.factories import HOSTILE
+from tests.unit.live.graphs.test_algorithms import call
+
+PAGES = ("encode", "translate", "answer", "summarize", "compute")
+# Choices of which the site has some alone.
+SOME = {"way", "view", "view1"}
+# The explorer below a summary, which the app draws from 0 to 1, has a control on a site.
+OF_THE_SITE = {"summarize": {"scale"}}
+
+
+def parameters_of(page: str) -> dict[str, Any]:
+    """The parameters that a page of the site knows, but those that it has alone; choices as lists."""
+    (known,) = call(["../address", "PARAMETERS"])
+    own = OF_THE_SITE.get(page, set())
+    assert set(known[page]) - set(PARAMETERS[page]) == own
+    return {name: kind for name, kind in known[page].items() if name not in own}
+
+
+DRAW = random.Random(54)
+SEVERAL = ["", "a", "b", "a", "~z~nonsense", pack("~z~c"), "n" * 255, "n" * 256, "d", "e"]
+TEXTS = [
+    *HOSTILE, "a/b" * 100, "it's (so) good*! " * 18, "x" * 299, "x" * 300, "x" * 301, "é" * 50, "é" * 51, "The cat sat. " * 300,
+    "".join(chr(DRAW.randrange(0x4E00, 0x9000)) for _ in range(2_000)), "~z~", "~z~ is a mark",
+    "👩\u200d👩\u200d👧 " * 40, "a\x00b", "\n",
+]  # fmt: skip
+
+
+def packed(data: bytes) -> str:
+    return MARK + base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
+
+
+def deflated(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+# What a stranger may write where a text stands.
+STRANGE = [
+    "~z~", "~z~nonsense", "~z~é", "~z~====", "~z~A", packed(b""), packed(deflated(b"")),
+    packed(deflated(b"a cat") + b"and more"), packed(deflated(b"a cat")[:-1]), packed(deflated(b"\xff")),
+    packed(deflated("\ud800".encode("utf-8", "surrogatepass"))), packed(deflated(b"\xef\xbb\xbfa cat")),
+    packed(deflated(b"a" * LARGEST)), packed(deflated(b"a" * (LARGEST + 1))), packed(deflated(b"a" * LARGEST * 1_000)),
+    packed(deflated(b"a cat")) + "=",
+]  # fmt: skip
+
+
+def test_texts_are_packed_as_in_the_app():
+    for text, written in zip(TEXTS, call(*(["../url_text", "packText", each] for each in TEXTS)), strict=True):
+        own = pack(text)
+        # The bytes of a compressor are its own business; what is compressed, and what comes back, is not.
+        assert (written.startswith(MARK), written == own) == (own.startswith(MARK), written == own), text
+        assert written == own or written.startswith(MARK), text
+        assert unpack(written) == text
+    back = call(*(["../url_text", "unpackText", pack(text)] for text in TEXTS))
+    assert back == TEXTS
+
+
+def test_what_a_stranger_writes_is_the_same_text_or_none():
+    read = call(*(["../url_text", "unpackText", each] for each in STRANGE))
+    # What no browser can show is refused where it is read, in the app.
+    wanted = [None if (text := unpack(each)) and "\ud800" in text else text for each in STRANGE]
+    assert read == wanted
+    assert [each is None for each in wanted].count(False) == 4
+
+
+def values_of(kind: Type) -> list[list[str]]:
+    """What may stand in an address for a parameter, good and bad."""
+    numbers = ["7", "-7", "+7", "0", "007", "9" * 4000, "9" * 4001, "1e3", "٧", "", "inf", "3.5", " 7"]
+    flags = ["true", "True", "FALSE", "yes", "1", ""]
+    single: list[str] = [
+        *numbers,
+        *flags,
+        "a b",
+        "é" * 41,
+        "x" * 119,
+        "y" * 121,
+        "z" * 256,
+        "w" * 601,
+        pack("The cat sat. " * 99),
+        *STRANGE[:10],
+    ]
+    if isinstance(kind, Choice):
+        single += [*kind.options, kind.options[-1].upper()]
+    if isinstance(kind, Names):
+        return [[each] for each in single] + [SEVERAL, SEVERAL[::-1], [""]]
+    return [[each] for each in single] + [["1", "true"], ["true", "2"]]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_address_says_the_same_as_in_the_app(page: str):
+    known = parameters_of(page)
+    cases = [(name, written) for name in known for written in values_of(PARAMETERS[page][name])]
+    read = call(
+        *(["../address", "readAddress", page, "?" + urlencode([(name, each) for each in written])] for name, written in cases)
+    )
+    for (name, written), values in zip(cases, read, strict=True):
+        wanted = read_parameter(page, name, written)
+        if name in SOME and wanted not in known[name]:
+            wanted = None
+        # That none is chosen of several, and that nothing is said, are the same to a page of the site.
+        assert (values.get(name) or None) == (wanted or None) or values.get(name) is wanted, (name, written)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_writes_the_app_reads(page: str):
+    known = parameters_of(page)
+    values: dict[str, Any] = {}
+    for name in known:
+        kind = PARAMETERS[page][name]
+        if isinstance(kind, Choice):
+            values[name] = known[name][-1]
+        elif isinstance(kind, Names):
+            values[name] = ["minilm", "a/b c"][: kind.most]
+        elif isinstance(kind, Flag):
+            values[name] = True
+        else:
+            values[name] = kind.most if isinstance(kind, Number) else "Is 1 + 1 > 2 & “so”? 👧"
+        if name == "way":
+            values[name] = "rollout"
+    (query,) = call(["../address", "writeAddress", page, values])
+    written = parse_qs(query.removeprefix("?"), keep_blank_values=True)
+    assert {name: read_parameter(page, name, each) for name, each in written.items()} == values
+    again = urlencode({name: write_parameter(value) for name, value in values.items()}, doseq=True)
+    assert call(["../address", "readAddress", page, f"?{again}"]) == [values]
