@@ -244,7 +244,8 @@ def _broken_off(name: str) -> str:
 
 def _out_of_reach(name: str) -> ModelNotFoundError:
     return ModelNotFoundError(
-        f"{name} is not on this machine and the Hugging Face hub cannot be reached; minilm works without a network."
+        f"{name} is not on this machine and the Hugging Face hub cannot be reached; choose a model that comes with attnviz: "
+        "they work without a network."
     )
 
 
