@@ -13,10 +13,12 @@ class Setting(NamedTuple):
 
     kind: Literal["number", "text", "names", "hosts", "sites", "address", "yes"]
     default: str = ""
+    choices: tuple[str, ...] = ()
 
 
 SETTINGS = {
     "ATTNVIZ_DEVICE": Setting("text"),
+    "ATTNVIZ_DTYPE": Setting("text", choices=("float32", "bfloat16", "float16")),
     "ATTNVIZ_MODELS": Setting("names"),
     "ATTNVIZ_HOSTS": Setting("hosts"),
     "ATTNVIZ_ADDRESS": Setting("address"),
@@ -43,8 +45,15 @@ _SITE = re.compile(r"https?://(\*\.)?[\w-]+(\.[\w-]+)*(:\d+)?", re.ASCII)
 
 
 def text(name: str) -> str:
-    """A setting as it was written; its default where it is empty or not set."""
-    return os.environ.get(name, "").strip() or SETTINGS[name].default
+    """A setting as it was written; its default where it is empty or not set.
+
+    Raises:
+        SettingError: it is none of its choices.
+    """
+    value = os.environ.get(name, "").strip() or SETTINGS[name].default
+    if value and (choices := SETTINGS[name].choices) and value not in choices:
+        raise SettingError(f"{name} must be {', '.join(choices[:-1])} or {choices[-1]}, not {value!r}; change it, or unset it.")
+    return value
 
 
 def number(name: str) -> int | None:
@@ -124,6 +133,8 @@ def check() -> None:
     for name, setting in SETTINGS.items():
         if setting.kind == "number":
             number(name)
+        elif setting.choices:
+            text(name)
         elif setting.kind == "yes" and (value := text(name)) and value.casefold() not in _YES | _NO:
             raise SettingError(f"{name} must be 1 or 0, not {value!r}; change it, or unset it.")
         elif setting.kind == "hosts":

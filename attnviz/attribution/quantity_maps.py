@@ -12,15 +12,17 @@ from attnviz.attribution.norms import Composition, carried, composition
 from attnviz.attribution.passes.tape import Attention
 from attnviz.core.errors import ModelError
 from attnviz.core.quantity import MaskedWeights, Quantity
+from attnviz.core.row_sums import rounding_of
 from attnviz.core.trace import AttentionMap, AttentionTrace
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
+from attnviz.models.hub.attention.choose_reader import near
 from attnviz.models.result import Result
 from attnviz.models.targets import AttentionSite, BoundTarget
 
 # All of a map is computed at once, and not a head when it is looked at.
 MOST_TOKENS = 256
-# The same pass, computed by another kernel.
+# The same pass, computed by another kernel in float32.
 CLOSE = 1e-3
 
 
@@ -121,7 +123,8 @@ def _check_same_pass(trace: AttentionTrace, passed: list[tuple[Attention, Attent
     Raises:
         ModelError: they are not the same.
     """
-    weights = [(site, attention.heads.detach().cpu().numpy()) for attention, site in passed]
+    dtypes = {attention.value.dtype for attention, _ in passed}
+    weights = [(site, as_array(attention.heads)) for attention, site in passed]
     for attention in trace.maps:
         own = [(site, values) for site, values in weights if site.kind == attention.kind]
         for site, values in own:
@@ -129,10 +132,16 @@ def _check_same_pass(trace: AttentionTrace, passed: list[tuple[Attention, Attent
             if site.layer >= attention.n_layers or values.shape[0] != attention.n_heads:
                 raise _not_known(trace)
             there = attention.layer_weights(site.layer)[:, rows, columns]
-            if there.shape != values.shape or not np.allclose(there, values, atol=CLOSE):
+            if there.shape != values.shape or not _close(there, values, site.layer, dtypes):
                 raise _not_known(trace)
         if {site.layer for site, _ in own} != set(range(attention.n_layers)) - set(attention.without_attention):
             raise _not_known(trace)
+
+
+def _close(there: np.ndarray, values: np.ndarray, layer: int, dtypes: set[torch.dtype]) -> bool:
+    """Whether weights of two passes differ by the rounding of their type alone."""
+    few = max(dtypes, key=rounding_of)
+    return near(values, there, layer, few) if rounding_of(few) else np.allclose(there, values, atol=CLOSE)
 
 
 def _not_known(trace: AttentionTrace) -> ModelError:

@@ -23,7 +23,8 @@ class ModelCard:
     reads       the optional fields of a Prompt that this model uses besides `text`
     max_tokens  how many tokens it reads at once, special tokens counted; longer text is cut
     device      where it computes: "cpu", "cuda:0", "mps"
-    weights     in which format its weights were read, and who made them so, such as "safetensors"; empty for a model in hand
+    weights     in which format its weights were read, and who made them so, such as "safetensors"; before it their type if it
+                is not float32, such as "bfloat16 weights, safetensors"; empty for a model in hand in float32
     metrics     measured figures by name, such as {"BLEU": 50.1}
     supervised_head  the cross-attention head (layer, head) that was trained to align, on the links that a statistical aligner
                 found in the training pairs (Garg et al. 2019, arXiv:1909.02074); None: no head was

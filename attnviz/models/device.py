@@ -64,6 +64,20 @@ def max_parameters(n_bytes: int = 4) -> int:
     return min(CPU_PARAMETERS, int(held.free * SHARE / n_bytes)) if held else CPU_PARAMETERS
 
 
+def choose_dtype(stored: torch.dtype | None) -> torch.dtype:
+    """Choose what a model computes in: on a card the type that its weights are stored in, else float32.
+
+    ATTNVIZ_DTYPE overrides: some processors compute sixteen bits faster, others slower.
+
+    Raises:
+        SettingError: ATTNVIZ_DTYPE names no type.
+    """
+    if wanted := settings.text("ATTNVIZ_DTYPE"):
+        return getattr(torch, wanted)
+    sixteen = stored in (torch.bfloat16, torch.float16)
+    return stored if stored and sixteen and choose().type == "cuda" else torch.float32
+
+
 @contextmanager
 def computing(sentence: str) -> Iterator[None]:
     """Let a model compute: whatever it does wrong is that sentence, and a card is left as it was.

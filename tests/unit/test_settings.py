@@ -51,6 +51,7 @@ def test_numbers_and_answers_are_read_as_people_write_them(monkeypatch: pytest.M
     ("name", "value", "message"),
     [
         ("ATTNVIZ_DEVICE", "foo", "ATTNVIZ_DEVICE names 'foo', which this machine does not have"),
+        ("ATTNVIZ_DTYPE", "half", "ATTNVIZ_DTYPE must be float32, bfloat16 or float16, not 'half'"),
         ("ATTNVIZ_ALLOW_FOLDERS", "flase", "ATTNVIZ_ALLOW_FOLDERS must be 1 or 0, not 'flase'"),
         (
             "ATTNVIZ_HOSTS",

@@ -15,6 +15,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
+from attnviz.core.row_sums import rounding_of
+
 # Where LayerNorm stands: after the sum with the residual (Vaswani et al. 2017), before the attention (Xiong et al. 2020), or
 # nowhere that is known here.
 Residual = Literal["after", "before", "unknown"]
@@ -59,9 +61,12 @@ class Attention:
             return "unknown", None
         stream = self.after.read - self.mixed
         if self.before is not None and self.before.read.shape == stream.shape:
-            if torch.allclose(stream, self.before.read, atol=1e-4, rtol=1e-4):
+            # The sum was rounded to the type of the pass, and so was what is taken from it again.
+            rounding = 4 * rounding_of(self.mixed.dtype)
+            close = {"rtol": 1e-4, "atol": max(1e-4, rounding * float(self.after.read.abs().max()))}
+            if torch.allclose(stream, self.before.read, **close):
                 return "before", stream
-            if torch.allclose(stream, self.before.gave, atol=1e-4, rtol=1e-4):
+            if torch.allclose(stream, self.before.gave, **close):
                 return "after", stream
         return "unknown", None
 

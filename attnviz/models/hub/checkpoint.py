@@ -111,7 +111,7 @@ class Checkpoint:
                 if unsupported := self._unsupported(str(error)):
                     raise UnsupportedModelError(unsupported) from error
                 raise
-        check_size(self.name, parameters)
+        check_size(self.name, parameters, self._dtype(config).itemsize)
         self._check_weights(parameters)
         return config
 
@@ -129,7 +129,8 @@ class Checkpoint:
                 f"{self.name} is a GGUF file, which needs a package that is not installed: pip install {' '.join(missing)}."
             )
         with self._explained(f"{self.name} is no GGUF file, or is damaged or cut short; get it again."):
-            check_size(self.name, sum(prod(tensor.shape) for tensor in self._gguf_header.tensors))
+            n_bytes = device.choose_dtype(None).itemsize
+            check_size(self.name, sum(prod(tensor.shape) for tensor in self._gguf_header.tensors), n_bytes)
             try:
                 config = AutoConfig.from_pretrained(self.folder, gguf_file=self.gguf, trust_remote_code=False)
             except ValueError as error:
@@ -205,7 +206,7 @@ class Checkpoint:
         return tokenizer
 
     def model(self, config: Any) -> Any:
-        """The model with its weights, in float32, under "eager" attention.
+        """The model with its weights, in the type that its device computes in, under "eager" attention.
 
         Raises:
             ModelError: the weights are missing, damaged, of another model, or in a format that may not be opened.
@@ -221,7 +222,14 @@ class Checkpoint:
             )
         if self.adapter:
             model = self._with_adapter(model, self.adapter)
+        if not (model._keep_in_fp32_modules or model._keep_in_fp32_modules_strict):
+            # transformers converts layers, and leaves bare tensors as they are, such as XLNet's.
+            model = model.to(self._dtype(config))
         return model.to(device.choose())
+
+    def _dtype(self, config: Any) -> torch.dtype:
+        """Choose the type to compute in: the numbers of a GGUF file, which have fewer bits, are unpacked to float32."""
+        return device.choose_dtype(None if self.gguf else config.dtype)
 
     def _read(self, config: Any, renaming: dict[str, str] | None) -> tuple[Any, list[str], list[str]]:
         """Read the weights; also the names of the model's tensors that are not among them, and of those that it does not have.
@@ -242,7 +250,7 @@ class Checkpoint:
                 model, report = _kind(config).from_pretrained(
                     self.folder,
                     config=config,
-                    dtype=torch.float32,
+                    dtype=self._dtype(config),
                     attn_implementation="eager",
                     output_loading_info=True,
                     trust_remote_code=False,

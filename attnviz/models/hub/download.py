@@ -156,7 +156,7 @@ def _fetch_alone(name: str, revision: str | None, progress: Progress, file: str)
     if file not in files:
         raise ModelNotFoundError(f"{name} on the Hugging Face hub has no file {file}; check its name.")
     # A GGUF file has at least a bit a parameter.
-    if files[file].size * 8 > 32 * (limit := device.max_parameters()):
+    if files[file].size * 8 > 32 * (limit := device.max_parameters(device.choose_dtype(None).itemsize)):
         raise ModelTooLargeError(
             f"{name} has a file of {files[file].size / 1e9:,.0f} GB, more than the {limit / 1e9:.3g} billion parameters that "
             "this machine loads; choose a smaller model."
@@ -191,12 +191,12 @@ def _download(name: str, revision: str | None, progress: Progress, allow_pickles
         raise _out_of_reach(name)
     _end_waiting()
     config = Path(hf_hub_download(name, CONFIG, revision=revision))
-    Checkpoint(name, config.parent).config()
+    n_bytes = device.choose_dtype(Checkpoint(name, config.parent).config().dtype).itemsize
     # The cache keeps a revision's files in a folder named after its commit.
     source, sizes = _choose(name, config.parent.name, allow_pickles)
     folder = config.parents[1] / source.commit
     left = sum(size for file, size in sizes.items() if source.wants(file) and not (folder / file).exists())
-    if left > BYTES_A_PARAMETER * (limit := device.max_parameters()):
+    if left > BYTES_A_PARAMETER * (limit := device.max_parameters(n_bytes)):
         raise ModelTooLargeError(
             f"{name} has files of {left / 1e9:,.0f} GB, far more than the {limit / 1e9:.3g} billion parameters that this "
             "machine loads; choose a smaller model."

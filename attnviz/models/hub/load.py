@@ -1,4 +1,4 @@
-"""Any Hugging Face model, by its id or its folder: no code but transformers' own is run, and it computes in float32.
+"""Any Hugging Face model, by its id or its folder: no code but transformers' own is run.
 
 A model is first fetched, which may take long and computes nothing, then built, which computes and needs no network.
 """

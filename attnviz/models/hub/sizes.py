@@ -77,13 +77,13 @@ def count_parameters(kind: Any, config: Any) -> int:
     return max(sum(tensor.numel() for tensor in tensors) for tensors in (model.parameters(), model.buffers()))
 
 
-def check_size(name: str, parameters: int) -> None:
-    """Refuse what this machine may not load.
+def check_size(name: str, parameters: int, n_bytes: int = 4) -> None:
+    """Refuse what this machine may not load, of parameters that take so many bytes each.
 
     Raises:
         ModelTooLargeError: there are more parameters than ATTNVIZ_MAX_PARAMETERS, or than the device has room for.
     """
-    limit = device.max_parameters()
+    limit = device.max_parameters(n_bytes)
     if parameters > limit:
         raise ModelTooLargeError(
             f"{name} has {_billions(parameters)} parameters and this machine loads at most {_billions(limit)}; "

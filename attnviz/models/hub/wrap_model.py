@@ -225,8 +225,14 @@ def _card(model: Any, tokenizer: Any, facts: Facts, architecture: Architecture, 
         languages=facts.languages or _languages(model, tokenizer),
         licence=facts.licence,
         sources=facts.sources,
-        weights=facts.weights,
+        weights=_weights(model, facts),
     )
+
+
+def _weights(model: Any, facts: Facts) -> str:
+    """Say in which format weights were read, and in which type they are where that is not float32."""
+    dtype = str(model.dtype).removeprefix("torch.")
+    return facts.weights if dtype == "float32" else ", ".join(filter(None, (f"{dtype} weights", facts.weights)))
 
 
 def _task(model: Any, tokenizer: Any, architecture: Architecture) -> str:
@@ -393,7 +399,7 @@ def _check_top(name: str, model: Any, body: Any, probe: dict[str, Tensor], state
             model(**probe)
     finally:
         hook.remove()
-    if len(given) != 1 or not torch.allclose(given[0].float(), states.float(), atol=1e-3):
+    if len(given) != 1 or not same_states(given[0], states):
         raise UnsupportedModelError(sentence)
 
 

@@ -19,7 +19,8 @@ def machine(result: Result) -> None:
     lines = [ran, f"{number(card.parameters)} parameters"]
     if len(card.languages) > 1:
         lines.append(f"Reads {card.languages[0]}, writes {card.languages[1]}")
-    st.sidebar.caption("  \n".join(lines + [f"Weights: {card.weights}"] * bool(card.weights)))
+    weights = card.weights if card.weights.split(",")[0].endswith(" weights") else f"Weights: {card.weights}"
+    st.sidebar.caption("  \n".join(lines + [weights] * bool(card.weights)))
 
 
 def machines(results: Iterable[Result]) -> None:

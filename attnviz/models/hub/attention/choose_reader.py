@@ -86,7 +86,7 @@ def _is_true(got: Attempt, want: Attempt, softmaxes: Sequence[Softmax], dtype: t
         return _same_stacks(got.stacks, want.stacks, dtype)
     made = [each.weights[0].float().cpu().numpy() for each in softmaxes]
     return all(
-        any(_near(stack.store.layer(layer), each, layer, dtype) for each in made)
+        any(near(stack.store.layer(layer), each, layer, dtype) for each in made)
         for stack in got.stacks.values()
         for layer in stack.attending
     )
@@ -114,10 +114,10 @@ def _same(got: AttentionStack, want: AttentionStack, dtype: torch.dtype) -> bool
     if len(got.attending) != len(want.attending):
         return False
     pairs = zip(got.attending, want.attending, strict=True)
-    return all(_near(got.store.layer(one), want.store.layer(other), one, dtype) for one, other in pairs)
+    return all(near(got.store.layer(one), want.store.layer(other), one, dtype) for one, other in pairs)
 
 
-def _near(got: np.ndarray, want: np.ndarray, layer: int, dtype: torch.dtype) -> bool:
+def near(got: np.ndarray, want: np.ndarray, layer: int, dtype: torch.dtype) -> bool:
     """Whether weights are the same; a sink, which is the last column, need not be among those that the model gives.
 
     In fewer bits than float32, scores are off by their size times the rounding, and the layers below add theirs: of single

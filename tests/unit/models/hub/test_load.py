@@ -15,6 +15,8 @@ import torch
 import transformers as hf
 from safetensors.torch import load_file, save_file
 
+from attnviz.attribution.methods import METHODS
+from attnviz.attribution.run import run
 from attnviz.core.errors import (
     AttnvizError,
     ModelError,
@@ -23,8 +25,10 @@ from attnviz.core.errors import (
     PromptError,
     UnsupportedModelError,
 )
+from attnviz.core.row_sums import rounding_of
 from attnviz.core.trace import Prompt
-from attnviz.models import catalog
+from attnviz.models import catalog, device
+from attnviz.models.capabilities import bind_target
 from attnviz.models.hub import checkpoint, download, sizes
 from attnviz.models.hub import load as hub
 from tests import tiny
@@ -490,3 +494,43 @@ def test_a_given_target_is_the_output(tmp_path: Path) -> None:
     assert trace.output == "a dog ran"
     assert [token.text for token in trace.decoder.queries] == ["[PAD]", "a", "dog", "ran"]
     assert trace.decoder.queries[0].special
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_a_model_computes_in_the_type_that_is_set(
+    name: str, dtype: torch.dtype, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.FAMILY[name].save(tmp_path)
+    text, kind = "the cat sat on the mat because it was tired", tiny.FAMILY[name].architecture
+    exact = catalog.load(str(tmp_path))
+    monkeypatch.setenv("ATTNVIZ_DTYPE", str(dtype).removeprefix("torch."))
+    rounded = catalog.load(str(tmp_path))
+    assert {each.dtype for each in rounded.model.parameters()} == {dtype}
+    assert rounded.card.weights == f"{dtype}".removeprefix("torch.") + " weights, safetensors"
+    assert exact.card.weights == "safetensors"
+    # Each of a layer's eight roundings moves a share of a row's weight, and those of layers add up as a random walk.
+    allowed = 8 * 2**0.5 * rounding_of(dtype)
+    for quantity in ("weights", "norms", "mixing"):
+        got, want = (run(model, "encode", text, quantity=quantity).trace.map(kind) for model in (rounded, exact))
+        for layer in range(2):
+            moved = np.abs(got.layer_weights(layer) - want.layer_weights(layer)).sum(axis=-1).mean() / 2
+            assert 0 < moved < allowed
+    bound, exactly = (bind_target(model, Prompt(text, pair="the dog ran")) for model in (rounded, exact))
+    zeroed, want = (METHODS["value-zeroing"].compute(each).values for each in (bound, exactly))
+    assert np.corrcoef(zeroed, want)[0, 1] > 0.98
+
+
+def test_a_card_keeps_the_type_that_weights_are_stored_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = (torch.bfloat16, torch.float16, torch.float32, torch.float64, None)
+    assert {device.choose_dtype(each) for each in stored} == {torch.float32}
+    monkeypatch.setattr(device, "choose", lambda: torch.device("cuda:0"))
+    assert [device.choose_dtype(each) for each in stored] == [torch.bfloat16, torch.float16, *[torch.float32] * 3]
+
+
+def test_how_large_a_model_may_be_counts_the_bytes_of_its_type(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    n_bytes = 3 * sum(parameter.numel() for parameter in tiny.FAMILY["bert"].model().parameters())
+    monkeypatch.setattr(device, "max_parameters", lambda each=4: n_bytes // each)
+    refusal(folder, ModelTooLargeError)
+    monkeypatch.setenv("ATTNVIZ_DTYPE", "bfloat16")
+    assert catalog.load(str(folder)).card.n_heads == 3
