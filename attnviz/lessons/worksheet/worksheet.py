@@ -121,8 +121,10 @@ def _with_questions_of_same_text(step: LessonStep, lesson: Lesson) -> LessonStep
     return replace(step, questions=(*step.questions, *others))
 
 
-def _text_of(step: LessonStep) -> tuple[str, str, str] | None:
-    return (step.picture.page, step.picture.model, step.picture.get("text")) if step.picture else None
+def _text_of(step: LessonStep) -> tuple[str, ...] | None:
+    """Name what decides which words a picture has, and how they are called."""
+    names = ("text", "pair", "attention", "between", "words", "whole_words", "hide_special")
+    return (step.picture.page, step.picture.model, *map(step.picture.get, names)) if step.picture else None
 
 
 def _step(step: LessonStep, hides: LessonStep, numbers: Mapping[tuple[int, int], str], source: AnswerSource) -> SheetStep:

@@ -13,7 +13,7 @@ from PIL import Image
 from attnviz.core.errors import LessonError
 from attnviz.lessons.check import truths
 from attnviz.lessons.lesson_file import parse_lesson
-from attnviz.lessons.worksheet.worksheet import worksheet
+from attnviz.lessons.worksheet.worksheet import _with_questions_of_same_text, worksheet
 from attnviz.lessons.worksheet.worksheet_html import worksheet_html
 from attnviz.lessons.worksheet.worksheet_pdf import worksheet_pdf
 from tests.unit.lessons.test_question_kinds import Given
@@ -193,3 +193,6 @@ ask: Why?
     rows = set(re.findall(r'data-query="(\d)"[^>]*data-weight', later.drawings[0].decode()))
     assert rows == {"0", "1", "3", "4", "5", "6"}
     assert "The row of “cat” is hidden." in later.caption
+    other = text.replace("dog&layer", "dog&pair=a+cow&layer", 1).replace("from: cat", "from: cow").replace("“cat”", "“cow”")
+    _, second = parse_lesson(other.encode(), "mine.md").steps
+    assert _with_questions_of_same_text(second, parse_lesson(other.encode(), "mine.md")).questions == second.questions
