@@ -51,7 +51,7 @@ def is_of_the_gate(item: pytest.Item) -> bool:
     return (
         folder.startswith(FOLDERS_OF_THE_GATE)
         or not OF_THE_GATE.isdisjoint(getattr(item, "fixturenames", ()))
-        or "postgresql" in parameters.values()
+        or any(isinstance(each, str) and each == "postgresql" for each in parameters.values())
     )
 
 
