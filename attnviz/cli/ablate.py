@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -19,7 +20,7 @@ from attnviz.core.journal import Journal, model_facts
 from attnviz.core.trace import Prompt
 from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.models import catalog
-from attnviz.text.data_files import FORMATS, read_prompts
+from attnviz.text.data_files import FORMATS, find_format, read_prompts
 
 _EPILOG = f"""examples:
   attnviz ablate transformer-en-fr --data pairs.tsv --limit 300 --out heads.csv
@@ -49,6 +50,7 @@ def add_ablate_command(commands: Any) -> None:
 
 def ablate_file(arguments: argparse.Namespace) -> int:
     """Measure every condition on every text, and print the table."""
+    print(find_format(arguments.data).description, file=sys.stderr)
     prompts = list(islice(read_prompts(arguments.data), arguments.limit))
     if not prompts:
         raise AttnvizError(f"There is no text in {arguments.data}: give a file with one a line.")

@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from attnviz.core import disk
 from attnviz.core.errors import AttnvizError
 from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.models import catalog
-from attnviz.text.data_files import FORMATS, read_prompts
+from attnviz.text.data_files import FORMATS, find_format, read_prompts
 
 COLUMNS = ("text", "tokens", "method", "comprehensiveness", "sufficiency", "tau", "milliseconds")
 DEFAULT = ",".join(method.name for method in USUAL)
@@ -51,6 +52,7 @@ def measure_faithfulness(arguments: argparse.Namespace) -> int:
     # Imported here: the command's help must not wait for torch.
     from attnviz.attribution.dataset import DatasetOptions, measure_dataset, method_figures
 
+    print(find_format(arguments.data).description, file=sys.stderr)
     methods = [method_named(name.strip()) for name in arguments.methods.split(",")]
     # A question is read beside its context by a model that reads two texts.
     prompts = [

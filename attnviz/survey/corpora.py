@@ -8,7 +8,7 @@ from attnviz.core.errors import CorpusError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.paths import assets_folder
 from attnviz.text.conllu import ParsedSentence, read_conllu
-from attnviz.text.data_files import text_lines
+from attnviz.text.data_files import find_format, text_lines
 from attnviz.text.winogender import plain_sentence, read_winogender
 
 TREEBANK, WINOGENDER = "ewt", "winogender"
@@ -27,7 +27,7 @@ def shipped(name: str) -> tuple[ParsedSentence, ...]:
 
 
 def corpus(name: str) -> tuple[ParsedSentence, ...]:
-    """Read the corpus of that name: a shipped one, a CoNLL-U file (.conllu, .conllu.gz), or a text of one sentence a line.
+    """Read the corpus of that name: a shipped one, a CoNLL-U file, or a text of one sentence a line.
 
     Raises:
         CorpusError: there is no such corpus, or it cannot be read; the message names the line.
@@ -39,6 +39,11 @@ def corpus(name: str) -> tuple[ParsedSentence, ...]:
         raise CorpusError(f"There is no corpus {name!r}: name {' or '.join(SHIPPED)}, CoNLL-U, or a text, one sentence a line.")
     if path.name.removesuffix(".gz").endswith(".conllu"):
         return read_conllu(_read_text(path), path.name)
+    form = find_format(path)
+    if form.kind == "conllu":
+        return read_conllu(_read_text(path), path.name)
+    if form.kind in ("squad", "jsonl") or form.heading:
+        raise CorpusError(f"{form.description}, and here a text of one sentence a line is wanted, or CoNLL-U.")
     return plain(text_lines(path), path.name)
 
 

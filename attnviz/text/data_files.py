@@ -1,20 +1,34 @@
-"""Files of texts, packed by gzip or not: their lines, and the prompts that some formats hold."""
+"""Files of texts, packed by gzip or not: their lines, the format that their content has, and the prompts that it holds."""
 
+import csv
 import gzip
 import json
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from attnviz.core.errors import CorpusError, PromptError
 from attnviz.core.trace import Prompt
 
 # What a command that reads prompts says in its help.
 FORMATS = (
-    "FILE is .tsv (a text, a tab, what the model is to write), .jsonl (text, context or sentences; question, target) or any\n"
-    "other (a text a line); it may end in .gz, too. Empty lines are skipped."
+    "FILE holds a text a line; or a text, a tab and what the model is to write; or a table whose first line names its columns\n"
+    "(text, context, sentence, question, target, …), between commas, semicolons or tabs; or a JSON object a line with these\n"
+    "names; or SQuAD's JSON. Its content decides, not its name, and what it was taken for is said. It may be packed by gzip."
 )
+# Names of columns and fields, in the order in which they are looked for.
+TEXTS = ("text", "context", "passage", "sentence", "sentences", "sentence1", "source", "en")
+TARGETS = ("target", "translation", "summary", "sentence2")
+QUESTIONS = ("question",)
+# What else tables have beside them: where the first line names nothing else, it is a heading.
+OTHERS = ("id", "idx", "index", "label", "answer", "answers", "answer_start", "title", "score", "lang", "split")
+# So many lines are looked at to know a format.
+SNIFFED = 30
+_TIME = re.compile(r"(\d+:)?\d\d:\d\d[.,]\d{3} --> ")
+_WORD_NUMBER = re.compile(r"\d+([-.]\d+)?")
 
 # UTF-8, before which some editors write a mark.
 ENCODING = "utf-8-sig"
@@ -32,7 +46,7 @@ def text_lines(path: Path) -> Iterator[str]:
     try:
         # Of Python's line ends only \n: a lone \r may stand within a field.
         options: dict[str, Any] = {"mode": "rt", "encoding": ENCODING, "newline": "\n"}
-        with gzip.open(path, **options) if path.suffix == ".gz" else open(path, **options) as file:
+        with gzip.open(path, **options) if _is_packed(path) else open(path, **options) as file:
             for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), ""), start=1):
                 if len(line) > LONGEST_LINE:
                     raise CorpusError(f"Line {number:,} of {path.name} has more than {LONGEST_LINE:,} characters: break it up.")
@@ -45,6 +59,14 @@ def text_lines(path: Path) -> Iterator[str]:
         ) from error
 
 
+def _is_packed(path: Path) -> bool:
+    """Whether a file is packed by gzip, by its first two bytes; what is no file, such as a pipe, by its name."""
+    if not path.is_file():
+        return path.suffix == ".gz"
+    with open(path, "rb") as file:
+        return path.suffix == ".gz" or file.read(2) == b"\x1f\x8b"
+
+
 def split_lines(text: str) -> list[str]:
     r"""Part a text at \n and \r\n alone: what else Python takes for a line's end (U+2028, a form feed) is data.
 
@@ -54,29 +76,154 @@ def split_lines(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in text.split("\n")]
 
 
+class FileFormat(NamedTuple):
+    """What a file was taken for: `kind`, a sentence that says so, and of a table its delimiter, heading and columns."""
+
+    kind: str
+    description: str
+    delimiter: str = "\t"
+    heading: tuple[str, ...] = ()
+    # The columns of the text and, or -1, of what the model is to write.
+    columns: tuple[int, int] = (0, 1)
+
+
+def find_format(path: Path) -> FileFormat:
+    """Tell by its first lines what a file holds.
+
+    Raises:
+        CorpusError: it cannot be read, or is none of the formats; the message names the one that is.
+    """
+    if not path.is_file():
+        # What a pipe gives can be read once.
+        return FileFormat("text", f"{path.name} is read as one text a line")
+    lines = list(islice((line.rstrip("\r\n") for line in text_lines(path) if line.strip()), SNIFFED))
+    if not lines:
+        return FileFormat("text", f"{path.name} is empty")
+    if any(_TIME.match(line.strip()) for line in lines):
+        raise CorpusError(f"{path.name} has subtitles with their times: write one sentence a line, without times.")
+    if lines[0].lstrip()[:1] in ("{", "["):
+        return _json_format(path, lines)
+    words = [line for line in lines if not line.startswith("#")]
+    if words and all(line.count("\t") == 9 and _WORD_NUMBER.fullmatch(line.split("\t")[0]) for line in words):
+        return FileFormat("conllu", f"{path.name} is read as CoNLL-U, a word a line")
+    return _table_format(path, lines) or FileFormat("text", f"{path.name} is read as one text a line")
+
+
+def _json_format(path: Path, lines: Sequence[str]) -> FileFormat:
+    objects = [_parsed(line) for line in lines]
+    is_squad = isinstance(objects[0], dict) and isinstance(objects[0].get("data"), list)
+    if not is_squad and (".jsonl" in path.suffixes or all(isinstance(each, dict) for each in objects)):
+        return FileFormat("jsonl", f"{path.name} is read as one JSON object a line")
+    whole = objects[0] if is_squad else _parsed("".join(text_lines(path)))
+    if isinstance(whole, dict) and isinstance(whole.get("data"), list):
+        return FileFormat("squad", f"{path.name} is read as SQuAD's JSON, a passage and a question each")
+    if all(isinstance(_parsed(line), str) for line in lines):
+        return FileFormat("text", f"{path.name} is read as one text a line")
+    if whole is None and path.suffix not in (".json", ".jsonl") and not any(isinstance(each, dict | list) for each in objects):
+        # A line of prose may begin with a bracket.
+        return FileFormat("text", f"{path.name} is read as one text a line")
+    raise CorpusError(f"{path.name} is JSON, but neither one object a line (.jsonl) nor SQuAD's: write one object a line.")
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _table_format(path: Path, lines: Sequence[str]) -> FileFormat | None:
+    """Find the columns of a table: by its first line if that names them, else a text and a target between tabs."""
+    known = {*TEXTS, *TARGETS, *QUESTIONS, *OTHERS}
+    for delimiter, name in (("\t", "tabs"), (",", "commas"), (";", "semicolons")):
+        heading = tuple(cell.strip().casefold() for cell in next(csv.reader(lines[:1], delimiter=delimiter)))
+        if (len(heading) > 1 and set(heading) <= known) or heading in ((each,) for each in TEXTS[:4]):
+            text = next((heading.index(each) for each in TEXTS if each in heading), None)
+            if text is None:
+                raise CorpusError(
+                    f"{path.name} is a table of {', '.join(heading)}: name the column of the texts “text” in its first line."
+                )
+            target = next((heading.index(each) for each in TARGETS if each in heading and heading.index(each) != text), -1)
+            besides = f", and what to write from “{heading[target]}”" if target >= 0 else ""
+            said = f"{path.name} is read as a table between {name}: texts from the column “{heading[text]}”{besides}"
+            return FileFormat("table", said, delimiter, heading, (text, target))
+    widths = {line.count("\t") for line in lines}
+    is_table = min(widths) > 0 and len(widths) == 1 and len(lines) > 1
+    if not is_table and ".tsv" not in path.suffixes:
+        return None
+    first = [line.split("\t")[0] for line in lines]
+    if min(widths) > 1 and all(cell.strip().isdigit() for cell in first):
+        return FileFormat("table", f"{path.name} is read as a number, a text and what to write, between tabs", columns=(1, 2))
+    return FileFormat("table", f"{path.name} is read as a text, a tab, and what the model is to write")
+
+
 def read_prompts(path: Path) -> Iterator[Prompt]:
-    """Read the prompts of a file, one a line, as `FORMATS` says.
+    """Read the prompts of a file in one of the formats of `FORMATS`.
 
     Raises:
         CorpusError: the file cannot be read, or a line is none; the message has its number.
     """
-    suffixes = [suffix for suffix in path.suffixes if suffix != ".gz"]
-    for number, line in enumerate(text_lines(path), 1):
-        if line.strip():
-            yield _prompt(line.rstrip("\r\n"), suffixes[-1] if suffixes else "", f"Line {number} of {path.name}")
+    form = find_format(path)
+    if form.kind == "conllu":
+        raise CorpusError(f"{path.name} is CoNLL-U, a word a line: `attnviz claim --text` reads it; here, write a text a line.")
+    if form.kind == "squad":
+        yield from _squad_prompts(path)
+        return
+    rows = _rows(path, form) if form.kind == "table" else enumerate(text_lines(path), 1)
+    for number, row in rows:
+        if "".join(row).strip():
+            yield _prompt(row, form, f"Line {number} of {path.name}")
 
 
-def _prompt(line: str, suffix: str, where: str) -> Prompt:
+def _rows(path: Path, form: FileFormat) -> Iterator[tuple[int, list[str]]]:
+    """Part a table into rows, each with the number of its last line.
+
+    Under a heading, or where all quotes stand in pairs around fields, they are marks, in which a delimiter and a line's end are
+    text (RFC 4180); else they are text, as translators' files have them.
+    """
+    fields = [field for line in islice(text_lines(path), SNIFFED) for field in line.rstrip("\r\n").split("\t")]
+    quoted = [field for field in fields if field.startswith('"')]
+    if not form.heading and not (quoted and all(len(field) > 1 and field.endswith('"') for field in quoted)):
+        yield from ((number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(text_lines(path), 1))
+        return
+    csv.field_size_limit(LONGEST_LINE)
+    reader = csv.reader(text_lines(path), delimiter=form.delimiter)
     try:
-        if suffix == ".jsonl":
-            record = json.loads(line)
-            text = record.get("text") or record.get("context") or " ".join(record["sentences"])
-            return Prompt(text, question=record.get("question"), target=record.get("target"))
-        if suffix == ".tsv":
-            text, target = line.split("\t")[:2]
-            return Prompt(text, target=target)
-        return Prompt(line)
+        yield from islice(((reader.line_num, row) for row in reader), 1 if form.heading else 0, None)
+    except csv.Error as error:
+        raise CorpusError(
+            f"Line {reader.line_num} of {path.name} cannot be read ({error}): put the field between quotes."
+        ) from error
+
+
+def _squad_prompts(path: Path) -> Iterator[Prompt]:
+    """Read the passages and questions of SQuAD's JSON (Rajpurkar et al. 2016, 2018)."""
+    try:
+        for article in json.loads("".join(text_lines(path)))["data"]:
+            for paragraph in article["paragraphs"]:
+                for each in paragraph["qas"]:
+                    yield Prompt(paragraph["context"], question=each["question"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorpusError(f"{path.name} is not as SQuAD's JSON is: data, paragraphs, context, qas, question.") from error
+
+
+def _prompt(row: str | list[str], form: FileFormat, where: str) -> Prompt:
+    try:
+        if form.kind == "jsonl":
+            record = json.loads(str(row))
+            text, target = (next((record[name] for name in names if record.get(name)), None) for names in (TEXTS, TARGETS))
+            if isinstance(text, list):
+                text = " ".join(text)
+            if text is None:
+                raise KeyError("text")
+            return Prompt(text, question=record.get("question"), target=target if isinstance(target, str) else None)
+        if form.kind == "table":
+            text, target = form.columns
+            question = form.heading.index("question") if "question" in form.heading else -1
+            cell = lambda place: row[place] if place >= 0 else None
+            return Prompt(row[text], question=cell(question), target=cell(target))
+        return Prompt(str(row).rstrip("\r\n"))
     except PromptError as error:
         raise CorpusError(f"{where} cannot be read: {error}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise CorpusError(f"{where} is not as a {suffix} file has it: see the command's --help.") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, IndexError) as error:
+        raise CorpusError(f"{where} is not as the lines before it, or has no text: see the command's --help.") from error
