@@ -27,7 +27,7 @@ def test_every_example_opens_from_its_link_and_shows_a_change(example):
     link["change"] = "model" if example.second else "head" if example.edits else ""
     app = open_page("whatif", **{name: value for name, value in link.items() if value})
     assert not app.error
-    assert "on average (0: not at all, 1: completely)" in said(app)
+    assert "of 1 on average" in said(app)
     assert example.notice in said(app)
 
 
@@ -47,7 +47,7 @@ def test_two_checkpoints_of_a_training_are_compared_on_what_is_right():
     first, last = (name_of(run.recipe, step) for step in (0, 20))
     app = open_page("whatif", {"run": run}, model=first, second=last, text="network", other="network")
     assert not app.error
-    assert "on average (0: not at all, 1: completely)" in said(app)
+    assert "of 1 on average" in said(app)
     drawn = " ".join(each.proto.json for each in app.get("bidi_component"))
     assert "Train, step 20" in drawn
 

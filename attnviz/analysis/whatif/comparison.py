@@ -128,18 +128,13 @@ class Comparison:
             return (Part("Change a word of the second text, or choose another head or model."),)
         layer, head = place or self.first
         changed = float(self.divergence[layer, head])
-        how_much = f"{changed:.2f} on average (0: not at all, 1: completely)"
+        how_much = f"{changed:.2f} of 1 on average"
         if self.divergence.size == 1:
-            return (Part(f"The attention of its one head changed by {how_much}."),)
+            return (Part(f"Its one head changed by {how_much}."),)
         larger = int((self.divergence[~self.is_off] > changed).sum())
-        # A head that is off looks nowhere, which is the largest change there is.
-        on, most = bool(self.is_off.any()), head_words(*self.most)
-        rank = f"No other head{' that is on' * on} has changed more"
-        if larger == 1:
-            rank = f"1 other head{' that is on' * on} has changed more: {most}"
-        elif larger:
-            rank = f"{larger} other heads{' that are on' * on} have changed more, most of all {most}"
-        return (Part(f"This head’s attention changed by {how_much}. {rank}."), Part(" Click another.", hint=True))
+        of, most = self.divergence.size, f"{head_words(*self.most)} changed most"
+        rank = f"number {larger + 1} of {of}; {most}" if larger else f"the most of all {of}"
+        return (Part(f"This head changed by {how_much}: {rank}."), Part(" Click another.", hint=True))
 
     @cached_property
     def first(self) -> tuple[int, int]:

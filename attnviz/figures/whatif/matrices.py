@@ -32,9 +32,7 @@ def divergence_grid(compared: Comparison, *, chosen: tuple[int, int], theme: The
 
     stops = ",".join(theme.colour(step / 8) for step in range(9))
     bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
-    scale = (
-        f'<p class="scale"><span>0 {bar} {largest:.2f}</span><span>the stronger the colour, the larger the change</span></p>'
-    )
+    scale = f'<p class="scale"><span>0 {bar} {largest:.2f}</span><span>stronger colour: larger change</span></p>'
     grid = head_grid(compared.divergence.shape, cell)
     width = least_width(compared.divergence.shape[1])
     return f'<div class="ablation" style="{css_variables(theme)};--least:{width}px">{grid}{scale}</div>'

@@ -17,8 +17,8 @@ from tests import tiny
 def test_what_is_recorded_is_held_against_the_softmaxes_of_a_model_that_gives_no_weights(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    layers = choose_reader._near
-    monkeypatch.setattr(choose_reader, "_near", lambda got, *given: layers(got * 0.5, *given))
+    layers = choose_reader.near
+    monkeypatch.setattr(choose_reader, "near", lambda got, *given: layers(got * 0.5, *given))
     with pytest.raises(UnsupportedModelError):
         attnviz.wrap(tiny.hybrid(), tiny.tokenizer(tiny.DECODER))
 
