@@ -137,7 +137,7 @@ def _table_format(path: Path, lines: Sequence[str]) -> FileFormat | None:
     known = {*TEXTS, *TARGETS, *QUESTIONS, *OTHERS}
     for delimiter, name in (("\t", "tabs"), (",", "commas"), (";", "semicolons")):
         heading = tuple(cell.strip().casefold() for cell in next(csv.reader(lines[:1], delimiter=delimiter)))
-        if (len(heading) > 1 and set(heading) <= known) or heading in ((each,) for each in TEXTS[:4]):
+        if set(heading) <= known and (len(heading) > 1 or heading[0] in TEXTS[:4]):
             text = next((heading.index(each) for each in TEXTS if each in heading), None)
             if text is None:
                 raise CorpusError(
