@@ -136,7 +136,8 @@ def _table_format(path: Path, lines: Sequence[str]) -> FileFormat | None:
     """Find the columns of a table: by its first line if that names them, else a text and a target between tabs."""
     known = {*TEXTS, *TARGETS, *QUESTIONS, *OTHERS}
     for delimiter, name in (("\t", "tabs"), (",", "commas"), (";", "semicolons")):
-        heading = tuple(cell.strip().casefold() for cell in next(csv.reader(lines[:1], delimiter=delimiter)))
+        # Names of columns stand between no quotes that a line ends in, and a lone \r is data.
+        heading = tuple(cell.strip().strip('"').casefold() for cell in lines[0].split(delimiter))
         if set(heading) <= known and (len(heading) > 1 or heading[0] in TEXTS[:4]):
             text = next((heading.index(each) for each in TEXTS if each in heading), None)
             if text is None:
