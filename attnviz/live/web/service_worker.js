@@ -16,6 +16,7 @@ const FORMER = /^attnviz-(pages|models)-[0-9a-f]{16}$/;
 
 here.addEventListener("install", (/** @type {any} */ event) => event.waitUntil(install()));
 here.addEventListener("activate", (/** @type {any} */ event) => event.waitUntil(activate()));
+here.addEventListener("message", (/** @type {any} */ event) => event.data === "claim" && event.waitUntil(here.clients.claim()));
 here.addEventListener("fetch", (/** @type {any} */ event) => {
   const { request } = event;
   const url = new URL(request.url);

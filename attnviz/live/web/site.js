@@ -21,4 +21,9 @@ if (config.examples) {
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 if (config.lesson) openLesson(config.lesson, files);
 // Over plain HTTP from another machine, where browsers keep nothing of a page, the site works all the same.
-if ("serviceWorker" in navigator) navigator.serviceWorker.register(new URL("../service_worker.js", files)).catch(() => {});
+if ("serviceWorker" in navigator) {
+  const { serviceWorker } = navigator;
+  serviceWorker.register(new URL("../service_worker.js", files)).catch(() => {});
+  // A page that loads while the worker takes over may be passed by (seen in Firefox): then it asks for itself.
+  serviceWorker.ready.then(({ active }) => serviceWorker.controller ?? active?.postMessage("claim")).catch(() => {});
+}
