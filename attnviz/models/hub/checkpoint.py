@@ -33,7 +33,7 @@ from transformers import (
 
 from attnviz.core.errors import ModelError, ModelNotFoundError, UnsupportedModelError, failing_as
 from attnviz.models import device
-from attnviz.models.hub.sizes import check_numbers, check_size, count_parameters, read_config
+from attnviz.models.hub.sizes import BUILDING, check_numbers, check_size, count_parameters, read_config
 
 CONFIG, ADAPTER, ADAPTER_WEIGHTS = "config.json", "adapter_config.json", "adapter_model.safetensors"
 GGUF = ".gguf"
@@ -247,15 +247,16 @@ class Checkpoint:
                 for path in self.folder.glob(PICKLES):
                     check_pickle(path)
             try:
-                model, report = _kind(config).from_pretrained(
-                    self.folder,
-                    config=config,
-                    dtype=self._dtype(config),
-                    attn_implementation="eager",
-                    output_loading_info=True,
-                    trust_remote_code=False,
-                    **options,
-                )
+                with BUILDING:
+                    model, report = _kind(config).from_pretrained(
+                        self.folder,
+                        config=config,
+                        dtype=self._dtype(config),
+                        attn_implementation="eager",
+                        output_loading_info=True,
+                        trust_remote_code=False,
+                        **options,
+                    )
             except RuntimeError as error:
                 if "mismatch" not in str(error):
                     raise
@@ -284,8 +285,9 @@ class Checkpoint:
 
             if not (adapter / ADAPTER_WEIGHTS).is_file():
                 raise no_weights(self.name)
-            adapted: Any = PeftModel.from_pretrained(model, str(adapter))
-            return adapted.merge_and_unload(safe_merge=True)
+            with BUILDING:
+                adapted: Any = PeftModel.from_pretrained(model, str(adapter))
+                return adapted.merge_and_unload(safe_merge=True)
 
     def weights(self) -> str:
         """Say in which format the weights are, and in how many bits where a file has fewer than sixteen."""

@@ -21,6 +21,7 @@ from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit.edit_points import EditPoints, edited
 from attnviz.models.hub.attention import hf_attention
 from attnviz.models.hub.attention.attention_readers import AttentionFunctionReader, Reader, Stacks
+from attnviz.models.hub.sizes import BUILDING
 from attnviz.nn.edit import edited_pass
 from attnviz.text.tokens import Encoded, encode
 
@@ -95,7 +96,7 @@ class TracedModel(Capabilities):
         """Make the same model with weights as its class initializes them; None where it computes its attention by itself."""
         if not self.reader.records:
             return None
-        with torch.random.fork_rng(devices=[]):
+        with BUILDING, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             fresh = type(self.model)._from_config(copy.deepcopy(self.model.config)).to(self.model.device).eval()
         device.guard_lookups(fresh)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,11 @@ def check_numbers(name: str, file: str, config: dict[str, Any]) -> None:
     _check_sines(name, config)
 
 
+# transformers makes models under settings that hold for the whole process: of two threads that make one, one gets a part of the
+# other's, and tied tensors are missing in both. Whoever makes or loads a model holds this meanwhile.
+BUILDING = threading.RLock()
+
+
 def count_parameters(kind: Any, config: Any) -> int:
     """How many parameters, or numbers in fixed tables if these are more, a model has, without making room for them.
 
@@ -72,7 +78,7 @@ def count_parameters(kind: Any, config: Any) -> int:
     Raises:
         ModelTooLargeError: it has more tensors than any model that can be loaded.
     """
-    with torch.device("meta"), _Counting():
+    with BUILDING, torch.device("meta"), _Counting():
         model = kind.from_config(config)
     return max(sum(tensor.numel() for tensor in tensors) for tensors in (model.parameters(), model.buffers()))
 

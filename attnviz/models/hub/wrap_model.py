@@ -33,6 +33,7 @@ from attnviz.models.hub.question_answering import HubAnswerer
 from attnviz.models.hub.reading_pair import ReadingPair
 from attnviz.models.hub.seq2seq import WritingModel
 from attnviz.models.hub.single_stack import StackModel
+from attnviz.models.hub.sizes import BUILDING
 from attnviz.text.tokens import encode
 
 PROBE = "One word follows another."
@@ -181,7 +182,7 @@ def use_eager(model: Any) -> None:
 def built_anew(model: Any) -> Any | None:
     """Build the model of its config under "eager", around the very same tensors; None where modules were changed."""
     try:
-        with torch.device("meta"):
+        with BUILDING, torch.device("meta"):
             anew = type(model)._from_config(copy.deepcopy(model.config), attn_implementation="eager").eval()
     except Exception:  # whatever its authors' code raises: then nothing is known of it beside the model itself
         return None
