@@ -41,10 +41,16 @@ run: $(VENV)/.installed ## install what is missing, serve the app at http://loca
 	@exec $(BIN)/attnviz --host $(HOST) --port $(PORT)
 
 # The types need one core for half a minute: the tests begin beside them.
+ifdef DEVICE
+# In one process: how much of the card's memory is taken, no other may change.
+test: $(VENV)/.installed-test
+	DEVICE=$(DEVICE) $(BIN)/python -m pytest tests/contract/test_real_card.py
+else
 test: ## after a change: ruff, oxlint, pyrefly, tsc, and every test that needs no browser, database or proxy
 	@$(MAKE) --no-print-directory lint node_modules/.installed
 	{ $(TYPES); } & types=$$!; \
 	$(PYTEST) -m "not gate"; tests=$$?; wait $$types && exit $$tests
+endif
 
 gate: ## all the rest: real browsers, PostgreSQL, Caddy, Ray, the recipes, a smoke run of each benchmark
 	@$(MAKE) --no-print-directory -j 3 chromium firefox postgres caddy node_modules/.installed

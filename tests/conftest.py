@@ -16,6 +16,8 @@ import pytest
 from tests import shared, workers
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+# What a test expects was computed on a processor; `tests/contract/test_real_card.py` alone computes on a card.
+os.environ["ATTNVIZ_DEVICE"] = "cpu"
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 # What a module imports under jaxtyping's hook is looked for under another name, and compiled anew: large libraries come first.
 LIBRARIES = ("beartype", "matplotlib.figure", "pandas", "scipy.stats", "streamlit", "transformers.modeling_utils")

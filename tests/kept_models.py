@@ -5,19 +5,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from attnviz import settings
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.paths import assets_folder
 
 _models: dict[object, AttentionModel] = {}
-_encoders: dict[Path, Any] = {}
+_encoders: dict[object, Any] = {}
 find = catalog._listed
+
+
+def _device() -> str | None:
+    return settings.text("ATTNVIZ_DEVICE")
 
 
 def listed(name: str) -> catalog.Build:
     """Find what loads a model of the catalog; a test that changes one takes the fixture `own_models`."""
     # A test may have other assets, or another entry under this name.
-    key = name, catalog.CATALOG[name], assets_folder()
+    key = name, catalog.CATALOG[name], assets_folder(), _device()
 
     def build(progress: Progress) -> AttentionModel:
         if key not in _models:
@@ -31,9 +36,9 @@ def copied(load_folder: Callable[..., Any]) -> Callable[..., Any]:
     """Read the embedded encoder once: answerers change the weights of their own copy, and nothing of its tokenizer."""
 
     def load(folder: Path, *arguments: Any) -> Any:
-        if folder not in _encoders:
-            _encoders[folder] = load_folder(folder, *arguments)
-        read = _encoders[folder]
+        if (key := (folder, _device())) not in _encoders:
+            _encoders[key] = load_folder(folder, *arguments)
+        read = _encoders[key]
         # Whoever uses the tokenizer holds the lock.
         return copy.deepcopy(read, {id(each): each for each in (read.tokenizer, read._lock)})
 
