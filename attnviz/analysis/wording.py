@@ -200,14 +200,14 @@ def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int], number: 
     subject, object_ = quoted(matrix.queries[query].text), quoted(matrix.keys[key].text)
     if not matrix.visible[cell]:
         return (subject, Part(" cannot look at "), object_, Part(": this cell is masked."))
-    lead = (Part(name, True), Part(" sends "), subject, Part(" to "), object_, Part(f" with {number} {weight:.2f}"))
+    lead = (Part(name, True), Part(" sends "), subject, Part(" to "), object_, Part(f" with {number} {percent(weight)}"))
     strongest = strongest_link(matrix)
     if strongest is None:
         return (*lead, Part("."))
     if (strongest.query, strongest.key) == cell:
         return (*lead, Part(": its strongest link between different words."))
     best = (quoted(matrix.queries[strongest.query].text), Part(" to "), quoted(matrix.keys[strongest.key].text))
-    return (*lead, Part("; its strongest link between different words is "), *best, Part(f" ({strongest.weight:.2f})."))
+    return (*lead, Part("; its strongest link between different words is "), *best, Part(f" ({percent(strongest.weight)})."))
 
 
 def describe_head(matrix: HeadMatrix, number: str = WEIGHT) -> Sentence:

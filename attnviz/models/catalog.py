@@ -96,7 +96,7 @@ def fetch(
 
     Raises:
         ArgumentError: the name is neither a str nor a path.
-        ModelNotFoundError: there is no such model; the message has the nearest names of the catalog.
+        ModelNotFoundError: there is no such model.
         ModelError: it cannot be downloaded; the message says why.
     """
     if not isinstance(path := os.fspath(name) if isinstance(name, os.PathLike) else name, str):
@@ -108,10 +108,7 @@ def fetch(
         return saved
     from attnviz.models.hub import load as hub
 
-    try:
-        return hub.fetch(name, progress or silent, allow_folders=allow_folders, allow_pickles=allow_pickles)
-    except ModelNotFoundError as error:
-        raise ModelNotFoundError(f"{error}{_nearest(name)}") from error
+    return hub.fetch(name, progress or silent, allow_folders=allow_folders, allow_pickles=allow_pickles)
 
 
 def load(
@@ -137,11 +134,10 @@ def load(
         if str(name).strip() in CATALOG or "@" in str(name):
             raise ArgumentError(f"{name} has one revision here; name a model of the hub, such as EleutherAI/pythia-70m.")
         name = f"{os.fspath(name).strip()}@{revision}"
-    build = fetch(name, allow_folders=allow_folders, allow_pickles=allow_pickles, progress=progress)
     try:
-        return build(progress or silent)
+        return fetch(name, allow_folders=allow_folders, allow_pickles=allow_pickles, progress=progress)(progress or silent)
     except ModelNotFoundError as error:
-        raise ModelNotFoundError(f"{error}{_nearest(str(name).strip())}") from error
+        raise ModelNotFoundError(f"{error}{suggestion(str(name).strip())}") from error
 
 
 def wrap(model: Any, tokenizer: Any = None) -> AttentionModel:
@@ -181,12 +177,15 @@ def _listed(name: str) -> Build:
     return lambda progress: getattr(importlib.import_module(module), function)(progress)
 
 
-def _nearest(name: str) -> str:
-    """Suggest the names that someone who wrote `name` may have meant.
+def suggestion(name: str, task: Task = "encode") -> str:
+    """Suggest the models of a task that someone who wrote `name` may have meant; every model can encode.
 
-    >>> _nearest("minilmm")
-    ' Did you mean minilm?'
+    >>> suggestion("minilmm"), suggestion("minilmm", "translate")
+    (' Did you mean minilm?', '')
     """
-    known = [*CATALOG, *(model for models in HUB.values() for model in models)]
+    if task == "encode":
+        known = [*CATALOG, *(model for models in HUB.values() for model in models)]
+    else:
+        known = [*available_for(task), *(() if task == "answer" else HUB["encoder-decoder"])]
     near = [] if name in known else nearest(name, known, n=3, cutoff=0.75)
     return f" Did you mean {' or '.join(near)}?" if near else ""

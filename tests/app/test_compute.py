@@ -269,3 +269,5 @@ def test_a_score_that_is_no_product_is_not_taken_apart(app: AppTest) -> None:
     open_page(app, source="model", model="bahdanau-en-fr", text="I am tired.", why="open")
     assert not any("add up to the score" in each.value for each in app.caption)
     assert not app.error
+    # Of one head there is nothing to choose.
+    assert not {"Layer", "Head"} & {each.label for each in app.sidebar.number_input}

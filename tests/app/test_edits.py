@@ -30,16 +30,16 @@ def test_a_bad_edit_is_one_sentence_and_the_picture_stays(edits: str, says: str)
     (error,) = app.error
     assert says in error.value.replace("\\", "")
     assert app.text_area(key="typed").value == TEXT
-    assert "with weight 0.68" in html(app)
+    assert "with weight 68\xa0%" in html(app)
 
 
 def test_the_edited_head_is_what_the_model_has_then() -> None:
     app = open_page("encode", edits="e0.2z,e1.4z,e3.1c9.2", layer="3", head="1", query="9", key="4")
     weight = attnviz.load("minilm").trace(TEXT, edits="e0.2z,e1.4z,e3.1c9.2").encoder.weights(3, 1)[9, 4]
-    assert f"with weight {weight:.2f}" in html(app)
+    assert f"with weight {100 * weight:.0f}\xa0%" in html(app)
     before = open_page("encode", edits="e0.2z,e1.4z,e3.1c9.2", edit_view="Before", layer="3", head="1", query="9", key="4")
     weight = attnviz.load("minilm").trace(TEXT).encoder.weights(3, 1)[9, 4]
-    assert f"with weight {weight:.2f}" in html(before)
+    assert f"with weight {100 * weight:.0f}\xa0%" in html(before)
 
 
 def test_another_text_keeps_heads_and_drops_places() -> None:
@@ -77,7 +77,7 @@ def test_a_change_that_cannot_be_made_is_taken_back_and_the_last_picture_stays()
     weight_box(app).set_value(0.9).run()
     edits, drawn = app.query_params["edits"], html(app)
     assert edits == "e0.2z,e2.0w10.13-0.9"
-    assert "0.90" in drawn
+    assert "weight 90\xa0%" in drawn
     app.button(key="edit-word").click().run()
     (toast,) = app.toast
     assert "“tired” hidden in every layer" in toast.value

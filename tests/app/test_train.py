@@ -284,5 +284,5 @@ def test_before_the_first_step_the_page_says_how_even_the_attention_is(preset: P
     drawn = run.frames[0].alignments[0][run.frames[0].best].tolist()
     rows = [[weight for weight in row if weight] for row in drawn]
     largest, even = (sum(each) / len(rows) for each in ([max(row) for row in rows], [1 / len(row) for row in rows]))
-    told = f"holds {largest:.2f}, where an equal share is {even:.2f}."
+    told = f"holds {int(100 * largest + 0.5)}\xa0%, where an equal share is {int(100 * even + 0.5)}\xa0%."
     assert told in "".join(part.text for part in said)

@@ -328,6 +328,14 @@ def test_a_text_of_another_kind_is_translated_all_the_same(app: AppTest, folders
     assert not app.error
 
 
+def test_a_wrong_name_gets_only_translators(app: AppTest) -> None:
+    open_page(app, models=["minilmm", "bahdanau-en-frr"])
+    one, other = (error.value for error in app.error)
+    assert "minilmm" in one
+    assert "Did you mean" not in one
+    assert other.endswith("Did you mean bahdanau-en-fr or bahdanau-en-de?")
+
+
 @pytest.mark.parametrize(
     ("text", "messages"),
     [

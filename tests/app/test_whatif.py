@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import transformers as hf
 
+import attnviz
 from attnviz.training.background_run import LiveRun
 from attnviz.training.presets import preset
 from attnviz.training.toy_training import Training
@@ -27,8 +29,24 @@ def test_every_example_opens_from_its_link_and_shows_a_change(example):
     link["change"] = "model" if example.second else "head" if example.edits else ""
     app = open_page("whatif", **{name: value for name, value in link.items() if value})
     assert not app.error
-    assert "of 1 on average" in said(app)
+    assert "Average change " in said(app)
     assert example.notice in said(app)
+
+
+def test_the_notice_of_tired_and_wide_is_what_the_model_has() -> None:
+    example = examples("whatif")[0]
+    before, after = (attnviz.load("minilm").trace(text).encoder for text in (example.text, example.other))
+    words = [token.text for token in before.queries]
+    it, street = words.index("it"), words.index("street")
+    was, now = (
+        np.array([[each.weights(layer, head)[it, street] for head in range(12)] for layer in range(6)])
+        for each in (before, after)
+    )
+    layer, head = np.unravel_index((now - was).argmax(), was.shape)
+    assert (
+        f"L{layer}·H{head} gains most there, from {100 * was[layer, head]:.0f} % to {100 * now[layer, head]:.0f} %."
+        in example.notice
+    )
 
 
 def trained(first: int = 1) -> LiveRun:
@@ -47,7 +65,7 @@ def test_two_checkpoints_of_a_training_are_compared_on_what_is_right():
     first, last = (name_of(run.recipe, step) for step in (0, 20))
     app = open_page("whatif", {"run": run}, model=first, second=last, text="network", other="network")
     assert not app.error
-    assert "of 1 on average" in said(app)
+    assert "Average change " in said(app)
     drawn = " ".join(each.proto.json for each in app.get("bidi_component"))
     assert "Train, step 20" in drawn
 
@@ -83,7 +101,7 @@ def test_what_a_task_does_not_read_gets_its_sentence():
 def test_the_same_twice_changes_nothing():
     app = open_page("whatif", other=examples("whatif")[0].text, layer="3", head="1")
     assert "both sides are the same in every head" in said(app)
-    assert not [each for each in app.get("bidi_component") if "L3·H1 changed by" in each.proto.json]
+    assert not [each for each in app.get("bidi_component") if "L3·H1: average change" in each.proto.json]
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_the_first_visit_shows_the_models_own_weights_and_heads_and_cells_open_b
     for row, wanted in zip(shown, expected, strict=True):
         assert row == pytest.approx(wanted.tolist(), abs=DIGITS)
     expect(page.locator(".headline")).to_have_text("it looks mostly at animal (68 %), then at street (5 %); 10 % goes to [CLS]")
-    expect(page.locator(".story")).to_contain_text("L3·H1 sends “it” to “animal” with weight 0.68")
+    expect(page.locator(".story")).to_contain_text("L3·H1 sends “it” to “animal” with weight 68\xa0%")
     page.mouse.move(*head_at(page, 6, 12, 3, 1))
     expect(page.locator(".note")).to_contain_text("it → animal  0.677")
     page.locator("canvas.heads").focus()

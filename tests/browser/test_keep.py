@@ -41,6 +41,6 @@ def test_downloads_are_what_the_page_shows_and_the_trace_opens_again(page: Page,
     expect(page.get_by_text("Opened from minilm.attn")).to_be_visible()
     settle(page)
     expect(page.locator("textarea").first).to_have_value(SENTENCE)
-    expect(page.locator(".story")).to_contain_text("L3·H1 sends “it” to “animal” with weight 0.68")
+    expect(page.locator(".story")).to_contain_text("L3·H1 sends “it” to “animal” with weight 68\xa0%")
     page.get_by_role("button", name="Close the file").click()
     expect(page.get_by_text("Opened from minilm.attn")).to_have_count(0)

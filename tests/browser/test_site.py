@@ -21,7 +21,7 @@ from tests.browser.harness import watched
 from tests.browser.pages import serious
 from tests.factories import HOSTILE
 
-FIRST = "L3·H1 sends “it” to “animal” with weight 0.68: its strongest link between different words."
+FIRST = "L3·H1 sends “it” to “animal” with weight 68\xa0%: its strongest link between different words."
 LESSON = assets_folder() / "lessons" / "what-is-it.md"
 STORY, NOTICE, HERO = "#story p:first-child", "#notice", "#hero[data-drawn]"
 # What an address may say that no page ever wrote.

@@ -9,7 +9,7 @@ from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_view import head_weights
 from attnviz.analysis.summarize.selection import Passage, Selection
 from attnviz.analysis.token_words import whole_words
-from attnviz.analysis.wording import Part, Sentence, quoted, whole_percent
+from attnviz.analysis.wording import Part, Sentence, percent, quoted, whole_percent
 from attnviz.core.trace import AttentionMap, Token
 
 NO_LOOK: Sentence = (Part("This selector looks at no attention: it is there to compare with, and bars show only its order."),)
@@ -106,7 +106,7 @@ def describe_word_origin(word: SummaryWord, passage: Passage) -> Sentence:
         quoted(word.token.text),
         Part(" was written looking most at "),
         quoted(passage.units[best].text),
-        Part(f" ({scores[best]:.2f})."),
+        Part(f" ({percent(float(scores[best]))})."),
     )
 
 

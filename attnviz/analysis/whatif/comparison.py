@@ -14,7 +14,7 @@ from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import PRONOUNS
 from attnviz.analysis.head_view import default_map
 from attnviz.analysis.token_alignment import Pairs, align_tokens
-from attnviz.analysis.wording import Part, Sentence, head_words, quoted, whole_percent
+from attnviz.analysis.wording import Part, Sentence, head_words, percent, quoted, whole_percent
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 
@@ -128,13 +128,12 @@ class Comparison:
             return (Part("Change a word of the second text, or choose another head or model."),)
         layer, head = place or self.first
         changed = float(self.divergence[layer, head])
-        how_much = f"{changed:.2f} of 1 on average"
+        change = f"Average change {percent(changed)}"
         if self.divergence.size == 1:
-            return (Part(f"Its one head changed by {how_much}."),)
+            return (Part(f"{change}."),)
         larger = int((self.divergence[~self.is_off] > changed).sum())
-        of, most = self.divergence.size, f"{head_words(*self.most)} changed most"
-        rank = f"number {larger + 1} of {of}; {most}" if larger else f"the most of all {of}"
-        return (Part(f"This head changed by {how_much}: {rank}."), Part(" Click another.", hint=True))
+        rank = f"rank {larger + 1} of {self.divergence.size}{f'; first: {head_words(*self.most)}' if larger else ''}"
+        return (Part(f"{change} ({rank})."), Part(" Click another.", hint=True))
 
     @cached_property
     def first(self) -> tuple[int, int]:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.whatif.comparison import Change, Comparison
-from attnviz.analysis.wording import cut, head_name, signed
+from attnviz.analysis.wording import cut, head_name, percent, signed, whole_percent
 from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.head_grid import HeadCell, head_grid, least_width
 from attnviz.figures.matrix import MOST_LABEL, DrawnMatrix, labels, matrix_svg
@@ -20,19 +20,19 @@ _READING = '<p class="reading" aria-live="polite">Point at a cell, or press Tab 
 
 
 def divergence_grid(compared: Comparison, *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:
-    """Draw how far each head has moved, in bits, as a grid of buttons (`data-pick` is "layer.head")."""
+    """Draw how far each head has moved, in percent of a bit, as a grid of buttons (`data-pick` is "layer.head")."""
     # A head that is off has moved as far as can be: the others would all look alike.
     largest = float(compared.divergence[~compared.is_off].max(initial=0.0)) or 1.0
 
     def cell(layer: int, head: int) -> HeadCell:
         bits = float(compared.divergence[layer, head])
-        title = f"{head_name(layer, head)} changed by {bits:.3f}"
-        short = f"{bits:.2f}".replace("0.", ".", 1)
+        title = f"{head_name(layer, head)}: average change {percent(bits)}"
+        short = whole_percent(bits).split("\xa0")[0]
         return HeadCell(f"{layer}.{head}", short, theme.colour(bits / largest), title, (layer, head) == chosen)
 
     stops = ",".join(theme.colour(step / 8) for step in range(9))
     bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
-    scale = f'<p class="scale"><span>0 {bar} {largest:.2f}</span><span>stronger colour: larger change</span></p>'
+    scale = f'<p class="scale"><span>0 {bar} {percent(largest)}</span><span>stronger colour: larger change</span></p>'
     grid = head_grid(compared.divergence.shape, cell)
     width = least_width(compared.divergence.shape[1])
     return f'<div class="ablation" style="{css_variables(theme)};--least:{width}px">{grid}{scale}</div>'

@@ -32,14 +32,13 @@ export function describeLink(matrix, name, [query, key]) {
   const { weights, queries, keys } = matrix;
   const [subject, object] = [quoted(queries[query].text), quoted(keys[key].text)];
   if (!matrix.visible(query, key)) return [subject, said(" cannot look at "), object, said(": this cell is masked.")];
-  const weight = decimals(weights[query * keys.length + key], 2);
   /** @type {Sentence} */
-  const lead = [[name, 1], said(" sends "), subject, said(" to "), object, said(` with weight ${weight}`)];
+  const lead = [[name, 1], said(" sends "), subject, said(" to "), object, said(` with weight ${percent(weights[query * keys.length + key])}`)];
   const link = strongestLink(matrix);
   if (!link) return [...lead, said(".")];
   if (link.query === query && link.key === key) return [...lead, said(": its strongest link between different words.")];
   const best = [quoted(queries[link.query].text), said(" to "), quoted(keys[link.key].text)];
-  return [...lead, said("; its strongest link between different words is "), ...best, said(` (${decimals(link.weight, 2)}).`)];
+  return [...lead, said("; its strongest link between different words is "), ...best, said(` (${percent(link.weight)}).`)];
 }
 
 /** Where most of a head's attention goes, or how far it is spread. @param {HeadMatrix} matrix @returns {Sentence} */

@@ -11,10 +11,11 @@ from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.errors import AttnvizError, EditError
+from attnviz.core.errors import AttnvizError, EditError, ModelNotFoundError
 from attnviz.core.head_inputs import Computed, Tables
 from attnviz.core.quantity import Quantity
 from attnviz.core.trace import Prompt
+from attnviz.lessons.picture_link import TASKS
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.catalog import Task
@@ -198,7 +199,10 @@ def load_model(name: str, place: DeltaGenerator) -> AttentionModel:
         import_ahead.finish()
         return catalog.fetch(name, allow_folders=folders, allow_pickles=pickles, progress=progress)
 
-    build = shared(_fetched(), name, fetch, place, downloading())
+    try:
+        build = shared(_fetched(), name, fetch, place, downloading())
+    except ModelNotFoundError as error:
+        raise ModelNotFoundError(f"{error}{catalog.suggestion(name, TASKS.get(st.session_state.page, 'encode'))}") from error
 
     def work(progress: Progress) -> AttentionModel:
         from attnviz.models import device

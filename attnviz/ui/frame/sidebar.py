@@ -158,7 +158,6 @@ def _follow_words(question: WordQuestion, shape: tuple[int, int]) -> None:
     names = ("Layer", "layer"), ("Head", "head")
     for column, (label, key), number_shown, size in zip(st.columns(2), names, shown, shape, strict=True):
         if size == 1:
-            column.number_input(label, 0, 0, key=f"only_{key}", disabled=True)
             continue
         st.session_state[key] = min(number_shown, size - 1)
         column.number_input(label, 0, size - 1, key=key, disabled=key == "head" and head is None, on_change=pin)
@@ -186,10 +185,10 @@ def head_steppers(
 def stepper(label: str, key: str, default: int, size: int, *, disabled: bool = False) -> int:
     """A number from 0 to size - 1. Another model may have fewer: what no longer exists becomes the last there is.
 
-    Where there is nothing to choose, such as where heads are mixed, what was chosen is kept for when there is.
+    Where there is nothing to choose, such as where heads are mixed, what was chosen is kept for when there is; of one there is
+    no box.
     """
     if size == 1:
-        st.number_input(label, 0, 0, key=f"only_{key}", disabled=True)
         publish(key, value(key, default), default)
         return 0
     default = min(default, size - 1)

@@ -216,8 +216,8 @@ def describe_frame(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> 
         rows = frame.alignments[0][head or frame.best]
         largest, even = float(rows.max(axis=1).mean()), float((1 / (rows > 0).sum(axis=1)).mean())
         return [(Part("Before the first step it looks "), Part("nearly equally everywhere", True),
-                 Part(f": the strongest cell of a row holds {largest:.2f}, where an equal share is {even:.2f}. "
-                      "Press Start."))]  # fmt: skip
+                 Part(f": the strongest cell of a row holds {whole_percent(largest)}, where an equal share is "
+                      f"{whole_percent(even)}. Press Start."))]  # fmt: skip
     right = Part(whole_percent(frame.accuracy), True)
     sentences: list[Sentence] = [
         (Part(f"After {frame.step:,} steps "), right, Part(" of the held-out sequences are written without a mistake, at an "

@@ -21,9 +21,9 @@ _markup = Markup("compare", MARKUP + STYLE)
 READING = """
 - Tokens are aligned by their text. Between equal tokens, as many on both sides are paired one by one; a token that only one
   side has is a key of its own.
-- Of each aligned row the two distributions over keys are compared by their **Jensen-Shannon divergence**: 0 where they are
-  equal, 1 where they have no key in common (Lin 1991, *Divergence measures based on the Shannon entropy*). A head's figure is
-  the mean over its rows.
+- Of each aligned row the two distributions over keys are compared by their **Jensen-Shannon divergence**: 0 % where they are
+  equal, 100 % where they have no key in common (Lin 1991, *Divergence measures based on the Shannon entropy*). A head's
+  change is the mean over its rows.
 - A head that looks elsewhere need not matter to the output: choose **A head off** to see which heads do.
 """
 

@@ -19,16 +19,16 @@ def matrix_of(weights, tokens=TOKENS, **view):
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
-        ((5, 2), "L3·H1 sends “it” to “animal” with weight 0.68: its strongest link between different words."),
+        ((5, 2), "L3·H1 sends “it” to “animal” with weight 68\xa0%: its strongest link between different words."),
         (
             (1, 3),
-            "L3·H1 sends “The” to “slept” with weight 0.25; "
-            "its strongest link between different words is “it” to “animal” (0.68).",
+            "L3·H1 sends “The” to “slept” with weight 25\xa0%; "
+            "its strongest link between different words is “it” to “animal” (68\xa0%).",
         ),
         (
             (0, 0),
-            "L3·H1 sends “[CLS]” to “[CLS]” with weight 1.00; "
-            "its strongest link between different words is “it” to “animal” (0.68).",
+            "L3·H1 sends “[CLS]” to “[CLS]” with weight 100\xa0%; "
+            "its strongest link between different words is “it” to “animal” (68\xa0%).",
         ),
     ],
 )
@@ -38,7 +38,7 @@ def test_a_link_is_told_beside_the_strongest(cell, said):
 
 def test_a_link_stands_alone_where_no_words_look_at_each_other():
     weights = np.eye(7)[[0] * 7]
-    assert plain(describe_link(matrix_of(weights), "L0", (2, 0))) == "L0 sends “animal” to “[CLS]” with weight 1.00."
+    assert plain(describe_link(matrix_of(weights), "L0", (2, 0))) == "L0 sends “animal” to “[CLS]” with weight 100\xa0%."
 
 
 def test_a_masked_link_is_not_one_of_weight_zero():
@@ -56,7 +56,7 @@ def test_a_link_that_is_not_there_is_an_error(cell):
 def test_tokens_are_quoted_even_where_they_look_like_a_head():
     tokens = typed("L3·H1 L2")
     said = describe_link(matrix_of([[0.4, 0.6], [0.5, 0.5]], tokens), "L3·H1", (0, 1))
-    assert plain(said) == "L3·H1 sends “L3·H1” to “L2” with weight 0.60: its strongest link between different words."
+    assert plain(said) == "L3·H1 sends “L3·H1” to “L2” with weight 60\xa0%: its strongest link between different words."
     assert [part.text for part in said if part.strong] == ["L3·H1", "L3·H1", "L2"]
 
 

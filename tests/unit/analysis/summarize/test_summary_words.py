@@ -51,7 +51,7 @@ def test_what_is_told_of_a_summary(actual):
     for some, parts in ((words, ("1 of the 2 words", "new is “unseen”")), (words[:1] * 2, ("2 of the 2 words", "alone"))):
         assert all(part in plain(describe_copies(some)) for part in parts)
     best = actual.by_unit(words[0].row)
-    found = f"most at “{actual.units[int(best.argmax())].text}” ({best.max():.2f})"
+    found = f"most at “{actual.units[int(best.argmax())].text}” ({100 * best.max():.0f}\xa0%)"
     assert found in plain(describe_word_origin(words[0], actual))
 
 

@@ -94,7 +94,7 @@ def test_the_sentence_says_what_changed_most():
     said = plain(actual.sentence((0, 0)))
     assert said == "“it” now looks at “street” (70\xa0%, was 0\xa0%)."
     assert plain(actual.sentence(models=("A", "B"))) == "In B “it” looks at “street” (70\xa0%, in A 0\xa0%)."
-    assert f"Its one head changed by {actual.divergence[0, 0]:.2f} of 1" in plain(actual.describe_place())
+    assert plain(actual.describe_place()) == f"Average change {100 * actual.divergence[0, 0]:.0f}\xa0%."
     np.testing.assert_allclose(actual.difference(0, 0)[0], [-0.8, 0.1, 0.7], atol=1e-6)
 
 
@@ -111,8 +111,7 @@ def test_a_pronoun_is_looked_at_first_where_it_moved_most_and_only_with_words_of
     compared = compare(one, two)
     assert (compared.most, compared.first) == ((0, 1), (0, 0))
     assert plain(compared.sentence()) == "“it” now looks less at “animal” (30\xa0%, was 70\xa0%) in head 0 of layer 0."
-    assert "on average: number 2 of 2" in plain(compared.describe_place())
-    assert "head 1 of layer 0 changed most." in plain(compared.describe_place())
+    assert "(rank 2 of 2; first: head 1 of layer 0)." in plain(compared.describe_place())
     assert "“it”" not in plain(compared.sentence((0, 1))) + plain(compared.sentence(models=("A", "B")))
     assert plain(compare(two, one).sentence()).startswith("“it” now looks more at “animal” (70")
     small = [0.1, 0.1, 0.65, 0.15]
@@ -142,9 +141,9 @@ def test_a_head_has_its_place_among_all():
     one, other = (AttentionMap("encoder", tokens, tokens, DenseWeights((np.stack(each),))) for each in ([before] * 4, heads))
     moved = compare(trace(one), trace(other))
     said = [plain(moved.describe_place((0, head))) for head in range(3)]
-    assert said[0].endswith("on average: number 3 of 4; head 1 of layer 0 changed most. Click another.")
-    assert said[1].endswith("on average: the most of all 4. Click another.")
-    assert f"by {moved.divergence[0, 2]:.2f} of 1 on average: number 2 of 4;" in said[2]
+    assert said[0].endswith(" (rank 3 of 4; first: head 1 of layer 0). Click another.")
+    assert said[1].endswith(" (rank 1 of 4). Click another.")
+    assert said[2].startswith(f"Average change {100 * moved.divergence[0, 2]:.0f}\xa0% (rank 2 of 4;")
     assert plain(moved.describe_place()) == said[1]
     assert plain(moved.sentence((0, 2))).endswith(" in head 2 of layer 0.")
     assert plain(moved.sentence()).endswith(" in head 1 of layer 0.")

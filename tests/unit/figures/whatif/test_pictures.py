@@ -37,6 +37,9 @@ def test_the_head_that_moved_most_is_the_darkest(traces):
     assert list(colours) == ["0.0", "0.1", "0.2", "1.0", "1.1", "1.2"]
     assert colours["{}.{}".format(*actual.most)] == DARK.colour(1.0)
     assert re.findall(r'data-pick="([^"]*)" aria-pressed="true"', drawn) == ["1.2"]
+    assert re.findall(r" title=\"[^\"]*: average change (\d+)\xa0%", drawn) == [
+        f"{100 * bits:.0f}" for bits in actual.divergence.ravel()
+    ]
 
 
 def test_a_head_that_is_off_hides_no_other():
