@@ -96,9 +96,9 @@ class Job(Generic[Made]):
                 except NotYet:
                     if future.done():
                         raise
-                    bar = bar or _waiting(place, pixels)
                     # A browser that has gone, or asks for something else, ends this run of the page here.
-                    bar.progress(self._fraction or 0.0, text=f"{self._stage} …")
+                    progress = (self._fraction or 0.0, f"{self._stage} …")
+                    bar = bar.progress(*progress) if bar else _waiting(place, pixels, *progress)
                     patience = REDRAW_SECONDS
                 else:
                     place.empty()
@@ -221,12 +221,13 @@ def at_a_place(expected: float = 0.0) -> Iterator[None]:
         yield
 
 
-def _waiting(place: DeltaGenerator, pixels: int) -> DeltaGenerator:
-    """Draws a bar over a blank; where the picture of the last run still stands, over that, so that nothing moves."""
+def _waiting(place: DeltaGenerator, pixels: int, fraction: float, stage: str) -> DeltaGenerator:
+    """Draw a bar above a blank; where the picture of the last run still stands, over that, so that nothing moves."""
     state = st.session_state
     is_over = pixels == PICTURE_PIXELS and state.get("pictured", "") == state.get("page")
     box = place.container(key=f"busy-{next(_NUMBERS)}") if is_over else place.container()
-    bar = box.empty()
+    # Complete before the blank is drawn: an empty place that grows into a bar would push the blank down.
+    bar = box.progress(fraction, text=stage)
     if stop := state.get("stop_work"):
         box.button("Stop", icon=":material/stop:", key=f"stop-work-{next(_NUMBERS)}", on_click=stop)
     if not is_over:

@@ -56,18 +56,22 @@ class Browser(DeltaGenerator):
     def __init__(self) -> None:
         super().__init__()
         self.gone, self.shown = threading.Event(), threading.Event()
+        self.drawn: list[str] = []
 
     def container(self, **options: object) -> "Browser":
         return self
 
     empty = container
 
-    def skeleton(self, *arguments: Any, **options: Any) -> Any: ...
+    def skeleton(self, *arguments: Any, **options: Any) -> Any:
+        self.drawn.append("blank")
 
     def progress(self, value: float, text: Any = None, *arguments: Any, **options: Any) -> Any:
+        self.drawn.append("bar")
         self.shown.set()
         if self.gone.is_set():
             raise Gone
+        return self
 
 
 @pytest.fixture
@@ -81,6 +85,13 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "GRACE_SECONDS", 0.0)
     monkeypatch.setattr(jobs, "PATIENCE_SECONDS", 0.01)
     monkeypatch.setattr(jobs, "REDRAW_SECONDS", 0.01)
+
+
+def test_the_bar_stands_before_the_blank_below_it_is_drawn_so_that_it_pushes_nothing_down(shelf: LruCache[Job]):
+    browser = Browser()
+    assert shared(shelf, "key", lambda progress: time.sleep(0.2), browser) is None
+    assert browser.drawn[:2] == ["bar", "blank"]
+    assert browser.drawn.count("blank") == 1
 
 
 @pytest.mark.parametrize("raised", [Panic(), ValueError("spoilt"), MemoryError()], ids=lambda error: type(error).__name__)
