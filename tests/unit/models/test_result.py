@@ -122,3 +122,11 @@ def test_what_has_no_such_output_says_so(tmp_path, translator):
         _ = result.answers
     with pytest.raises(EditError, match="patched from another text"):
         cost_of(translator, Prompt(TEXT), Edits.parse("c0.0pTom"))
+
+
+def test_edits_above_an_encoder_leave_its_reading_as_it_is(tmp_path):
+    model, prompt = load_trained(tiny_answerer(tmp_path / "tiny")), Prompt("The cat sat.", question="Who sat?")
+    plain, actual = (
+        with_readings(model, run_task(model, "encode", prompt, edits=edits)).reading for edits in ("", "c0.0z,c0.0c1.1")
+    )
+    np.testing.assert_array_equal(plain.states, actual.states)
