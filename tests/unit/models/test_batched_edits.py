@@ -100,6 +100,17 @@ def test_nearly_equal_vectors_are_as_far_apart_as_in_decimal_numbers(step: float
     assert shifts(before, after).tolist() == pytest.approx(near, rel=1e-9, abs=1e-27)
 
 
+def test_ln_p_is_that_of_float64() -> None:
+    scores = 20 * torch.randn(3, 11, 997, generator=torch.Generator().manual_seed(7))
+    pieces = torch.randint(997, (1, 11), generator=torch.Generator().manual_seed(5))
+    exact_scores = scores.numpy().astype(np.float64)
+    highest = exact_scores.max(axis=-1)
+    totals = highest + np.log(np.exp(exact_scores - highest[..., None]).sum(axis=-1))
+    want = np.take_along_axis(exact_scores, pieces.numpy()[..., None].repeat(3, axis=0), axis=-1)[..., 0] - totals
+    # Eleven numbers of some 100, each rounded a few times by 1e-16 of it.
+    np.testing.assert_allclose(batched_edits.log_probability(scores, pieces), want.sum(axis=1), rtol=1e-13)
+
+
 def test_a_vector_of_no_length_is_at_a_right_angle_to_every_other() -> None:
     states = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]], np.float32)
     others = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 0.0]], np.float32)
