@@ -1,5 +1,8 @@
 """10,000 hostile addresses, texts, files and folders: what becomes of each, how long the slowest took, and what memory stays.
 
+Then as many models whose tokenizer, marks or settings do not fit their tables, as if they were on a graphics card, which would
+never compute again after one look-up beyond a table.
+
 Files and folders are opened in this process, addresses by Streamlit's own test of an app in it; some of them are asked of a
 real server as well, whose log must stay free of tracebacks. Linux only. A failure names its case: `tests.fuzz` makes it again.
 """
@@ -18,9 +21,10 @@ from streamlit.components.v2 import manifest_scanner
 from attnviz import memory
 from benchmarks.harness import Row, at_most, none, run, serving, status
 from benchmarks.visitor import Visit
+from tests.contract.test_lookups import on_a_card, run_lookup
 from tests.fuzz import Case, address, run_address, run_folder, run_toy, run_trace, sendable
 
-SHARES = {"trace": 0.5, "toy": 0.15, "folder": 0.05, "address": 0.28, "server": 0.02}
+SHARES = {"trace": 0.5, "toy": 0.15, "folder": 0.05, "address": 0.28, "server": 0.02, "lookup": 1.0}
 # Until then models are loaded for the first time, and what is kept fills up.
 WARM = 0.2
 GROWTH_MB, PATIENCE_SECONDS = 200, 5.0
@@ -64,6 +68,12 @@ def served(seed: int, count: int, folder: Path) -> Iterator[Row]:
     yield none("tracebacks in the server's log", [text[-2000:]] if "Traceback" in text else [])
 
 
+def looked_up(number: int, folder: Path) -> str:
+    """What went wrong with a model that looks up rows, as if it were on a card."""
+    with on_a_card():
+        return run_lookup(number, folder)
+
+
 def rows(given: Namespace) -> Iterator[Row]:
     """All kinds, one after the other."""
     # Streamlit looks for components in all installed packages, half a second for each session, and there are none.
@@ -81,10 +91,11 @@ def rows(given: Namespace) -> Iterator[Row]:
             "folder": lambda number: run_folder(Case(seed, number, "folder"), folder / "now", folder, patience=patience()),
             # A model that is loaded for the first time is not what the five seconds are about.
             "address": lambda n: run_address(Case(seed, n, "address"), patience=patience() if n >= warm else 60.0),
+            "lookup": lambda number: looked_up(number, folder / "stranger"),
         }
         for kind, count in counts.items():
             yield from served(seed, count, folder) if kind == "server" else measured(kind, count, tries[kind])
 
 
 if __name__ == "__main__":
-    run(rows, minutes=75, sizes={"seed": (1, 1), "cases": (10_000, 4), "kinds": ([*SHARES], ["trace", "folder"])})
+    run(rows, minutes=120, sizes={"seed": (1, 1), "cases": (10_000, 4), "kinds": ([*SHARES], ["trace", "folder"])})

@@ -4,11 +4,18 @@ A processor refuses such a look-up by itself, so that it can be found without a 
 one, and whatever still reaches PyTorch's own refusal would have ended a process that computes on a card.
 """
 
+import json
+import os
 import random
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
+import torch
 import transformers as hf
 
 import attnviz
@@ -39,6 +46,8 @@ MISTAKES: dict[str, dict[str, Any]] = {
     "end": {"eos_token_id": 500},
     "decoder": {"decoder_vocab_size": 30, "share_encoder_decoder_embeddings": False, "tie_word_embeddings": False},
 }
+# What transformers itself says of a configuration that is none.
+NOT_MADE = (ValueError, AssertionError, AttributeError, IndexError, RuntimeError, TypeError)
 NAMES = ("bert", "roberta", "electra", "albert", "distilbert", "gpt2", "opt", "bart", "marian", "m2m-100", "pegasus", "t5")
 LED = hf.LEDConfig(
     vocab_size=PIECES, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2,
@@ -113,6 +122,58 @@ WAYS: dict[str, Callable[[Any, Prompt], object]] = {
 }
 
 
+# What a stranger's generation_config.json may name that its model does not have.
+GENERATION = (
+    "decoder_start_token_id", "forced_bos_token_id", "forced_eos_token_id", "pad_token_id", "bos_token_id", "eos_token_id",
+    "suppress_tokens", "begin_suppress_tokens", "bad_words_ids", "exponential_decay_length_penalty", "max_length",
+)  # fmt: skip
+# A configuration's settings by which its tables get their sizes, or by which they are looked up.
+SIZES = (
+    "vocab_size", "max_position_embeddings", "n_positions", "type_vocab_size", "decoder_vocab_size", "d_vocab",
+    "relative_attention_num_buckets", "max_relative_positions", "position_buckets",
+)  # fmt: skip
+MARKS = (
+    "pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "forced_bos_token_id", "forced_eos_token_id",
+    "mask_token_id", "sep_token_id", "cls_token_id",
+)  # fmt: skip
+
+
+def save_stranger(draw: random.Random, folder: Path) -> str:
+    """Save a random checkpoint whose tables, marks and tokenizer need not belong together; say what it is."""
+    family = draw.choice(tiny.FAMILIES)
+    config = family.config()
+    changed = {name: draw.choice((1, 3, 17, FEWER, PIECES, 2 * PIECES)) for name in SIZES if draw.random() < 0.2}
+    marks = {name: draw.choice((-1, 0, 2, FEWER, PIECES, 5000)) for name in MARKS if draw.random() < 0.15}
+    for name, value in changed.items():
+        if hasattr(config, name):
+            setattr(config, name, value)
+    kinds = {
+        tiny.ENCODER: (hf.AutoModel, hf.AutoModelForMaskedLM, hf.AutoModelForSequenceClassification,
+                       hf.AutoModelForQuestionAnswering),
+        tiny.DECODER: (hf.AutoModel, hf.AutoModelForCausalLM),
+        tiny.SEQ2SEQ: (hf.AutoModel, hf.AutoModelForSeq2SeqLM),
+    }[family.architecture]  # fmt: skip
+    torch.manual_seed(draw.randrange(1000))
+    draw.choice(kinds).from_config(config).save_pretrained(folder)
+    # The weights are as before, whatever the marks say now.
+    settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps(settings | marks), encoding="utf-8")
+    ids = {name: _generation_setting(name, draw.choice((-1, 2, PIECES, 5000))) for name in GENERATION if draw.random() < 0.2}
+    (folder / "generation_config.json").write_text(json.dumps(ids), encoding="utf-8")
+    own = tiny.tokenizer(draw.choice((family.architecture, family.architecture, tiny.ENCODER, tiny.DECODER, tiny.SEQ2SEQ)))
+    own.add_tokens([f"zx{number}" for number in range(draw.choice((0, 0, 1, 60)))])
+    odd = {name: f"[{name}]" for name in ("pad_token", "mask_token", "eos_token", "unk_token") if draw.random() < 0.15}
+    own.add_special_tokens(odd)
+    own.save_pretrained(folder)
+    return f"{family}, {changed}, {marks}, {ids}, {odd}"
+
+
+def _generation_setting(name: str, number: int) -> Any:
+    if name == "exponential_decay_length_penalty":
+        return [number, 1.1]
+    return [[number]] if name == "bad_words_ids" else [number] if "suppress" in name else number
+
+
 def reaches_a_table(error: BaseException | None) -> bool:
     """Whether PyTorch, not attnviz, has refused a look-up."""
     while error is not None:
@@ -134,17 +195,43 @@ def look_up(seed: int) -> str:
     text, pair, target = draw.choice(TEXTS), draw.choice([None, *TEXTS]), draw.choice([None, *TEXTS])
     prompt = Prompt(text, pair=pair, target=target, question="what sat?" if name == "answerer" else None)
     way = draw.choice(list(WAYS))
-    case = f"{seed}: {name}, {top}, {mistake}, {odd}, {way}, {prompt}"
     try:
         model = _model(name, mistake, top)
-    except (ValueError, AssertionError, AttributeError, IndexError):
+    except NOT_MADE:
         return "no such model"
-    failure = _failure(lambda: WAYS[way](attnviz.wrap(model, _tokenizer(name, odd)), prompt))
+    case = f"{seed}: {name}, {top}, {mistake}, {odd}, {way}, {prompt}"
+    return _outcome(case, lambda: WAYS[way](attnviz.wrap(model, _tokenizer(name, odd)), prompt))
+
+
+def look_up_in_folder(seed: int, folder: Path) -> str:
+    """Load a stranger's folder and go one way with it; return what came of it, as `look_up` does."""
+    draw = random.Random(f"folder {seed}")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        made = save_stranger(draw, folder)
+    except NOT_MADE:
+        return "no such model"
+    prompt = Prompt(draw.choice(TEXTS), pair=draw.choice([None, *TEXTS]), target=draw.choice([None, *TEXTS]), question="who?")
+    way = draw.choice(list(WAYS))
+    return _outcome(f"folder {seed}: {made}, {way}, {prompt}", lambda: WAYS[way](attnviz.load(str(folder)), prompt))
+
+
+def run_lookup(seed: int, folder: Path) -> str:
+    """What went wrong with a case, every eighth a stranger's folder; empty where nothing did."""
+    try:
+        look_up(seed) if seed % 8 else look_up_in_folder(seed, folder)
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
+def _outcome(case: str, work: Callable[[], object]) -> str:
+    failure = _failure(work)
     if failure is None:
         return "shown"
     # `untrained` gives None for some models.
-    assert isinstance(failure, AttnvizError) or "NoneType" in str(failure), (case, failure)
-    assert not reaches_a_table(failure), case
+    assert isinstance(failure, AttnvizError) or "NoneType" in str(failure), f"{case}: {failure!r}"
+    assert not reaches_a_table(failure), f"{case}: {failure!r}"
     return str(failure)
 
 
@@ -156,10 +243,17 @@ def _failure(work: Callable[[], object]) -> Exception | None:
     return None
 
 
+@contextmanager
+def on_a_card() -> Iterator[None]:
+    """Within this context, every table takes itself to be on a card."""
+    with mock.patch.object(device, "REFUSING", ("meta",)), mock.patch.dict(os.environ, {"ATTNVIZ_MAX_TOKENS": "40"}):
+        yield
+
+
 @pytest.fixture
-def as_on_a_card(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "REFUSING", ("meta",))
-    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "40")
+def as_on_a_card() -> Iterator[None]:
+    with on_a_card():
+        yield
 
 
 @pytest.mark.parametrize("first", range(0, 80, 20))
@@ -167,3 +261,9 @@ def test_no_way_leads_beyond_a_table(first: int, as_on_a_card: None) -> None:
     results = [look_up(seed) for seed in range(first, first + 20)]
     assert "shown" in results
     assert any("tables do not have" in each or "piece number" in each for each in results)
+
+
+def test_no_folder_of_a_stranger_leads_beyond_a_table(tmp_path: Path, as_on_a_card: None) -> None:
+    results = [look_up_in_folder(seed, tmp_path / "stranger") for seed in range(16)]
+    assert "shown" in results
+    assert any("tables do not have" in each or "belong together" in each for each in results)
