@@ -20,6 +20,8 @@ from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
 
 STREAM = "-"
+# Of weights and of bits, in JSON: the sixth depends on how a processor rounds (docs/limits.md).
+DECIMALS = 5
 _CODES = f"\n\n{EXIT_CODES}"
 _TRACE = f"""examples:
   attnviz trace minilm "The cat sat." -o cat.attn
@@ -157,7 +159,7 @@ def compare_traces(arguments: argparse.Namespace) -> int:
     comparison = attnviz.compare(attnviz.open(arguments.before), attnviz.open(arguments.after), kind=arguments.kind)
     said = plain(comparison.sentence())
     if arguments.json:
-        bits = comparison.divergence.round(6).tolist()
+        bits = comparison.divergence.round(DECIMALS).tolist()
         print(json.dumps({"kind": comparison.before.kind, "bits": bits, "sentence": said}, ensure_ascii=False))
         return 0
     print(said)
@@ -174,7 +176,7 @@ def rank_trace(arguments: argparse.Namespace) -> int:
     ranked = attnviz.rank_heads(trace, several[0] or (), several[1], kind=arguments.kind, step=arguments.step)
     ranked = ranked[: arguments.first]
     if arguments.json:
-        print(json.dumps([{**vars(each), "weight": round(each.weight, 6)} for each in ranked], ensure_ascii=False))
+        print(json.dumps([{**vars(each), "weight": round(each.weight, DECIMALS)} for each in ranked], ensure_ascii=False))
         return 0
     for each in ranked:
         print(f"{each.name:<9}{100 * each.weight:5.1f} %  {arguments.query} → {arguments.key or each.key}")

@@ -89,7 +89,8 @@ def test_the_shell_lists_the_first_heads(tmp_path, capsys: pytest.CaptureFixture
     first = attnviz.rank_heads(TRACE, ["cat", "dogs"], "barn")
     assert main(["rank", str(tmp_path / "a.attn"), "cat,dogs", "barn", "--first", "2", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert [(each["layer"], each["head"]) for each in listed] == [(each.layer, each.head) for each in first[:2]]
+    weights = [(each["layer"], each["head"], each["weight"]) for each in listed]
+    assert weights == [(each.layer, each.head, round(each.weight, 5)) for each in first[:2]]
     assert main(["rank", str(tmp_path / "a.attn"), "cat"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 5
     assert main(["rank", str(tmp_path / "a.attn"), "mouse"]) == 1
