@@ -6,10 +6,10 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from attnviz.ui.frame.style import STYLE
-from tests.browser.harness import ROOT, Watch, serving, until
+from tests.browser.harness import PATIENCE, ROOT, Watch, serve, serving, stop, until
 
 # What a browser would fetch, follow or draw: each is to stand on the page as it was sent.
 HOSTILE = (
@@ -55,6 +55,23 @@ def test_uvicorn_serves_all_of_the_app_as_streamlit_does(tmp_path: Path) -> None
     with serving(started, folder=ROOT, log=tmp_path / "log.txt") as address:
         serves_all(address)
         assert answer(address, STRANGER) == 421
+
+
+def test_a_page_whose_server_is_gone_says_so_in_our_words(browser: Browser, tmp_path: Path) -> None:
+    server, address = serve([sys.executable, "-m", "attnviz.cli"], folder=ROOT, log=tmp_path / "log.txt")
+    # Not watched: what the page asks for in vain is no mistake of it.
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{address}/lessons", timeout=PATIENCE)
+        page.locator(".st-key-cards-lessons").wait_for(timeout=PATIENCE)
+        stop(server)
+        dialog = page.get_by_role("dialog")
+        dialog.wait_for(timeout=PATIENCE)
+        said = dialog.evaluate("element => getComputedStyle(element, '::after').content")
+        shown = dialog.inner_text().strip()
+    assert "attnviz does not answer" in said
+    assert "goes on by itself" in said
+    assert not shown
 
 
 def answer(address: str, host: str) -> int:

@@ -1,18 +1,20 @@
 """The report of the page Matters, on paper and as tables: the words' shares by every method, and how faithful each is."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 import numpy as np
+from jaxtyping import Float
 
 from attnviz.analysis.matters.faithfulness import AttributionReport, Removals
 from attnviz.analysis.wording import cut, signed
 from attnviz.export.csv_table import NumberCell, csv_table
+from attnviz.export.matrix import axis_labels, fit
 from attnviz.export.shaded_text import SIZE, in_lines
-from attnviz.export.sheet import FONT, PADDING, PAGE, Item, Label, Rectangle, Sheet, printable
+from attnviz.export.sheet import FONT, MAX_LABEL, PADDING, PAGE, Item, Label, Rectangle, Sheet, printable
 from attnviz.figures.matters.shaded_text import share_colours
-from attnviz.figures.theme import ink_on
+from attnviz.figures.theme import LIGHT, diverging, ink_on
 
 ROW = 15.0
 # Beside a strip stand the method's name and its figure.
@@ -52,6 +54,26 @@ def _strip(report: AttributionReport, name: str, title: str, y: float) -> Iterat
     wide = (PAGE - NAME - FIGURE) / len(report.words)
     for place, colour in enumerate(share_colours(report.shares[name], report.own)):
         yield Rectangle(NAME + place * wide, y, wide, STRIP, colour)
+
+
+def draw_methods(
+    titles: Sequence[str], words: Sequence[str], values: Float[np.ndarray, "method word"], hidden: Collection[int]
+) -> Sheet:
+    """Draw the words' shares as a table, a row for each method; of a `hidden` row none is drawn."""
+    columns = [cut(printable(word), MAX_LABEL) for word in words]
+    room = fit(titles, columns)
+    items: list[Item] = []
+    for row, column in np.ndindex(values.shape):
+        data = (("method", str(row)), ("word", str(column)))
+        colour = LIGHT.masked
+        if row not in hidden:
+            data = (*data, ("share", f"{values[row, column]:.6g}"))
+            colour = diverging(float(values[row, column]))
+        side, x, y = room.cell - room.gap, room.left + column * room.cell, room.top + row * room.cell
+        items.append(Rectangle(x, y, side, side, colour, data=data))
+    width, height = room.left + len(columns) * room.cell + PADDING, room.top + len(titles) * room.cell + PADDING
+    title = "How much each word is worth to the output: a row is a method, a column a word"
+    return Sheet(title, width, height, (*items, *axis_labels(room, titles, columns)))
 
 
 def shares_csv(report: AttributionReport) -> bytes:

@@ -13,7 +13,6 @@ from jaxtyping import Float
 from attnviz.analysis.head_view import HeadMatrix
 from attnviz.analysis.word_names import word_at, word_names
 from attnviz.analysis.wording import cut, head_name
-from attnviz.attribution.methods import titles_of
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import Token
 from attnviz.lessons.answer_text import read_number
@@ -28,6 +27,7 @@ from attnviz.lessons.classroom.class_question import (
 from attnviz.lessons.classroom.class_values import ClassOverview, Guess
 from attnviz.lessons.given_answers import TYPED_KINDS
 from attnviz.lessons.guess import typed_texts
+from attnviz.lessons.hidden_rows import method_table
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
 from attnviz.lessons.picture_link import TASKS, LessonPicture
 from attnviz.lessons.question_kinds import TOLERANCE, truth_of
@@ -37,8 +37,6 @@ from attnviz.lessons.right_answer import AnswerSource, Truth
 MOST_WALL_WORDS = 48
 # Pages that draw a matrix, and kinds that ask about one head of it.
 _MATRIX_PAGES, _OF_ONE_HEAD = ("home", "encode", "translate"), ("token", "number", "cell", "order")
-# Methods that a wall has room for, of those that the page What matters tests.
-_WALL_METHODS = ("leave-one-out", "gradient-input", "frozen-gradient", "attention", "rollout", "received")
 
 
 @dataclass(frozen=True)
@@ -170,7 +168,12 @@ def _wall_pictures(
         return None, None
     try:
         if picture.page == "matters":
-            return _method_tables(question, picture, source)
+            table = method_table((question, *later), picture, source)
+            seen, names = np.maximum(table.values, 0)[None], (table.titles, table.words)
+            caption = "How much each word is worth to the output: a row is a method"
+            own = 1 if question.text("by") else 0
+            rows = [{(0, row) for row in hidden} for hidden in (table.hidden, table.hidden[own:])]
+            return _wall_picture(caption, names, seen, rows[0]), _wall_picture(caption, names, seen, rows[1])
         result = source.result(picture)
         picture.attention(result)
         layer, head = picture.head(result.card)
@@ -233,18 +236,6 @@ def _wall_picture(
     shown[:, :, list(columns)] = 0
     cells = b64encode(np.rint(np.clip(shown, 0, 1) * 255).astype(np.uint8).tobytes()).decode("ascii")
     return WallPicture(caption, *names, cells, heads, marked, rows, columns)
-
-
-def _method_tables(question: LessonQuestion, picture: LessonPicture, source: AnswerSource) -> tuple[WallPicture, WallPicture]:
-    """Draw what each word is worth by several methods, a row each; before the reveal without the one that is asked about."""
-    by = question.text("by")
-    titles = titles_of((by, *(name for name in _WALL_METHODS if name != by)) if by else _WALL_METHODS)
-    shares = [source.shares(picture, name) for name in titles]
-    values = np.stack([np.maximum(each.values, 0) / max(float(np.abs(each.values).max()), 1e-12) for each in shares])
-    names = tuple(titles.values()), tuple(word_names(shares[0].tokens))
-    caption = "How much each word is worth to the output: a row is a method"
-    hidden = {(0, 0)} if by else set()
-    return _wall_picture(caption, names, values[None], hidden), _wall_picture(caption, names, values[None], ())
 
 
 def _token(

@@ -1,7 +1,7 @@
 """A lesson on paper: steps with their pictures, questions with room to write, and the answers on a sheet of their own."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import urlencode
@@ -13,9 +13,10 @@ from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.export import draw_sheet
 from attnviz.export.grid import draw_grid
 from attnviz.export.matrix import draw_matrix
+from attnviz.export.matters.report import draw_methods
 from attnviz.export.picture import Picture
 from attnviz.lessons.given_answers import TYPED_KINDS
-from attnviz.lessons.hidden_rows import OF_A_ROW, hidden_map
+from attnviz.lessons.hidden_rows import OF_A_ROW, hidden_map, method_table
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
 from attnviz.lessons.picture_link import TASKS, LessonPicture
 from attnviz.lessons.question_kinds import points_of
@@ -24,6 +25,10 @@ from attnviz.lessons.right_answer import AnswerSource, Truth
 Paper = Literal["A4", "Letter"]
 PAPERS: tuple[Paper, ...] = ("A4", "Letter")
 RIGHT_TO_LEFT = ("ar", "dv", "fa", "he", "ps", "ur", "yi")
+_OF_METHODS = (
+    "What each word is worth to the output: a row is a method, a column a word. Orange speaks for the output, blue against it; "
+    "the darker, the more."
+)
 # Lines to write on under a question whose answer is free.
 LINES = {"text": 4, "output": 2, "order": 1, "cell": 1, "token": 1, "number": 1, "head": 1}
 
@@ -52,6 +57,7 @@ class SheetStep:
     caption   what the drawings show
     address   of the step in the app, or of its picture; empty: there is none
     code      the address as a QR code, an SVG file; empty: the address has no host, or is too long
+    needs_app the picture of the step is one that moves, or that a claim or a training makes: no sheet has it
     """
 
     title: str
@@ -62,6 +68,12 @@ class SheetStep:
     address: str
     questions: tuple[SheetQuestion, ...]
     code: bytes = b""
+    needs_app: bool = False
+
+    @property
+    def where(self) -> str:
+        """The address, and what it is for."""
+        return f"{'For this step you need the app' if self.needs_app else 'In the app'}: {self.address}"
 
 
 @dataclass(frozen=True)
@@ -116,7 +128,7 @@ def _with_questions_of_same_text(step: LessonStep, lesson: Lesson) -> LessonStep
         for each in lesson.steps
         if each is not step and _text_of(each) == _text_of(step)
         for question in each.questions
-        if question.kind in OF_A_ROW and question.text("from")
+        if question.kind in OF_A_ROW and (question.text("from") or question.text("by"))
     ]
     return replace(step, questions=(*step.questions, *others))
 
@@ -135,7 +147,8 @@ def _step(step: LessonStep, hides: LessonStep, numbers: Mapping[tuple[int, int],
     # The rows of a translation are what the model says.
     drawings, caption = ((), "") if "output" in kinds else _drawings(hides, step.picture, "head" in kinds, source)
     given = () if drawings else _given(step.picture)
-    return SheetStep(step.title, step.prose, given, drawings, caption, "", questions)
+    needs_app = step.picture.page not in TASKS or step.picture.page == "whatif"
+    return SheetStep(step.title, step.prose, given, drawings, caption, "", questions, needs_app=needs_app)
 
 
 def _code(address: str) -> bytes:
@@ -163,6 +176,11 @@ def _drawings(step: LessonStep, picture: LessonPicture, all_heads: bool, source:
     """The matrix of the head that the link names, or every head small where a question asks for one; no row that answers."""
     if picture.page not in TASKS:
         return (), ""
+    if picture.page == "matters":
+        table = method_table(step.questions, picture, source)
+        waits = _waits([table.titles[row] for row in table.hidden])
+        drawn = draw_methods(table.titles, table.words, table.values, table.hidden)
+        return (draw_sheet(drawn, "svg"),), f"{_OF_METHODS}{waits}"
     result = source.result(picture)
     try:
         attention, (layer, head) = picture.attention(result), picture.head(result.card)
@@ -176,9 +194,8 @@ def _drawings(step: LessonStep, picture: LessonPicture, all_heads: bool, source:
         return (), ""
     matrix = head_matrix(attention, layer=layer, head=head, view=picture.view)
     maps = tuple(attention if each.kind == attention.kind else each for each in result.trace.maps)
-    rows = [f"“{word}”" for word in dict.fromkeys(each.text("from") for each in step.questions) if word]
-    named = f"row of {rows[0]} is" if len(rows) == 1 else f"rows of {', '.join(rows)} are"
-    waits = f" The {named} hidden." if rows and not matrix.visible.all() else ""
+    words = dict.fromkeys(filter(None, (each.text("from") for each in step.questions)))
+    waits = "" if matrix.visible.all() else _waits(words)
     shown = Picture(replace(result.trace, maps=maps), attention.kind, layer, head, matrix, picture.view)
     if all_heads:
         caption = (
@@ -189,6 +206,18 @@ def _drawings(step: LessonStep, picture: LessonPicture, all_heads: bool, source:
     name = f"The mean over the heads of layer {layer}" if head is None else name
     caption = f"{name} of {shown.model}. A row is a word that looks, a column a word that is looked at.{waits}"
     return (draw_sheet(draw_matrix(shown), "svg"),), caption
+
+
+def _waits(names: Collection[str]) -> str:
+    """Say which rows a picture does not show.
+
+    >>> _waits(["it", "tired"])
+    ' The rows of “it”, “tired” are hidden.'
+    """
+    if not names:
+        return ""
+    row, is_hidden = ("row", "is hidden") if len(names) == 1 else ("rows", "are hidden")
+    return f" The {row} of {', '.join(f'“{name}”' for name in names)} {is_hidden}."
 
 
 def _given(picture: LessonPicture) -> tuple[tuple[str, str], ...]:

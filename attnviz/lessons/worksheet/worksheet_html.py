@@ -39,7 +39,7 @@ def _step(step: SheetStep) -> Iterator[str]:
     for drawing in step.drawings:
         yield f'<figure dir="ltr">\n{_svg(drawing)}<figcaption>{html.escape(step.caption)}</figcaption>\n</figure>'
     if step.address:
-        yield f'<p class="address" dir="ltr">In the app: {html.escape(step.address)}</p>'
+        yield f'<p class="address" dir="ltr">{html.escape(step.where)}</p>'
     yield from (_question(each) for each in step.questions)
     yield "</section>"
 

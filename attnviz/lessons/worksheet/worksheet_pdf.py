@@ -81,7 +81,7 @@ def _blocks(sheet: Worksheet) -> Iterator[str]:
     yield f"pagebreak()\nheading(level: 2, {_text(f'Answers: {sheet.title}')})"
     yield f'par(small("{sheet.points} points. Computed from the models."))'
     cells = (_text(each) for row in sheet.key for each in row)
-    yield f"table(columns: (auto, 2fr, 1fr, 2fr), stroke: (x: none, y: .5pt), inset: (x: 4pt, y: 6pt), {', '.join(cells)})"
+    yield f"table(columns: (auto, 3fr, 2fr, 3fr), stroke: (x: none, y: .5pt), inset: (x: 4pt, y: 6pt), {', '.join(cells)})"
 
 
 def _step(step: SheetStep, place: int, drawn: int) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _step(step: SheetStep, place: int, drawn: int) -> Iterator[str]:
     yield from (f"given({_text(name)}, {_text(text)})" for name, text in step.given)
     yield from (f'drawing("{each}.svg", {_text(step.caption)})' for each in range(drawn, drawn + len(step.drawings)))
     if step.address:
-        yield f"par(small({_text(f'In the app: {step.address}')}))"
+        yield f"par(small({_text(step.where)}))"
     yield from map(_question, step.questions)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from attnviz.analysis.heads.verdict import ClaimReport
-from attnviz.analysis.word_names import word_at
 from attnviz.cli import main
 from attnviz.lessons.check import ComputedSource, examine
 from attnviz.lessons.hand_in import HandIn, write_hand_in
@@ -60,7 +59,6 @@ NUMBERS = {
     "72": lambda source: _heads(source, "/encode?text=a&layer=0&head=0"),
     "1,500": lambda source: f"{len(shipped(TREEBANK)):,}",
     "2014": lambda source: "2014",
-    "68": lambda source: _percent(source, "what-is-it", 1, "it", "animal"),
     # What a row sums to.
     "1": lambda source: "1",
     "100": lambda source: "100",
@@ -72,12 +70,6 @@ NAMES = re.compile(r"L\d·H\d|head \d of layer \d|\*[^*]*\d{4}[^*]*\*|step 0")
 def _heads(source: ComputedSource, link: str) -> str:
     attention = source.result(read_link(link)).trace.encoder
     return str(attention.n_layers * attention.n_heads)
-
-
-def _percent(source: ComputedSource, name: str, step: int, query: str, key: str) -> str:
-    picture = read_lesson(shipped_lessons()[name]).steps[step - 1].picture
-    matrix = picture.matrix(source.result(picture))
-    return f"{100 * float(matrix.weights[word_at(query, matrix.queries), word_at(key, matrix.keys)]):.0f}"
 
 
 @pytest.mark.parametrize("name", shipped_lessons())

@@ -196,3 +196,66 @@ ask: Why?
     other = text.replace("dog&layer", "dog&pair=a+cow&layer", 1).replace("from: cat", "from: cow").replace("“cat”", "“cow”")
     _, second = parse_lesson(other.encode(), "mine.md").steps
     assert _with_questions_of_same_text(second, parse_lesson(other.encode(), "mine.md")).questions == second.questions
+
+
+METHODS = """---
+title: What matters
+minutes: 5
+models: [minilm]
+---
+
+## Rank
+
+[Open](/matters?text=the+cat+saw+the+dog)
+
+```question
+kind: order
+ask: Rank by what leaving the word out costs.
+words: [saw, cat]
+by: leave-one-out
+```
+
+## See
+
+[Open](/matters?text=the+cat+saw+the+dog)
+
+```question
+kind: text
+ask: In which two rows do the methods disagree?
+```
+
+## Train
+
+[Open](/train?task=sort)
+
+```question
+kind: text
+ask: What changed?
+```
+"""
+
+
+def test_methods_are_a_table_without_the_row_that_a_question_is_about() -> None:
+    lesson, source = parse_lesson(METHODS.encode(), "mine.md"), Given()
+    printed = worksheet(lesson, truths(lesson, source), source)
+    for step in printed.steps[:2]:
+        svg = step.drawings[0].decode()
+        cells = re.findall(r'data-method="(\d)" data-word="(\d)"( data-share="[^"]*")?', svg)
+        # Six methods and five words; [CLS] and [SEP] are no words.
+        assert len(cells) == 6 * 5
+        assert {method for method, _, share in cells if not share} == {"0"}
+        assert "The row of “Leaving one word out” is hidden." in step.caption
+        assert ">Attention rollout<" in svg
+    share = dict(re.findall(r'data-method="1" data-word="(\d)" data-share="([^"]*)"', printed.steps[0].drawings[0].decode()))
+    assert {place: float(each) for place, each in share.items()} == {"0": 0.2, "1": 1, "2": -0.4, "3": 0.2, "4": 0.6}
+
+
+def test_a_step_that_no_sheet_can_show_says_that_it_needs_the_app() -> None:
+    lesson, source = parse_lesson(METHODS.encode(), "mine.md"), Given()
+    printed = worksheet(lesson, truths(lesson, source), source)
+    assert [step.where.partition(":")[0] for step in printed.steps] == [
+        "In the app",
+        "In the app",
+        "For this step you need the app",
+    ]
+    assert "For this step you need the app: /train?task=sort" in worksheet_html(printed).decode()
