@@ -3,6 +3,8 @@
 import difflib
 import os
 import re
+import unicodedata
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from attnviz.core.errors import SettingError
@@ -11,7 +13,7 @@ from attnviz.core.errors import SettingError
 class Setting(NamedTuple):
     """What may be written in it, and what holds where it is not set; "": a rule that docs/settings.md tells."""
 
-    kind: Literal["number", "text", "names", "hosts", "sites", "address", "yes"]
+    kind: Literal["number", "text", "names", "words", "hosts", "sites", "address", "yes"]
     default: str = ""
     choices: tuple[str, ...] = ()
 
@@ -29,6 +31,7 @@ SETTINGS = {
     "ATTNVIZ_MAX_TOKENS": Setting("number", "2048"),
     "ATTNVIZ_MAX_CHARACTERS": Setting("number", "100000"),
     "ATTNVIZ_LESSONS": Setting("text"),
+    "ATTNVIZ_BLOCKED_WORDS": Setting("words"),
     "ATTNVIZ_MESSAGE_MB": Setting("number", "8"),
     "ATTNVIZ_FILE_MB": Setting("number", "64"),
     "ATTNVIZ_RUNS": Setting("number", "2"),
@@ -98,6 +101,22 @@ def names(name: str) -> tuple[str, ...] | None:
     return None if written is None else tuple(written.replace(",", " ").split())
 
 
+def words(name: str) -> tuple[str, ...]:
+    """A setting that lists words between commas, or names a text file of them, one a line; none where it is not set.
+
+    Raises:
+        SettingError: the file cannot be read.
+    """
+    value = text(name)
+    if value.endswith(".txt") or os.sep in value:
+        try:
+            value = Path(value).expanduser().read_text(encoding="utf-8-sig")
+        except (OSError, ValueError) as error:
+            raise SettingError(f"{name} names {value}, which cannot be read as text: name a text file of words.") from error
+    listed = (unicodedata.normalize("NFC", each.strip()) for each in re.split(r"[,\n]", value))
+    return tuple(filter(None, listed))
+
+
 def sites(name: str) -> tuple[str, ...]:
     """A setting that lists sites, such as https://moodle.school.example; none where it is not set.
 
@@ -143,6 +162,8 @@ def check() -> None:
                     raise SettingError(f"{name} lists names such as attnviz.school.example, and {value!r} is none; change it.")
         elif setting.kind == "sites":
             sites(name)
+        elif setting.kind == "words":
+            words(name)
         elif setting.kind == "address":
             address()
 

@@ -60,6 +60,7 @@ def test_numbers_and_answers_are_read_as_people_write_them(monkeypatch: pytest.M
         ),
         ("ATTNVIZ_ADDRESS", "attnviz.school.example", "such as https://attnviz.school.example, not 'attnviz.school.example'"),
         ("ATTNVIZ_ADDRESS", "https://*.school.example", "not 'https://*.school.example'"),
+        ("ATTNVIZ_BLOCKED_WORDS", "no/such/words.txt", "ATTNVIZ_BLOCKED_WORDS names no/such/words.txt, which cannot be read"),
         ("ATTNVIZ_HOSTS", "school.example:80", "and 'school.example:80' is none"),
     ],
 )
@@ -70,6 +71,17 @@ def test_every_setting_is_checked_before_the_app_starts(
     monkeypatch.setenv(name, value)
     assert cli.main([]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_words_stand_in_the_setting_or_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ATTNVIZ_BLOCKED_WORDS", "merde, two words,")
+    assert settings.words("ATTNVIZ_BLOCKED_WORDS") == ("merde", "two words")
+    path = tmp_path / "words.txt"
+    path.write_bytes("\ufeffmerde\r\n\r\nStraße\n".encode())
+    monkeypatch.setenv("ATTNVIZ_BLOCKED_WORDS", str(path))
+    assert settings.words("ATTNVIZ_BLOCKED_WORDS") == ("merde", "Straße")
+    monkeypatch.delenv("ATTNVIZ_BLOCKED_WORDS")
+    assert settings.words("ATTNVIZ_BLOCKED_WORDS") == ()
 
 
 def test_a_variable_that_sets_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,11 @@
 """A question as a class is asked it: what phones receive to answer it, and apart from it the key, which stays on the server."""
 
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any, Literal, get_args
 
+from attnviz.analysis.wording import cut
 from attnviz.core.errors import ClassError, is_unicode
 from attnviz.lessons.answer_text import read_number, same_answer
 from attnviz.lessons.question_kinds import ARROW
@@ -11,6 +14,9 @@ from attnviz.lessons.question_kinds import ARROW
 AnswerKind = Literal["token", "cell", "head", "number", "choice", "order", "text"]
 # Characters of a written answer, of a question and of one word; words of a text; cells or heads of a grid.
 LONGEST_ANSWER, LONGEST_ASK, LONGEST_WORD, MOST_WORDS, MOST_CELLS = 200, 500, 200, 400, 3_200
+# What a lesson or a program has written, and no model.
+_AS_WRITTEN = ("kind", "lesson", "number", "prose", "text", "link", "cells")
+_COVERED = "“…” stands for a word that is not shown here."
 # Cells of a picture on the wall, of all heads together.
 MOST_PICTURE_CELLS = 60_000
 
@@ -151,6 +157,41 @@ class AnswerKey:
             return value is not None and abs(value - true) <= self.tolerance + 1e-6
         # What is tapped is one of several, of which `right` has all that a lesson accepts.
         return answer in self.right or (kind == "text" and any(same_answer(answer, each) for each in self.right))
+
+
+def covered(question: ClassQuestion, key: AnswerKey, blocked: Collection[str]) -> tuple[ClassQuestion, AnswerKey]:
+    """Write “…” in place of every blocked word, whole and in any case, and say so; a second word is “…2”.
+
+    >>> asked = ClassQuestion("token", "Which?", ("Merde", "merdes"), choices=("Merde", "merdes"))
+    >>> shown, told = covered(asked, AnswerKey(("Merde",)), ["merde"])
+    >>> shown.choices, told.right, shown.ask
+    (('…', 'merdes'), ('…',), 'Which? “…” stands for a word that is not shown here.')
+    """
+    if not blocked:
+        return question, key
+    # Capitals of a letter may be two letters, as of ß.
+    spellings = {spelling for word in blocked for spelling in (word, word.casefold(), word.upper())}
+    listed = "|".join(map(re.escape, sorted(spellings, key=len, reverse=True)))
+    pattern, stands = re.compile(rf"(?<!\w)(?:{listed})(?!\w)", re.IGNORECASE), {}
+
+    def cover(value: Any) -> Any:
+        if isinstance(value, str):
+            return pattern.sub(
+                lambda word: stands.setdefault(word[0].casefold(), f"…{len(stands) + 1 if stands else ''}"), value
+            )
+        if isinstance(value, tuple):
+            return tuple(map(cover, value))
+        if not is_dataclass(value):
+            return value
+        changed = {each.name: cover(getattr(value, each.name)) for each in fields(value) if each.name not in _AS_WRITTEN}
+        return replace(value, **changed)
+
+    asked, told = cover(question), cover(key)
+    if asked != question:
+        asked = replace(asked, ask=f"{cut(asked.ask, LONGEST_ASK - len(_COVERED) - 1)} {_COVERED}")
+    if told != key:
+        told = replace(told, sentence=f"{told.sentence} {_COVERED}".strip())
+    return asked, told
 
 
 def to_record(value: ClassQuestion | AnswerKey) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from transformers import (
 
 from attnviz.core.errors import ModelError, ModelNotFoundError, UnsupportedModelError, failing_as
 from attnviz.models import device
-from attnviz.models.hub.sizes import BUILDING, check_numbers, check_size, count_parameters, read_config
+from attnviz.models.hub.sizes import BUILDING, check_growth, check_numbers, check_size, count_parameters, read_config
 
 CONFIG, ADAPTER, ADAPTER_WEIGHTS = "config.json", "adapter_config.json", "adapter_model.safetensors"
 GGUF = ".gguf"
@@ -193,6 +193,8 @@ class Checkpoint:
                 f"{self.name} has weights and no tokenizer: put tokenizer.json and tokenizer_config.json of the model that it "
                 "was trained from into its folder."
             )
+        for path in (holders or folders)[0].glob("tokenizer*.json"):
+            check_growth(self.name, path)
         options = {"gguf_file": self.gguf} if self.gguf else {}
         with self._explained(f"The tokenizer of {self.name} cannot be read; get its files again, or {_ELSE}."):
             tokenizer: Any = AutoTokenizer.from_pretrained((holders or folders)[0], trust_remote_code=False, **options)

@@ -1,6 +1,8 @@
 """How large a model is, told by its configuration before anything of it is built."""
 
+import base64
 import json
+import math
 import re
 import threading
 from collections.abc import Iterator
@@ -29,6 +31,10 @@ _BOUNDS = {
 _SINES, _SINES_ASKED = {"marian", "pegasus", "roformer"}, ("sinusoidal_pos_embds", "sinusoidal_embeddings")
 _WIDTHS = ("d_model", "dim", "emb_dim", "hidden_size")
 MOST_SINES = 2**22
+# So many characters may a tokenizer make of one: those of known models make 36 at most.
+MOST_GROWTH = 100
+# One character, or one of a class, at least once.
+_CONSUMING = re.compile(r"(?:\\[snrtdw]|\[[^]\\]+\]|[^][\\(){}.*+?|^$])(?:\+|\{[1-9]\d*(?:,\d*)?\})?")
 
 
 def read_config(name: str, path: Path) -> dict[str, Any]:
@@ -48,6 +54,52 @@ def read_config(name: str, path: Path) -> dict[str, Any]:
         raise ModelError(f"The {path.name} of {name} is damaged and cannot be read; get the model again.") from error
     check_numbers(name, path.name, config)
     return config
+
+
+def check_growth(name: str, path: Path) -> None:
+    """Refuse a tokenizer whose steps, one after the other, would make a text very much longer before it is cut.
+
+    Raises:
+        ModelTooLargeError: one character can become more than `MOST_GROWTH`.
+    """
+    try:
+        steps = json.loads(path.read_text(encoding="utf-8"))
+        grown = math.prod(_growth(steps.get(part)) for part in ("normalizer", "pre_tokenizer", "post_processor"))
+        grown = max(grown, _growth(steps.get("decoder")))
+    except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        return  # transformers says what is damaged
+    if grown > MOST_GROWTH:
+        raise ModelTooLargeError(
+            f"The {path.name} of {name} makes more than {MOST_GROWTH} characters of one, which no known tokenizer does: its texts "
+            "would fill the memory; use another model."
+        )
+
+
+def _growth(step: Any) -> float:
+    """Bound how many characters a step of a tokenizer, and all steps inside of it, make of one."""
+    match step:
+        case {"type": "Replace", "pattern": {"String": pattern}, "content": content}:
+            return max(1.0, len(content) / max(len(pattern), 1))
+        case {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}:
+            # Other expressions may match between all characters, and add to each.
+            return max(1.0, len(content) + (not _CONSUMING.fullmatch(pattern)))
+        case {"type": "ByteLevel"}:
+            return 4.0
+        case {"type": "BertNormalizer"}:
+            return 3.0
+        case {"type": "Metaspace"}:
+            return 2.0
+        case {"type": "Precompiled", "precompiled_charsmap": written}:
+            # The length of a table, the table, and then all that it leads to, each with a zero at its end.
+            charsmap = base64.b64decode(written)
+            made = charsmap[4 + int.from_bytes(charsmap[:4], "little") :].decode("utf-8", "replace")
+            return float(max(1, *map(len, made.split("\0"))))
+        case {"type": "TemplateProcessing", "single": single, "pair": pair}:
+            texts = ([part["Sequence"]["id"] for part in each if "Sequence" in part] for each in (single, pair))
+            return float(max(1, *(ids.count(one) for ids in texts for one in ids)))
+        case {"type": "Sequence"}:
+            return math.prod(_growth(each) for parts in step.values() if isinstance(parts, list) for each in parts)
+    return 1.0
 
 
 def check_numbers(name: str, file: str, config: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from streamlit.components.v2 import component
 from attnviz import settings
 from attnviz.core.errors import AttnvizError, ClassError
 from attnviz.figures.javascript import bundle
+from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, covered
 from attnviz.lessons.classroom.class_values import ClassOverview, StartedClass
 from attnviz.lessons.classroom.codes import read_code
 from attnviz.lessons.classroom.from_lesson import QuestionPlace, class_numbers, class_question, made_up, next_question
@@ -167,7 +168,7 @@ def _show_preview(place: QuestionPlace) -> None:
         f"Wall of question {place.number}: after the reveal", key="class_preview_revealed", disabled=not place.lesson.reveals
     )
     try:
-        question, key = class_question(place.question, place.step.picture, PageSource(), place)
+        question, key = _made(SpotQuestion.of(place))
     except AttnvizError as error:
         st.error(escaped(error), icon=":material/groups:")
         return
@@ -384,6 +385,12 @@ def _next_of_lesson(teacher: StartedClass) -> SpotQuestion | None:
     return SpotQuestion.of(QuestionPlace(name, lesson, number)) if number else None
 
 
+def _made(asked: SpotQuestion) -> tuple[ClassQuestion, AnswerKey]:
+    """A question for a class with its key, without the words that the school does not show."""
+    question, key = class_question(asked.question, asked.picture, PageSource(), asked.place)
+    return covered(question, key, settings.words("ATTNVIZ_BLOCKED_WORDS"))
+
+
 def _ask_later(asked: SpotQuestion) -> None:
     """Asks in the run that follows, where a model may be loaded; for a callback."""
     st.session_state.class_question = asked
@@ -391,7 +398,7 @@ def _ask_later(asked: SpotQuestion) -> None:
 
 def _ask(teacher: StartedClass, asked: SpotQuestion) -> None:
     try:
-        question, key = class_question(asked.question, asked.picture, PageSource(), asked.place)
+        question, key = _made(asked)
         class_store().ask(teacher.code, teacher.secret, question, key)
     except AttnvizError as error:
         st.error(escaped(error), icon=":material/groups:")

@@ -9,7 +9,14 @@ import pytest
 
 from attnviz.core.errors import ClassError, LessonError
 from attnviz.core.trace import DenseWeights
-from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, WallPicture, from_record, to_record
+from attnviz.lessons.classroom.class_question import (
+    AnswerKey,
+    ClassQuestion,
+    WallPicture,
+    covered,
+    from_record,
+    to_record,
+)
 from attnviz.lessons.classroom.class_values import ClassOverview
 from attnviz.lessons.classroom.from_lesson import QuestionPlace, class_question, made_up, next_question
 from attnviz.lessons.lesson_file import LessonQuestion, parse_lesson, read_lesson
@@ -64,6 +71,22 @@ def test_phones_draw_the_weights_of_the_head_that_is_asked_about() -> None:
     question, key = made("cell")
     assert (question.rows, question.columns) == (WORDS[1:-1], WORDS[1:-1])
     np.testing.assert_allclose(key.weights, HEAD_0[1:-1, 1:-1].ravel(), atol=1e-3)
+
+
+def test_a_blocked_word_is_covered_wherever_it_stands_and_that_is_said() -> None:
+    question, key = covered(*made("token", **{"from": "cat"}), ["DOG", "ca"])
+    assert question.words == (*WORDS[:5], "…", "[SEP]")
+    assert question.step.picture.columns == question.words
+    assert key.picture.rows == question.words
+    assert key.right == ("…",)
+    assert key.accepts(question.read_answer("…"), "token")
+    assert "dog" not in json.dumps([to_record(question), to_record(key)]).replace(PICTURE.address, "")
+    assert question.ask.endswith("“…” stands for a word that is not shown here.")
+    assert key.sentence.endswith("“…” stands for a word that is not shown here.")
+    question, key = covered(*made("order", words=("saw", "dog", "cat"), **{"from": "cat"}), ["dog", "saw"])
+    assert sorted(question.choices) == ["cat", "…", "…2"]
+    assert key.accepts(question.read_answer(key.right[0]), "order")
+    assert covered(*made("cell"), []) == made("cell")
 
 
 def test_what_the_model_reads_is_there_to_read() -> None:

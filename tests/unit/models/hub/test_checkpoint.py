@@ -1,7 +1,10 @@
 """Folders that are crafted, damaged or from another world: one sentence each, soon, and without room being made for them."""
 
+import base64
 import json
+import resource
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -219,6 +222,60 @@ def test_memory_that_runs_out_is_told_as_such_and_what_is_ours_passes() -> None:
         raise UnsupportedModelError("Unknown.")
     with pytest.raises(KeyboardInterrupt), failing_as(ModelError, "Damaged."):
         raise KeyboardInterrupt
+
+
+def steps(*each: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "Sequence", "normalizers": list(each)}
+
+
+TENFOLD = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 10}
+BETWEEN = {"type": "Replace", "pattern": {"Regex": "(?=a)"}, "content": "aaaaaaaaa"}
+TWICE = {"single": [{"Sequence": {"id": "A", "type_id": 0}}] * 101, "pair": [], "special_tokens": {}}
+CHARSMAP = base64.b64encode((0).to_bytes(4, "little") + b"a" * 101 + b"\0").decode()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"normalizer": steps(*[TENFOLD] * 6)},
+        {"normalizer": steps(steps(BETWEEN, BETWEEN), {"type": "Lowercase"}, TENFOLD)},
+        {"normalizer": {"type": "Precompiled", "precompiled_charsmap": CHARSMAP}},
+        {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "add_prefix_space": False}] * 4}},
+        {"post_processor": {"type": "TemplateProcessing", **TWICE}},
+        {"decoder": {"type": "Sequence", "decoders": [TENFOLD] * 3}},
+    ],
+)
+def test_a_tokenizer_that_multiplies_texts_is_refused_before_it_reads_one(
+    change: dict[str, Any], saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint.AutoTokenizer, "from_pretrained", lambda *_, **__: pytest.fail("it was loaded"))
+    refused = refusal(crafted(saved, tmp_path, "bert", "tokenizer.json", change))
+    assert "makes more than 100 characters of one" in str(refused)
+
+
+def test_the_longest_text_that_a_tokenizer_may_make_takes_bounded_memory(saved: Path, tmp_path: Path) -> None:
+    folder = crafted(saved, tmp_path, "bert", "tokenizer.json", {"normalizer": steps(TENFOLD, TENFOLD)})
+    catalog.load(str(saved / "bert")).trace(TEXT)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    catalog.load(str(folder)).trace(f"the cat {'a' * 20}")
+    megabytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / (2**20 if sys.platform == "darwin" else 2**10)
+    # A hundred characters of one, each with the two places that it came from, are kilobytes; six such steps took 660 MB.
+    assert megabytes < 100
+
+
+@pytest.mark.parametrize(
+    ("step", "grown"),
+    [
+        ({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "\N{LOWER ONE EIGHTH BLOCK}"}, 1),
+        ({"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "}, 1),
+        ({"type": "Replace", "pattern": {"String": "``"}, "content": '"'}, 1),
+        ({"type": "Replace", "pattern": {"Regex": " *"}, "content": "_"}, 2),
+        ({"type": "NFKC"}, 1),
+        (None, 1),
+    ],
+)
+def test_what_known_tokenizers_do_is_no_growth(step: dict[str, Any] | None, grown: float) -> None:
+    assert sizes._growth(step) == grown
 
 
 UNENDING = "(([A-Za-z ]|[A-Za-z ][A-Za-z ])+)+$"
