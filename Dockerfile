@@ -1,5 +1,5 @@
 # The app with the models that travel with it: nothing is downloaded when it starts. See docs/deploy.md.
-FROM python:3.11-slim AS build
+FROM python:3.11.13-slim-bookworm AS build
 # Where PyTorch for the CPU is. Empty: that of the package index, which on Linux brings CUDA, several gigabytes more.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 WORKDIR /source
@@ -18,7 +18,7 @@ COPY pages pages
 COPY attnviz attnviz
 RUN /venv/bin/pip install --no-cache-dir --no-build-isolation --no-deps . && /venv/bin/pip check
 
-FROM python:3.11-slim
+FROM python:3.11.13-slim-bookworm
 COPY --from=build /venv /venv
 RUN useradd --create-home --uid 1000 attnviz
 USER attnviz

@@ -253,6 +253,19 @@ def test_a_class_spans_the_copies_and_goes_on_when_one_is_killed(
     store.dispose()
 
 
+def test_images_are_named_by_exact_versions_and_actions_by_commits() -> None:
+    images = [each["image"] for each in COMPOSE["services"].values() if "build" not in each]
+    images += [line.split()[1] for line in DOCKERFILE.splitlines() if line.startswith("FROM ")]
+    assert len(images) == 4
+    # PostgreSQL's versions have two numbers.
+    assert all(re.search(r":17\.\d+-|:\d+\.\d+\.\d+", image) for image in images), images
+    used = [
+        line for path in (ROOT / ".github/workflows").glob("*.yml") for line in path.read_text().splitlines() if "uses:" in line
+    ]
+    assert len(used) == 9
+    assert all(re.search(r"uses: [\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line) for line in used), used
+
+
 def test_a_copy_that_does_not_answer_is_ended_and_one_that_begins_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """The image's own check."""
     check = yaml.safe_load(instructions("HEALTHCHECK")[0].partition("CMD ")[2])[2].replace("timeout=20", "timeout=0.3")

@@ -70,8 +70,8 @@ def check_growth(name: str, path: Path) -> None:
         return  # transformers says what is damaged
     if grown > MOST_GROWTH:
         raise ModelTooLargeError(
-            f"The {path.name} of {name} makes more than {MOST_GROWTH} characters of one, which no known tokenizer does: its texts "
-            "would fill the memory; use another model."
+            f"The {path.name} of {name} makes more than {MOST_GROWTH} characters of one, which no known tokenizer does: "
+            "its texts would fill the memory; use another model."
         )
 
 

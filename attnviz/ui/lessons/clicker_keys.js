@@ -1,15 +1,45 @@
 // Page down and page up, which clickers send, lead through a lesson. While the page presents, page down shows the answer first.
 // Where the focus is lost, for a question was answered or another step came, it goes to the step; on a phone that is scrolled to.
+// The tab keeps what was answered: whoever went back and reloads has it all again on the way on.
 
-/** @type {{ listens: boolean, place: string, focused: EventTarget | null }} */
-const state = { listens: false, place: "", focused: null };
+/** @type {{ listens: boolean, place: string, focused: EventTarget | null, restored: Set<string> }} */
+const state = { listens: false, place: "", focused: null, restored: new Set() };
 
-/** @param {StreamlitComponent<[string, number, number]>} component the lesson, its step, and how many answers were given */
-export default function ({ data: [lesson, step, answers] }) {
+/** @typedef {[number: string, text: string, seconds: number]} Answer */
+
+/** @param {StreamlitComponent<[string, number, number, string]>} component the lesson, its step, how many answers stand here, and all */
+export default function ({ data: [lesson, step, answers, all], setTriggerValue }) {
   if (!state.listens) listen();
+  keepAnswers(lesson, all, (kept) => setTriggerValue("kept", [lesson, kept]));
   const [place, before] = [`${lesson} ${step}`, state.place];
   state.place = `${place} ${answers}`;
   if (before && before !== state.place) requestAnimationFrame(() => show(!before.startsWith(`${place} `)));
+}
+
+/** Keeps all answers to a lesson, and once a load sends those that the server lacks. @param {string} lesson @param {string} all @param {(kept: string) => void} send */
+function keepAnswers(lesson, all, send) {
+  const key = JSON.stringify(["attnviz lesson", lesson]);
+  /** @type {Answer[][]} */
+  const [known, before] = [all, stored(key)].map((rows) => JSON.parse(rows || "[]"));
+  const numbers = new Set(known.map(([number]) => number));
+  const lacking = state.restored.has(lesson) ? [] : before.filter(([number]) => !numbers.has(number));
+  state.restored.add(lesson);
+  const kept = JSON.stringify([...known, ...lacking]);
+  try {
+    sessionStorage.setItem(key, kept);
+  } catch {
+    // The browser keeps nothing: the address has the answers up to here.
+  }
+  if (lacking.length) send(kept);
+}
+
+/** @param {string} key */
+function stored(key) {
+  try {
+    return sessionStorage.getItem(key);
+  } catch {
+    return "";
+  }
 }
 
 function listen() {

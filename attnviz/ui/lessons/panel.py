@@ -19,7 +19,16 @@ from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import header, hero
 from attnviz.ui.lessons.hand_in import show_end
 from attnviz.ui.lessons.hidden_picture import picked_answer, show_hidden_picture
-from attnviz.ui.lessons.place import LessonPlace, begin, give_answer, go_to, leave, place_of
+from attnviz.ui.lessons.place import (
+    LessonPlace,
+    all_answers,
+    begin,
+    give_answer,
+    go_to,
+    leave,
+    place_of,
+    restore_answers,
+)
 from attnviz.ui.lessons.source import PageSource, truth_at
 from attnviz.ui.lessons.verdict import answered_html, verdict_html
 
@@ -76,7 +85,15 @@ def _show_panel(place: LessonPlace) -> None:
         with questions:
             _show_questions(place)
         # Last, when the step and how it was answered are there.
-        _KEYS(key="lesson-keys", data=[place.name, place.number, len(place.answers)])
+        data = [place.name, place.number, len(place.answers), all_answers(place)]
+        _KEYS(key="lesson-keys", data=data, on_kept_change=lambda: _restore(place))
+
+
+def _restore(place: LessonPlace) -> None:
+    """Takes the answers that the tab has kept from before a reload; for a callback."""
+    match sent("lesson-keys", "kept"):
+        case [str(name), str(kept)] if name == place.name:
+            restore_answers(place, kept)
 
 
 def _show_questions(place: LessonPlace) -> None:

@@ -139,6 +139,18 @@ def _journal(name: str) -> dict[str, GivenAnswer]:
     return st.session_state.setdefault("lesson_journal", {}).setdefault(name, {})
 
 
+def all_answers(place: LessonPlace) -> str:
+    """Write all answers that this visitor has given to the lesson, those of later steps too."""
+    return write_answers(_journal(place.name))
+
+
+def restore_answers(place: LessonPlace, written: str) -> None:
+    """Take answers of before a reload: they stand in the addresses of the steps from the next one on; for a callback."""
+    journal = _journal(place.name)
+    for number, answer in read_answers(written, place.lesson).items():
+        journal.setdefault(number, answer)
+
+
 def address_of(place: LessonPlace, step: int) -> tuple[str, dict[str, Written]]:
     """The page and the address of a step, with every answer that was given."""
     there = LessonPlace(place.name, place.lesson, step, {**_journal(place.name), **place.answers})
