@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -171,32 +170,6 @@ def test_a_school_behind_one_address_joins_while_somebody_guesses(
     codes = [phone.post(f"/class/{started.code}/join", json={}).status_code for _ in range(5)]
     assert codes == [200, 200, 200, 429, 429]
     assert store.overview(started.code).joined == 203
-
-
-def test_a_full_disk_between_question_and_reveal_is_told_and_loses_no_acknowledged_answer(
-    phone: TestClient, store: ClassStore, started: StartedClass
-) -> None:
-    """The database may take no further page: what SQLite says then is what it says of a full disk."""
-    code, room = started.code, {"pages": 2**30}
-    event.listen(
-        store._reads.pool, "checkout", lambda opened, *_: opened.execute(f"PRAGMA max_page_count = {room['pages']}").close()
-    )
-    phones = [joined(phone, code) for _ in range(150)]
-    store.ask(code, started.secret, QUESTION, KEY)
-    # Less than there are: SQLite keeps those, and takes no more.
-    room["pages"] = 1
-    answers = [phone.post(f"/class/{code}/answer", json={"number": 1, "answer": "cat"}, headers=own) for own in phones]
-    kept = [own for own, answered in zip(phones, answers, strict=True) if answered.status_code == 200]
-    refused = {(each.status_code, each.json()["error"]) for each in answers if each.status_code != 200}
-    assert refused == {(503, "The store of classes does not answer: try again in a moment.")}
-    assert 0 < len(kept) < len(phones)
-    room["pages"] = 2**30
-    lost = [own for own in phones if own not in kept]
-    assert phone.post(f"/class/{code}/answer", json={"number": 1, "answer": "the"}, headers=lost[0]).status_code == 200
-    store.reveal(code, started.secret)
-    assert store.overview(code).answered == len(kept) + 1
-    assert all(phone.get(f"/class/{code}/state", headers=own).json()["own"]["answer"] == "cat" for own in kept)
-    assert phone.get(f"/class/{code}/state", headers=lost[0]).json()["view"]["state"] == "revealed"
 
 
 def test_an_allowance_is_each_networks_own_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
