@@ -79,10 +79,10 @@ def _growth(step: Any) -> float:
     """Bound how many characters a step of a tokenizer, and all steps inside of it, make of one."""
     match step:
         case {"type": "Replace", "pattern": {"String": pattern}, "content": content}:
-            return max(1.0, len(content) / max(len(pattern), 1))
+            return float(max(1, len(content) / max(len(pattern), 1)))
         case {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}:
             # Other expressions may match between all characters, and add to each.
-            return max(1.0, len(content) + (not _CONSUMING.fullmatch(pattern)))
+            return float(max(1, len(content) + (not _CONSUMING.fullmatch(pattern))))
         case {"type": "ByteLevel"}:
             return 4.0
         case {"type": "BertNormalizer"}:
@@ -98,7 +98,7 @@ def _growth(step: Any) -> float:
             texts = ([part["Sequence"]["id"] for part in each if "Sequence" in part] for each in (single, pair))
             return float(max(1, *(ids.count(one) for ids in texts for one in ids)))
         case {"type": "Sequence"}:
-            return math.prod(_growth(each) for parts in step.values() if isinstance(parts, list) for each in parts)
+            return math.prod((_growth(each) for parts in step.values() if isinstance(parts, list) for each in parts), start=1.0)
     return 1.0
 
 
