@@ -189,7 +189,7 @@ def compute(operation: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         return args[0]
     if not lands:
         if is_pinned:
-            CARD.pinned[id(made)] = made
+            CARD.pinned[made.data_ptr()] = made
         return made
     return _changed(made, lambda each: OnTheCard(each) if isinstance(each, Tensor) else each)
 
@@ -207,7 +207,7 @@ def _copied(operation: Any, args: Any, kwargs: dict[str, Any]) -> Tensor | None:
     """Note a copy from the card; into pinned memory, and asynchronously, its numbers come with the next wait."""
     target, source = (args[0], args[1]) if operation is aten.copy_.default else (None, args[0])
     asked = bool(kwargs.get("non_blocking", args[2] if operation is aten.copy_.default and len(args) > 2 else False))
-    later = asked and target is not None and id(target) in CARD.pinned
+    later = asked and target is not None and target.untyped_storage().data_ptr() in CARD.pinned
     CARD.copies.append((source.dtype, source.held.nbytes, later))
     if not later:
         CARD.wait()

@@ -4,7 +4,7 @@ So memory grows with layers·heads·tokens·dim instead of layers·heads·tokens
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -173,14 +173,19 @@ class QueryKeyWeights:
         TraceError: the layers differ in heads, queries or keys.
     """
 
-    layers: tuple[QueryKeyLayer, ...]
+    layers: Sequence[QueryKeyLayer]
 
     def __post_init__(self) -> None:
-        shapes = sorted({(layer.query.shape[0], *layer.shape, layer.sink is not None) for layer in self.layers})
-        if len(shapes) != 1:
-            raise TraceError(f"every layer must have the same heads, queries and keys, got {shapes}")
-        biases = {address(layer.bias): layer.bias for layer in self.layers if layer.bias is not None}
-        if not all(np.isfinite(bias).all() for bias in biases.values()):
+        shapes = [(layer.query.shape[0], *layer.shape, layer.sink is not None) for layer in self.layers]
+        self.check(shapes, [layer.bias for layer in self.layers])
+
+    @staticmethod
+    def check(shapes: Sequence[tuple[int, ...]], biases: Sequence[np.ndarray | None]) -> None:
+        """Check that all layers have one shape, and finite biases."""
+        if len(set(shapes)) != 1:
+            raise TraceError(f"every layer must have the same heads, queries and keys, got {sorted(set(shapes))}")
+        own = {address(bias): bias for bias in biases if bias is not None}
+        if not all(np.isfinite(bias).all() for bias in own.values()):
             raise TraceError("the bias of a layer holds values that are not finite")
 
     def __repr__(self) -> str:

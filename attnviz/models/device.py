@@ -1,5 +1,6 @@
 """Where models compute, how large they may be there, and what a graphics card would not survive."""
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ CPU_PARAMETERS = 1_500_000_000
 SHARE = 0.7
 # Devices that refuse by themselves to look for a row that a table does not have.
 REFUSING = ("cpu", "meta")
+# Bytes of one piece of memory that may be fixed in its place.
+MOST_PINNED = 2**30
 # The least and the largest number of each look-up of a pass, still on the card, and how many rows its table has.
 _lookups: ContextVar[list[tuple[Tensor, int]] | None] = ContextVar("attnviz_lookups", default=None)
 
@@ -98,21 +101,31 @@ def computing(sentence: str) -> Iterator[None]:
 
 def to_host(tensors: Sequence[Tensor]) -> list[np.ndarray]:
     """Copy tensors to this machine as float32: from a card in the type that was computed, with a single wait for all."""
+    return [own_array(copy) for copy in copy_to_host(tensors)]
+
+
+def copy_to_host(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Copy tensors to this machine as they are, with a single wait for all."""
     cards = {tensor.device for tensor in tensors if tensor.device.type == "cuda"}
     copies = [_begun_copy(tensor.detach()) for tensor in tensors]
     for card in cards:
         torch.cuda.current_stream(card).synchronize()
-    return [_own_array(copy) for copy in copies]
+    return copies
+
+
+def room_for_copy(shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
+    """Make room for a copy from a card: memory that stays where it is, unless there is much of it."""
+    return torch.empty(shape, dtype=dtype, pin_memory=math.prod(shape) * dtype.itemsize <= MOST_PINNED)
 
 
 def _begun_copy(tensor: Tensor) -> Tensor:
     if tensor.device.type != "cuda":
         return tensor.cpu()
     # Only into memory that stays where it is can a card copy while this machine goes on.
-    return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor, non_blocking=True)
+    return room_for_copy(tensor.shape, tensor.dtype).copy_(tensor, non_blocking=True)
 
 
-def _own_array(tensor: Tensor) -> np.ndarray:
+def own_array(tensor: Tensor) -> np.ndarray:
     """The tensor as float32, in memory that holds nothing else: a view would keep alive what it was cut from."""
     tensor = tensor.float()
     if tensor.untyped_storage().nbytes() > tensor.numel() * tensor.element_size():

@@ -20,6 +20,7 @@ from attnviz import Edits, HeadSet, LinkCut, Prompt
 from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.models.capabilities import bind_target
+from attnviz.models.hub.attention import card_weights
 from attnviz.models.saved_models import load_trained
 from attnviz.models.translate.decode import draft
 from attnviz.models.translate.draft import DecodingOptions
@@ -224,9 +225,88 @@ def test_a_trace_copies_what_was_computed_and_waits_three_times_at_most(dtype: t
         there = model.trace(SHORT)
         vectors = [nbytes for kind, nbytes, later in CARD.copies if later and kind == dtype]
         # Two layers of queries, keys and values: two tokens of fifteen numbers each.
-        assert vectors == 6 * [len(there.decoder.queries) * 15 * dtype.itemsize]
+        assert vectors[:6] == 6 * [len(there.decoder.queries) * 15 * dtype.itemsize]
+        # And the largest number of each, which tells that all are numbers.
+        assert vectors[6:] == ([6 * 4] if dtype == torch.float32 else [])
         assert CARD.waits <= 3
     assert np.isfinite(there.decoder.layer_weights(1)).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "gemma2", "bert", "t5"])
+def test_heads_of_a_long_text_are_computed_there(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    family = tiny.FAMILY[name]
+    model = attnviz.wrap(whole(family).to(dtype), tiny.tokenizer(family.architecture))
+    prompt = Prompt(TEXT.text, target="the dog ran" if family.architecture == tiny.SEQ2SEQ else None)
+    with pretend_gpu():
+        move(model)
+        maps = model.trace(prompt).maps
+        # Below the size of a long text, what the vectors on this machine give.
+        here = [[each.layer_weights(layer) for layer in range(each.n_layers)] for each in maps]
+        monkeypatch.setattr(card_weights, "LEAST_CELLS", 1)
+        # A head at a time.
+        monkeypatch.setattr(card_weights, "MOST_CELLS", 1)
+        for attention, layers in zip(maps, here, strict=True):
+            CARD.copies.clear()
+            CARD.waits = 0
+            for layer, want in enumerate(layers):
+                np.testing.assert_allclose(attention.layer_weights(layer), want, atol=1e-6)
+                np.testing.assert_allclose(attention.weights(layer, 1), want[1], atol=1e-6)
+                for slab in attention.slabs(layer, 1):
+                    np.testing.assert_allclose(slab.weights, want[1][slab.rows, : slab.weights.shape[1]], atol=1e-6)
+                    shares = np.where(slab.weights > 0, slab.weights, 1)
+                    np.testing.assert_allclose(slab.entropy, -(slab.weights * np.log(shares)).sum(axis=1), atol=1e-5)
+            # Weights and entropies of all heads, of one, and of one: each with a single wait. A bias stays here.
+            is_there = name != "t5" or attention.kind == "cross"
+            assert len(CARD.copies) == is_there * 2 * (attention.n_heads + 2) * len(layers)
+            assert CARD.waits == is_there * 3 * len(layers)
+
+
+def test_a_sink_and_rows_that_see_nothing_are_computed_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(card_weights, "LEAST_CELLS", 1)
+    query, key, value = torch.randn(6, 5, 4), torch.randn(2, 7, 4), torch.randn(2, 7, 3)
+    visible = torch.rand(5, 7).numpy() > 0.4
+    visible[2] = False
+    facts = {"scaling": 0.5, "causal": False, "visible": visible, "bias": None, "softcap": 3.0}
+    with pretend_gpu():
+        for sink in (None, torch.randn(6).numpy()):
+            layer = card_weights.CardLayer(DEVICE, query, key, value, {**facts, "sink": sink})
+            computed = layer.compute(slice(1, 5))
+            assert computed is not None
+            np.testing.assert_allclose(computed[0], layer.converted.weights(slice(1, 5)), atol=1e-6)
+
+
+def test_what_nobody_reads_stays_in_the_type_of_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = attnviz.wrap(whole(tiny.FAMILY["gpt2"]).to(torch.bfloat16), tiny.tokenizer(tiny.DECODER))
+    with pretend_gpu():
+        move(model)
+        store = model.trace(SHORT).decoder.store
+        held = store.nbytes
+        # Two layers of queries, keys and values: two tokens of fifteen numbers of two bytes each.
+        assert held == 6 * 2 * 15 * 2
+        store.head(1, 0)
+        assert store.nbytes == held + 3 * 2 * 15 * 4
+
+
+def test_a_full_card_leaves_heads_to_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(card_weights, "LEAST_CELLS", 1)
+    model = attnviz.wrap(whole(tiny.FAMILY["gpt2"]), tiny.tokenizer(tiny.DECODER))
+    with pretend_gpu():
+        move(model)
+        trace = model.trace(SHORT)
+        want = trace.decoder.layer_weights(1)
+        CARD.most_bytes = CARD.live_bytes()
+        np.testing.assert_allclose(trace.decoder.layer_weights(1), want, atol=1e-6)
+
+
+def test_a_number_that_is_none_is_found_on_the_card() -> None:
+    model = attnviz.wrap(whole(tiny.FAMILY["gpt2"]), tiny.tokenizer(tiny.DECODER))
+    with pretend_gpu():
+        move(model)
+        with torch.no_grad():
+            model.model.transformer.wte.weight.held.fill_(torch.nan)
+        with pytest.raises(AttnvizError, match="not finite"):
+            model.trace(SHORT)
 
 
 def test_after_an_index_out_of_range_the_card_is_lost() -> None:

@@ -17,6 +17,7 @@ from attnviz.core.trace import Kind
 from attnviz.core.weights import DenseWeights, WeightStore
 from attnviz.models.edit.edit_points import with_edited_heads
 from attnviz.models.hub.attention import hf_attention
+from attnviz.models.hub.attention.card_weights import CardLayer, CardWeights
 from attnviz.nn.edit import edited_pass
 
 _CROSS = re.compile(r"cross|encdec|encoder_attn|enc_attn", re.IGNORECASE)
@@ -86,17 +87,23 @@ class AttentionFunctionReader(Reader):
             calls.setdefault(kinds.get(id(call.module), "encoder"), []).append(call)
         return outputs, {kind: self._stack(kind, recorded.layers(some, row=row), some) for kind, some in calls.items()}
 
-    def _stack(self, kind: Kind, layers: tuple[QueryKeyLayer, ...], calls: Sequence[hf_attention.Call]) -> AttentionStack:
+    def _stack(
+        self, kind: Kind, layers: tuple[QueryKeyLayer, ...] | tuple[CardLayer, ...], calls: Sequence[hf_attention.Call]
+    ) -> AttentionStack:
         causal = kind != "cross" and all(
             layer.causal or (layer.visible is not None and not np.triu(layer.visible, k=1).any()) for layer in layers
         )
         numbers = layer_numbers([call.module for call in calls])
         n_layers = numbers[-1] + 1 if self.kinds else max(self._n_layers(), numbers[-1] + 1)
+        now = edited_pass.running()
+        on_card = [layer for layer in layers if isinstance(layer, CardLayer)]
+        if on_card and now is None and n_layers == len(layers):
+            return AttentionStack(CardWeights(on_card), causal, numbers)
+        layers = tuple(layer.converted if isinstance(layer, CardLayer) else layer for layer in layers)
         if n_layers > len(layers):
             # What mixes tokens without attention, such as a convolution, keeps its number: nothing is visible in it.
             empty = _unseen(layers[0])
             layers = tuple(layers[numbers.index(place)] if place in numbers else empty for place in range(n_layers))
-        now = edited_pass.running()
         # What has no kind of its own is edited as the stack that it is.
         layers = with_edited_heads(now.stack if now and not self.kinds else kind, layers)
         return AttentionStack(QueryKeyWeights(layers), causal, numbers)

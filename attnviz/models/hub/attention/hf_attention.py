@@ -21,9 +21,10 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 
 from attnviz.core.cancellation import cancellation_point
-from attnviz.core.errors import UnsupportedModelError
+from attnviz.core.errors import TraceError, UnsupportedModelError
 from attnviz.core.query_key import QueryKeyLayer
-from attnviz.models.device import to_host
+from attnviz.models.device import copy_to_host, to_host
+from attnviz.models.hub.attention.card_weights import CardLayer
 from attnviz.nn.edit import edited_pass
 
 NAME = "attnviz"
@@ -59,12 +60,29 @@ class Tape:
 
     calls: list[Call] = field(default_factory=list)
 
-    def layers(self, calls: Sequence[Call], *, row: int = 0) -> tuple[QueryKeyLayer, ...]:
-        """What some calls recorded for one row of the batch; a mask or bias that calls share is shared by their layers."""
+    def layers(self, calls: Sequence[Call], *, row: int = 0) -> tuple[QueryKeyLayer, ...] | tuple[CardLayer, ...]:
+        """What some calls recorded for one row of the batch; a mask or bias that calls share is shared by their layers.
+
+        Raises:
+            TraceError: a vector is not finite.
+        """
         shared: dict[int, Any] = {}
-        vectors = to_host([each[row] for call in calls for each in (call.query, call.key, call.value)])
-        each_layer = zip(calls, vectors[::3], vectors[1::3], vectors[2::3], strict=True)
-        return tuple(_layer(call, row, shared, projected) for call, *projected in each_layer)
+        vectors = [each[row] for call in calls for each in (call.query, call.key, call.value)]
+        if all(call.query.device.type == "cuda" for call in calls):
+            # Largest numbers are found on the card: one that is none would be the largest.
+            largest = [_largest(each).to(vectors[0].device) for each in vectors]
+            *vectors, peaks = copy_to_host([*vectors, torch.stack(largest)])
+            if not peaks.isfinite().all():
+                raise TraceError("the query, key or value of a layer holds values that are not finite")
+            each_layer = zip(calls, vectors[::3], vectors[1::3], vectors[2::3], strict=True)
+            return tuple(CardLayer(call.query.device, *those, facts=_facts(call, row, shared)) for call, *those in each_layer)
+        arrays = to_host(vectors)
+        each_layer = zip(calls, arrays[::3], arrays[1::3], arrays[2::3], strict=True)
+        return tuple(QueryKeyLayer(q, k, value=v, **_facts(call, row, shared)) for call, q, k, v in each_layer)
+
+
+def _largest(vectors: Tensor) -> Tensor:
+    return torch.linalg.vector_norm(vectors, torch.inf, dtype=torch.float32)
 
 
 _running: ContextVar[Tape | None] = ContextVar("attnviz_tape", default=None)
@@ -219,24 +237,21 @@ def _weights(call: Call, key: Tensor) -> Float[Tensor, "batch head query column"
     return _scores(call, call.query, key, range(call.query.shape[1])).softmax(dim=3).nan_to_num(0.0)
 
 
-def _layer(call: Call, row: int, shared: dict[int, Any], projected: Sequence[np.ndarray]) -> QueryKeyLayer:
-    query, key, value = projected
+def _facts(call: Call, row: int, shared: dict[int, Any]) -> dict[str, Any]:
+    """What decides the weights of a layer besides its vectors."""
     visible, added = (None, None) if call.mask is None else _once(shared, call.mask, row, _split_mask)
     bias = None if call.bias is None else _once(shared, call.bias, row, _split_bias)
     if bias is not None:
         # A bias may be the same for all queries.
         bias = np.broadcast_to(bias, (bias.shape[0], call.query.shape[2], call.key.shape[2]))
-    return QueryKeyLayer(
-        query=query,
-        key=key,
-        scaling=call.scaling,
-        causal=call.causal,
-        visible=visible,
-        bias=bias if added is None else added if bias is None else bias + added,
-        softcap=call.softcap,
-        sink=None if call.sink is None else _array(call.sink),
-        value=value,
-    )
+    return {
+        "scaling": call.scaling,
+        "causal": call.causal,
+        "visible": visible,
+        "bias": bias if added is None else added if bias is None else bias + added,
+        "softcap": call.softcap,
+        "sink": None if call.sink is None else _array(call.sink),
+    }
 
 
 def _once(shared: dict[int, Any], tensor: Tensor, row: int, read: Callable[[Tensor], Any]) -> Any:
