@@ -255,6 +255,7 @@ def test_heads_of_a_long_text_are_computed_there(name: str, dtype: torch.dtype, 
                 for slab in attention.slabs(layer, 1):
                     np.testing.assert_allclose(slab.weights, want[1][slab.rows, : slab.weights.shape[1]], atol=1e-6)
                     shares = np.where(slab.weights > 0, slab.weights, 1)
+                    assert slab.entropy is not None
                     np.testing.assert_allclose(slab.entropy, -(slab.weights * np.log(shares)).sum(axis=1), atol=1e-5)
             # Weights and entropies of all heads, of one, and of one: each with a single wait. A bias stays here.
             is_there = name != "t5" or attention.kind == "cross"

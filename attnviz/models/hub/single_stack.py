@@ -76,7 +76,7 @@ class StackModel(TracedModel):
         store = stacks["encoder"].store
         if not isinstance(store, QueryKeyWeights):
             raise ModelError(f"{self.card.name} does not show its queries and keys: no other layers can stand on it.")
-        return states, store.layers
+        return states, tuple(store.layers)
 
     def says_more(self, prompt: Prompt) -> bool:
         """Whether there is a pair, or a layer on top that finds something likeliest."""
