@@ -1,6 +1,5 @@
 """The attention function is trusted only where what it records is what the model computes."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,8 +32,8 @@ def test_what_is_recorded_wrongly_is_not_taken_for_rounding(
     traced: Any = attnviz.wrap(model, tokenizer)
     assert isinstance(traced.reader, AttentionFunctionReader)
     change = {"llama": {"scaling": 0.25}, "gemma2": {"softcap": None}}[name]
-    layer = hf_attention._layer
-    monkeypatch.setattr(hf_attention, "_layer", lambda *given: replace(layer(*given), **change))
+    facts = hf_attention._facts
+    monkeypatch.setattr(hf_attention, "_facts", lambda *given: facts(*given) | change)
     wrong: Any = attnviz.wrap(model, tokenizer)
     assert isinstance(wrong.reader, EagerReader)
 
