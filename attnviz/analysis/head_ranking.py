@@ -11,7 +11,7 @@ from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_view import Lens, View, default_map
 from attnviz.analysis.row_weights import row_weights
 from attnviz.analysis.token_words import whole_words
-from attnviz.analysis.word_names import word_at, word_names
+from attnviz.analysis.word_names import word_names, words_at
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import TraceError, described
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
@@ -47,8 +47,9 @@ def rank_heads(
     """Rank all heads of a trace's map, the strongest first, by the weight that `query` gives to `key`.
 
     A word is written as it stands in the text, and with a number where it stands there several times: "the(2)". Subwords are
-    merged to words. Of several queries the mean counts, of several keys the sum. Without a key, a head is ranked by the word
-    that it looks at hardest besides the query itself, its two neighbours, punctuation and special tokens (`elsewhere`).
+    merged to words; where words have no spaces, a word is its tokens, which touch: "東京". Of several queries the mean counts,
+    of several keys the sum. Without a key, a head is ranked by the word that it looks at hardest besides the query itself, its
+    two neighbours, punctuation and special tokens (`elsewhere`).
 
     kind  "encoder", "decoder" or "cross"; where it is not given, the attention across, if there is one
     step  of a Transformer's attention across, where a step reads one word and writes the next: which of a word's two rows is
@@ -67,10 +68,12 @@ def rank_heads(
     attention = default_map(trace, kind)
     lens = Lens(attention, View(words=True))
     words, parts = _words_of(trace, attention, lens, step)
-    rows, names = [word_at(word, words) for word in _several(query)], word_names(lens.keys)
+    rows, names = [row for word in _several(query) for row in words_at(word, words)], word_names(lens.keys)
     if not rows:
         raise TraceError("There is no word to rank the heads by: name one of the text.")
-    columns = [word_at(word, lens.keys) for word in _several(key)] if key else _elsewhere(rows, lens, attention)
+    columns = (
+        [column for word in _several(key) for column in words_at(word, lens.keys)] if key else _elsewhere(rows, lens, attention)
+    )
     if not columns:
         raise TraceError(f"“{' '.join(_several(query))}” has no word to look at besides its neighbours: type a longer text.")
     weights = np.mean([rows_weights(attention, lens, parts[row]) for row in rows], axis=0)[..., columns]

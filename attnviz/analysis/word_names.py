@@ -43,5 +43,42 @@ def word_at(word: str, tokens: Sequence[Token]) -> int:
     raise TraceError(f"There is no word “{word[:40]}”: there are {_listed(names, ', ')}.")
 
 
+def words_at(word: str, tokens: Sequence[Token]) -> list[int]:
+    """Find a word among tokens, or neighbours that are it together: Chinese, Japanese, Thai and Khmer have a token a character.
+
+    What stands there several times has a number, as in `word_names`.
+
+    Raises:
+        TraceError: there is none, or there are several; the message says what to write.
+
+    >>> words_at("東京", (Token("私", 0, 1), Token("東", 1, 2), Token("京", 2, 3)))
+    [1, 2]
+    """
+    try:
+        return [word_at(word, tokens)]
+    except TraceError:
+        name, number = re.fullmatch(r"(.*?)(?:\((\d+)\))?", visible(word).strip().casefold(), re.DOTALL).groups()
+        runs = [run for begin in range(len(tokens)) if len(run := _joined(name, tokens, begin)) > 1]
+        if number is None and len(runs) > 1:
+            names = [f"{word}({place})" for place in range(1, len(runs) + 1)]
+            raise TraceError(f"“{word}” stands {len(runs)} times in the text: write {_listed(names, ' or ')}.") from None
+        if not 0 <= (place := int(number or 1) - 1) < len(runs):
+            raise
+        return runs[place]
+
+
+def _joined(name: str, tokens: Sequence[Token], begin: int) -> list[int]:
+    """List the tokens from `begin` on that touch and together are the name; none where they are not."""
+    run, rest = [], name
+    for place in range(begin, len(tokens)):
+        text = visible(tokens[place].text).casefold()
+        if not text or not rest.startswith(text) or (run and tokens[place].start != tokens[place - 1].end):
+            return []
+        run, rest = [*run, place], rest[len(text) :]
+        if not rest:
+            return run
+    return []
+
+
 def _listed(names: Sequence[str], between: str) -> str:
     return between.join(names[:MOST_NAMES]) + " …" * (len(names) > MOST_NAMES)

@@ -52,6 +52,7 @@ class DrawnMatrix:
     written  how a weight is
     visible  False where attention was masked; None: it was nowhere
     picks    whether a click on a cell picks it
+    longest  so many characters have the longest names of rows and of columns in the same picture, so that all are as large
     """
 
     name: str
@@ -64,6 +65,7 @@ class DrawnMatrix:
     visible: Bool[np.ndarray, "query key"] | None = None
     marks: Marks = NOT_MARKED
     picks: bool = False
+    longest: tuple[int, int] = (0, 0)
 
     def title(self, row: int, column: int) -> str:
         """Name both tokens of a cell, and its weight."""
@@ -127,7 +129,7 @@ def matrix_svg(matrix: DrawnMatrix) -> str:
     (True, True)
     """
     rows, columns = matrix.rows, matrix.columns
-    left, top = (12 + 7.5 * max(map(len, names)) for names in (rows, columns))
+    left, top = (12 + 7.5 * max(least, *map(len, names)) for names, least in zip((rows, columns), matrix.longest, strict=True))
     room = _Room(left, top, min(PIXELS / max(len(rows), len(columns)), (HIGHEST - top) / len(rows)))
     reached = matrix.weights.size <= MOST_CELLS
     parts = [*(_cells(matrix, room) if reached else [_image(matrix, room)]), *_marks(matrix, room), *_labels(matrix, room)]

@@ -93,6 +93,16 @@ def test_a_page_is_seen_at_once_nothing_jumps_overflows_or_is_serious_and_the_ba
         slow.set_viewport_size({"width": width, "height": 800})
         settle(slow)
         assert slow.evaluate(COVERED) == [], width
+    assert slow.locator("th:empty").count() == 0
+    slow.set_viewport_size(SMALL)
+    for scrolled in (60, 180, 300):
+        slow.get_by_test_id("stMain").evaluate("(main, top) => main.scrollTo(0, top)", scrolled)
+        assert slow.evaluate(COVERED) == [], scrolled
+    if path == "whatif":
+        tops = slow.locator(".compared svg").evaluate_all("(drawn) => drawn.map((each) => each.getBoundingClientRect().top)")
+        assert len(tops) == 3
+        assert max(tops) - min(tops) < 1, "three matrices stand in one row"
+    slow.set_viewport_size({"width": 1280, "height": 800})
     assert serious(slow) == []
     coloured = slow.locator(".asked") if path == "answer" else None
     light = coloured.get_attribute("style") if coloured else None

@@ -31,11 +31,11 @@ function mixed(walk, step, lit) {
     return line;
   });
   return make("table", { className: "mixed" },
-    make("tr", {}, make("th"), name(given, 0), make("th"), name(matrix, 1, { colSpan: matrix.columns.length })),
-    make("tr", {}, make("th"), column(given.rows[0]), make("th"), ...matrix.columns.map(column)),
+    make("tr", {}, make("td"), name(given, 0), make("td"), name(matrix, 1, { colSpan: matrix.columns.length })),
+    make("tr", {}, make("td"), column(given.rows[0]), make("td"), ...matrix.columns.map(column)),
     ...rows,
     make("tr", { className: "gap" }),
-    make("tr", {}, make("th"), name(sum, 2), make("th", { className: "sign" }, step.signs[1]), ...sum.columns.map((_, at) => cell(sum, 2, 0, at))),
+    make("tr", {}, make("td"), name(sum, 2), make("th", { className: "sign" }, step.signs[1]), ...sum.columns.map((_, at) => cell(sum, 2, 0, at))),
   );
 }
 
@@ -58,7 +58,7 @@ export function equation(walk, step) {
 /** @param {Walk} walk @param {Matrix} matrix @param {boolean} isResult @param {string} colour @param {Set<string>} lit */
 function table(walk, matrix, isResult, colour, lit) {
   const words = matrix.columns.map((name) => !/^\d/.test(name));
-  const head = make("tr", {}, make("th"));
+  const head = make("tr", {}, make("td"));
   matrix.columns.forEach((name, column) => head.append(make("th", { className: words[column] ? "column word" : "column", title: name, dir: "auto" }, name)));
   const body = matrix.rows.map((name, row) => {
     const line = make("tr", {}, make("th", { className: "row", title: name, dir: "auto" }, name));

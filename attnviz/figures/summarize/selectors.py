@@ -48,7 +48,8 @@ def selectors_table(rows: Sequence[Row], *, chosen: str = "", theme: Theme = LIG
     top = "".join(f"<th{' class=figure' if name in names else ''}>{name}</th>" for name in ("Choose by", *names, "Keeps"))
     # Equal figures are all the best, but nothing is where nothing fits.
     best = (figures >= np.nanmax(figures, axis=0, initial=0.0)) & (figures > 0)
-    body = "".join(_row(row, values, own, row.key == chosen) for row, values, own in zip(rows, figures, best, strict=True))
+    large = next((row for row in rows if row.key == chosen), None)
+    body = "".join(_row(row, values, own, large) for row, values, own in zip(rows, figures, best, strict=True))
     return f'<div class="scroll" style="{css_variables(theme)}"><table class="ways"><tr>{top}</tr>{body}</table></div>'
 
 
@@ -58,13 +59,28 @@ def _figures(row: Row) -> tuple[float, ...]:
     return (np.nan if row.measured is None else row.measured,)
 
 
-def _row(row: Row, values: Float[np.ndarray, " measure"], best: Bool[np.ndarray, " measure"], chosen: bool) -> str:
-    name, sentences, words = map(html.escape, (row.name, row.sentences, row.words))
+def difference(row: Row, large: Row | None) -> tuple[str, str]:
+    """Say what a row keeps: of another than the one shown large, where it differs from that one."""
+    if large is None or row is large:
+        return row.sentences, row.words
+    more, less = (
+        [word for word in one.split() if word not in other.split()]
+        for one, other in ((row.words, large.words), (large.words, row.words))
+    )
+    words = f"Also: {' '.join(more)}" if more else f"Without: {' '.join(less)}" if less else "The same words"
+    return "The same sentences" if row.sentences == large.sentences else row.sentences, words
+
+
+def _row(row: Row, values: Float[np.ndarray, " measure"], best: Bool[np.ndarray, " measure"], large: Row | None) -> str:
+    name, chosen = html.escape(row.name), row is large
     cells = f'<td><button data-pick="{row.key}" aria-pressed="{str(chosen).lower()}">{name}</button></td>'
     for value, stands_out in zip(values, best, strict=True):
         kind = "figure best" if stands_out else "figure"
         cells += f'<td class="{kind}">{"–" if np.isnan(value) else f"{value:.1f}"}</td>'
-    lines = (f'<p dir="auto" title="{kept}">{kept}</p>' for kept in (sentences, words))
+    lines = (
+        f'<p dir="auto" title="{html.escape(kept)}">{html.escape(line)}</p>'
+        for kept, line in zip((row.sentences, row.words), difference(row, large), strict=True)
+    )
     cells += f"<td>{''.join(lines)}</td>"
     return f'<tr data-pick="{row.key}"{" class=chosen" if chosen else ""}>{cells}</tr>'
 

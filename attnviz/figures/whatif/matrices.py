@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,12 @@ def three_matrices(compared: Comparison, layer: int, head: int, names: tuple[str
     stops = ",".join(diverging(share / 4, theme) for share in range(-4, 5))
     bar = f' −{largest:.2f} to +{largest:.2f}<i style="background:linear-gradient(90deg,{stops})"></i>'
     matrices = [*_sides(compared, layer, head, names, theme), _difference(compared, moved, largest, theme)]
+    names_down, names_across = (
+        [name for each in matrices for name in each.rows],
+        [name for each in matrices for name in each.columns],
+    )
+    longest = max(map(len, names_down)), max(map(len, names_across))
+    matrices = [replace(each, longest=longest) for each in matrices]
     drawn = "".join(
         f'<figure data-name="{html.escape(matrix.name)}"><figcaption>{html.escape(matrix.name)}{after}</figcaption>'
         f"{matrix_svg(matrix)}</figure>"

@@ -46,6 +46,16 @@ async function selectedOf(sitePage, picture, values) {
   return { rows: all.map(({ row }) => row), shown: all.find(({ key }) => key === way) ?? all[0] };
 }
 
+/** What a row keeps: of another than the one shown large, where it differs from that one, as attnviz/figures/summarize/selectors.py says it.
+ * @param {{ sentences: string, words: string }} row @param {{ sentences: string, words: string } | undefined} large @returns {[string, string]} */
+export function differenceOf(row, large) {
+  if (!large) return [row.sentences, row.words];
+  const [mine, its] = [row.words, large.words].map((words) => words.split(/\s+/).filter(Boolean));
+  const [more, less] = [mine.filter((word) => !its.includes(word)), its.filter((word) => !mine.includes(word))];
+  const words = more.length ? `Also: ${more.join(" ")}` : less.length ? `Without: ${less.join(" ")}` : "The same words";
+  return [row.sentences === large.sentences ? "The same sentences" : row.sentences, words];
+}
+
 /** @param {SitePage} sitePage @param {Row[]} rows @param {string} chosen */
 function selectorsTable(sitePage, rows, chosen) {
   const measured = sitePage.config.measured?.rouge ?? {};
@@ -54,7 +64,8 @@ function selectorsTable(sitePage, rows, chosen) {
     const pick = () => void sitePage.change({ way: key === "trained" ? null : key });
     const button = make("button", { type: "button", "data-selector": key, "aria-pressed": String(key === chosen) }, name);
     const figure = make("td", { class: measured[name] === best ? "figure best" : "figure" }, measured[name]?.toFixed(1) ?? "–");
-    const kept = [sentences, words].map((text) => make("p", { dir: "auto", title: text }, text));
+    const lines = differenceOf({ sentences, words }, key === chosen ? undefined : rows.find((each) => each.key === chosen));
+    const kept = [sentences, words].map((text, at) => make("p", { dir: "auto", title: text }, lines[at]));
     return make("tr", { "data-pick": key, class: key === chosen ? "chosen" : "", onclick: pick }, make("td", {}, button), figure, make("td", {}, ...kept));
   });
   const top = make("tr", {}, make("th", {}, "Choose by"), make("th", { class: "figure" }, "ROUGE-1"), make("th", {}, "Keeps"));

@@ -13,7 +13,7 @@ from attnviz.analysis.head_view import Lens, View
 from attnviz.analysis.word_names import word_names
 from attnviz.cli import main
 from attnviz.core.errors import TraceError
-from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.files import save
 from tests.factories import make_map, sentence, special, typed
 
@@ -160,3 +160,20 @@ def test_where_a_word_can_look_that_tells_something(text: str, row: int, causal:
     across = Lens(make_map(typed(text), typed(text)), View(words=True))
     words = [at for at, word in enumerate(text.split()) if word != ","]
     assert elsewhere(row, across, word_columns(across), causal=False) == words
+
+
+def test_words_without_spaces_are_tokens_that_touch_and_a_repeated_one_has_its_number():
+    tokens = (special("[CLS]"), *(Token(text, place, place + 1) for place, text in enumerate("東京と東京の人")))
+    attention = make_map(tokens, layers=2, heads=3)
+    trace = AttentionTrace("one", Prompt("東京と東京の人"), (attention,), "")
+    for ranked in rank_heads(trace, "人", "東京(2)"):
+        assert ranked.weight == pytest.approx(float(attention.weights(ranked.layer, ranked.head)[7, 4:6].sum()), abs=1e-6)
+    for ranked in rank_heads(trace, "東京(1)", "人"):
+        assert ranked.weight == pytest.approx(float(attention.weights(ranked.layer, ranked.head)[1:3, 7].mean()), abs=1e-6)
+    with pytest.raises(TraceError, match=r"stands 2 times in the text: write 東京\(1\) or 東京\(2\)"):
+        rank_heads(trace, "人", "東京")
+    with pytest.raises(TraceError, match="no word “京東”"):
+        rank_heads(trace, "人", "京東")
+    # Words that spaces part do not touch.
+    with pytest.raises(TraceError, match="no word “catsaw”"):
+        rank_heads(TRACE, "barn", "catsaw")

@@ -9,6 +9,7 @@ import { describeFound, describeHeadOf, matrixOf } from "../../../attnviz/live/w
 import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
 import { drawnPart } from "../../../attnviz/live/web/passage_panel.js";
+import { differenceOf } from "../../../attnviz/live/web/selectors_panel.js";
 import { describeSelectors } from "../../../attnviz/live/web/selectors.js";
 import { describeSelection } from "../../../attnviz/live/web/summary_sentences.js";
 import { describeTranslation } from "../../../attnviz/live/web/translation_picture.js";
@@ -22,7 +23,7 @@ function opened(map) {
   return { ...map, ...weightsOf(layers, map.heads) };
 }
 
-const { answers, drawn, heads, likely, small, translations, selections } = JSON.parse(await text(process.stdin));
+const { answers, differences, drawn, heads, likely, small, translations, selections } = JSON.parse(await text(process.stdin));
 const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(opened), "m"));
 const seen = heads.map(({ maps, answer, asked }) => describeHeadOf(maps.map(opened), answer, asked));
 const matrices = heads.map(({ maps, answer, asked }, at) => matrixOf(maps.map(opened), answer.place, seen[at], asked.view));
@@ -38,4 +39,4 @@ const kept = selections.map(({ text: passage, map, sentences, amount, card }) =>
   const chosen = describeSelection(passage, choose(opened(map), units, sentences, { ...amount, selects: card.selects }), card);
   return { ...chosen, all: describeSelectors(passage, opened(map), read, amount, 1, 2) };
 });
-process.stdout.write(JSON.stringify({ found, seen, matrices, written, kept, likely: likely.map((each) => describeLikelihood(...each)), drawn: drawn.map((each) => drawnPart(...each)), small: small.map((value) => [powerOfTen(value), twoDigits(value)]) }));
+process.stdout.write(JSON.stringify({ found, seen, matrices, written, kept, likely: likely.map((each) => describeLikelihood(...each)), drawn: drawn.map((each) => drawnPart(...each)), differences: differences.map((each) => differenceOf(...each)), small: small.map((value) => [powerOfTen(value), twoDigits(value)]) }));

@@ -29,6 +29,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.figures.answer.spans import marked_answer
 from attnviz.figures.explorer.packages import unpack_chunks
 from attnviz.figures.matrix import labels
+from attnviz.figures.summarize.selectors import Row, difference
 from attnviz.figures.translate.alignments import Aligned, alignments
 from attnviz.live.answer import AnswerPlace, describe_head_of
 from attnviz.live.sentence_parts import sentence_parts
@@ -44,6 +45,8 @@ RUNNER = Path(__file__).with_name("described.js")
 TEXTS = pair("who ate it", "the old cat 's kitt|en ate it , they say")
 PASSAGE = tuple(token for token in TEXTS if token.segment == 1 and not token.special)
 QUESTION = tuple(token for token in TEXTS if token.segment == 0)
+KEPT = [Row("", "", sentences, words) for sentences, words in (("S.", "x y"), ("S.", "x z y"), ("T.", "x"), ("S.", "y x"))]
+DIFFERENCES = [(row, None if row is large else large) for row in KEPT for large in KEPT]
 SMALL = [0.0, 4.6e-8, 1e-16, 0.00099, 0.001, 0.0123, 0.24, 1.0]
 # An answer that ends in a word of two tokens.
 PLACE = PASSAGE[2].start, PASSAGE[5].end
@@ -140,6 +143,7 @@ def made_in_node() -> dict[str, Any]:
             "heads": heads,
             "likely": LIKELY,
             "small": SMALL,
+            "differences": [[each and vars(each) for each in pair] for pair in DIFFERENCES],
             "translations": translations,
             "selections": selections,
             "drawn": drawn,
@@ -182,6 +186,7 @@ def test_a_browser_describes_what_the_app_does():
     expected += [(CARDS[1], place, view, asked) for asked, place, view in ASKED]
     for actual, (card, place, view, asked) in zip(made["written"], expected, strict=True):
         assert_translation(actual, card, place, view, asked)
+    assert made["differences"] == [[*difference(*each)] for each in DIFFERENCES]
     assert made["small"] == [[power_of_ten(each), two_digits(each)] for each in SMALL]
     assert made["likely"] == [sentence_parts(describe_likelihood(*each)) for each in LIKELY]
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):

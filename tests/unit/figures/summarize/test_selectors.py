@@ -19,6 +19,15 @@ def test_a_row_is_a_way_that_can_be_chosen_and_the_chosen_one_is_marked():
     assert re.findall(r'<tr data-pick="(\w+)" class=chosen>', table) == ["first"]
 
 
+def test_other_rows_say_where_they_differ_from_the_one_shown_large():
+    kept = [("a", "S.", "x y"), ("b", "S.", "x z y"), ("c", "T.", "x"), ("d", "S.", "y x")]
+    rows = [Row(key, key, sentences, words) for key, sentences, words in kept]
+    lines = re.findall(r'<p dir="auto" title="([^"]*)">([^<]*)</p>', selectors_table(rows, chosen="a"))
+    assert [title for title, _ in lines] == [text for _, *texts in kept for text in texts]
+    said = [line for _, line in lines]
+    assert said == ["S.", "x y", "The same sentences", "Also: z", "T.", "Without: y", "The same sentences", "The same words"]
+
+
 def figures(table):
     return re.findall(r'<td class="(figure(?: best)?)">([\d.–]+)<', table)
 

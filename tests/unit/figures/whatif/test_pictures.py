@@ -70,6 +70,12 @@ def test_both_sides_have_their_own_tokens_and_the_difference_those_of_both(trace
     assert {cell.rpartition(": ")[0] for cell in (side["1.2"] for side in cells)} == {"it → &lt;was&gt;"}
 
 
+def test_the_three_matrices_leave_the_same_room_for_their_names(traces):
+    boxes = re.findall(r'viewBox="([^"]*)"', three_matrices(compare(*traces), 0, 1, ("First", "Second")))
+    assert len(boxes) == 3
+    assert len(set(boxes)) == 1
+
+
 def test_the_changes_are_the_largest_of_the_difference(traces):
     actual = compare(*traces)
     changes = actual.changes(0, 1)
