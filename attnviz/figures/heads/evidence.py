@@ -50,7 +50,8 @@ def claims_table(atlas: Atlas, layer: int, head: int, *, most: int = 12, theme: 
             + f"<td>{'holds' if holds else 'no'}</td></tr>"
         )
     headings = "".join(
-        f'<th scope="col"{" class=figure" if 1 < index < 8 else ""}>{name}</th>' for index, name in enumerate(_HEADINGS)
+        f'<th scope="col"{" class=figure" if 1 < index < 8 else ""}>{name}</th>' if name else "<td></td>"
+        for index, name in enumerate(_HEADINGS)
     )
     table = f'<table class="claims"><thead><tr>{headings}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     region = f'tabindex="0" role="region" aria-label="Claims of {head_name(layer, head)}"'
