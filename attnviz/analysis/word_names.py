@@ -57,12 +57,14 @@ def words_at(word: str, tokens: Sequence[Token]) -> list[int]:
     try:
         return [word_at(word, tokens)]
     except TraceError:
-        name, number = re.fullmatch(r"(.*?)(?:\((\d+)\))?", visible(word).strip().casefold(), re.DOTALL).groups()
+        name = visible(word).strip().casefold()
+        if number := re.search(r"\((\d+)\)$", name):
+            name = name[: number.start()]
         runs = [run for begin in range(len(tokens)) if len(run := _joined(name, tokens, begin)) > 1]
         if number is None and len(runs) > 1:
             names = [f"{word}({place})" for place in range(1, len(runs) + 1)]
             raise TraceError(f"“{word}” stands {len(runs)} times in the text: write {_listed(names, ' or ')}.") from None
-        if not 0 <= (place := int(number or 1) - 1) < len(runs):
+        if not 0 <= (place := int(number[1] if number else 1) - 1) < len(runs):
             raise
         return runs[place]
 
