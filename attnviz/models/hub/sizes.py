@@ -31,6 +31,9 @@ _BOUNDS = {
 _SINES, _SINES_ASKED = {"marian", "pegasus", "roformer"}, ("sinusoidal_pos_embds", "sinusoidal_embeddings")
 _WIDTHS = ("d_model", "dim", "emb_dim", "hidden_size")
 MOST_SINES = 2**22
+# transformers makes models under settings that hold for the whole process: of two threads that make one, one gets a part of the
+# other's, and tied tensors are missing in both. Whoever makes or loads a model holds this meanwhile.
+BUILDING = threading.RLock()
 # So many characters may a tokenizer make of one: those of known models make 36 at most.
 MOST_GROWTH = 100
 # One character, or one of a class, at least once.
@@ -115,11 +118,6 @@ def check_numbers(name: str, file: str, config: dict[str, Any]) -> None:
                 "choose a smaller model, or get its files again."
             )
     _check_sines(name, config)
-
-
-# transformers makes models under settings that hold for the whole process: of two threads that make one, one gets a part of the
-# other's, and tied tensors are missing in both. Whoever makes or loads a model holds this meanwhile.
-BUILDING = threading.RLock()
 
 
 def count_parameters(kind: Any, config: Any) -> int:

@@ -65,14 +65,14 @@ def picture_here() -> LessonPicture | None:
     if state.page not in TASKS:
         return None
     named = {name: state.get(name) for name in (*_TEXTS, "model") if state.get(name) not in (None, "")}
-    written = {**named, **state.address, **(_shown()[0] if state.page in _HEAD_PAGES else {})}
+    written = {**named, **state.address, **(_current_cell()[0] if state.page in _HEAD_PAGES else {})}
     try:
         return read_link(f"/{'' if state.page == 'home' else state.page}?{urlencode(written, doseq=True)}")
     except AttnvizError:
         return None
 
 
-def _shown() -> tuple[dict[str, str], tuple[str, str]]:
+def _current_cell() -> tuple[dict[str, str], tuple[str, str]]:
     """The head and the cell that the page shows, as its address would name them, and the two words; empty: it shows none."""
     page, place, names = st.session_state.get("shown_picture", ("", {}, ("", "")))
     return (place, names) if page == st.session_state.page else ({}, ("", ""))
@@ -97,7 +97,7 @@ def _questions(picture: LessonPicture) -> Iterator[SpotQuestion]:
 
 def _of_words(picture: LessonPicture, matrix: HeadMatrix, name: str, only: bool) -> Iterator[SpotQuestion]:
     """Questions about the word that looks, and the one that it looks at, as the page shows them."""
-    one, other = _shown()[1]
+    one, other = _current_cell()[1]
     row, column = word_at(one, matrix.queries), word_at(other, matrix.keys)
     yield _spot("token", f"Which word does “{one}” look at most, in {name}?", picture, **{"from": one})
     yield _spot("number", f"How much does “{one}” look at “{other}”, in {name}?", picture, **{"from": one, "to": other})

@@ -168,7 +168,7 @@ def _show_preview(place: QuestionPlace) -> None:
         f"Wall of question {place.number}: after the reveal", key="class_preview_revealed", disabled=not place.lesson.reveals
     )
     try:
-        question, key = _made(SpotQuestion.of(place))
+        question, key = _question_and_key(SpotQuestion.of(place))
     except AttnvizError as error:
         st.error(escaped(error), icon=":material/groups:")
         return
@@ -385,7 +385,7 @@ def _next_of_lesson(teacher: StartedClass) -> SpotQuestion | None:
     return SpotQuestion.of(QuestionPlace(name, lesson, number)) if number else None
 
 
-def _made(asked: SpotQuestion) -> tuple[ClassQuestion, AnswerKey]:
+def _question_and_key(asked: SpotQuestion) -> tuple[ClassQuestion, AnswerKey]:
     """A question for a class with its key, without the words that the school does not show."""
     question, key = class_question(asked.question, asked.picture, PageSource(), asked.place)
     return covered(question, key, settings.words("ATTNVIZ_BLOCKED_WORDS"))
@@ -398,7 +398,7 @@ def _ask_later(asked: SpotQuestion) -> None:
 
 def _ask(teacher: StartedClass, asked: SpotQuestion) -> None:
     try:
-        question, key = _made(asked)
+        question, key = _question_and_key(asked)
         class_store().ask(teacher.code, teacher.secret, question, key)
     except AttnvizError as error:
         st.error(escaped(error), icon=":material/groups:")

@@ -26,7 +26,7 @@ class Given(PageSource):
 
 @pytest.mark.parametrize(("one", "other", "is_mostly"), [("cats", "milk", False), ("like", "cats", True)])
 def test_mostly_is_at_least_a_half(one: str, other: str, is_mostly: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ask, "_shown", lambda: ({}, (one, other)))
+    monkeypatch.setattr(ask, "_current_cell", lambda: ({}, (one, other)))
     monkeypatch.setattr(ask, "PageSource", Given)
     picture = read_link("/encode?text=cats+like+milk&layer=0&head=0")
     questions = list(ask._of_words(picture, head_matrix(MAP, layer=0, head=0), "head 0 of layer 0", only=False))
