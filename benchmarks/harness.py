@@ -1,4 +1,9 @@
-"""What every benchmark stands on: one command line, one table, a time after which it ends, and an app in a browser."""
+"""What every benchmark stands on: one command line, one table, a time after which it ends, and an app in a browser.
+
+Playwright is imported where a browser begins: what needs none runs on machines that have none.
+"""
+
+from __future__ import annotations
 
 import os
 import runpy
@@ -10,15 +15,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 import psutil
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.browser import chromium
 from tests.browser import harness as apps
-from tests.browser.conftest import ARGUMENTS, SIMPLE_SCRIPTS, WINDOW
+from tests.browser.harness import WINDOW
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
@@ -194,6 +201,10 @@ def browsing(*arguments: str) -> Iterator[Browser]:
         for context in _shared[0].contexts[1:]:
             context.close()
         return
+    from playwright.sync_api import sync_playwright
+
+    from tests.browser.conftest import ARGUMENTS, SIMPLE_SCRIPTS
+
     simple = SIMPLE_SCRIPTS if is_smoke() else ()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium.find(), args=[*ARGUMENTS, *arguments, *simple])

@@ -1,4 +1,9 @@
-"""What the browser tests stand on: an app that is served, and a browser that is watched."""
+"""What the browser tests stand on: an app that is served, and a browser that is watched.
+
+Benchmarks and tests that open no page serve an app with it, too: Playwright may be missing there.
+"""
+
+from __future__ import annotations
 
 import os
 import re
@@ -9,11 +14,13 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, ViewportSize, WebSocket
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, ViewportSize, WebSocket
 
 ROOT = Path(__file__).parents[2]
 WINDOW: ViewportSize = {"width": 1400, "height": 1000}

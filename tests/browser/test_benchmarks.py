@@ -26,7 +26,7 @@ GROUPS = [*([script] for script in SCRIPTS if script not in BROWSERS), BROWSERS]
 PATIENCE = 180
 # Each benchmark begins as a copy of a process that has imported what most of them need: three seconds of a core each.
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["attnviz.models.hub.hub_model", "benchmarks.harness", "streamlit"])
+FORKS.set_forkserver_preload(["attnviz.models.hub.hub_model", "benchmarks.harness", "playwright.sync_api", "streamlit"])
 # A benchmark of which no row comes.
 ENDLESS = """
 import subprocess, sys, time

@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -110,7 +110,21 @@ def package_of(path: Path) -> tuple[str, ...]:
 
 def imported(source: str, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """The dotted names a source imports anywhere in it, relative ones made absolute."""
-    for node in ast.walk(parsed(source)):
+    yield from names_of(ast.walk(parsed(source)), package)
+
+
+def at_import(source: str, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The dotted names that are imported as soon as a source is: not within functions, not for a type checker alone."""
+    nodes: list[ast.AST] = [parsed(source)]
+    for node in nodes:  # grows
+        is_for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if not is_for_types and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.expr):
+            nodes += ast.iter_child_nodes(node)
+    yield from names_of(nodes, package)
+
+
+def names_of(nodes: Iterable[ast.AST], package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (tuple(alias.name.split(".")) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -195,6 +209,20 @@ def test_no_imports_run_in_a_circle():
 def test_every_public_class_name_stands_once():
     names = Counter(node.name for source in SOURCES.values() for node in parsed(source).body if isinstance(node, ast.ClassDef))
     assert [name for name, count in names.items() if count > 1 and not name.startswith("_")] == []
+
+
+def test_no_test_outside_the_gate_imports_playwright():
+    """A machine with a card, or without a browser, runs them without it: `make test DEVICE=cuda`, `make test`."""
+    begun = [path for path in (ROOT / "tests").rglob("*.py") if path.parts[len(ROOT.parts) + 1] not in ("browser", "recipes")]
+    via = dict.fromkeys(begun, "a test")
+    for path in begun:  # grows
+        for name in at_import(path.read_text(encoding="utf-8"), package_of(path)):
+            assert name[0] != "playwright", f"{path} imports Playwright: {via[path]} imports it"
+            targets = [ROOT.joinpath(*name[:end]).with_suffix(".py") for end in (len(name), len(name) - 1) if end]
+            for target in [each for each in targets if each.is_file() and each not in via]:
+                via[target] = str(path)
+                begun.append(target)
+    assert ROOT / "benchmarks" / "harness.py" in via
 
 
 @pytest.mark.parametrize(
