@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 import torch
 import transformers as hf
@@ -21,7 +22,7 @@ import transformers as hf
 import attnviz
 from attnviz.attribution.methods import METHODS
 from attnviz.attribution.token_removal import without_words
-from attnviz.core.errors import AttnvizError
+from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models import device
 from attnviz.models.capabilities import bind_target, capabilities
@@ -267,3 +268,39 @@ def test_no_folder_of_a_stranger_leads_beyond_a_table(tmp_path: Path, as_on_a_ca
     results = [look_up_in_folder(seed, tmp_path / "stranger") for seed in range(16)]
     assert "shown" in results
     assert any("tables do not have" in each or "belong together" in each for each in results)
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES, ids=str)
+def test_words_are_taken_away_by_a_piece_that_the_model_has(family: tiny.Family, as_on_a_card: None) -> None:
+    tokenizer = tiny.tokenizer(family.architecture)
+    own = tokenizer.eos_token_id or 0
+    tokenizer.add_special_tokens({f"{name}_token": f"[MY {name}]" for name in ("mask", "unk", "pad")})
+    model = attnviz.wrap(_model(family.name, "none", "bare" if family.architecture == tiny.ENCODER else "words"), tokenizer)
+    prompt = Prompt("the cat sat", pair="a dog", target="the dog" if "target" in model.card.reads else None)
+    bound = bind_target(model, prompt)
+    assert bound.baseline_id == own
+    assert min(tokenizer.convert_tokens_to_ids(["[MY mask]", "[MY unk]", "[MY pad]"])) >= len(bound.embedding)
+    for method in ("integrated-gradients", "leave-one-out"):
+        assert np.isfinite(METHODS[method].compute(bound).values).all()
+
+
+@pytest.mark.parametrize("text", ["the cat sat", "the [MY MASK] sat"])
+def test_nobody_is_told_to_write_a_mask_that_the_model_does_not_have(text: str, as_on_a_card: None) -> None:
+    model = attnviz.wrap(_model("modernbert", "none", "words"), _tokenizer("modernbert", "mask"))
+    with pytest.raises(ModelError, match=f"piece number {PIECES}, and the model has {PIECES} pieces only"):
+        bind_target(model, Prompt(text))
+
+
+@pytest.mark.parametrize("family", [family for family in tiny.FAMILIES if family.name in ("bert", "m2m-100", "gpt2")], ids=str)
+def test_padding_that_a_model_does_not_have_is_named(family: tiny.Family, tmp_path: Path, as_on_a_card: None) -> None:
+    config = family.config()
+    kinds = {tiny.ENCODER: hf.AutoModel, tiny.DECODER: hf.AutoModelForCausalLM, tiny.SEQ2SEQ: hf.AutoModelForSeq2SeqLM}
+    kinds[family.architecture].from_config(config).save_pretrained(tmp_path)
+    tiny.tokenizer(family.architecture).save_pretrained(tmp_path)
+    settings = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    (tmp_path / "config.json").write_text(json.dumps(settings | {"pad_token_id": config.vocab_size}), encoding="utf-8")
+    failure = _failure(lambda: attnviz.load(str(tmp_path)).trace("the cat sat"))
+    # GPT-2 has no row of padding, and is shown.
+    expected = f"piece number {config.vocab_size} as its pad_token_id, and the model has {config.vocab_size} pieces only"
+    assert failure is None if family.name == "gpt2" else expected in str(failure)
+    assert not reaches_a_table(failure)

@@ -106,7 +106,7 @@ class Checkpoint:
                 config = AutoConfig.from_pretrained(self.folder, trust_remote_code=False)
                 # A configuration may name any, such as one that transformers would fetch from the hub.
                 config._attn_implementation = "eager"
-                parameters = count_parameters(_kind(config), config)
+                parameters = self._count_parameters(config)
             except ValueError as error:
                 if unsupported := self._unsupported(str(error)):
                     raise UnsupportedModelError(unsupported) from error
@@ -114,6 +114,25 @@ class Checkpoint:
         check_size(self.name, parameters, self._dtype(config).itemsize)
         self._check_weights(parameters)
         return config
+
+    def _count_parameters(self, config: Any) -> int:
+        """Count the parameters.
+
+        Raises:
+            ModelError: no piece of the model is what its configuration names as padding.
+        """
+        text = config.get_text_config()
+        known, padding = getattr(text, "vocab_size", None), getattr(text, "pad_token_id", None)
+        try:
+            return count_parameters(_kind(config), config)
+        except (AssertionError, IndexError):
+            # Some families, such as GPT-2, make no row of padding: they are built all the same.
+            if not (isinstance(known, int) and isinstance(padding, int) and padding >= known):
+                raise
+        raise ModelError(
+            f"The {CONFIG} of {self.name} names piece number {padding} as its pad_token_id, and the model has {known:,} pieces "
+            "only: name one of these in it, or choose another model."
+        )
 
     def _gguf_config(self) -> Any:
         """Read the configuration of a GGUF file, whose tensors are counted first.
@@ -167,10 +186,7 @@ class Checkpoint:
             try:
                 yield
             except ImportError as error:
-                # Of transformers: "You need to install fugashi to use …", "… requires the SentencePiece library but …".
-                package = re.search(
-                    r"install (?:the )?`?([\w-]+)|requires the (\w+) library|No module named '(\w+)", str(error)
-                )
+                package = _PACKAGE.search(str(error))
                 if package is None:
                     raise
                 named = next(filter(None, package.groups())).lower()

@@ -73,12 +73,13 @@ def masked_token(model: TracedModel, prompt: Prompt, place: int | None = None) -
     """Bind an encoder to the token that it finds likeliest behind the text's mask.
 
     Raises:
-        ModelError: the model names no masked token.
+        ModelError: the model names no masked token, or does not have the tokenizer's mask.
         PromptError: nothing in the text is masked.
     """
     mask = model.tokenizer.mask_token_id
     if mask is None or model.model.get_output_embeddings() is None:
         raise no_such_output(model.card.name, "masked token")
+    check_pieces(n_pieces(model.model), [mask])
     encoded = model.encode([prompt.text])
     if mask not in encoded.inputs["input_ids"]:
         raise PromptError(f"Nothing in this text is masked: put {model.tokenizer.mask_token} in the place of a word.")

@@ -288,7 +288,7 @@ UNENDING = "(([A-Za-z ]|[A-Za-z ][A-Za-z ])+)+$"
         ("config.json", {"num_attention_heads": 0}, "contradicts itself"),
         ("config.json", {"hidden_size": 16}, "contradicts itself"),
         ("config.json", {"hidden_act": "nothing"}, "contradicts itself"),
-        ("config.json", {"pad_token_id": 5000}, "contradicts itself"),
+        ("config.json", {"pad_token_id": 5000}, "piece number 5000 as its pad_token_id, and the model has 97 pieces only"),
         ("config.json", {"num_hidden_layers": 0}, "no attention that can be shown"),
         ("config.json", {"quantization_config": {"quant_method": "gptq", "bits": 4}}, "is quantized"),
         ("config.json", {"vocab_size": 20}, "other sizes than its config.json says"),
