@@ -16,6 +16,7 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import PromptError, TraceError, described, is_unicode, shortened
 from attnviz.core.query_key import QueryKeyWeights
 from attnviz.core.weights import DenseWeights, LayerWeights, Slab, Weights, WeightStore
+from attnviz.core.write import Continuation
 
 # Of a chat, each with its "role" and its "content".
 Messages = list[dict[str, Any]]
@@ -216,15 +217,16 @@ class AttentionMap:
 class AttentionTrace:
     """All that one forward pass of a model showed about one prompt.
 
-    output  the translation, the answer, the kept text; empty for a plain encoder
+    output  the translation, the answer, the kept text, what was written behind the prompt; empty for a plain encoder
     cut     the character at which `prompt.text` was cut because the model reads no more; None: it was read whole
     cut_pair  the same for `prompt.pair`; `is_cut`: either was
     revision  which version of the model it was; empty where it has none
     versions  of the packages that computed a trace that comes from a file, by name; empty: those installed here
     edits    what was changed in the attention while the model read: the weights are those it had then
+    continuation  of a language model that wrote on: what comes next at every position; None: it was not asked
 
     Raises:
-        TraceError: there is no map, or two of one kind, or a name or the output is no text.
+        TraceError: there is no map, or two of one kind, a name or the output is no text, or what comes next is of other tokens.
         EditError: something is edited that the maps do not have.
     """
 
@@ -237,6 +239,7 @@ class AttentionTrace:
     revision: str = ""
     versions: tuple[tuple[str, str], ...] = ()
     edits: Edits = NO_EDITS
+    continuation: Continuation | None = None
     # How a notebook shows a trace: attnviz/__init__.py sets it, for the values know of no picture.
     _repr_html_: ClassVar[Callable[..., str]]
 
@@ -247,6 +250,8 @@ class AttentionTrace:
         for text in (self.model, self.output, self.revision, *(part for version in self.versions for part in version)):
             if not is_unicode(text):
                 raise TraceError(f"names and output of a trace are whole characters of Unicode, not {described(text)}")
+        if self.continuation and len(self.continuation.pieces) != len(self.maps[-1].queries):
+            raise TraceError(f"what comes next is said of {len(self.continuation.pieces)} tokens, not of the last map's")
         self.edits.check_heads({each.kind: (each.n_layers, each.n_heads) for each in self.maps}, self.model)
         self.edits.check_tokens({each.kind: each.store.shape for each in self.maps})
 
@@ -278,7 +283,7 @@ class AttentionTrace:
 
     @property
     def nbytes(self) -> int:
-        return sum(attention.nbytes for attention in self.maps)
+        return sum(each.nbytes for each in (*self.maps, *filter(None, [self.continuation])))
 
     def map(self, kind: str) -> AttentionMap:
         """Find the map of that kind.

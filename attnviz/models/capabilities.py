@@ -1,7 +1,7 @@
 """What a model can do besides a trace, declared by each kind of model."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ from attnviz.core.cancellation import cancellation_point
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import EditError, ModelError, PromptError
 from attnviz.core.trace import AttentionTrace, Kind, Prompt
+from attnviz.core.write import WritingOptions
 from attnviz.models.answer.answers import Answers
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.batched_edits import Scorer
@@ -27,7 +28,7 @@ class Capabilities:
 
     What is raised is said here, once: those that replace a method raise the same.
 
-    Tasks          `prompt`, `translator`, `answers`, `task_prefix`, `can_read`, `says_more`, `reading`
+    Tasks          `prompt`, `translator`, `answers`, `task_prefix`, `can_read`, `says_more`, `reading`, `write`
     Edits          `edit_points`, `scorer`
     Attribution    `default_target`, `targets`, `bind_target`, `bind_trace`
     Head inputs    `attended`, `shows_writing`
@@ -92,6 +93,15 @@ class Capabilities:
             PromptError: the tokenizer finds nothing in the text.
         """
         raise ModelError(f"{self.card.name} is no encoder and no decoder by itself: choose one, such as minilm.")
+
+    def write(self, prompt: Prompt, options: WritingOptions, report: Callable[[tuple[str, ...]], None]) -> AttentionTrace:
+        """Write on from a text, token by token, and trace all of it; `report` is called with the pieces written so far.
+
+        Raises:
+            ModelError: the model does not write on from a text.
+            PromptError: nothing in the text can be read, or what it begins with is another model's.
+        """
+        raise ModelError(f"{self.card.name} does not write on from a text: choose a decoder, such as smollm2 or gpt2.")
 
     def edit_points(self) -> EditPoints:
         """Say which attentions can be edited.

@@ -12,7 +12,7 @@ from attnviz.core.errors import ArgumentError, ModelNotFoundError, described, ne
 from attnviz.models.base import Architecture, AttentionModel, Progress, silent
 from attnviz.paths import assets_folder
 
-Task = Literal["encode", "translate", "answer", "summarize"]
+Task = Literal["encode", "translate", "answer", "summarize", "write"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ CATALOG = {
     "answer-en": CatalogEntry("answer"),
     "answer-en-dual": CatalogEntry("answer"),
     "summarize-en": CatalogEntry("summarize"),
+    "smollm2": CatalogEntry("write", "attnviz.models.hub.smollm2:smollm2"),
 }
 # One file is a toy, such as the page Train saves.
 TOY = ".safetensors"

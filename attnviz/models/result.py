@@ -7,15 +7,17 @@ from typing import TypeVar
 from attnviz.core.errors import TraceError
 from attnviz.core.quantity import Quantity
 from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.core.write import Continuation, WritingOptions
 from attnviz.models.answer.answers import Answers
 from attnviz.models.base import ModelCard
 from attnviz.models.catalog import Task
 from attnviz.models.reading import EncoderReading
 from attnviz.models.translate.draft import GREEDY, DecodingOptions, Draft
 
-# What a task gives besides its trace: a translation, an answer, or what the model's own layers on top say of a text.
-Output = Draft | Answers | EncoderReading
-SomeOutput = TypeVar("SomeOutput", Draft, Answers, EncoderReading)
+# What a task gives besides its trace: a translation, an answer, what the model's own layers on top say of a text, what comes next.
+Output = Draft | Answers | EncoderReading | Continuation
+SomeOutput = TypeVar("SomeOutput", Draft, Answers, EncoderReading, Continuation)
+Options = DecodingOptions | WritingOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +30,7 @@ class Result:
     name      what the model is loaded by: a name of the catalog, an id of the hub, a folder
     task      what the model did
     output    of the task, besides the trace; None: there is none
-    options   how a translation was decoded
+    options   how a translation was decoded, or a text was written on
     before    the same without the edits; None: nothing is edited
     mixing    of each kind and layer the mixing ratio, where the quantity is not weights and the model tells it:
               ‖what comes from others‖ / (‖what stays‖ + ‖what comes from others‖), averaged over tokens, 0 to 1
@@ -41,7 +43,7 @@ class Result:
     name: str = field(default="", kw_only=True)
     task: Task = field(default="encode", kw_only=True)
     output: Output | None = field(default=None, kw_only=True)
-    options: DecodingOptions = field(default=GREEDY, kw_only=True)
+    options: Options = field(default=GREEDY, kw_only=True)
     before: "Result | None" = field(default=None, kw_only=True)
     quantity: Quantity = field(default="weights", kw_only=True)
     mixing: Mapping[tuple[str, int], float] = field(default_factory=dict, kw_only=True)
@@ -61,7 +63,7 @@ class Result:
         """The translation.
 
         Raises:
-            TraceError: this is the result of another task; so of the next two.
+            TraceError: this is the result of another task; so of the next three.
         """
         return self._output(Draft)
 
@@ -74,6 +76,11 @@ class Result:
     def reading(self) -> EncoderReading:
         """What the model's own layers on top say of the text."""
         return self._output(EncoderReading)
+
+    @property
+    def continuation(self) -> Continuation:
+        """What comes next at every position, and what was written."""
+        return self._output(Continuation)
 
     @property
     def nbytes(self) -> int:

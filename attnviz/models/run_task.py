@@ -1,15 +1,17 @@
 """Run a model on a prompt: one function for every task, with edits or without, which gives a `Result`."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import AttentionTrace, Messages, Prompt
+from attnviz.core.write import GREEDY_WRITING, WritingOptions
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
 from attnviz.models.catalog import Task
-from attnviz.models.result import Output, Result
-from attnviz.models.tasks import answers, read, summarize
+from attnviz.models.result import Options, Output, Result
+from attnviz.models.tasks import answers, read, summarize, write
 from attnviz.models.translate.decode import draft, log_probability
 from attnviz.models.translate.draft import GREEDY, DecodingOptions, Draft
 
@@ -20,10 +22,13 @@ def run_task(
     prompt: Prompt | str | Messages,
     *,
     edits: Edits | str = NO_EDITS,
-    options: DecodingOptions = GREEDY,
+    options: Options = GREEDY,
     before: Result | None = None,
+    report: Callable[[tuple[str, ...]], None] = lambda _: None,
 ) -> Result:
     """Run a model on a prompt: its weights, and what the task is for. `before`: the result without edits, if it is known.
+
+    `report` is called while the model writes on from a text, with the pieces that it has written so far.
 
     Raises:
         PromptError, ModelError: the model cannot read the prompt, or was not made for the task.
@@ -33,7 +38,11 @@ def run_task(
     if edits and before is None:
         before = run_task(model, task, prompt, options=options)
     start = time.perf_counter()
-    trace, output = _run_once(model, task, prompt, edits, options)
+    if task == "write":
+        trace = write(model, prompt, options if isinstance(options, WritingOptions) else GREEDY_WRITING, edits, report)
+        output: Output | None = trace.continuation
+    else:
+        trace, output = _run_once(model, task, prompt, edits, options if isinstance(options, DecodingOptions) else GREEDY)
     if edits and before and isinstance(output, Draft):
         original = output.log_probability if prompt.target else log_probability(model, prompt, before.draft, edits)
         output = replace(output, original=original)

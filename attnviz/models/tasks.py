@@ -1,9 +1,11 @@
-"""Summarize, answer or read with any model, under edits."""
+"""Summarize, answer, read or write with any model, under edits."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.core.write import WritingOptions
 from attnviz.models.answer.answers import Answers
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
@@ -53,3 +55,18 @@ def read(model: AttentionModel, prompt: Prompt, edits: Edits = NO_EDITS) -> Enco
         reading = declared.reading(prompt)
     edits.check_tokens(dict.fromkeys(("encoder", "decoder"), (len(reading.tokens), len(reading.tokens))))
     return reading
+
+
+def write(
+    model: AttentionModel, prompt: Prompt, options: WritingOptions, edits: Edits, report: Callable[[tuple[str, ...]], None]
+) -> AttentionTrace:
+    """Write on from a text, with the edits, and trace all of it.
+
+    Raises:
+        ModelError: the model does not write on from a text.
+        PromptError: nothing in the text can be read, or what it begins with is another model's.
+        EditError: the model cannot be edited in this way.
+    """
+    declared = capabilities(model)
+    with edited(declared, prompt, edits, writes=True):
+        return declared.write(prompt, options, report)

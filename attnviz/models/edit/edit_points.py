@@ -66,8 +66,10 @@ class EditableModel(AttentionModel, Protocol):
 
 
 @contextmanager
-def edited(model: EditableModel, prompt: Prompt, edits: Edits) -> Iterator[None]:
+def edited(model: EditableModel, prompt: Prompt, edits: Edits, *, writes: bool = False) -> Iterator[None]:
     """Within this context, and in this thread alone, every pass of the model over the prompt has these edits; none: as before.
+
+    `writes`: the model writes on from the prompt, so that its text may be longer than another that heads are patched from.
 
     Raises:
         EditError: the model does not have what is edited, or cannot be edited.
@@ -76,6 +78,7 @@ def edited(model: EditableModel, prompt: Prompt, edits: Edits) -> Iterator[None]
         yield
         return
     points = model.edit_points()
+    points = replace(points, writes=points.writes or writes)
     points.check(edits, model.card.name)
     with intervening(intervention(model, points, (edits,), _patterns(model, prompt, edits))):
         yield

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ from transformers.pytorch_utils import Conv1D
 from attnviz.core.errors import ModelError
 from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
+from attnviz.core.write import WritingOptions
 from attnviz.models.batched_edits import Outputs, Scorer, can_enter, cosine_distance, entering
 from attnviz.models.hub.hub_model import TracedModel, trace_batches
 from attnviz.models.hub.targets import BINDERS, has_labels, label_log_probabilities, label_names, whole_text
+from attnviz.models.hub.write import Writer, Written
 from attnviz.models.reading import EncoderReading
 from attnviz.models.targets import BoundTarget, Target, target_labels
 from attnviz.nn.attention import Attended
@@ -91,6 +94,14 @@ class StackModel(TracedModel):
         logits = getattr(outputs, "logits", None)
         likeliest = () if logits is None else _likeliest(self, source, logits[0].float())
         return EncoderReading(source.tokens, states, likeliest, _similarity(source.tokens, states))
+
+    @cached_property
+    def _writer(self) -> Writer:
+        return Writer(self)
+
+    def write(self, prompt: Prompt, options: WritingOptions, report: Written) -> AttentionTrace:
+        """Write on from a text, token by token, and trace all of it."""
+        return self._writer.write(prompt, options, report)
 
     def last_states(self, inputs: dict[str, Tensor]) -> Float[Tensor, "row token state"]:
         """Compute the last states of inputs, in float32."""

