@@ -18,6 +18,7 @@ from attnviz.cli.lesson import add_lesson_commands
 from attnviz.cli.site import add_site_command
 from attnviz.cli.traces import add_trace_commands
 from attnviz.cli.train import add_train_command
+from attnviz.cli.write import add_write_command
 from attnviz.core.errors import AttnvizError, SettingError
 from attnviz.paths import app_folder
 
@@ -30,6 +31,7 @@ EXAMPLES = """examples:
   ATTNVIZ_DEVICE=cpu attnviz           without the graphics card
   attnviz trace minilm "The cat sat." -o cat.attn
   attnviz show cat.attn -o cat.svg --layer 3 --head 1
+  attnviz write smollm2 "Once upon a time"   a language model writes on
   attnviz models                       a list of the models
   attnviz ablate transformer-en-fr --data pairs.tsv    which heads matter
   attnviz claim minilm "L2·H0: obj -> head"   does that head do that? tested on 1,500 sentences
@@ -65,7 +67,14 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--port", type=port, default=8501, help="port to listen on (default: 8501)")
     top.set_defaults(command=serve)
     commands = top.add_subparsers(title="commands", metavar="command")
-    own = (add_trace_commands, add_ablate_command, add_faithful_command, add_heads_commands, add_train_command)
+    own = (
+        add_trace_commands,
+        add_write_command,
+        add_ablate_command,
+        add_faithful_command,
+        add_heads_commands,
+        add_train_command,
+    )
     for add in (*own, add_lesson_commands, add_site_command):
         add(commands)
     return top

@@ -17,6 +17,7 @@ from attnviz.core import disk
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.export.write import next_file
 from attnviz.models import catalog
 
 STREAM = "-"
@@ -32,6 +33,7 @@ _SHOW = f"""examples:
   attnviz show cat.attn -o cat.svg --layer 3 --head 1    one head, for a paper
   attnviz show cat.attn -o cat.html                      every head, to be explored in a browser
   attnviz show cat.attn -o cat.csv                       every weight of every head
+  attnviz show story.attn --next -o next.svg             what could come next, of a trace of `attnviz write`
   attnviz show cat.attn -o - --format json --layer 3     to a pipe{_CODES}"""
 _COMPARE = f"""examples:
   attnviz compare tired.attn wide.attn
@@ -68,6 +70,7 @@ def add_trace_commands(commands: Any) -> None:
     show.add_argument("--head", type=int, help="from 0 (default: the mean in a picture, all in a table)")
     show.add_argument("--words", action="store_true", help="merge subwords to words")
     show.add_argument("--hide-special", action="store_true", help="leave out tokens that the model added")
+    show.add_argument("--next", action="store_true", help="what a language model says comes next, instead of its heads")
     show.add_argument("--json", action="store_true", help="say what is in it as JSON")
     show.set_defaults(command=show_trace)
     both = commands.add_parser("compare", help="two traces, head by head", epilog=_COMPARE, formatter_class=PLAIN)
@@ -107,7 +110,7 @@ def trace_text(arguments: argparse.Namespace) -> int:
     """Trace a text; the trace goes to a file or a pipe, what it is to the person."""
     if not arguments.out and sys.stdout.isatty() and not arguments.json:
         raise AttnvizError("Say where to save the trace, such as -o x.attn; or -o - for a pipe.")
-    text = _typed() if arguments.text == STREAM else arguments.text
+    text = typed_text() if arguments.text == STREAM else arguments.text
     prompt = Prompt(text, pair=arguments.pair, question=arguments.question, target=arguments.target)
     edits = Edits.parse(arguments.edits)
     trace = catalog.load(arguments.model, progress=progress_line).trace(prompt, edits)
@@ -129,17 +132,15 @@ def trace_text(arguments: argparse.Namespace) -> int:
 def show_trace(arguments: argparse.Namespace) -> int:
     """Tell what is in a trace, or write its picture or table."""
     trace = _opened(arguments.file)
+    if arguments.next and not arguments.out and not arguments.format:
+        arguments.format = "json" if arguments.json else "csv"
     if not arguments.out and not arguments.format:
         print(json.dumps(summary(trace), ensure_ascii=False) if arguments.json else _described(trace))
         return 0
     to = arguments.format or Path(arguments.out).suffix.lstrip(".").lower()
     if to not in export.FORMATS:
         raise AttnvizError(f"Name a file that ends in .{', .'.join(export.FORMATS)}, or say --format.")
-    choice = {"kind": arguments.kind, "layer": arguments.layer, "head": arguments.head}
-    view = View(arguments.words, arguments.hide_special)
-    several = export.FORMATS[to].several
-    shown = list(export.pictures(trace, **choice, view=view)) if several else export.picture(trace, **choice, view=view)
-    data = export.export(shown, to)
+    data = next_file(trace, to) if arguments.next else _shown(trace, arguments, to)
     if arguments.out in (None, STREAM):
         sys.stdout.buffer.write(data)
         return 0
@@ -148,6 +149,15 @@ def show_trace(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise AttnvizError(f"{arguments.out} cannot be written ({error.strerror}): choose another place.") from error
     return 0
+
+
+def _shown(trace: AttentionTrace, arguments: argparse.Namespace, to: str) -> bytes:
+    """Write the picture or table of a trace's heads."""
+    choice = {"kind": arguments.kind, "layer": arguments.layer, "head": arguments.head}
+    view = View(arguments.words, arguments.hide_special)
+    several = export.FORMATS[to].several
+    shown = list(export.pictures(trace, **choice, view=view)) if several else export.picture(trace, **choice, view=view)
+    return export.export(shown, to)
 
 
 def _opened(file: str) -> AttentionTrace:
@@ -210,8 +220,8 @@ def _stdin(what: str) -> Any:
     return sys.stdin
 
 
-def _typed() -> str:
-    """The text on stdin, without the end of its last line."""
+def typed_text() -> str:
+    """Read the text on stdin, without the end of its last line."""
     stdin = _stdin("text")
     if stdin.isatty():
         progress_line("Type the text, then Ctrl-D on a line of its own.", None)

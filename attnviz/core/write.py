@@ -38,9 +38,9 @@ class WritingOptions:
     """
 
     tokens: int = 20
-    temperature: float = 0.0
+    temperature: float | int = 0.0
     top_k: int = 0
-    top_p: float = 1.0
+    top_p: float | int = 1.0
     seed: int = 0
     begins: tuple[str, ...] = ()
 
@@ -140,7 +140,9 @@ class Continuation:
         n_tokens = len(self.pieces)
         shapes = self.log_probabilities.shape == self.candidates.shape, self.rest.shape == (n_tokens, len(TEMPERATURES))
         if not 0 < self.start <= n_tokens or len(self.candidates) != n_tokens or self.given.shape != (n_tokens,):
-            raise TraceError(f"what comes next is said of {len(self.candidates)} tokens, {self.start} of them given, of {n_tokens}")
+            raise TraceError(
+                f"what comes next is said of {len(self.candidates)} tokens, {self.start} of them given, of {n_tokens}"
+            )
         if not all(shapes) or self.candidates.ndim != 2 or not self.candidates.shape[1]:
             raise TraceError("candidates, their log probabilities and the mass of the rest differ in size")
         mass = np.exp(self.log_probabilities.astype(np.float64)).sum(axis=1) + np.exp(self.rest[:, TEMPERATURES.index(1.0)])

@@ -17,6 +17,7 @@ from attnviz.core.edits import Edits
 from attnviz.core.errors import TraceError
 from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import KINDS, AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token, WeightStore
+from attnviz.core.write import Continuation
 from attnviz.files.packing import Packed, packed_layer
 
 Record = dict[str, Any]
@@ -26,6 +27,8 @@ Value = TypeVar("Value")
 PACKAGES = ("attnviz", "torch", "transformers")
 LARGEST = 2**31 - 1
 _PROMPT = ("text", "pair", "question", "target")
+# Of what a language model says comes next, the arrays.
+_NEXT = ("candidates", "log_probabilities", "rest", "given")
 
 
 def describe(trace: AttentionTrace, *, exact: bool) -> tuple[Record, Tensors]:
@@ -57,7 +60,26 @@ def describe(trace: AttentionTrace, *, exact: bool) -> tuple[Record, Tensors]:
         "tokens": [[_token_record(token) for token in tokens] for tokens in sequences],
         "maps": maps,
     }
-    return header | ({"edits": trace.edits.text} if trace.edits else {}), tensors
+    further: Record = {"edits": trace.edits.text} if trace.edits else {}
+    if trace.continuation:
+        further["continuation"] = _continuation_record(trace.continuation, tensors)
+    return header | further, tensors
+
+
+def _continuation_record(continuation: Continuation, tensors: Tensors) -> Record:
+    tensors.update({f"next.{name}": _plain(getattr(continuation, name)) for name in _NEXT})
+    vocabulary = [[index, *names] for index, names in continuation.vocabulary.items()]
+    return {"start": continuation.start, "pieces": list(continuation.pieces), "vocabulary": vocabulary}
+
+
+def _continuation(record: Record | None, tensors: Tensors) -> Continuation | None:
+    if record is None:
+        return None
+    vocabulary = {_as(int, index): (_as(str, piece), _as(str, text)) for index, piece, text in record["vocabulary"]}
+    arrays = {name: tensors[f"next.{name}"] for name in _NEXT}
+    return Continuation(
+        _as(int, record["start"]), tuple(_as(str, each) for each in record["pieces"]), **arrays, vocabulary=vocabulary
+    )
 
 
 @cache
@@ -140,6 +162,7 @@ def rebuild(header: Mapping[str, Any], tensors: Tensors) -> AttentionTrace:
         _as(str, header["revision"]),
         tuple((name, _as(str, version)) for name, version in header["versions"].items()),
         Edits.parse(_as(str, header.get("edits", ""))),
+        _continuation(header.get("continuation"), tensors),
     )
 
 

@@ -14,7 +14,7 @@ from attnviz.models.catalog import Task
 from attnviz.models.reading import EncoderReading
 from attnviz.models.translate.draft import GREEDY, DecodingOptions, Draft
 
-# What a task gives besides its trace: a translation, an answer, what the model's own layers on top say of a text, what comes next.
+# What a task gives besides its trace: a translation, an answer, what layers on top say of a text, what comes next.
 Output = Draft | Answers | EncoderReading | Continuation
 SomeOutput = TypeVar("SomeOutput", Draft, Answers, EncoderReading, Continuation)
 Options = DecodingOptions | WritingOptions

@@ -74,8 +74,8 @@ def smollm2(progress: Progress) -> StackModel:
     progress(f"Loading {FACTS.name}", None)
     file = GgufFile.read(path)
     with BUILDING:
-        model = language_model(file)
-    made = build(model.to(device.choose_dtype(None)).to(device.choose()), tokenizer(file), FACTS)
+        model: Any = language_model(file)
+    made = build(model.to(device.choose(), device.choose_dtype(None)), tokenizer(file), FACTS)
     assert isinstance(made, StackModel)
     return made
 
@@ -175,7 +175,7 @@ class _HeaderReader:
 def language_model(file: GgufFile) -> LlamaForCausalLM:
     """Make the model, with its numbers unpacked to float32."""
     config = _config(file)
-    heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
+    heads = {"attn_q": config.num_attention_heads, "attn_k": file.header["llama.attention.head_count_kv"]}
     weights = {}
     for name in file.tensors:
         numbers = torch.from_numpy(file.numbers(name))
@@ -206,8 +206,8 @@ def _halves(weight: torch.Tensor, n_heads: int) -> torch.Tensor:
 
 def _config(file: GgufFile) -> LlamaConfig:
     own = {name.removeprefix("llama."): value for name, value in file.header.items() if name.startswith("llama.")}
-    ids = {f"{mark}_token_id": file.header[f"tokenizer.ggml.{name}_token_id"] for mark, name in _MARKS.items()}
-    return LlamaConfig(
+    ids = {f"{mark}_token_id": file.header[f"tokenizer.ggml.{_MARKS[mark]}_token_id"] for mark in ("bos", "eos", "pad")}
+    config = LlamaConfig(
         vocab_size=own["vocab_size"],
         hidden_size=own["embedding_length"],
         intermediate_size=own["feed_forward_length"],
@@ -219,9 +219,10 @@ def _config(file: GgufFile) -> LlamaConfig:
         rope_parameters={"rope_type": "default", "rope_theta": own["rope.freq_base"]},
         tie_word_embeddings=True,
         architectures=["LlamaForCausalLM"],
-        attn_implementation="eager",
-        **{name: ids[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id")},
+        **ids,
     )
+    config._attn_implementation = "eager"
+    return config
 
 
 _MARKS = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}

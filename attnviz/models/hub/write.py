@@ -5,6 +5,7 @@ made so; else each is a whole pass.
 """
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,7 +21,7 @@ from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.core.write import CANDIDATES, TEMPERATURES, Continuation, WritingOptions, draw, sampling_probabilities
 from attnviz.models.hub.attention.attention_readers import takes
-from attnviz.models.hub.hub_model import TracedModel, check_pieces, n_pieces
+from attnviz.models.hub.hub_model import Rows, TracedModel, n_pieces
 from attnviz.nn.edit import edited_pass
 from attnviz.text.tokens import Encoded, placed_ids
 from attnviz.text.words import Words
@@ -29,6 +30,8 @@ from attnviz.text.words import Words
 CHUNK = 64
 # Two ways to the same logits differ by rounding: as a share of their spread.
 SAME = 1e-3
+# Vocabularies are padded to a round size: a model may write a number that stands for nothing.
+_NAMELESS = re.compile(r"<(\d{1,7})>", re.ASCII)
 Logits = Float[Tensor, "token vocabulary"]
 # Called with what is written so far: its pieces.
 Written = Callable[[tuple[str, ...]], None]
@@ -74,24 +77,30 @@ class Writer:
         source = _without_end(model.encode([prompt.text]))
         given = source.inputs["input_ids"]
         room = model.card.max_tokens - len(given)
-        pieces = [*self._ids(options.begins)][: max(room, 0)]
+        pieces = [*self.ids(options.begins)][: max(room, 0)]
         pieces += self._written([*given, *pieces], replace(options, tokens=min(options.tokens, room - len(pieces))), report)
         return self._traced(prompt, source, pieces)
 
-    def _ids(self, names: Sequence[str]) -> list[int]:
-        """Look up pieces by their names."""
+    def ids(self, names: Sequence[str]) -> list[int]:
+        """Look up pieces by their names: the reverse of `names`."""
         with self._model.tokenizing():
-            ids = [self._model.tokenizer.convert_tokens_to_ids(name) for name in names]
-            again = self._model.tokenizer.convert_ids_to_tokens([index or 0 for index in ids])
-        if wrong := [name for name, index, same in zip(names, ids, again, strict=True) if index is None or name != same]:
-            raise PromptError(f"{self._model.card.name} has no piece {wrong[0]!r} to go on from: this was another model's text.")
-        check_pieces(n_pieces(self._model.model), ids)
+            known = [self._model.tokenizer.convert_tokens_to_ids(name) or 0 for name in names]
+        own = self.names(known)
+        nameless = [_NAMELESS.fullmatch(name) for name in names]
+        ids = [
+            int(match[1]) if match and name != same else index
+            for index, name, same, match in zip(known, names, own, nameless, strict=True)
+        ]
+        known_ids = n_pieces(self._model.model) or max(ids, default=0) + 1
+        for name, index in zip(names, ids, strict=True):
+            if index >= known_ids or self.names([index]) != (name,):
+                raise PromptError(f"{self._model.card.name} has no piece {name!r} to go on from: this is another model's text.")
         return ids
 
-    def _names(self, ids: Sequence[int]) -> tuple[str, ...]:
+    def names(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """Name pieces as the vocabulary does; one that stands for nothing by its number."""
         with self._model.tokenizing():
             names = self._model.tokenizer.convert_ids_to_tokens(list(ids))
-        # Vocabularies are padded to a round size: a model may write a number that stands for nothing.
         return tuple(name or f"<{index}>" for index, name in zip(ids, names, strict=True))
 
     def _written(self, read: list[int], options: WritingOptions, report: Written) -> list[int]:
@@ -104,7 +113,7 @@ class Writer:
             shares = sampling_probabilities(logits, options) if options.temperature else logits
             written.append(draw(shares, options, len(options.begins) + len(written)))
             read.append(written[-1])
-            report(self._names(written))
+            report(self.names(written))
             if written[-1] in self._ends:
                 break
         return written
@@ -142,7 +151,7 @@ class Writer:
         with model.computing():
             states, stacks = model.reader.read(model.tensors(encoded))
             continuation = self._continuation(encoded, len(source), states[0])
-        rows = {model.kind: (tokens, tokens)}
+        rows: Rows = {model.kind: (tokens, tokens)}
         output = text[len(prompt.text) :]
         trace = model._traced(replace(prompt, text=text), {model.kind: stacks["encoder"]}, rows, encoded, output)
         return replace(trace, continuation=continuation)
@@ -178,13 +187,15 @@ class Writer:
         used = np.unique(candidates).tolist()
         with self._model.tokenizing():
             texts = [self._model.tokenizer.decode([index], clean_up_tokenization_spaces=False) for index in used]
-        vocabulary = dict(zip(used, zip(self._names(used), texts, strict=True), strict=True))
+        vocabulary = dict(zip(used, zip(self.names(used), texts, strict=True), strict=True))
         given = np.concatenate([np.zeros(1, np.float32), given])
-        return Continuation(start, self._names(ids), candidates, scores, rest, given, vocabulary)
+        return Continuation(start, self.names(ids), candidates, scores, rest, given, vocabulary)
 
     def _logits(self, encoded: Encoded, states: Float[Tensor, "token dim"]) -> Any:
         """Give the logits of all positions, some at a time, with the place of the first of them."""
-        whole = None if self._plain_head else self._model.model(**self._model.tensors(encoded), **_uncached(self._model)).logits[0]
+        whole = (
+            None if self._plain_head else self._model.model(**self._model.tensors(encoded), **_uncached(self._model)).logits[0]
+        )
         head = self._model.model.get_output_embeddings()
         for first in range(0, len(states), CHUNK):
             rows = slice(first, first + CHUNK)
@@ -192,7 +203,7 @@ class Writer:
 
 
 def _likeliest(scores: Logits, following: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Of ln p of some positions: the likeliest ids, ln p of them, that of all others at each temperature, and of what follows."""
+    """Find the likeliest ids of some positions, ln p of them, of all others at each temperature, and of what follows."""
     given = scores[torch.arange(len(following)), torch.tensor(following, dtype=torch.long, device=scores.device)]
     best = scores.topk(min(CANDIDATES, scores.shape[1]), dim=1)
     others = scores.scatter(1, best.indices, -math.inf)

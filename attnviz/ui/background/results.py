@@ -20,8 +20,8 @@ from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.catalog import Task
 from attnviz.models.reading import NOTHING_READ, EncoderReading
-from attnviz.models.result import Result
-from attnviz.models.translate.draft import GREEDY, DecodingOptions
+from attnviz.models.result import Options, Result
+from attnviz.models.translate.draft import GREEDY
 from attnviz.ui.background import first_results, import_ahead
 from attnviz.ui.background.full_memory import check_room, make_room
 from attnviz.ui.background.jobs import Job, shared
@@ -113,7 +113,7 @@ def is_known(work: Callable[..., Any], name: str, *asked: Any) -> bool:
     return (job is not None and job.is_done) or first_results.find(work.__name__, name, asked) is not None
 
 
-def run(name: str, task: Task, prompt: Prompt, *, edits: Edits = NO_EDITS, options: DecodingOptions = GREEDY) -> Result | None:
+def run(name: str, task: Task, prompt: Prompt, *, edits: Edits = NO_EDITS, options: Options = GREEDY) -> Result | None:
     """What the model of that name makes of a prompt, with the edits; None after the page has said why there is nothing.
 
     Raises:
@@ -222,7 +222,7 @@ def _run(
     prompt: Prompt,
     task: Task,
     edits: Edits,
-    options: DecodingOptions,
+    options: Options,
     *,
     before: Result | None = None,
 ) -> Result:
@@ -234,6 +234,7 @@ def _run(
         "translate": f"Translating with {card.name}{', edited' if edits else ''}",
         "answer": f"Looking for the answer with {card.name}",
         "summarize": f"Reading with {card.name}",
+        "write": f"Reading with {card.name}",
     }
     progress(doing[task], None)
     return replace(run_task(model, task, prompt, edits=edits, options=options, before=before), before=None)
@@ -255,7 +256,7 @@ def _in_quantity(
     progress: Progress,
     prompt: Prompt,
     task: Task,
-    options: DecodingOptions,
+    options: Options,
     quantity: Quantity,
     *,
     result: Result,

@@ -1,0 +1,97 @@
+"""What a language model says comes next, in words and as a table."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from attnviz.analysis.wording import LONGEST_NAME, Part, Sentence, cut, percent, quoted
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionTrace, Token
+from attnviz.core.write import Candidate, Continuation
+from attnviz.text.words import Words, visible_text
+
+# Candidates that a table, or a file, lists for each token.
+LISTED = 10
+
+
+def continuation_of(trace: AttentionTrace) -> Continuation:
+    """Find what a trace says comes next.
+
+    Raises:
+        TraceError: it says nothing of it.
+    """
+    if trace.continuation is None:
+        raise TraceError(f"This trace of {trace.model} does not say what comes next: make one with `attnviz write`.")
+    return trace.continuation
+
+
+def candidate_label(candidate: Candidate, before: str) -> str:
+    """Name a token that could stand behind a text; what would go on with the text's last word begins with an ellipsis.
+
+    >>> [candidate_label(Candidate(text, text, 1.0), "The cats") for text in (" sat", "and", ".", "\\n")]
+    ['sat', '…and', '.', '↵']
+    """
+    if not candidate.text or "\ufffd" in candidate.text:
+        return candidate.piece  # a mark, or a part of a letter
+    bare = candidate.text.strip(" ")
+    joins = before[-1:].isalnum() and bare == candidate.text and len(Words.of(before[-1] + bare[:1]).spans) == 1
+    return ("…" if joins and bare[:1].isalnum() else "") + cut(visible_text(bare), LONGEST_NAME)
+
+
+def describe_next(candidates: Sequence[Candidate], before: str, *, first: bool = True) -> Sentence:
+    """Say what comes next: the likeliest token with its probability, and the one after it.
+
+    `first`: nothing is written yet; else these could have stood where a token stands.
+
+    >>> from attnviz.analysis.wording import plain
+    >>> plain(describe_next([Candidate("a", " Mary", 0.923), Candidate("b", " the", 0.022)], "to"))
+    'The next word is “Mary” (92\\xa0%), then “the” (2\\xa0%)'
+    """
+    names = [(quoted(candidate_label(each, before)), Part(f" ({_rough(each.probability)})")) for each in candidates[:2]]
+    lead = (Part("The next word is "),) if first else (Part("Here the model expects "),)
+    return (*lead, *names[0], *((Part(", then "), *names[1]) if len(names) > 1 else ()))
+
+
+def describe_given(token: Token, probability: float, place: int) -> Sentence:
+    """Say how likely a token was where it stands; `place` counts the candidates before it, -1: it is not among them.
+
+    >>> from attnviz.analysis.wording import plain
+    >>> plain(describe_given(Token("Mary", 0, 4), 0.923, 0)), plain(describe_given(Token("Bo", 0, 2), 1e-5, -1))
+    ('“Mary” had 92\\xa0%, the likeliest of all', '“Bo” had less than 0.1\\xa0%')
+    """
+    rank = (
+        "" if place < 0 else ", the likeliest of all" if place == 0 else f", {place} {'was' if place == 1 else 'were'} likelier"
+    )
+    return (quoted(token.text), Part(f" had {_rough(probability)}{rank}"))
+
+
+def _rough(probability: float) -> str:
+    """Write a probability in percent, as exactly as one says it."""
+    if probability < 0.001:
+        return "less than 0.1\xa0%"
+    return f"{100 * probability:.0f}\xa0%" if 0.01 <= probability < 0.995 else percent(probability)
+
+
+def bits_per_byte(trace: AttentionTrace) -> float | None:
+    """Compute how well the model foretells the text: -log2 p a byte; None of a single token."""
+    tokens = trace.maps[-1].queries
+    ordinary = [token.start for token in tokens if not token.special]
+    starts = (0, *(ordinary if tokens[0].special else ordinary[1:]))
+    return continuation_of(trace).bits_per_byte(trace.prompt.text, starts)
+
+
+def next_table(
+    trace: AttentionTrace, listed: int = LISTED
+) -> Iterator[tuple[int, str, bool, float | None, float, int, str, float]]:
+    """List what could come behind every token.
+
+    A row is the token's place, its text, whether the model wrote it, ln p of it behind those before (None of the first), the
+    mass of what is not listed, and of each candidate its rank from 1, its text and ln p.
+    """
+    continuation, tokens = continuation_of(trace), trace.maps[-1].queries
+    for place, token in enumerate(tokens):
+        given = float(continuation.given[place]) if place else None
+        candidates = continuation.next_tokens(place)[:listed]
+        rest = max(0.0, 1 - sum(each.probability for each in candidates))
+        for rank, each in enumerate(candidates, start=1):
+            log = math.log(each.probability)
+            yield place, token.text, place >= continuation.start, given, rest, rank, each.text or each.piece, log
