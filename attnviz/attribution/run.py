@@ -1,6 +1,6 @@
 """Run a model on a prompt for a `Result`, in a notebook or a script."""
 
-from typing import TypedDict, Unpack
+from typing import Any
 
 from attnviz.attribution.quantity_maps import in_quantity
 from attnviz.core.edits import NO_EDITS, Edits
@@ -15,17 +15,6 @@ from attnviz.models.run_task import run_task, with_readings
 from attnviz.models.translate.draft import GREEDY, DecodingOptions
 
 
-class WritingKeywords(TypedDict, total=False):
-    """The fields of `WritingOptions` by name."""
-
-    tokens: int
-    temperature: float
-    top_k: int
-    top_p: float
-    seed: int
-    begins: tuple[str, ...]
-
-
 def run(
     model: AttentionModel,
     task: Task,
@@ -34,7 +23,7 @@ def run(
     edits: Edits | str = NO_EDITS,
     options: DecodingOptions = GREEDY,
     quantity: Quantity = "weights",
-    **writing: Unpack[WritingKeywords],
+    **writing: Any,
 ) -> Result:
     """Run a model on a prompt: its trace, what the task is for, and the same without the edits where there are any.
 

@@ -84,10 +84,10 @@ def draw_next(trace: AttentionTrace) -> Sheet:
     items: list[Item] = []
     for row, each in enumerate(continuation.next_tokens(len(tokens) - 1)[:BARS]):
         y = PADDING + row * ROW
-        items.append(Label(NAMES, y + ROW / 2, candidate_label(each, trace.prompt.text), anchor="end", size=9))
+        items.append(Label(NAMES, y + ROW / 2, candidate_label(each, trace.prompt.text), anchor="end", size=9.0))
         data = (("share", f"{each.probability:.6g}"),)
         items.append(Rectangle(NAMES + 6, y + 2, max(each.probability * BAR, 0.5), ROW - 4, LIGHT.accent, data=data))
-        items.append(Label(NAMES + 10 + each.probability * BAR, y + ROW / 2, f"{100 * each.probability:.1f} %", size=9))
+        items.append(Label(NAMES + 10 + each.probability * BAR, y + ROW / 2, f"{100 * each.probability:.1f} %", size=9.0))
     bars = titled(Sheet("", NAMES + BAR + 50, len(items) / 3 * ROW + 2 * PADDING, tuple(items)), "What could come next")
     below = (moved(item, 0, text.height) for item in bars.items)
     return Sheet(text.title, max(text.width, bars.width), text.height + bars.height, (*text.items, *below))

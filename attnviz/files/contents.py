@@ -27,8 +27,8 @@ Value = TypeVar("Value")
 PACKAGES = ("attnviz", "torch", "transformers")
 LARGEST = 2**31 - 1
 _PROMPT = ("text", "pair", "question", "target")
-# Of what a language model says comes next, the arrays.
-_NEXT = ("candidates", "log_probabilities", "rest", "given")
+# Of what a language model says comes next, the arrays: their types, and how many dimensions they have.
+_NEXT = {"candidates": ("int32", 2), "log_probabilities": ("float32", 2), "rest": ("float32", 2), "given": ("float32", 1)}
 
 
 def describe(trace: AttentionTrace, *, exact: bool) -> tuple[Record, Tensors]:
@@ -76,7 +76,7 @@ def _continuation(record: Record | None, tensors: Tensors) -> Continuation | Non
     if record is None:
         return None
     vocabulary = {_as(int, index): (_as(str, piece), _as(str, text)) for index, piece, text in record["vocabulary"]}
-    arrays = {name: tensors[f"next.{name}"] for name in _NEXT}
+    arrays = {name: _tensor(tensors, f"next.{name}", *kind) for name, kind in _NEXT.items()}
     return Continuation(
         _as(int, record["start"]), tuple(_as(str, each) for each in record["pieces"]), **arrays, vocabulary=vocabulary
     )

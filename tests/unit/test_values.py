@@ -14,7 +14,7 @@ import attnviz
 
 LAYERS = ("analysis", "attribution", "core", "figures", "models", "nn", "survey", "text")
 # What is filled or counted while a model runs.
-MUTABLE = {"Attention", "AttentionTape", "Embedded", "HeadEdits", "Intervention", "Tape", "_Inputs", "_Layer"}
+MUTABLE = {"Attention", "AttentionTape", "Embedded", "HeadEdits", "Intervention", "Tape", "_HeaderReader", "_Inputs", "_Layer"}
 
 
 def classes() -> Iterator[type]:

@@ -146,7 +146,7 @@ class GgufFile:
         return made.reshape(shape)
 
 
-@dataclass
+@dataclass(eq=False)
 class _HeaderReader:
     """Reads the header from its beginning."""
 

@@ -68,7 +68,7 @@ def test_an_unknown_kind_and_no_model_at_all(tmp_path: Path) -> None:
 
 
 def test_every_model_of_the_catalog_is_found_by_its_task() -> None:
-    by_task = [catalog.available_for(task) for task in ("encode", "translate", "answer", "summarize")]
+    by_task = [catalog.available_for(task) for task in ("encode", "translate", "answer", "summarize", "write")]
     assert sorted(name for names in by_task for name in names) == sorted(catalog.available())
 
 

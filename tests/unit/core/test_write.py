@@ -1,0 +1,62 @@
+"""What comes next, as a value: it is checked when it is built."""
+
+import numpy as np
+import pytest
+
+from attnviz.core.errors import PromptError, TraceError
+from attnviz.core.write import TEMPERATURES, Continuation, WritingOptions
+
+
+def parts(**changes) -> dict:
+    """Two tokens, each with two candidates of a half and a quarter, and a quarter for all others."""
+    logs = np.log(np.array([[0.5, 0.25], [0.5, 0.25]], np.float32))
+    rest = np.log(np.full((2, len(TEMPERATURES)), 0.25, np.float32))
+    made = {"candidates": np.array([[3, 1], [1, 3]], np.int32), "log_probabilities": logs, "rest": rest}
+    vocabulary = {1: ("Ġa", " a"), 3: ("b", "b")}
+    return {
+        "start": 1,
+        "pieces": ("x", "y"),
+        **made,
+        "given": np.array([0, -1], np.float32),
+        "vocabulary": vocabulary,
+    } | changes
+
+
+def test_it_names_what_could_come():
+    made = Continuation(**parts())
+    assert [(each.text, each.probability) for each in made.next_tokens(1)] == [(" a", 0.5), ("b", 0.25)]
+    assert made.written == ("y",)
+    assert made.bits_per_byte("x y", (0, 1)) == pytest.approx(1 / np.log(2) / 2)
+    assert made.bits_per_byte("x", (0,)) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"start": 0}, {"start": 3}, {"pieces": ("x",)}, {"given": np.zeros(3, np.float32)}, {"vocabulary": {1: ("a", "a")}},
+        {"candidates": np.zeros((2, 3), np.int32)}, {"rest": np.zeros((2, 3), np.float32)},
+        {"log_probabilities": np.log(np.array([[0.5, 0.4], [0.5, 0.4]], np.float32))},
+        {"log_probabilities": np.log(np.array([[0.25, 0.5], [0.5, 0.25]], np.float32))},
+        {"log_probabilities": np.full((2, 2), np.nan, np.float32)}, {"given": np.array([0, np.nan], np.float32)},
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused(changes, unchecked):
+    with pytest.raises(TraceError):
+        Continuation(**parts(**changes))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tokens": -1},
+        {"tokens": 2000},
+        {"temperature": -0.1},
+        {"temperature": float("nan")},
+        {"top_p": 1.1},
+        {"top_k": -1},
+        {"seed": -1},
+    ],
+)
+def test_options_have_their_ranges(options):
+    with pytest.raises(PromptError, match=next(iter(options))):
+        WritingOptions(**options)
