@@ -79,8 +79,8 @@ def draw_next(trace: AttentionTrace) -> Sheet:
         )
         for place, token in enumerate(tokens)
     ]
-    shares = "shaded by how likely they were: " if continuation.written else ""
-    text = draw_words(words, f"{shares}{trace.model}{f', edited {trace.edits.text}' if trace.edits else ''}".strip(": "))
+    title = f"What comes next, by {trace.model}{f', edited {trace.edits.text}' if trace.edits else ''}"
+    text = draw_words(words, f"{title}; what it wrote is shaded by how likely it was" if continuation.written else title)
     items: list[Item] = []
     for row, each in enumerate(continuation.next_tokens(len(tokens) - 1)[:BARS]):
         y = PADDING + row * ROW

@@ -17,10 +17,19 @@ Task = Literal["encode", "translate", "answer", "summarize", "write"]
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """What a model of the catalog does; `loader` is "module:function", called with a Progress, of one that is not our own."""
+    """What a model of the catalog does; `loader` is "module:function", called with a Progress, of one that is not our own.
+
+    large  it takes as much memory as a model of the hub
+    """
 
     task: Task
     loader: str = ""
+    large: bool = False
+
+    @property
+    def reading_task(self) -> Task:
+        """What it does where a text is read, and not written on."""
+        return "encode" if self.task == "write" else self.task
 
 
 # Nothing is imported before it is asked for, so that listing the catalog costs nothing.
@@ -35,7 +44,7 @@ CATALOG = {
     "answer-en": CatalogEntry("answer"),
     "answer-en-dual": CatalogEntry("answer"),
     "summarize-en": CatalogEntry("summarize"),
-    "smollm2": CatalogEntry("write", "attnviz.models.hub.smollm2:smollm2"),
+    "smollm2": CatalogEntry("write", "attnviz.models.hub.smollm2:smollm2", large=True),
 }
 # One file is a toy, such as the page Train saves.
 TOY = ".safetensors"

@@ -9,12 +9,13 @@ from attnviz.ui.background.lru_cache import LruCache
 
 
 def check_room(name: str) -> None:
-    """Stops at a further model of the hub where memory is nearly full; those of the catalog are small.
+    """Stops at a further model of the hub where memory is nearly full; most of the catalog are small.
 
     Raises:
         ModelTooLargeError: it is.
     """
-    if name not in catalog.CATALOG and (held := memory.read()) and held.is_tight:
+    is_small = name in catalog.CATALOG and not catalog.CATALOG[name].large
+    if not is_small and (held := memory.read()) and held.is_tight:
         raise ModelTooLargeError(
             f"There is no memory left for {name}: choose a model that travels with attnviz, or come back later."
         )

@@ -23,7 +23,7 @@ _SECOND = {"answer": "Question", "encode": "Second text", "translate": "Translat
 
 def text_boxes(model: str) -> Prompt | None:
     """What is typed for a model: a text, and what else it reads; None after the page has said what is wrong."""
-    known = CATALOG[model].task if model in CATALOG else "translate" if model in HUB["encoder-decoder"] else "encode"
+    known = CATALOG[model].reading_task if model in CATALOG else "translate" if model in HUB["encoder-decoder"] else "encode"
     text, pair = _first_texts(known)
     boxes = [text_box("Text", "Type a text", text)]
     if known in _SECOND:

@@ -95,7 +95,7 @@ def ablation_controls() -> Ablation | None:
 def _task_of(model: str) -> Task:
     """What a model does; one of the hub does what the address says."""
     if model in CATALOG:
-        return CATALOG[model].task
+        return CATALOG[model].reading_task
     if model in HUB["encoder-decoder"] or url_value("target", ""):
         return "translate"
     return "answer" if url_value("question", "") and model not in (*HUB["encoder"], *HUB["decoder"]) else "encode"
