@@ -272,12 +272,23 @@ def test_no_folder_of_a_stranger_leads_beyond_a_table(tmp_path: Path, as_on_a_ca
 
 @pytest.mark.parametrize("family", tiny.FAMILIES, ids=str)
 def test_words_are_taken_away_by_a_piece_that_the_model_has(family: tiny.Family, as_on_a_card: None) -> None:
-    tokenizer = tiny.tokenizer(family.architecture)
+    top = "bare" if family.architecture == tiny.ENCODER else "words"
+    _assert_words_can_be_taken_away(_model(family.name, "none", top), family.architecture)
+
+
+def test_words_are_taken_away_by_a_piece_that_an_answerer_has(as_on_a_card: None) -> None:
+    config = hf.BertConfig(**{**tiny._BERT, "vocab_size": PIECES})
+    _assert_words_can_be_taken_away(hf.BertForQuestionAnswering(config), tiny.ENCODER)
+
+
+def _assert_words_can_be_taken_away(model: Any, architecture: str) -> None:
+    """Explain a model whose tokenizer's mask, unknown piece and padding lie beyond its table."""
+    tokenizer = tiny.tokenizer(architecture)
     own = tokenizer.eos_token_id or 0
     tokenizer.add_special_tokens({f"{name}_token": f"[MY {name}]" for name in ("mask", "unk", "pad")})
-    model = attnviz.wrap(_model(family.name, "none", "bare" if family.architecture == tiny.ENCODER else "words"), tokenizer)
-    prompt = Prompt("the cat sat", pair="a dog", target="the dog" if "target" in model.card.reads else None)
-    bound = bind_target(model, prompt)
+    model = attnviz.wrap(model, tokenizer)
+    target = "the dog" if "target" in model.card.reads else None
+    bound = bind_target(model, Prompt("the cat sat", pair="a dog", target=target, question="what sat?"))
     assert bound.baseline_id == own
     assert min(tokenizer.convert_tokens_to_ids(["[MY mask]", "[MY unk]", "[MY pad]"])) >= len(bound.embedding)
     for method in ("integrated-gradients", "leave-one-out"):

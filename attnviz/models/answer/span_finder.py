@@ -16,6 +16,7 @@ from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.passage_search import BATCH, PassageSearch, QuestionAndPassage, question_of
 from attnviz.models.batched_edits import Scorer
 from attnviz.models.capabilities import Capabilities
+from attnviz.models.hub.targets import baseline_id
 from attnviz.models.targets import Outcome, Target, target_labels
 from attnviz.text.spans import DECLINED, Span, Window, pair_logits
 
@@ -179,7 +180,7 @@ def span_facts(
         "tokens": read.tokens,
         "ids": torch.tensor(read.inputs["input_ids"], device=encoder.model.device),
         "embedding": encoder.model.get_input_embeddings().weight,
-        "baseline_id": encoder.tokenizer.mask_token_id,
+        "baseline_id": baseline_id(encoder),
         "fixed": frozenset(special.union(inside)),
         "readout": {first + place: weight for place, weight in located.readout.items()},
         "run": run,
