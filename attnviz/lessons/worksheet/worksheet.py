@@ -29,6 +29,8 @@ _OF_METHODS = (
     "What each word is worth to the output: a row is a method, a column a word. Orange speaks for the output, blue against it; "
     "the darker, the more."
 )
+# A module of a QR code: three pixels of a page at 80 dpi, as a projector or a poor printer shows it.
+_MODULE_MM, _WIDEST_CODE_MM = 0.95, 62.0
 # Lines to write on under a question whose answer is free.
 LINES = {"text": 4, "output": 2, "order": 1, "cell": 1, "token": 1, "number": 1, "head": 1}
 
@@ -159,8 +161,9 @@ def _code(address: str) -> bytes:
         code = segno.make(address, error="m", micro=False)
     except segno.DataOverflowError:
         return b""
-    file = io.BytesIO()
-    code.save(file, kind="svg", border=4, light="#fff", omitsize=True, xmldecl=True, nl=True)
+    file, (width, _) = io.BytesIO(), code.symbol_size(border=4)
+    scale = min(_MODULE_MM, _WIDEST_CODE_MM / width)
+    code.save(file, kind="svg", border=4, scale=scale, unit="mm", light="#fff", xmldecl=True, nl=True)
     return file.getvalue()
 
 

@@ -28,7 +28,7 @@ _STYLE = """
   small(caption)
 })
 #let coded(file, body) = block(
-  breakable: false, sticky: true, above: 1.5em, grid(columns: (1fr, 26mm), gutter: 5mm, body, image(file, width: 26mm)),
+  breakable: false, sticky: true, above: 1.5em, grid(columns: (1fr, auto), gutter: 5mm, body, image(file)),
 )
 #let lead(body) = block(sticky: true, body)
 #let question(ask, room) = block(breakable: false, above: 1.3em, below: 1.3em, ask + room)

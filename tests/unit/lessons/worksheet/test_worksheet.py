@@ -3,6 +3,7 @@
 import io
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pypdf
 import pytest
@@ -12,8 +13,10 @@ from PIL import Image
 
 from attnviz.core.errors import LessonError
 from attnviz.lessons.check import truths
-from attnviz.lessons.lesson_file import parse_lesson
-from attnviz.lessons.worksheet.worksheet import _with_questions_of_same_text, worksheet
+from attnviz.lessons.lesson_file import parse_lesson, read_lesson
+from attnviz.lessons.library import shipped_lessons
+from attnviz.lessons.worksheet import worksheet as printing
+from attnviz.lessons.worksheet.worksheet import SheetStep, Worksheet, _with_questions_of_same_text, worksheet
 from attnviz.lessons.worksheet.worksheet_html import worksheet_html
 from attnviz.lessons.worksheet.worksheet_pdf import worksheet_pdf
 from tests.unit.lessons.test_question_kinds import Given
@@ -144,20 +147,36 @@ def test_what_typst_refuses_is_one_sentence(sheet) -> None:
         worksheet_pdf(replace(sheet, language="english"))
 
 
-@pytest.mark.parametrize("is_offered", [True, False])
-def test_every_code_of_a_printed_page_opens_its_step(is_offered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    lesson, source = parse_lesson(LESSON.encode(), "mine.md"), Given()
-    printed = worksheet(lesson, truths(lesson, source), source, site="https://attnviz.school.example", is_offered=is_offered)
+def codes_of(sheet: Worksheet, dpi: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], str]:
+    """Set a sheet as PDF, and draw its pages, too: what their QR codes say, and the text."""
     pages: list[bytes] = []
     real = typst.compile
 
     def draw(files, format):
-        pages.extend(real(files, format="png", ppi=110))
+        pages.extend(real(files, format="png", ppi=dpi))
         return real(files, format=format)
 
-    monkeypatch.setattr(typst, "compile", draw)
-    text = "".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(worksheet_pdf(printed))).pages)
-    read = [code.text for page in pages for code in zxingcpp.read_barcodes(Image.open(io.BytesIO(page)))]
+    with monkeypatch.context() as patch:
+        patch.setattr(typst, "compile", draw)
+        text = "".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(worksheet_pdf(sheet))).pages)
+    return [code.text for page in pages for code in zxingcpp.read_barcodes(Image.open(io.BytesIO(page)))], text
+
+
+@pytest.mark.parametrize("is_offered", [True, False])
+@pytest.mark.parametrize("path", shipped_lessons().values(), ids=lambda path: path.stem)
+def test_codes_of_all_lessons_are_read_at_80_dpi(path: Path, is_offered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    lesson, host = read_lesson(path), "https://attnviz.school.example"
+    monkeypatch.setattr(printing, "_step", lambda step, *_: SheetStep(step.title, step.prose, (), (), "", "", ()))
+    steps = tuple(replace(step, questions=()) for step in lesson.steps if step.picture)
+    sheet = worksheet(replace(lesson, steps=steps), {}, Given(), site=host, is_offered=is_offered)
+    assert sorted(codes_of(sheet, 80, monkeypatch)[0]) == sorted(step.address for step in sheet.steps)
+
+
+@pytest.mark.parametrize("is_offered", [True, False])
+def test_every_code_of_a_printed_page_opens_its_step(is_offered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    lesson, source = parse_lesson(LESSON.encode(), "mine.md"), Given()
+    printed = worksheet(lesson, truths(lesson, source), source, site="https://attnviz.school.example", is_offered=is_offered)
+    read, text = codes_of(printed, 110, monkeypatch)
     own = [f"https://attnviz.school.example{step.picture.address}" for step in lesson.steps]
     steps = [f"https://attnviz.school.example/lessons?lesson=mine&step={number}" for number in (1, 2, 3)]
     assert sorted(read) == sorted(steps if is_offered else own)
