@@ -10,6 +10,7 @@ import { MASKED } from "./head_store.js";
 import { matrixHeight } from "./heights.js";
 import { poolRegion } from "./pooling.js";
 import { View } from "./view.js";
+import { rowMeaning } from "./wording.js";
 
 /**
  * @import { Frame } from "../drawing/matrix.js"
@@ -84,8 +85,7 @@ export class MatrixPicture extends View {
     const context = fit(this.canvas, wide, high);
     this.over = fit(this.overlay, wide, high);
     const off = state.isOff(state.layer, state.head) ? ", switched off" : "";
-    const what = state.overview.signed ? "after less before, where each row's word looks" : "each row is one word, and where it looks";
-    this.caption.textContent = `${headTitle(state.layer, state.head)}${off}: ${what}`;
+    this.caption.textContent = `${headTitle(state.layer, state.head)}${off}: ${rowMeaning(state.overview)}`;
     this.buttons.hidden = size.cell >= 14 && state.zoom.zoom === 1;
     this.place.classList.toggle("waiting", !head);
     if (head) {

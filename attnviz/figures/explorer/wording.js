@@ -22,6 +22,14 @@ const VERBS = { weight: ["looks", "look", "at"], "norm share": ["takes", "take",
 /** @param {number} layer @param {number | null} head */
 export const headWords = (layer, head) => (head === null ? `mean over the heads of layer ${layer}` : `head ${head} of layer ${layer}`);
 
+/** What a row of the matrix is: a token, of which a word that the vocabulary does not have whole has several.
+ * @param {Overview} overview */
+export function rowMeaning({ words, signed }) {
+  const split = words.queries.find(({ parts }) => parts.length > 1);
+  const row = split ? `token (“${split.text}” has ${split.parts.length})` : "word";
+  return signed ? `after less before, where each row's ${row} looks` : `each row is one ${row}, and where it looks`;
+}
+
 /** @param {string} text */
 const strong = (text) => make("strong", {}, word(text));
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { headline } from "../../../../attnviz/figures/explorer/wording.js";
+import { headline, rowMeaning } from "../../../../attnviz/figures/explorer/wording.js";
 
 // As much of a page as a sentence needs.
 class Part {
@@ -47,4 +47,11 @@ test("words that get as much are alike, and those that stand several times have 
 test("a text without a word is told by the token that is looked at most", () => {
   assert.equal(said(["[CLS]", "!", "?", "[SEP]"], [0.2, 0.28, 0.28, 0.24]), "[CLS] looks at no word in particular: at most ! (28\u00A0%)");
   assert.equal(said(["[CLS]", "a", "b", "?"], [0.4, 0.06, 0.04, 0.5]), "[CLS] looks at no word in particular: at most a (6\u00A0%)");
+});
+
+test("a row is a word, or a token where a word has several", () => {
+  const meaning = (/** @type {[string, number][]} */ texts, signed = false) => rowMeaning(/** @type {any} */ ({ signed, words: { queries: texts.map(([text, count]) => ({ text, parts: Array(count).fill(0) })) } }));
+  assert.equal(meaning([["It", 1], ["did", 1]]), "each row is one word, and where it looks");
+  assert.equal(meaning([["It", 1], ["didn't", 3]]), "each row is one token (“didn't” has 3), and where it looks");
+  assert.equal(meaning([["didn't", 3]], true), "after less before, where each row's token (“didn't” has 3) looks");
 });
