@@ -1,7 +1,9 @@
 """The picture is the hero: on every page it stands above the fold with its input, output and sentence, and nothing jumps."""
 
+import re
+
 import pytest
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import BrowserContext, Page, ViewportSize, expect
 
 from tests.browser.jumps import forget_moves, moved
 from tests.browser.pages import BEAMER, DESK, LABELS, LEAST_LABEL, PAGES, PHONE, serious, settle
@@ -153,6 +155,30 @@ def fills_a_beamer(page: Page) -> None:
     across, down = page.get_by_test_id("stMain").evaluate(OVERFLOW)
     assert across <= 1, f"{across} px are cut off sideways"
     assert down <= 1, f"{down} px are cut off below"
+
+
+def test_each_row_that_is_presented_has_its_label(context: BrowserContext, app_url: str) -> None:
+    """Of a small beamer's sixteen rows those are shown whose labels have room, and the caption says how many."""
+    page = context.new_page()
+    page.set_viewport_size(SMALL)
+    page.add_init_script("""{
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      window.labels = new Set();
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+        if (this.textAlign === "right" && this.canvas.checkVisibility()) window.labels.add(text);
+        return fillText.call(this, text, ...place);
+      };
+    }""")
+    page.goto(
+        f"{app_url}/encode?text=The+animal+didn%27t+cross+the+street+because+it+was+too+tired.&layer=3&head=1&present=true"
+    )
+    settle(page)
+    expect(page.locator(".explorer .matrix .caption")).to_have_text(
+        re.compile(r"token \(“didn't” has 3\), and where it looks; 1[0-5] of 16 rows$")
+    )
+    assert page.evaluate("() => labels.size") <= 16
+    below_the_first = {"didn", "'", "t", "cross", "the", "street", "because", "it", "was", "too", "tired", "."}
+    assert below_the_first <= set(page.evaluate("() => [...labels]"))
 
 
 def test_the_menu_leads_to_every_page_and_stays_closed_on_a_phone(page: Page, app_url: str) -> None:

@@ -20,3 +20,10 @@ export function columnHeight(matrix, given, windowHeight) {
   const whole = matrix.top + matrix.height;
   return given ? Math.max(whole - PRESENTED_LIST, 0) : Math.max(whole - LIST_ROOM, LEAST);
 }
+
+/** As many of `count` rows or columns as fit into the room, and the first of them: around the chosen one.
+ * @param {number} count @param {number | null} chosen @param {number} cell @param {number} room */
+export function visiblePart(count, chosen, cell, room) {
+  const shown = clamp(Math.floor(room / cell), 1, count);
+  return { shown, first: clamp(Math.floor((chosen ?? 0) + 0.5 - shown / 2), 0, count - shown) };
+}

@@ -7,7 +7,7 @@ import { columnLabel, drawCross, drawLines, labelled, Legend, margins, rowLabel 
 import { endOf } from "./colour_limit.js";
 import { headTitle } from "./head_names.js";
 import { MASKED } from "./head_store.js";
-import { matrixHeight } from "./heights.js";
+import { matrixHeight, visiblePart } from "./heights.js";
 import { poolRegion } from "./pooling.js";
 import { View } from "./view.js";
 import { rowMeaning } from "./wording.js";
@@ -66,12 +66,18 @@ export class MatrixPicture extends View {
     // Whole device pixels, where a cell has at least four: then all cells are alike. Smaller ones would lose much of the room.
     const whole = fitting * ratio >= 4 ? Math.floor(fitting * ratio) / ratio : fitting;
     const { zoom, x, y } = state.zoom;
-    const cell = whole * zoom;
-    const width = Math.max(whole * keys.length, 1);
-    const height = Math.max(whole * queries.length, 1);
+    // From the back of a room a row without its label says nothing: fewer rows are shown there, around the chosen one.
+    const isPart = surface.presentedHeight > 0 && whole < LABEL_STEP;
+    const least = isPart ? LABEL_STEP : whole;
+    const columns = visiblePart(keys.length, Number(state.key), least, isPart ? room - left - right : Infinity);
+    const rows = visiblePart(queries.length, state.query, least, isPart ? most - top : Infinity);
+    const cell = least * zoom;
+    const width = Math.max(least * columns.shown, 1);
+    const height = Math.max(least * rows.shown, 1);
     const shown = { keys: width / cell, queries: height / cell };
     // What was chosen, as far as the edges allow at this size.
-    const corner = { x: clamp(x, 0, Math.max(0, keys.length - shown.keys)), y: clamp(y, 0, Math.max(0, queries.length - shown.queries)) };
+    const [column, row] = zoom === 1 ? [columns.first, rows.first] : [x, y];
+    const corner = { x: clamp(column, 0, Math.max(0, keys.length - shown.keys)), y: clamp(row, 0, Math.max(0, queries.length - shown.queries)) };
     return { left, top, right, cell, width, height, ratio, shown, ...corner };
   }
 
@@ -85,7 +91,9 @@ export class MatrixPicture extends View {
     const context = fit(this.canvas, wide, high);
     this.over = fit(this.overlay, wide, high);
     const off = state.isOff(state.layer, state.head) ? ", switched off" : "";
-    this.caption.textContent = `${headTitle(state.layer, state.head)}${off}: ${rowMeaning(state.overview)}`;
+    const count = state.overview.queries.length;
+    const part = state.zoom.zoom === 1 && size.shown.queries < count ? `; ${Math.round(size.shown.queries)} of ${count} rows` : "";
+    this.caption.textContent = `${headTitle(state.layer, state.head)}${off}: ${rowMeaning(state.overview)}${part}`;
     this.buttons.hidden = size.cell >= 14 && state.zoom.zoom === 1;
     this.place.classList.toggle("waiting", !head);
     if (head) {

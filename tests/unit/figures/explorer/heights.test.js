@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { columnHeight, matrixHeight } from "../../../../attnviz/figures/explorer/heights.js";
+import { columnHeight, matrixHeight, visiblePart } from "../../../../attnviz/figures/explorer/heights.js";
 
 test("a matrix takes its share of the window, within bounds", () => {
   assert.deepEqual([400, 1000, 2000].map((high) => matrixHeight("grid", 0, high)), [440, 580, 720]);
@@ -18,4 +18,11 @@ test("heads beside a matrix end where it ends, less the list above them", () => 
 
 test("while the page presents, it gives the height", () => {
   assert.deepEqual([matrixHeight("grid", 333, 1000), columnHeight(null, 333, 1000), columnHeight({ top: 60, height: 100 }, 333, 1000)], [333, 333, 0]);
+});
+
+test("of more rows than fit, those around the chosen one are shown", () => {
+  assert.deepEqual(visiblePart(16, 10, 16, 217), { shown: 13, first: 3 });
+  assert.deepEqual([null, 0, 8, 15].map((chosen) => visiblePart(16, chosen, 16, 100).first), [0, 0, 5, 10]);
+  assert.deepEqual(visiblePart(7, 3, 16, Infinity), { shown: 7, first: 0 });
+  assert.deepEqual(visiblePart(7, 3, 16, 5), { shown: 1, first: 3 });
 });
