@@ -242,6 +242,17 @@ def percent(share: float) -> str:
     return "under 1\xa0%" if 0 < share < 0.005 else whole_percent(share)
 
 
+def points(change: SupportsFloat) -> str:
+    r"""Write a change of a share in percentage points.
+
+    >>> points(0.683), points(-0.01), points(0.004), points(-0.0004)
+    ('+68\xa0points', '−1\xa0point', '+0.4\xa0points', '0\xa0points')
+    """
+    hundredfold = 100 * float(change)
+    number = signed(hundredfold, "+.0f" if abs(hundredfold) >= 0.95 else "+.1f").replace("+0.0", "0")
+    return f"{number}\xa0point{'' if number[1:] == '1' else 's'}"
+
+
 def whole_percent(share: SupportsFloat) -> str:
     r"""Write a share in whole percent, whose sign is not parted from it; a half goes up, as in a browser (percent.js).
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attnviz.analysis.whatif.comparison import Comparison
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import head_name, percent, points
 from attnviz.core.trace import AttentionTrace
 from attnviz.export import matrix
 from attnviz.export.csv_table import NumberCell, csv_table
@@ -20,7 +20,7 @@ def draw_comparison(comparison: Comparison, traces: tuple[AttentionTrace, Attent
     kind = comparison.before.kind
     sides = [picture(trace, kind=kind, layer=layer, head=head) for trace in traces]
     sheets = [titled(matrix.draw_matrix(each), f"{each.model}: {each.name}") for each in sides]
-    title = f"{head_name(layer, head)}: {comparison.divergence[layer, head]:.2f} bits"
+    title = f"{head_name(layer, head)}: average change {percent(float(comparison.divergence[layer, head]))}"
     return titled(side_by_side([*sheets, titled(_difference(comparison, layer, head), "Difference")], title), title)
 
 
@@ -42,5 +42,5 @@ def _difference(comparison: Comparison, layer: int, head: int) -> Sheet:
         items.append(Rectangle(x, y, side, side, diverging(change / largest), data=(("change", f"{change:.6g}"),)))
     items += matrix.axis_labels(room, rows, columns)
     bottom, right = room.top + len(rows) * room.cell, room.left + len(columns) * room.cell
-    items.append(Label(room.left, bottom + FONT + PADDING, f"blue −{largest:.2f} to red +{largest:.2f}"))
+    items.append(Label(room.left, bottom + FONT + PADDING, f"blue {points(-largest)} to red {points(largest)}"))
     return Sheet("Difference", max(right, room.left + 90.0) + PADDING, bottom + 2 * FONT + 2 * PADDING, tuple(items))

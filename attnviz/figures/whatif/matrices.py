@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.whatif.comparison import Change, Comparison
-from attnviz.analysis.wording import cut, head_name, percent, signed, whole_percent
+from attnviz.analysis.wording import cut, head_name, percent, points, whole_percent
 from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.head_grid import HeadCell, head_grid, least_width
 from attnviz.figures.matrix import MOST_LABEL, DrawnMatrix, labels, matrix_svg
@@ -44,7 +44,7 @@ def three_matrices(compared: Comparison, layer: int, head: int, names: tuple[str
     moved = compared.difference(layer, head)
     largest = max(float(np.abs(moved).max(initial=0.0)), 1e-9)
     stops = ",".join(diverging(share / 4, theme) for share in range(-4, 5))
-    bar = f' −{largest:.2f} to +{largest:.2f}<i style="background:linear-gradient(90deg,{stops})"></i>'
+    bar = f' {points(-largest)} to {points(largest)}<i style="background:linear-gradient(90deg,{stops})"></i>'
     matrices = [*_sides(compared, layer, head, names, theme), _difference(compared, moved, largest, theme)]
     names_down, names_across = (
         [name for each in matrices for name in each.rows],
@@ -94,7 +94,7 @@ def changes_table(changes: Sequence[Change], names: tuple[str, str], *, theme: T
     rows = ""
     for change in changes:
         link = " → ".join(f"<bdi>{html.escape(token.text)}</bdi>" for token in (change.query, change.key))
-        numbers = (f"{change.was:.2f}", f"{change.now:.2f}", signed(change.now - change.was, "+.2f"))
+        numbers = (percent(change.was), percent(change.now), points(change.now - change.was))
         figures = "".join(f'<td class="figure">{number}</td>' for number in numbers)
         rows += f"<tr><td>{link}</td>{figures}</tr>"
     table = f'<table class="changes"><thead><tr>{headings}</tr></thead><tbody>{rows}</tbody></table>'

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.whatif.comparison import compare
+from attnviz.analysis.wording import percent, points
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.export import png, svg
 from attnviz.export.whatif import matrices
@@ -81,7 +82,12 @@ def test_the_changes_are_the_largest_of_the_difference(traces):
     changes = actual.changes(0, 1)
     moved = np.sort(np.abs(actual.difference(0, 1)), axis=None)[::-1]
     assert [abs(each.now - each.was) for each in changes] == pytest.approx(moved[:6], abs=1e-6)
-    assert changes_table(changes, ("A", "<b>")).count("<tr>") == 7
+    table = changes_table(changes, ("A", "<b>"))
+    assert table.count("<tr>") == 7
+    figures = re.findall(r'<td class="figure">([^<]*)', table)
+    assert figures == [
+        each for change in changes for each in (percent(change.was), percent(change.now), points(change.now - change.was))
+    ]
     assert compare(traces[0], traces[0]).changes(0, 1) == ()
 
 
@@ -90,7 +96,10 @@ def test_on_paper_both_sides_and_the_difference_stand_with_their_names(traces):
     sheet = matrices.draw_comparison(actual, traces, 1, 2)
     root = ElementTree.fromstring(svg.sheet_svg(sheet))
     texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert f"L1·H2: {actual.divergence[1, 2]:.2f} bits" in texts
+    # In the unit of the page, where the grid names the same head.
+    named = re.findall(r'title="(L1·H2: [^"]*)"', divergence_grid(actual, chosen=(1, 2)))
+    assert [f"L1·H2: average change {percent(actual.divergence[1, 2])}"] == named
+    assert named[0] in texts
     assert "Difference" in texts
     assert "tired→wide" in texts
     changes = [each.get("data-change") for each in root.iter("{http://www.w3.org/2000/svg}rect") if each.get("data-change")]
