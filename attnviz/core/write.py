@@ -6,7 +6,7 @@ they have at each temperature: so temperature, top-k and top-p reshape it withou
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float, Float32, Int32
@@ -32,6 +32,7 @@ class WritingOptions:
     top_p        only the fewest likeliest tokens are drawn from that have this mass together (Holtzman et al. 2020)
     seed         what chance begins with: the same seed draws the same tokens
     begins       pieces of the vocabulary, by name, that stand behind the text before the model writes
+    anew         under edits, the model writes by itself in place of `begins`, as many tokens: what it would have written
 
     Raises:
         PromptError: one of them is out of its range.
@@ -43,6 +44,7 @@ class WritingOptions:
     top_p: float | int = 1.0
     seed: int = 0
     begins: tuple[str, ...] = ()
+    anew: bool = False
 
     def __post_init__(self) -> None:
         for name, most in (("tokens", MOST_TOKENS), ("top_k", MOST_SEED), ("seed", MOST_SEED)):
@@ -56,8 +58,22 @@ class WritingOptions:
         if not isinstance(self.begins, tuple) or not all(isinstance(name, str) for name in self.begins):
             raise PromptError(f"begins is a tuple of names of pieces, not {described(self.begins)}.")
 
+    @property
+    def unedited(self) -> "WritingOptions":
+        """How the model writes without edits; where it writes nothing, nothing needs to be chosen either."""
+        if self.tokens:
+            return replace(self, anew=False)
+        return WritingOptions(0, begins=self.begins)
 
-GREEDY_WRITING = WritingOptions()
+    @property
+    def edited(self) -> "WritingOptions":
+        """How the model writes with edits."""
+        made = replace(self, tokens=self.tokens + len(self.begins), begins=(), anew=False) if self.anew else self
+        return made if made.tokens else made.unedited
+
+
+# Nothing is written: what comes next is told all the same.
+READING = WritingOptions(0)
 
 
 def sampling_probabilities(

@@ -5,13 +5,13 @@ What `open_trace` reads of such a file is the trace. These files travel with att
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from attnviz.core.errors import TraceError
-from attnviz.core.trace import AttentionTrace
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, QueryKeyWeights, WeightStore
 from attnviz.files.container import seal, unseal
 from attnviz.files.contents import Tensors, describe, rebuild
 
@@ -29,8 +29,21 @@ def value_to_bytes(value: Any) -> bytes:
     tensors: Tensors = {}
     traces: list[AttentionTrace] = []
     record = _record(value, tensors, traces)
-    header, own = describe(traces[0], exact=True) if traces else ({}, {})
+    header, own = describe(_smallest(traces[0]), exact=True) if traces else ({}, {})
     return seal({**header, _VALUE: record}, {**own, **tensors})
+
+
+def _smallest(trace: AttentionTrace) -> AttentionTrace:
+    """Hold the weights of a short text themselves, which are fewer numbers than the queries and keys that give them."""
+    return replace(trace, maps=tuple(replace(each, store=_fewest_numbers(each)) for each in trace.maps))
+
+
+def _fewest_numbers(attention: AttentionMap) -> WeightStore:
+    store = attention.store
+    n_weights = attention.n_layers * attention.n_heads * len(attention.queries) * len(attention.keys)
+    if not isinstance(store, QueryKeyWeights) or 2 * n_weights * np.dtype(np.float32).itemsize > store.nbytes:
+        return store
+    return DenseWeights(tuple(store.layer(layer) for layer in range(store.n_layers)))
 
 
 def value_from_bytes(data: bytes, *, name: str = "The file") -> Any:

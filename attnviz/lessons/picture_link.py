@@ -17,11 +17,11 @@ from attnviz.text.old_addresses import current_address
 from attnviz.text.url_text import unpack
 
 # "home" is the address / itself.
-PAGES = ("home", "encode", "translate", "answer", "summarize", "heads", "whatif", "matters", "compute", "train")
+PAGES = ("home", "encode", "translate", "answer", "summarize", "write", "heads", "whatif", "matters", "compute", "train")
 # Pages on which a model reads a text, and what it is asked to do there.
 TASKS: Mapping[str, Task] = {
     "home": "encode", "encode": "encode", "matters": "encode", "whatif": "encode", "translate": "translate",
-    "answer": "answer", "summarize": "summarize",
+    "answer": "answer", "summarize": "summarize", "write": "write",
 }  # fmt: skip
 _QUANTITIES: Mapping[str, Quantity] = {each: each for each in QUANTITIES}
 _READINGS: Mapping[str, Reading] = {"Shifted": "shifted", "Naive": "naive"}
@@ -29,7 +29,7 @@ _READINGS: Mapping[str, Reading] = {"Shifted": "shifted", "Naive": "naive"}
 STEERED = ("decoding", "begins1", "candidate1", "hero")
 _BETWEEN: Mapping[str, Between] = {each: each for each in BETWEEN}
 # The model of a page whose link names none.
-_USUAL = {"translate": "transformer-en-fr", "answer": "answer-en", "summarize": "summarize-en"}
+_USUAL = {"translate": "transformer-en-fr", "answer": "answer-en", "summarize": "summarize-en", "write": "smollm2"}
 
 
 @dataclass(frozen=True)

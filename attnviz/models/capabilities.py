@@ -23,6 +23,11 @@ from attnviz.nn.attention import Attended
 SHORT_TARGET = "."
 
 
+def writes_nothing(name: str) -> ModelError:
+    """Say that the model of that name does not write on from a text."""
+    return ModelError(f"{name} does not write on from a text: choose a decoder, such as smollm2 or gpt2.")
+
+
 class Capabilities:
     """What a model declares. Its kinds inherit from this and replace what they can do; all else says why it cannot be done.
 
@@ -94,14 +99,24 @@ class Capabilities:
         """
         raise ModelError(f"{self.card.name} is no encoder and no decoder by itself: choose one, such as minilm.")
 
-    def write(self, prompt: Prompt, options: WritingOptions, report: Callable[[tuple[str, ...]], None]) -> AttentionTrace:
-        """Write on from a text, token by token, and trace all of it; `report` is called with the pieces written so far.
+    def write(self, prompt: Prompt, options: WritingOptions) -> AttentionTrace:
+        """Write on from a text, token by token, and trace all of it.
 
         Raises:
             ModelError: the model does not write on from a text.
             PromptError: nothing in the text can be read, or what it begins with is another model's.
         """
-        raise ModelError(f"{self.card.name} does not write on from a text: choose a decoder, such as smollm2 or gpt2.")
+        raise writes_nothing(self.card.name)
+
+    def write_pieces(
+        self, prompt: Prompt, options: WritingOptions, report: Callable[[tuple[str, ...], str], None]
+    ) -> tuple[str, ...]:
+        """Do as `write`, for the pieces alone; `report` is called with those written so far, and the text that they are.
+
+        Raises:
+            ModelError, PromptError: as of `write`.
+        """
+        raise writes_nothing(self.card.name)
 
     def edit_points(self) -> EditPoints:
         """Say which attentions can be edited.

@@ -1,12 +1,11 @@
 """Run a model on a prompt: one function for every task, with edits or without, which gives a `Result`."""
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import AttentionTrace, Messages, Prompt
-from attnviz.core.write import GREEDY_WRITING, WritingOptions
+from attnviz.core.write import READING, WritingOptions
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
 from attnviz.models.catalog import Task
@@ -24,11 +23,8 @@ def run_task(
     edits: Edits | str = NO_EDITS,
     options: Options = GREEDY,
     before: Result | None = None,
-    report: Callable[[tuple[str, ...]], None] = lambda _: None,
 ) -> Result:
     """Run a model on a prompt: its weights, and what the task is for. `before`: the result without edits, if it is known.
-
-    `report` is called while the model writes on from a text, with the pieces that it has written so far.
 
     Raises:
         PromptError, ModelError: the model cannot read the prompt, or was not made for the task.
@@ -39,7 +35,7 @@ def run_task(
         before = run_task(model, task, prompt, options=options)
     start = time.perf_counter()
     if task == "write":
-        trace = write(model, prompt, options if isinstance(options, WritingOptions) else GREEDY_WRITING, edits, report)
+        trace = write(model, prompt, options if isinstance(options, WritingOptions) else READING, edits)
         output: Output | None = trace.continuation
     else:
         trace, output = _run_once(model, task, prompt, edits, options if isinstance(options, DecodingOptions) else GREEDY)

@@ -1,6 +1,5 @@
 """Summarize, answer, read or write with any model, under edits."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from attnviz.core.edits import NO_EDITS, Edits
@@ -57,9 +56,7 @@ def read(model: AttentionModel, prompt: Prompt, edits: Edits = NO_EDITS) -> Enco
     return reading
 
 
-def write(
-    model: AttentionModel, prompt: Prompt, options: WritingOptions, edits: Edits, report: Callable[[tuple[str, ...]], None]
-) -> AttentionTrace:
+def write(model: AttentionModel, prompt: Prompt, options: WritingOptions, edits: Edits = NO_EDITS) -> AttentionTrace:
     """Write on from a text, with the edits, and trace all of it.
 
     Raises:
@@ -69,4 +66,4 @@ def write(
     """
     declared = capabilities(model)
     with edited(declared, prompt, edits, writes=True):
-        return declared.write(prompt, options, report)
+        return declared.write(prompt, options.edited if edits else options.unedited)

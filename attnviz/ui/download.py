@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import streamlit as st
 
@@ -11,6 +11,7 @@ from attnviz.analysis.head_view import HeadView
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Kind
+from attnviz.core.write import WritingOptions
 from attnviz.export import FORMATS, Picture, arcs, draw_sheet, export, formats_of, grid, matrix, shaded_text
 from attnviz.export.picture import is_whole, other_head, part_of, parts
 from attnviz.export.python import Source, prompt_expression, trace_expression
@@ -69,6 +70,8 @@ def source_of(result: Result, *, naive: bool = False) -> Source:
     """
     if result.file:
         return Source(f"av.open({result.file!r})")
+    if isinstance(result.options, WritingOptions):
+        return Source(_writing_expression(result, result.options))
     load, prompt, edits = f"av.load({result.name!r})", prompt_expression(result.prompt), result.trace.edits
     if result.quantity != "weights":
         is_plain = result.options == GREEDY
@@ -88,6 +91,15 @@ def source_of(result: Result, *, naive: bool = False) -> Source:
     if not naive:
         return Source(f"{made}.trace", (_DRAFT,))
     return Source(made, (_READ_AS, _DRAFT), "read_as(result.trace.cross, result.written, 'naive')")
+
+
+def _writing_expression(result: Result, options: WritingOptions) -> str:
+    edits, text = result.trace.edits, result.prompt.text
+    chosen = options.edited if edits else options.unedited
+    more = {each.name: value for each in fields(chosen) if (value := getattr(chosen, each.name)) != each.default}
+    more |= {"edits": edits.text} if edits else {}
+    given = [f"av.load({result.name!r})", "'write'", repr(text[: len(text) - len(result.trace.output)])]
+    return f"av.run({', '.join([*given, *(f'{name}={value!r}' for name, value in more.items())])}).trace"
 
 
 def _writes_unasked(result: Result) -> bool:

@@ -46,6 +46,7 @@ MODELS = {
     "translate": ("bahdanau-en-fr", "transformer-en-fr"),
     "answer": ("answer-en", "answer-en-dual"),
     "summarize": ("summarize-en", "minilm"),
+    "write": ("smollm2", "distilgpt2"),
     "heads": ("minilm", "transformer-en-fr"),
     "matters": ("answer-en", "transformer-en-fr"),
 }
@@ -67,6 +68,8 @@ HELD = {
     "all1 edits1 editing edit_view",
     "summarize": "model text way layer head all_heads unit words_kept share_kept sentences_kept whole_words punctuation "
     "reference all edits editing edit_view",
+    "write": "model text written more choose temperature top_p top_k seed layer head mean words hide_special scale query key "
+    "view edits editing edit_view",
     "heads": "model layer head claim find sentences",
     "compute": "worked tokens heads head divide mask padded seed numbers own predict at",
     "compute a head": "source model text pair attention target layer head query key words predict at",
@@ -75,6 +78,7 @@ HELD = {
 # Where a page takes long, chance is drawn so that all of it was used soon.
 CHANCE = {
     "encode": "encode 6", "translate": "translate 10", "answer": "answer 10", "summarize": "summarize 6", "train": "train 14",
+    "write": "write 2",
 }  # fmt: skip
 # Where a person begins.
 BEGUN = {
@@ -167,10 +171,11 @@ class Person:
                   "translate": {"cell1", "all1", "begins1", "candidate1", "hero", "alternatives", "edits1"},
                   "heads": set[str](), "matters": {"taken"},
                   "answer": {"cell1", "all1", "asked1", "edits1"}, "summarize": {"all", "edits"},
+                  "write": {"cell", "view", "edits", "editing", "written"},
                   "compute": {"at", "numbers", "own"},
                   "compute a head": {"at", "pair"}, "train": set[str]()}[self.page]  # fmt: skip
         there = {name for name in clicks if name in state or not name.startswith("all")}
-        if not there or (self.page in ("encode", "translate", "answer") and not traces):
+        if not there or (self.page in ("encode", "translate", "answer", "write") and not traces):
             return
         name = self.pick(there)
         if name.startswith("cell"):
@@ -194,6 +199,10 @@ class Person:
             state[name] = ".".join(map(str, sorted(draw.sample(range(6), 2))))
         elif name == "view":
             state[name] = draw.choice((*VIEWS, "BertViz"))
+        elif name == "written":
+            written = visit.actual[0].continuation
+            taken = draw.choice(written.next_tokens(len(written.pieces) - 1)).piece
+            state[name] = " ".join((*written.written, taken))
         elif name == "at":
             state[name] = f"{draw.randrange(5)},0,0"
         elif name in ("asked1", "candidate1"):

@@ -23,6 +23,7 @@ SAID = {
     "passage",
     "tokens",
     "begins",
+    "written",
     "begins1",
     "reference",
     "toy_input_reverse",

@@ -38,7 +38,7 @@ LABELS = """() => {
 }"""
 # Every page, with a query that is soon computed: the slow methods of Matters take a pass of the model for every word.
 PAGES = {
-    "": "", "encode": "", "translate": "", "answer": "", "summarize": "", "heads": "", "whatif": "",
+    "": "", "encode": "", "translate": "", "answer": "", "summarize": "", "write": "", "heads": "", "whatif": "",
     "matters": "text=Ada+Lovelace+wrote+the+first+program+in+1843.&pair=Who+wrote+the+first+program%3F",
     "compute": "", "train": "",
 }  # fmt: skip

@@ -20,9 +20,22 @@ SCRIPT = Path(__file__).with_name("walk.js").read_text(encoding="utf-8")
 PATIENCE = 240_000
 COMPARISONS = 8
 MATTERS = "matters?text=Ada+wrote+it+in+1843.&pair=Who+wrote+it%3F"
-PAGES = ("", "encode", "translate", "answer", "summarize", "heads", "whatif", MATTERS, "whatif?change=head", "compute", "train")
+PAGES = (
+    "",
+    "encode",
+    "translate",
+    "answer",
+    "summarize",
+    "write",
+    "heads",
+    "whatif",
+    MATTERS,
+    "whatif?change=head",
+    "compute",
+    "train",
+)
 # Home and Train have few pictures that depend on anything.
-PAGE_WEIGHTS = (1, 12, 3, 2, 2, 2, 3, 3, 3, 4, 1)
+PAGE_WEIGHTS = (1, 12, 3, 2, 2, 3, 2, 3, 3, 3, 4, 1)
 WIDTHS = (1440, 390, 1024)
 HEIGHT = 1000
 TEXTS = (

@@ -99,9 +99,13 @@ class StackModel(TracedModel):
     def _writer(self) -> Writer:
         return Writer(self)
 
-    def write(self, prompt: Prompt, options: WritingOptions, report: Written) -> AttentionTrace:
+    def write(self, prompt: Prompt, options: WritingOptions) -> AttentionTrace:
         """Write on from a text, token by token, and trace all of it."""
-        return self._writer.write(prompt, options, report)
+        return self._writer.write(prompt, options)
+
+    def write_pieces(self, prompt: Prompt, options: WritingOptions, report: Written) -> tuple[str, ...]:
+        """Do as `write`, for the pieces alone."""
+        return self._writer.pieces(prompt, options, report)
 
     def last_states(self, inputs: dict[str, Tensor]) -> Float[Tensor, "row token state"]:
         """Compute the last states of inputs, in float32."""

@@ -6,7 +6,7 @@ made so; else each is a whole pass.
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +17,10 @@ from torch import Tensor
 
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.edits import HeadSet
-from attnviz.core.errors import ModelError, PromptError
+from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.core.write import CANDIDATES, TEMPERATURES, Continuation, WritingOptions, draw, sampling_probabilities
+from attnviz.models.capabilities import writes_nothing
 from attnviz.models.hub.attention.attention_readers import takes
 from attnviz.models.hub.hub_model import Rows, TracedModel, n_pieces
 from attnviz.nn.edit import edited_pass
@@ -33,8 +34,8 @@ SAME = 1e-3
 # Vocabularies are padded to a round size: a model may write a number that stands for nothing.
 _NAMELESS = re.compile(r"<(\d{1,7})>", re.ASCII)
 Logits = Float[Tensor, "token vocabulary"]
-# Called with what is written so far: its pieces.
-Written = Callable[[tuple[str, ...]], None]
+# Called with what is written so far: its pieces, and the text that they are.
+Written = Callable[[tuple[str, ...], str], None]
 
 
 class Writer:
@@ -46,7 +47,7 @@ class Writer:
 
     def __init__(self, model: TracedModel) -> None:
         if model.card.architecture != "decoder" or model.model.get_output_embeddings() is None:
-            raise ModelError(f"{model.card.name} does not write on from a text: choose a decoder, such as smollm2 or gpt2.")
+            raise writes_nothing(model.card.name)
         self._model = model
         with model.computing(), torch.inference_mode():
             probe = torch.arange(6, device=model.model.device)[None] % (n_pieces(model.model) or 6)
@@ -67,19 +68,38 @@ class Writer:
             return False  # of whatever its authors' code does with a cache
         return _same(torch.cat(rows), whole)
 
-    def write(self, prompt: Prompt, options: WritingOptions, report: Written) -> AttentionTrace:
-        """Write on from a text, and trace all of it; the trace has what the model says comes next.
+    def pieces(self, prompt: Prompt, options: WritingOptions, report: Written) -> tuple[str, ...]:
+        """Write on from a text: the names of all pieces behind it.
 
         Raises:
             PromptError: nothing in the text can be read, or a piece that it begins with is none of the model's.
         """
-        model = self._model
-        source = _without_end(model.encode([prompt.text]))
+        return self.names(self._pieces(_without_end(self._model.encode([prompt.text])), options, report))
+
+    def write(self, prompt: Prompt, options: WritingOptions) -> AttentionTrace:
+        """Write on from a text, and trace all of it; the trace has what the model says comes next.
+
+        Raises:
+            PromptError: as of `pieces`.
+        """
+        source = _without_end(self._model.encode([prompt.text]))
+        return self._traced(prompt, source, self._pieces(source, options))
+
+    def _pieces(self, source: Encoded, options: WritingOptions, report: Written = lambda pieces, text: None) -> list[int]:
         given = source.inputs["input_ids"]
-        room = model.card.max_tokens - len(given)
-        pieces = [*self.ids(options.begins)][: max(room, 0)]
-        pieces += self._written([*given, *pieces], replace(options, tokens=min(options.tokens, room - len(pieces))), report)
-        return self._traced(prompt, source, pieces)
+        room = max(self._model.card.max_tokens - len(given), 0)
+        begins = self.ids(options.begins)[:room]
+        written: list[int] = []
+        steps = self._steps([*given, *begins], written)
+        for step in range(len(begins), min(len(begins) + options.tokens, room)):
+            cancellation_point()
+            logits = next(steps).float().cpu().numpy()
+            shares = sampling_probabilities(logits, options) if options.temperature else logits
+            written.append(draw(shares, options, step))
+            report(self.names(written), self._behind(given, [*begins, *written]))
+            if written[-1] in self._ends:
+                break
+        return [*begins, *written]
 
     def ids(self, names: Sequence[str]) -> list[int]:
         """Look up pieces by their names: the reverse of `names`."""
@@ -103,32 +123,18 @@ class Writer:
             names = self._model.tokenizer.convert_ids_to_tokens(list(ids))
         return tuple(name or f"<{index}>" for index, name in zip(ids, names, strict=True))
 
-    def _written(self, read: list[int], options: WritingOptions, report: Written) -> list[int]:
-        """Write tokens behind those that were read, up to the end mark, which is the last of them."""
-        written: list[int] = []
-        steps = self._steps(read)
-        for _ in range(options.tokens):
-            cancellation_point()
-            logits = next(steps).float().cpu().numpy()
-            shares = sampling_probabilities(logits, options) if options.temperature else logits
-            written.append(draw(shares, options, len(options.begins) + len(written)))
-            read.append(written[-1])
-            report(self.names(written))
-            if written[-1] in self._ends:
-                break
-        return written
-
     @property
     def _ends(self) -> set[int]:
         ends = self._model.model.generation_config.eos_token_id
         return set(ends if isinstance(ends, list) else [ends]) - {None}
 
-    def _steps(self, read: list[int]) -> Any:
-        """Give the logits of the next token, again and again: `read` grows by one token in between."""
+    def _steps(self, given: Sequence[int], written: Sequence[int]) -> Iterator[Tensor]:
+        """Give the logits of the next token, again and again, while `written` grows by one token in between."""
         model, cache, n_read = self._model, None, 0
         # The mean over the text so far needs the rows of earlier steps, which no cache holds.
         means = any(isinstance(edit, HeadSet) and edit.to == "mean" for edit in edited_pass.current().each)
         while True:
+            read = [*given, *written]
             with model.computing(), torch.inference_mode():
                 ids = torch.tensor([read[n_read:]], device=model.model.device)
                 if self._caches and not means:
@@ -161,19 +167,28 @@ class Writer:
         model, given = self._model, source.inputs["input_ids"]
         if not pieces:
             return typed, source.tokens
+        behind = self._behind(given, pieces)
         with model.tokenizing():
-            # Some write the space before a word only where another stands before it.
-            before, whole = (
-                model.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
-                for ids in (given, [*given, *pieces])
-            )
-            behind = whole.removeprefix(before)
             placed = placed_ids(model.tokenizer, pieces, behind)
+            spelled = [model.tokenizer.decode([piece], clean_up_tokenization_spaces=False) for piece in pieces]
+        # A line feed that is a token of its own is shown as one, as where it is typed.
+        placed = [
+            replace(each, text=own, piece="") if own.isspace() else each for each, own in zip(placed, spelled, strict=True)
+        ]
         text, shift = typed + behind, len(typed)
         words = Words.of(text)
         tokens = [*source.tokens, *(replace(each, start=each.start + shift, end=each.end + shift) for each in placed)]
         # A piece may go on with the last word.
         return text, tuple(each if each.special else replace(each, word=words.at(each.start)) for each in tokens)
+
+    def _behind(self, given: Sequence[int], pieces: Sequence[int]) -> str:
+        """Spell pieces that stand behind others: some write the space before a word only there."""
+        with self._model.tokenizing():
+            before, whole = (
+                self._model.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+                for ids in (given, [*given, *pieces])
+            )
+        return whole.removeprefix(before)
 
     def _continuation(self, encoded: Encoded, start: int, states: Float[Tensor, "token dim"]) -> Continuation:
         ids = encoded.inputs["input_ids"]

@@ -34,6 +34,7 @@ _DERIVED = {
     *("first_head", "pinned"),
     *("about_of", "about_first"),
     *("dim", "numbers", "edited", "own_begun", "at_step", "toy"),
+    *("writes", "begun"),
     *(
         f"{name}{slot}"
         for name in ("edits_before", "edited_of", "refused_edit", "untried_edits")

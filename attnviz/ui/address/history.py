@@ -16,8 +16,8 @@ _HISTORY = component(
     js=(_HERE / "history.js").read_text(encoding="utf-8"),
 )
 # What is read on a page, by the name of its parameter.
-_READ = {"encode": "text", "translate": "text", "answer": "question", "summarize": "text"}
-_HEADED = {"encode": "mean", "translate": "all_heads", "answer": "all_heads", "summarize": "all_heads"}
+_READ = {"encode": "text", "translate": "text", "answer": "question", "summarize": "text", "write": "text"}
+_HEADED = {"encode": "mean", "translate": "all_heads", "answer": "all_heads", "summarize": "all_heads", "write": "mean"}
 _TITLE = 120
 
 

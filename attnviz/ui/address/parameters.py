@@ -16,6 +16,7 @@ from attnviz.core.edit_types import HEAD_VALUES
 from attnviz.core.edits import LONGEST
 from attnviz.core.head_inputs import MASKS, MOST_TOKENS
 from attnviz.core.quantity import QUANTITIES
+from attnviz.core.write import CANDIDATES
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.lessons.given_answers import MOST_STEPS as MOST_LESSON_STEPS
 from attnviz.text.toy_tasks import TOYS
@@ -182,6 +183,13 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         "unit": Choice(("Count", "Share")), "words_kept": Number(1, 100, default=15), "share_kept": Number(1, 100, default=20),
         "sentences_kept": Number(1, 6, default=1), "punctuation": Flag(), "word": Number(), "reference": _TEXT,
         **{"all": _OPEN}, **_CELL, **_VIEW, **_EDITED,
+    },
+    "write": {
+        **{"model": NAME, "text": _TEXT, "written": _WRITTEN, "more": Number(1, 200, default=20)},
+        "choose": Choice(("Likeliest", "By chance")), "temperature": Number(0.1, 2.0, default=1.0, step=0.1),
+        "top_p": Number(0.05, 1.0, default=1.0, step=0.05), "top_k": Number(0, CANDIDATES),
+        "seed": Number(0, MOST_SEED, default=1),
+        **_HEAD, "mean": Flag(), **_WORDS, **_HIDDEN, "renormalize": Flag(), **_SCALE, **_LINK, **_VIEW, **_EDITED,
     },
     "matters": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "about": NAME, "seen": NAME},

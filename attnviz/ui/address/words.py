@@ -15,6 +15,8 @@ from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.address_sync import forget, publish, url_value, value
 
 HOW = "Click a word to see where it looks. Click another to link the two."
+# A position that looks, and one that is looked at.
+Link = tuple[int | None, int | None]
 _PARAMETERS = ("query", "key", "queries", "keys")
 # What was computed of a map is kept as long as the map is.
 _KEPT: WeakKeyDictionary[AttentionMap, dict[object, np.ndarray]] = WeakKeyDictionary()
@@ -64,8 +66,10 @@ class WordQuestion:
         return f"row:{'-'.join(map(str, rows))}", np.mean([links.row(word) for word in self.queries], axis=0)
 
 
-def ask(attention: AttentionMap, view: View, first: tuple[int, int]) -> WordQuestion:
+def ask(attention: AttentionMap, view: View, first: tuple[int, int], unasked: Link = (None, None)) -> WordQuestion:
     """What is asked of a map; `first`: the head of an address that names only half of one.
+
+    `unasked`: the position that looks, and the one that it looks at, where none was chosen; None: those of the clearest link.
 
     Raises:
         TraceError: the view leaves no token.
@@ -74,12 +78,13 @@ def ask(attention: AttentionMap, view: View, first: tuple[int, int]) -> WordQues
     asked = {name: value(name) for name in _PARAMETERS}
     for name, chosen in asked.items():
         publish(name, chosen, None)
-    query = links.query_at(asked["query"])
-    key = None if query is None else links.key_at(asked["key"])
+    query_place, key_place = unasked if asked["query"] is None else (asked["query"], asked["key"])
+    query = links.query_at(query_place)
+    key = None if query is None else links.key_at(key_place)
     place = pinned_place(first, (attention.n_layers, attention.n_heads))
     link = first_link(links, place, query=query, key=key)
-    queries = _with_more(link.query, links.query_at, asked["queries"] if query is not None else "")
-    keys = _with_more(link.key, links.key_at, asked["keys"] if key is not None else "")
+    queries = _with_more(link.query, links.query_at, asked["queries"] if asked["query"] is not None else "")
+    keys = _with_more(link.key, links.key_at, asked["keys"] if asked["key"] is not None and key is not None else "")
     shown = place or (link.layer, link.head)
     if place is None and len(queries) + len(keys) > 2:
         shown = links.strongest_head(queries, keys)

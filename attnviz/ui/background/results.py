@@ -15,6 +15,7 @@ from attnviz.core.errors import AttnvizError, EditError, ModelNotFoundError
 from attnviz.core.head_inputs import Computed, Tables
 from attnviz.core.quantity import Quantity
 from attnviz.core.trace import Prompt
+from attnviz.core.write import WritingOptions
 from attnviz.lessons.picture_link import TASKS
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
@@ -119,8 +120,9 @@ def run(name: str, task: Task, prompt: Prompt, *, edits: Edits = NO_EDITS, optio
     Raises:
         EditError: the edits cannot be made in this model, or over this text.
     """
+    unedited = options.unedited if isinstance(options, WritingOptions) else options
     # What is compared with edits is computed by the same processor, so that what they left alone differs by nothing.
-    plain = compute_once(_run, name, (prompt, task, NO_EDITS, options), {}, travels=not edits)
+    plain = compute_once(_run, name, (prompt, task, NO_EDITS, unedited), {}, travels=not edits)
     if plain is None:
         return None
     plain = replace(plain, name=name)

@@ -8,14 +8,14 @@ import streamlit as st
 from attnviz.core.errors import EditError
 from attnviz.core.trace import Prompt
 from attnviz.models.catalog import Task
-from attnviz.models.result import Result
+from attnviz.models.result import Options, Result
 from attnviz.models.translate.draft import GREEDY, DecodingOptions
 from attnviz.ui.background.results import run
 from attnviz.ui.edit.edits_in_address import Editor, accept, editor, refuse, show_refused
 
 
 def run_edited(
-    name: str, task: Task, prompt: Prompt, *, options: DecodingOptions = GREEDY, slot: str = ""
+    name: str, task: Task, prompt: Prompt, *, options: Options = GREEDY, slot: str = ""
 ) -> tuple[Result, Editor] | None:
     """What the model of that name makes of a prompt with the page's edits, and those; None after the page has said why not.
 

@@ -11,7 +11,10 @@ from attnviz.ui.download import Download, download_button
 from attnviz.ui.frame.toolbar import fill_toolbar
 
 # The pages that read a text.
-READERS = {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text", "compute": "calculate"}
+READERS = {
+    "encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text", "write": "edit_note",
+    "compute": "calculate",
+}  # fmt: skip
 SENTENCE_READERS = ("encode", "translate")
 # Whose output has a number that heads can cost.
 MODEL_PAGES = ("encode", "translate", "answer", "summarize")

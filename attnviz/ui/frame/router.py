@@ -18,7 +18,7 @@ from attnviz.ui.classroom.popover import ask_popover
 # The sections of the menu: each page by its file in `pages/`, with its icon.
 PAGES = {
     "": {"home": "home"},
-    "Look": {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text"},
+    "Look": {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text", "write": "edit_note"},
     "Ask": {"whatif": "tune", "matters": "balance", "heads": "manage_search"},
     "Learn": {"lessons": "school", "class": "groups", "compute": "calculate", "train": "model_training"},
 }

@@ -12,7 +12,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.models import catalog
 from attnviz.ui.address.address_sync import forget_drafts, publish, restore, url_value, value
 from attnviz.ui.address.widgets import dropdown, one_or_typed, segments, toggle
-from attnviz.ui.address.words import WordQuestion, ask, pin
+from attnviz.ui.address.words import Link, WordQuestion, ask, pin
 from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.visitor_limits import any_model, check_length, offered
 
@@ -120,10 +120,13 @@ def forced_target(prompt: Prompt) -> Prompt:
         return prompt
 
 
-def head_controls(attention: AttentionMap, first: tuple[int, int], *, paired: bool) -> tuple[HeadView, WordQuestion]:
+def head_controls(
+    attention: AttentionMap, first: tuple[int, int], *, paired: bool, unasked: Link = (None, None)
+) -> tuple[HeadView, WordQuestion]:
     """Layer, head and options for one map, and what is asked of it by words, which the head follows until one is chosen.
 
-    `first`: the head of an address that names only half of one.
+    `first`: the head of an address that names only half of one; `unasked`: the link of positions
+    that is looked at where none was chosen.
 
     Raises:
         TraceError: the view leaves no token.
@@ -143,7 +146,7 @@ def head_controls(attention: AttentionMap, first: tuple[int, int], *, paired: bo
     if paired:
         between = dropdown(sidebar, "Between sentences", "between", format_func=_BETWEEN_LABELS.__getitem__)
     view, full_scale = View(words, hide, renormalize, between), scale_picker(sidebar)
-    question = ask(attention, view, first)
+    question = ask(attention, view, first, unasked)
     with steppers:
         _follow_words(question, (attention.n_layers, attention.n_heads))
         if question.place[0] in attention.without_attention:

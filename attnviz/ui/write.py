@@ -1,0 +1,276 @@
+"""What stands on the page Write: the model, how it chooses a word, the text that it writes on, bars of what could come next."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.write import bits_per_byte, candidate_label, continuation_of, describe_given, describe_next
+from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.core.write import READING, WritingOptions
+from attnviz.figures import html as shared
+from attnviz.figures.edit.before_after import changed_text, ranked
+from attnviz.figures.write import STYLE, next_bars, written_text
+from attnviz.models import catalog
+from attnviz.models.base import AttentionModel, Progress
+from attnviz.models.result import Result
+from attnviz.text.words import visible_text
+from attnviz.ui.address.address_sync import declared, forget, forget_cell, remember, remembered, value
+from attnviz.ui.address.parameters import Number
+from attnviz.ui.address.widgets import bounded, segments
+from attnviz.ui.background.jobs import stoppable
+from attnviz.ui.background.lru_cache import LruCache
+from attnviz.ui.background.results import computed
+from attnviz.ui.edit.output import show_changes
+from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.frame.sidebar import one_model
+from attnviz.ui.layout import story, theme
+from attnviz.ui.markup import Markup
+from attnviz.ui.text_boxes import forget_typed
+
+_markup = Markup("write", shared.STYLE + STYLE)
+# Candidates that are drawn, and those whose shares stand in the table of before and after.
+DRAWN, COMPARED = 8, 4
+# Characters of the text that a bar shows while more is written.
+TAIL = 160
+
+
+def writer_picker() -> str:
+    """The model that writes: of the catalog, of the hub, or any id or folder that is typed."""
+    return one_model(
+        (*catalog.available_for("write"), *catalog.HUB["decoder"]),
+        "smollm2 has 135 million weights of 4 bits, and these are what is drawn. Others come from the Hugging Face hub: choose "
+        "one, or type any decoder's id, or a folder.",
+    )
+
+
+def forget_written() -> None:
+    """Lets go of what was written and of what was looked at: it belonged to the text before."""
+    forget("written")
+    forget_cell()
+
+
+def written_pieces() -> tuple[str, ...]:
+    """What was written behind the text: names of pieces, which the address holds."""
+    written = remembered("written", "")
+    remember("written", written, "")
+    return tuple(written.split(" ")) if written else ()
+
+
+@dataclass(frozen=True)
+class Upcoming:
+    """What is looked at: the place of a token in a trace, or of the one behind the last, and what could stand there."""
+
+    trace: AttentionTrace
+    place: int
+
+    @staticmethod
+    def of(trace: AttentionTrace) -> "Upcoming":
+        """The token behind the one that was clicked in a picture of heads; unasked, the next one."""
+        count = len(trace.maps[-1].queries)
+        query = value("query")
+        return Upcoming(trace, count if query is None or query >= count else query + 1)
+
+    @property
+    def is_next(self) -> bool:
+        return self.place == len(self.trace.maps[-1].queries)
+
+    @property
+    def piece(self) -> str:
+        """What stands there, or is likeliest to come."""
+        continuation = continuation_of(self.trace)
+        return continuation.next_tokens(self.place - 1)[0].piece if self.is_next else continuation.pieces[self.place]
+
+    @property
+    def link(self) -> tuple[int, int | None]:
+        """The position that foretells it, and the last one before at which it stands already."""
+        earlier = continuation_of(self.trace).pieces[: self.place]
+        places = [place for place, piece in enumerate(earlier) if piece == self.piece]
+        return self.place - 1, places[-1] if places else None
+
+    @property
+    def before(self) -> str:
+        """The text before it."""
+        tokens = self.trace.maps[-1].queries
+        return self.trace.prompt.text if self.is_next else self.trace.prompt.text[: tokens[self.place].start]
+
+
+def show_sentence(upcoming: Upcoming, place: DeltaGenerator) -> None:
+    """What the model says comes next, or what it expected where a token stands, and how likely that was."""
+    continuation, at = continuation_of(upcoming.trace), upcoming.place
+    candidates = continuation.next_tokens(at - 1)
+    lines = [describe_next(candidates, upcoming.before, first=upcoming.is_next)]
+    if not upcoming.is_next:
+        ids = [each.piece for each in candidates]
+        rank = ids.index(continuation.pieces[at]) if continuation.pieces[at] in ids else -1
+        token = upcoming.trace.maps[-1].queries[at]
+        lines.append(describe_given(token, math.exp(float(continuation.given[at])), rank))
+    story(*lines, place=place)
+
+
+def show_text(upcoming: Upcoming) -> None:
+    """The text, what was written in it shaded by how likely it was; a click on a token shows what could have stood there."""
+    trace, continuation = upcoming.trace, continuation_of(upcoming.trace)
+    count = len(trace.maps[-1].queries)
+    name = candidate_label(continuation.next_tokens(count - 1)[0], trace.prompt.text)
+
+    def pick(picked: str) -> None:
+        forget_cell()
+        if picked.isdecimal() and 0 < int(picked) < count:
+            st.session_state.query, key = Upcoming(trace, int(picked)).link
+            if key is not None:
+                st.session_state.key = key
+
+    _markup("written-text", written_text(trace, chosen=upcoming.place, upcoming=name, theme=theme()), pick)
+
+
+def show_bars(upcoming: Upcoming, options: WritingOptions, *, clickable: bool) -> None:
+    """What could stand at a place, as it is drawn from; a click takes it, and what stood there and behind goes."""
+    continuation, at = continuation_of(upcoming.trace), upcoming.place
+    drawn = options if options.temperature else None
+    candidates = continuation.next_tokens(at - 1, drawn)[:DRAWN]
+    stands = "" if upcoming.is_next else upcoming.piece
+    taken = tuple(each.piece for each in candidates)
+    texts = tuple(each.text for each in candidates)
+    start, written, before = continuation.start, continuation.written, upcoming.before
+
+    def pick(picked: str) -> None:
+        if not picked.isdecimal() or int(picked) >= len(taken):
+            return
+        forget_cell()
+        if at >= start:
+            st.session_state.written = " ".join((*written[: at - start], taken[int(picked)]))
+        else:
+            forget_typed()
+            forget("written")
+            gap = texts[int(picked)][: len(texts[int(picked)]) - len(texts[int(picked)].lstrip(" "))]
+            st.session_state.text = before.rstrip(" ") + gap + texts[int(picked)].lstrip(" ")
+
+    verb = "What could come next." if upcoming.is_next else "What could have stood here."
+    st.caption(f"**{verb}**{' Click a word to take it.' if clickable else ''}")
+    _markup("next-words", next_bars(candidates, before, stands=stands, clickable=clickable, theme=theme()), pick)
+
+
+def sampling() -> WritingOptions:
+    """How the next word is chosen, as it stands on the page; nothing is written yet."""
+
+    def number(name: str) -> Any:
+        kind = declared(name, Number)
+        return kind.bound(value(name, kind.default))
+
+    if value("choose", "Likeliest") != "By chance":
+        return READING
+    return WritingOptions(
+        0, round(number("temperature"), 1), int(number("top_k")), round(number("top_p"), 2), int(number("seed"))
+    )
+
+
+def sampling_picker() -> None:
+    """Where a person chooses how the next word is chosen: the likeliest, or drawn by chance."""
+    place = st.container()
+    if segments(place, "Choose the next word", "choose") != "By chance":
+        return
+    left, right = place.columns(2)
+    bounded(left, "Temperature", "temperature", slider=True, help="Below 1 likely words become likelier, above 1 less likely.")
+    bounded(right, "Top-p", "top_p", slider=True, help="Only the likeliest words that have this share together.")
+    bounded(left, "Top-k", "top_k", help="Only so many of the likeliest words; 0: all.")
+    bounded(right, "Seed", "seed", help="The same seed draws the same words.")
+
+
+def write_buttons(written: tuple[str, ...]) -> None:
+    """The ways to write on, and back to the text that was typed."""
+
+    def write() -> None:
+        st.session_state.writes = True
+        forget_cell()
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.button("Write on", key="write-on", icon=":material/edit_note:", type="primary", on_click=write)
+        bounded(st.container(width=110), "Tokens", "more")
+        if written:
+            st.button("Back to the text", key="unwrite", icon=":material/undo:", on_click=forget_written)
+
+
+def keep_begun() -> None:
+    """Keeps what was written by a run of this page that was left before it was done."""
+    state = st.session_state
+    begun = state.pop("begun", None)
+    if begun and begun[0] == (state.get("model"), state.get("text"), state.get("written", "")) and (made := begun[1]):
+        state.written = " ".join((*(state.get("written") or "").split(), *made))
+
+
+def write_on(name: str, prompt: Prompt) -> None:
+    """Writes on where somebody has asked for it: the words are shown as they come, and stay if it is stopped."""
+    state = st.session_state
+    if not state.pop("writes", False):
+        return
+    options = replace(sampling(), tokens=int(value("more", 20)), begins=written_pieces())
+    made = _begun().get((name, prompt, options), list)
+    state.begun = (state.get("model"), state.get("text"), state.get("written", "")), made
+    with stoppable(lambda: None):
+        pieces = _written(name, prompt, options, begun=made)
+    state.pop("begun", None)
+    if pieces is not None:
+        state.written = " ".join((*options.begins, *pieces))
+        st.rerun()
+
+
+@computed
+def _written(
+    model: AttentionModel, progress: Progress, prompt: Prompt, options: WritingOptions, *, begun: list[str]
+) -> tuple[str, ...]:
+    from attnviz.models.capabilities import capabilities
+
+    def report(pieces: tuple[str, ...], text: str) -> None:
+        begun[:] = pieces
+        shown = visible_text(text if len(text) <= TAIL else f"… {text[-TAIL:]}")
+        progress(escaped(f"{len(pieces)} of {options.tokens}: {shown}"), len(pieces) / options.tokens)
+
+    return capabilities(model).write_pieces(prompt, options, report)[len(options.begins) :]
+
+
+@st.cache_resource(show_spinner=False)
+def _begun() -> LruCache[list[str]]:
+    """What is written by now, piece by piece."""
+    return LruCache(256, 0)
+
+
+def show_written_changes(result: Result) -> None:
+    """What the model writes and says comes next, without edits and with them, where something is edited."""
+    if result.before is None:
+        return
+    both = (result.before, result)
+    rows = []
+    if any(each.trace.output for each in both):
+        rows.append(changed_text("Written", *(each.trace.output.strip() for each in both)))
+    rows.append(ranked("Next word", *map(_next_shares, both)))
+    show_changes(rows)
+
+
+def _next_shares(result: Result) -> list[tuple[str, float]]:
+    """The likeliest next words, by their labels."""
+    continuation = result.continuation
+    candidates = continuation.next_tokens(len(continuation.pieces) - 1)[:COMPARED]
+    return [(candidate_label(each, result.prompt.text), each.probability) for each in candidates]
+
+
+_HOW = """
+A language model reads a text token by token (a token is a word, or a part of one) and gives every token of its vocabulary a
+probability to come next. One of them is taken, stands in the text from then on, and all of it begins anew.
+
+- **Likeliest** takes the token at the top each time, which often ends in repeating itself (Holtzman et al. 2020).
+- **By chance** draws one: *temperature* T makes of each p what p^(1/T) has of the sum of these; *top-k* and *top-p* leave out
+  the unlikely ones first. The bars show what is drawn from; the sentence above says what the model itself gives.
+- A word is what the model finds **likely** in a text, not what is true: it can be fluent and wrong.
+"""
+
+
+def explain_writing(result: Result) -> None:
+    """How a word comes about, and how well the model foretold this text."""
+    with st.expander("How the next word comes about", icon=":material/function:"):
+        st.markdown(_HOW)
+        if (bits := bits_per_byte(result.trace)) is not None:
+            name = escaped(result.card.name)
+            st.caption(f"{name} foretells this text with {bits:.2f} bits a byte; without any idea it would be 8.")

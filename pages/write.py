@@ -1,0 +1,96 @@
+"""Write: type the beginning of a text, see which words a language model finds likely to come next, and let it write on."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from attnviz.analysis.head_view import HeadView
+from attnviz.analysis.wording import NUMBERS, describe_link, head_title
+from attnviz.core.errors import TraceError
+from attnviz.ui.address.address_sync import finish
+from attnviz.ui.address.words import WordQuestion
+from attnviz.ui.download import head_download
+from attnviz.ui.edit.current_map import CurrentMap, current_result
+from attnviz.ui.edit.edited_results import run_edited
+from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
+from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.examples import examples
+from attnviz.ui.explorer import ShownHead, explore
+from attnviz.ui.frame.model_facts import machine
+from attnviz.ui.frame.page_buttons import show_toolbar
+from attnviz.ui.frame.sidebar import head_controls
+from attnviz.ui.layout import header, hero, story
+from attnviz.ui.prompt_box import prompt_box
+from attnviz.ui.text_notices import show_text_notices
+from attnviz.ui.write import (
+    Upcoming,
+    explain_writing,
+    forget_written,
+    keep_begun,
+    sampling,
+    sampling_picker,
+    show_bars,
+    show_sentence,
+    show_text,
+    show_written_changes,
+    write_buttons,
+    write_on,
+    writer_picker,
+    written_pieces,
+)
+
+
+def show_writing(current: CurrentMap, upcoming: Upcoming, head: HeadView, question: WordQuestion) -> None:
+    """What comes next, in a sentence, in the text and as bars; and below it where the heads looked."""
+    attention, editing = current.current, current.editing
+    is_edited = current.result.before is not None
+    matrix = head.matrix(attention)
+    cell = question.cell(matrix)
+    with hero() as heading:
+        show_sentence(upcoming, heading)
+        show_edit_panel(current)
+        show_written_changes(current.result)
+        show_text(upcoming)
+        left, right = st.columns([7, 5], gap="medium")
+        with left:
+            show_bars(upcoming, sampling(), clickable=not is_edited)
+        with right:
+            write_buttons(written_pieces())
+            sampling_picker()
+        drawn = current.drawn_as(head)
+        picture = ShownHead(current.drawn, drawn, drawn.matrix(current.drawn), cell)
+        explore(picture, question=question, editing=editing)
+        show_edit_buttons(editing, ShownHead(attention, head, matrix, cell))
+    with st.container(key="desk-said"):
+        story(describe_link(matrix, head_title("weights", head.layer, head.head), cell, NUMBERS["weights"]))
+
+
+header("Write", "A language model guesses the next word, again and again. See what it guesses, and where it looked.")
+keep_begun()
+model = writer_picker()
+prompt, example = prompt_box("write", further=(), forget=forget_written)
+written = written_pieces()
+if prompt:
+    write_on(model, prompt)
+    options = replace(sampling(), begins=written, anew=True)
+    if ran := run_edited(model, "write", prompt, options=options):
+        result, editing = ran
+        shown, downloads = current_result(result, editing), []
+        show_text_notices(shown)
+        current, first = CurrentMap(result, "decoder", editing), example or examples("write")[0]
+        try:
+            upcoming = Upcoming.of(shown.trace)
+            place = (first.layer, first.head)
+            head, question = head_controls(current.first, place, paired=False, unasked=upcoming.link)
+            downloads = [head_download(shown, "decoder", head)]
+            show_writing(current, upcoming, head, question)
+            if example:
+                st.caption(f":material/lightbulb: {example.notice}")
+        except TraceError as error:
+            st.info(escaped(error), icon=":material/visibility_off:")
+        machine(shown)
+        explain_writing(shown)
+        show_toolbar(downloads)
+    elif written:
+        st.button("Back to the text", key="unwrite", icon=":material/undo:", on_click=forget_written)
+finish()

