@@ -106,7 +106,7 @@ function attentionOf(stored) {
  * Check what was typed, as attnviz.Prompt does.
  * @param {Request} request
  */
-function promptOf({ text = "", pair, question, target }) {
+export function promptOf({ text = "", pair, question, target }) {
   if (!text.trim()) throw new ModelError("There is nothing to read yet: type a sentence first.");
   for (const [name, field] of Object.entries({ text, pair, question, target })) {
     if (field?.includes("\0")) throw new ModelError(`The ${name} holds a NUL byte, which is not text: delete it and run again.`);
