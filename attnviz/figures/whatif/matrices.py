@@ -44,7 +44,7 @@ def three_matrices(compared: Comparison, layer: int, head: int, names: tuple[str
     moved = compared.difference(layer, head)
     largest = max(float(np.abs(moved).max(initial=0.0)), 1e-9)
     stops = ",".join(diverging(share / 4, theme) for share in range(-4, 5))
-    bar = f' {points(-largest)} to {points(largest)}<i style="background:linear-gradient(90deg,{stops})"></i>'
+    bar = f' ±{points(largest).lstrip("+")}<i style="background:linear-gradient(90deg,{stops})"></i>'
     matrices = [*_sides(compared, layer, head, names, theme), _difference(compared, moved, largest, theme)]
     names_down, names_across = (
         [name for each in matrices for name in each.rows],
