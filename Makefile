@@ -52,9 +52,10 @@ test: ## after a change: ruff, oxlint, pyrefly, tsc, and every test that needs n
 	$(PYTEST) -m "not gate"; tests=$$?; wait $$types && exit $$tests
 endif
 
+# What fails beside others is tried once more, alone: red is what fails twice, and the first failure stays in what was printed.
 gate: ## all the rest: real browsers, PostgreSQL, Caddy, Ray, the recipes, a smoke run of each benchmark
 	@$(MAKE) --no-print-directory -j 3 chromium firefox postgres caddy node_modules/.installed
-	$(PYTEST) -m gate
+	$(PYTEST) -m gate || $(BIN)/python -m pytest -m gate --last-failed --last-failed-no-failures none
 
 bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints its table and ends within the time that it states
 	@missed=0; for script in benchmarks/bench_*.py; do \

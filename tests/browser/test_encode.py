@@ -144,6 +144,7 @@ def not_run_yet(page: Page) -> None:
     """What is typed is not what is shown."""
     read_label = "frame => getComputedStyle(frame, '::before').content"
     hero, box = page.locator(".st-key-hero"), page.locator("textarea")
+    settle(page)
     top = hero.bounding_box()
     assert hero.evaluate(read_label) == "none"
     box.fill("The dog slept.")
