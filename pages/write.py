@@ -57,6 +57,7 @@ def show_writing(current: CurrentMap, upcoming: Upcoming, head: HeadView, questi
         with right:
             write_buttons(written_pieces())
             sampling_picker()
+    with st.container(border=True):
         drawn = current.drawn_as(head)
         picture = ShownHead(current.drawn, drawn, drawn.matrix(current.drawn), cell)
         explore(picture, question=question, editing=editing)

@@ -40,11 +40,14 @@ def written_text(trace: AttentionTrace, *, chosen: int, upcoming: str, theme: Th
         if place >= continuation.start:
             colour = mixed(theme.background, theme.accent, 0.08 + share * _STRONGEST)
             style = f' style="background:{colour};color:{ink_on(colour)}"'
+        mark = " data-first" if place == chosen else ""
         kind = f"{'written' if place >= continuation.start else ''}{' chosen' if place == chosen else ''}"
-        pieces.append(f'{gap}<button class="{kind}" data-pick="{place}" title="{_percent(share)}"{style}>{name}</button>')
+        title = f'title="{_percent(share)}"'
+        pieces.append(f'{gap}<button class="{kind}" data-pick="{place}" {title}{mark}{style}>{name}</button>')
+    mark = " data-first" if chosen == len(tokens) else ""
     kind = f"next{' chosen' if chosen == len(tokens) else ''}"
     name = f"<bdi>{html.escape(upcoming)}</bdi>"
-    pieces.append(f' <button class="{kind}" data-pick="{len(tokens)}" title="What could come next">{name}</button>')
+    pieces.append(f' <button class="{kind}" data-pick="{len(tokens)}" title="What could come next"{mark}>{name}</button>')
     return f'<div class="text long" dir="auto" style="{css_variables(theme)}">{"".join(pieces)}</div>'
 
 

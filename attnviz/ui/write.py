@@ -212,7 +212,11 @@ def write_on(name: str, prompt: Prompt) -> None:
     with stoppable(lambda: None):
         pieces = _written(name, prompt, options, begun=made)
     state.pop("begun", None)
-    if pieces is not None:
+    if pieces == ():
+        st.info(
+            f"This text fills all that {escaped(name)} reads: shorten it, and the model can write on.", icon=":material/info:"
+        )
+    elif pieces:
         state.written = " ".join((*options.begins, *pieces))
         st.rerun()
 

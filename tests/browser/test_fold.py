@@ -15,6 +15,7 @@ PARTS = {
     "translate": ("textarea", ".answer", ".headline"),
     "answer": ("textarea", ".answer", ".story p"),
     "summarize": ("textarea", ".answer", ".story p"),
+    "write": ("textarea", ".story p", ".story p"),
     "heads": ("[class*=st-key-prompt] textarea", "", ".story p"),
     "whatif": ("textarea", "", ".story p"),
     "matters": ("textarea", ".story p + p", ".story p"),
