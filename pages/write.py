@@ -24,8 +24,10 @@ from attnviz.ui.prompt_box import prompt_box
 from attnviz.ui.text_notices import show_text_notices
 from attnviz.ui.write import (
     Upcoming,
+    chat_toggle,
     explain_writing,
     forget_written,
+    in_chat,
     keep_begun,
     sampling,
     sampling_picker,
@@ -69,7 +71,8 @@ def show_writing(current: CurrentMap, upcoming: Upcoming, head: HeadView, questi
 header("Write", "A language model guesses the next word, again and again. See what it guesses, and where it looked.")
 keep_begun()
 model = writer_picker()
-prompt, example = prompt_box("write", further=(), forget=forget_written)
+typed, example = prompt_box("write", further=(), forget=forget_written, beside=chat_toggle)
+prompt = in_chat(model, typed) if typed else None
 written = written_pieces()
 if prompt:
     write_on(model, prompt)

@@ -19,12 +19,13 @@ from attnviz.models.result import Result
 from attnviz.text.words import visible_text
 from attnviz.ui.address.address_sync import declared, forget, forget_cell, remember, remembered, value
 from attnviz.ui.address.parameters import Number
-from attnviz.ui.address.widgets import bounded, segments
+from attnviz.ui.address.widgets import bounded, segments, toggle
 from attnviz.ui.background.jobs import stoppable
 from attnviz.ui.background.lru_cache import LruCache
 from attnviz.ui.background.results import computed
 from attnviz.ui.edit.output import show_changes
 from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.examples import Example
 from attnviz.ui.frame.sidebar import one_model
 from attnviz.ui.layout import story, theme
 from attnviz.ui.markup import Markup
@@ -50,6 +51,24 @@ def forget_written() -> None:
     """Lets go of what was written and of what was looked at: it belonged to the text before."""
     forget("written")
     forget_cell()
+
+
+def chat_toggle(text: str, example: Example | None) -> None:
+    """Where a person chooses whether the text is a message in a chat, which the model is to answer."""
+    help = "The model reads your text as a message, between the marks of its chat template, and writes the answer."
+    toggle(st.container(width="content"), "Chat", "chat", on_change=forget_written, help=help)
+
+
+def in_chat(name: str, prompt: Prompt) -> Prompt | None:
+    """The prompt as it is, or in a chat within the model's template; None after the page has said why there is none."""
+    return _templated(name, prompt) if value("chat", False) else prompt
+
+
+@computed
+def _templated(model: AttentionModel, progress: Progress, prompt: Prompt) -> Prompt:
+    from attnviz.models.capabilities import capabilities
+
+    return capabilities(model).prompt([{"role": "user", "content": prompt.text}])
 
 
 def written_pieces() -> tuple[str, ...]:
@@ -148,6 +167,8 @@ def show_bars(upcoming: Upcoming, options: WritingOptions, *, clickable: bool) -
             gap = texts[int(picked)][: len(texts[int(picked)]) - len(texts[int(picked)].lstrip(" "))]
             st.session_state.text = before.rstrip(" ") + gap + texts[int(picked)].lstrip(" ")
 
+    # The marks of a chat's template are not typed.
+    clickable = clickable and (at >= start or not value("chat", False))
     verb = "What could come next." if upcoming.is_next else "What could have stood here."
     st.caption(f"**{verb}**{' Click a word to take it.' if clickable else ''}")
     _markup("next-words", next_bars(candidates, before, stands=stands, clickable=clickable, theme=theme()), pick)

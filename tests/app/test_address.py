@@ -68,8 +68,8 @@ HELD = {
     "all1 edits1 editing edit_view",
     "summarize": "model text way layer head all_heads unit words_kept share_kept sentences_kept whole_words punctuation "
     "reference all edits editing edit_view",
-    "write": "model text written more choose temperature top_p top_k seed layer head mean words hide_special scale query key "
-    "view edits editing edit_view",
+    "write": "model text written more chat choose temperature top_p top_k seed layer head mean words hide_special scale "
+    "query key view edits editing edit_view",
     "heads": "model layer head claim find sentences",
     "compute": "worked tokens heads head divide mask padded seed numbers own predict at",
     "compute a head": "source model text pair attention target layer head query key words predict at",

@@ -117,3 +117,11 @@ def test_an_empty_text_is_asked_for():
     app = open_page("write", text=" ")
     assert app.error
     assert not app.exception
+
+
+def test_in_a_chat_the_model_reads_its_template_and_answers():
+    app = open_page("write", text="What is the capital of France?", chat="true")
+    (drawn,) = (each for each in pictures(app) if 'class="text long"' in each)
+    assert "&lt;|im_start|&gt;" in drawn
+    assert bars(app)[0][0] == "The"
+    assert app.text_area(key="typed").value == "What is the capital of France?"
