@@ -207,7 +207,10 @@ def list_models(arguments: argparse.Namespace) -> int:
         print(json.dumps({"attnviz": catalog.available(), "hub": catalog.HUB}))
         return 0
     print("They come with attnviz and need no network:")
-    print("\n".join(f"  {name}" for name in catalog.available()))
+    own = {name: not entry.large for name, entry in catalog.CATALOG.items()}
+    print("\n".join(f"  {name}" for name, comes in own.items() if comes))
+    print("In a package of its own, which `make run` installs (docs/write.md), else from the hub:")
+    print("\n".join(f"  {name}" for name, comes in own.items() if not comes))
     print("Of the Hugging Face hub, among any other:")
     print("\n".join(f"  {name:<32}{kind}" for kind, names in catalog.HUB.items() for name in names))
     return 0

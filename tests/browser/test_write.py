@@ -1,0 +1,56 @@
+"""Write in a browser: words come, can be looked at and exchanged, and a reload shows the same."""
+
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.pages import open_page, settle
+
+
+def written(page: Page) -> list[str]:
+    return parse_qs(urlsplit(page.url).query).get("written", [""])[0].split()
+
+
+def test_words_are_written_looked_at_exchanged_and_stay_after_a_reload(page: Page, app_url: str) -> None:
+    open_page(page, app_url, "write", more=4)
+    expect(page.locator(".story strong").first).to_have_text("“Mary”")
+    page.get_by_role("button", name="Write on").click()
+    expect(page.locator("button.written")).to_have_count(4)
+    settle(page)
+    before = written(page)
+    assert before[0] == "ĠMary"
+    # What could have stood there, and another word in its place.
+    page.locator("button.written").nth(2).click()
+    expect(page.locator("button.written").nth(2)).to_have_class("written chosen")
+    expect(page.locator(".bar.stands")).to_have_count(1)
+    expect(page.locator(".story p").first).to_contain_text("Here the model expects")
+    page.locator("button.bar:not(.stands)").first.click()
+    expect(page.locator("button.written")).to_have_count(3)
+    settle(page)
+    assert written(page)[:2] == before[:2]
+    assert written(page)[2] != before[2]
+    shown = (
+        page.locator(".text.long").inner_text(),
+        page.locator(".bars").inner_text(),
+        page.locator(".story").first.inner_text(),
+    )
+    page.reload()
+    settle(page)
+    again = (
+        page.locator(".text.long").inner_text(),
+        page.locator(".bars").inner_text(),
+        page.locator(".story").first.inner_text(),
+    )
+    assert again == shown
+    page.get_by_role("button", name="Back to the text").click()
+    expect(page.locator("button.written")).to_have_count(0)
+
+
+def test_what_came_stays_where_it_is_stopped(page: Page, app_url: str) -> None:
+    open_page(page, app_url, "write", text="Once upon a time there", more=200)
+    page.get_by_role("button", name="Write on").click()
+    expect(page.get_by_text(" of 200: ")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    settle(page)
+    assert 0 < len(written(page)) < 200
+    expect(page.locator("button.written")).to_have_count(len(written(page)))
