@@ -3,7 +3,6 @@
 import streamlit as st
 
 from attnviz.ui.classroom.routes import ROUTES
-from attnviz.ui.server.middleware import MIDDLEWARE, SCRIPT
-from attnviz.ui.server.silent_connections import closing_silent_connections
+from attnviz.ui.server import MIDDLEWARE, SCRIPT, closing_silent_connections
 
 app = st.App(SCRIPT, middleware=MIDDLEWARE, routes=ROUTES, lifespan=closing_silent_connections)

@@ -9,8 +9,8 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 
 if TYPE_CHECKING:
     from attnviz.analysis.head_ranking import rank_heads
-    from attnviz.analysis.whatif.comparison import compare
-    from attnviz.attribution.run import run
+    from attnviz.analysis.whatif_comparison import compare
+    from attnviz.attribution.quantity_maps import run
     from attnviz.core.from_weights import from_weights
     from attnviz.figures.notebook import alignment, bertviz, explore, grid, heatmap
     from attnviz.files import open_trace as open
@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 # name -> "module:function", imported when first used: models bring torch, figures Plotly, files safetensors.
 _LAZY = {
-    "compare": "attnviz.analysis.whatif.comparison:compare",
+    "compare": "attnviz.analysis.whatif_comparison:compare",
     "alignment": "attnviz.figures.notebook:alignment",
     "available": "attnviz.models.catalog:available",
     "bertviz": "attnviz.figures.notebook:bertviz",
@@ -36,7 +36,7 @@ _LAZY = {
     "load": "attnviz.models.catalog:load",
     "open": "attnviz.files:open_trace",
     "rank_heads": "attnviz.analysis.head_ranking:rank_heads",
-    "run": "attnviz.attribution.run:run",
+    "run": "attnviz.attribution.quantity_maps:run",
     "save": "attnviz.files:save",
     "wrap": "attnviz.models.catalog:wrap",
 }

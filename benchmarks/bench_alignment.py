@@ -14,7 +14,7 @@ import torch
 
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq
-from attnviz.training.batches import collate
+from attnviz.training.toy_training import collate
 from benchmarks.harness import Row, run
 from recipes.loop import Run
 from recipes.schedule import Schedule

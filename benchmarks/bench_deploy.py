@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from attnviz.models import catalog
-from attnviz.ui.examples import examples
+from attnviz.ui.prompt_box import examples
 from benchmarks.harness import APP, ROOT, Row, at_most, none, run, serving
 from benchmarks.visitor import Visit
 

@@ -16,10 +16,10 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 import attnviz
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.models.base import AttentionModel
-from attnviz.models.edit.edit_points import intervention
+from attnviz.models.edit import intervention
 from attnviz.models.hub.hub_model import TracedModel
-from attnviz.models.whatif.head_costs import head_costs
-from attnviz.nn.edit.edited_pass import intervening
+from attnviz.models.whatif import head_costs
+from attnviz.nn.edited_pass import intervening
 from benchmarks.harness import Row, at_most, run
 
 CORES = 2

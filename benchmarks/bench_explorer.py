@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page
 import attnviz
 from attnviz.analysis.head_view import View
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
-from attnviz.figures.bertviz import views as bertviz
+from attnviz.figures import bertviz_views as bertviz
 from attnviz.figures.explorer import page as explorer_page
 from benchmarks.harness import ROOT, SCRIPT, Row, at_most, browsing, page_of, run, serving
 

@@ -18,34 +18,31 @@ import attnviz
 from attnviz.analysis.compute.dot_product import score
 from attnviz.analysis.head_metrics import entropy, measure, summarize
 from attnviz.analysis.head_view import head_matrix
-from attnviz.analysis.heads.corpus_statistics import measure as measure_text
 from attnviz.analysis.heads.measures import MEASURES
-from attnviz.analysis.matters.faithfulness import by_word, most_important_first
-from attnviz.analysis.summarize.selection import Amount, choose, read_passage
-from attnviz.analysis.summarize.selectors import selectors, shares_of_heads
-from attnviz.analysis.translate.sinkhorn import balanced
-from attnviz.analysis.whatif.comparison import compare
+from attnviz.analysis.heads.measures import measure as measure_text
+from attnviz.analysis.matters import by_word, most_important_first
+from attnviz.analysis.summary_selection import Amount, choose, read_passage, selectors, shares_of_heads
+from attnviz.analysis.translation_alignment import balanced
+from attnviz.analysis.whatif_comparison import compare
 from attnviz.attribution.methods import METHODS
 from attnviz.attribution.quantity_maps import in_quantity
-from attnviz.attribution.score_pairs import Cell, why
 from attnviz.attribution.token_removal import (
+    Cell,
     MethodShares,
     deletion_curve,
     faithfulness,
     removable_words,
     shares_by_method,
+    why,
     word_removals,
 )  # fmt: skip
 from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import ModelError
-from attnviz.core.shares import HeadCosts
-from attnviz.core.trace import Prompt
-from attnviz.models.base import AttentionModel
+from attnviz.core.trace import HeadCosts, Prompt
+from attnviz.models.base import AttentionModel, shifts
 from attnviz.models.capabilities import bind_target, capabilities
-from attnviz.models.reading import shifts
-from attnviz.models.run_task import run_task
-from attnviz.models.tasks import read
-from attnviz.models.whatif.head_costs import every_head, head_costs, removal_curve, without
+from attnviz.models.tasks import read, run_task
+from attnviz.models.whatif import every_head, head_costs, removal_curve, without
 from attnviz.survey.corpora import TREEBANK, shipped
 from benchmarks.harness import Row, run
 from tests.float64 import exact, in_float64

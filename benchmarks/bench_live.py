@@ -18,15 +18,14 @@ from typing import Any
 import numpy as np
 
 from attnviz.analysis.head_view import View
-from attnviz.analysis.summarize.selection import Amount, choose, read_passage
-from attnviz.analysis.summarize.selectors import selectors
+from attnviz.analysis.summary_selection import Amount, choose, read_passage, selectors
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.live import graphs
 from attnviz.live.graphs.manifest import BOUND, exportable
 from attnviz.models import catalog
 from attnviz.models.catalog import Task
-from attnviz.models.run_task import run_task
-from attnviz.models.translate.draft import DecodingOptions
+from attnviz.models.draft import DecodingOptions
+from attnviz.models.tasks import run_task
 from attnviz.survey.corpora import TREEBANK, shipped
 from benchmarks.harness import ROOT, Row, at_most, none, run
 from tests.unit.live.test_picture import assert_same, made_in_node

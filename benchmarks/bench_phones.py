@@ -20,8 +20,7 @@ from typing import Any, TypeVar
 
 from playwright.sync_api import Browser, Page
 
-from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
-from attnviz.lessons.classroom.class_values import StartedClass
+from attnviz.lessons.classroom.class_values import AnswerKey, ClassQuestion, StartedClass
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.ui.classroom.routes import HEADER
 from benchmarks.bench_class import sentence

@@ -11,13 +11,11 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from attnviz.analysis.matters.faithfulness import kendall_tau
-from attnviz.analysis.matters.planted_truth import PlantedScores, ranking
+from attnviz.analysis.matters import PlantedScores, kendall_tau, ranking
+from attnviz.attribution.dataset import planted_scores
 from attnviz.attribution.methods import USUAL
-from attnviz.attribution.planted import planted_scores
-from attnviz.models.translate import toy_model as toys
-from attnviz.training.presets import preset
-from attnviz.training.toy_recipe import ToyRecipe
+from attnviz.models import toy_model as toys
+from attnviz.training.toy_recipe import ToyRecipe, preset
 from attnviz.training.toy_training import Training
 from benchmarks.harness import Row, run
 

@@ -18,8 +18,8 @@ import transformers as hf
 from attnviz.core.trace import Prompt
 from attnviz.files import from_bytes, to_bytes
 from attnviz.models import catalog
-from attnviz.models.hub.attention import attention_readers as reading
-from attnviz.models.hub.attention import hf_attention as tape
+from attnviz.models.hub import attention_readers as reading
+from attnviz.models.hub import attention_readers as tape
 from attnviz.models.hub.minilm import packaged
 from benchmarks.harness import Row, at_most, run
 

@@ -6,33 +6,29 @@ import streamlit as st
 
 from attnviz.core.errors import TraceError
 from attnviz.models.result import Result
+from attnviz.ui import answer
 from attnviz.ui.address.address_sync import finish
-from attnviz.ui.answer import controls, notices
-from attnviz.ui.answer.controls import AnswerView
-from attnviz.ui.answer.view import answer_download, show_answer_edits, show_every_head, show_picture
-from attnviz.ui.edit.current_map import current_result
-from attnviz.ui.edit.edited_results import run_side_by_side
-from attnviz.ui.edit.edits_in_address import Editor
-from attnviz.ui.edit.panel import comparing_editor
-from attnviz.ui.escape_markdown import escaped
-from attnviz.ui.frame.model_facts import machines
-from attnviz.ui.frame.page_buttons import show_toolbar
+from attnviz.ui.answer import AnswerView, answer_download, show_answer_edits, show_every_head, show_picture
+from attnviz.ui.download import show_toolbar
+from attnviz.ui.edit import Editor, current_result, run_side_by_side
+from attnviz.ui.edit_panel import comparing_editor
+from attnviz.ui.frame.sidebar import machines
+from attnviz.ui.head_picker import in_chosen_quantity
 from attnviz.ui.layout import header, hero
-from attnviz.ui.prompt_box import question_box
-from attnviz.ui.quantity_picker import in_chosen_quantity
-from attnviz.ui.text_notices import show_text_notices
+from attnviz.ui.markup import escaped
+from attnviz.ui.prompt_box import question_box, show_text_notices
 
 
 def show_answers(results: Mapping[int, Result], editors: Mapping[int, Editor], view: AnswerView) -> None:
     """Every model's answer and, in the frame of the picture, what was edited in it and its picture."""
     shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
     with hero() as beside:
-        windows = [sentence for each in shown.values() for sentence in notices.windows_notice(each)]
+        windows = [sentence for each in shown.values() for sentence in answer.windows_notice(each)]
         show_text_notices(*shown.values(), more=windows)
         places = [beside] if len(shown) == 1 else st.columns(len(shown), gap="large")
         for place, (slot, each) in zip(places, shown.items(), strict=True):
-            notices.show_answer(slot, each, view, place)
-        picture = controls.picture_picker(list(shown))
+            answer.show_answer(slot, each, view, place)
+        picture = answer.picture_picker(list(shown))
         first = comparing_editor([*editors.values()])
         for place, (slot, each) in zip(st.columns(len(shown), gap="large"), results.items(), strict=True):
             with place:
@@ -43,14 +39,14 @@ def show_answers(results: Mapping[int, Result], editors: Mapping[int, Editor], v
 
 
 header("Answer", "Ask a question about a passage. See the answer, and which words it looks at.")
-names = controls.answerers_picker()
-prompt, example = question_box(forget=controls.forget_question)
+names = answer.answerers_picker()
+prompt, example = question_box(forget=answer.forget_question)
 sidebar = st.sidebar.container()
 if not names:
-    notices.ask_for_model()
+    answer.ask_for_model()
 results, editors = run_side_by_side(names, "answer", prompt) if prompt else ({}, {})
 if results:
-    view = controls.answer_view_picker({slot: current_result(each, editors[slot]) for slot, each in results.items()}, sidebar)
+    view = answer.answer_view_picker({slot: current_result(each, editors[slot]) for slot, each in results.items()}, sidebar)
     results = in_chosen_quantity(results, sidebar)
     try:
         show_answers(results, editors, view)
@@ -63,6 +59,6 @@ if results:
         st.info(escaped(error), icon=":material/visibility_off:")
     shown = [current_result(each, editors[slot]) for slot, each in results.items()]
     machines(shown)
-    notices.explain_answer(shown)
+    answer.explain_answer(shown)
     show_toolbar([answer_download(each, view) for each in shown])
 finish()

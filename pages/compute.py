@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from attnviz.analysis.compute.link_steps import link_steps
+from attnviz.analysis.compute.dot_product import link_steps
 from attnviz.analysis.compute.worked_example import worked_steps
 from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.errors import AttnvizError
@@ -12,23 +12,24 @@ from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.address_sync import finish, url_value
 from attnviz.ui.address.widgets import segments, toggle
 from attnviz.ui.background.results import inspected, worked_example
-from attnviz.ui.compute.controls import (
+from attnviz.ui.compute import (
+    example_download,
     forget_text_before,
     link_picker,
     predict_picker,
     settings_picker,
+    show_score_pairs,
+    show_steps,
     starting_numbers,
     tables_editor,
     tokens_box,
+    weight_download,
 )
-from attnviz.ui.compute.view import example_download, show_score_pairs, show_steps, weight_download
-from attnviz.ui.download import Download
-from attnviz.ui.escape_markdown import escaped
-from attnviz.ui.examples import Example, examples
-from attnviz.ui.frame.page_buttons import show_toolbar
+from attnviz.ui.download import Download, show_toolbar
 from attnviz.ui.frame.sidebar import forced_target, head_steppers, map_picker, model_picker
 from attnviz.ui.layout import header, hero
-from attnviz.ui.prompt_box import prompt_box
+from attnviz.ui.markup import escaped
+from attnviz.ui.prompt_box import Example, examples, prompt_box
 
 if TYPE_CHECKING:
     from attnviz.models.head_inputs import InspectedTrace

@@ -8,26 +8,19 @@ from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.wording import NUMBERS, describe_head, describe_hidden, describe_link, head_title
 from attnviz.core.errors import TraceError
 from attnviz.ui.address.address_sync import finish
-from attnviz.ui.address.words import HOW, WordQuestion
+from attnviz.ui.address.widgets import HOW, WordQuestion
 from attnviz.ui.background.results import in_quantity
-from attnviz.ui.download import head_download
-from attnviz.ui.edit.current_map import CurrentMap, current_result
-from attnviz.ui.edit.edited_results import run_edited
-from attnviz.ui.edit.output import show_reading
-from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
+from attnviz.ui.download import head_download, opened_file, show_toolbar
+from attnviz.ui.edit import CurrentMap, current_result, run_edited
+from attnviz.ui.edit_panel import show_edit_buttons, show_edit_panel, show_reading
 from attnviz.ui.encode.view import show_head_label
-from attnviz.ui.escape_markdown import escaped
-from attnviz.ui.examples import Example, examples
 from attnviz.ui.explanation import explain_trust, explain_weight
 from attnviz.ui.explorer import ShownHead, explore, show_bertviz
-from attnviz.ui.frame.model_facts import machine
-from attnviz.ui.frame.page_buttons import show_toolbar
-from attnviz.ui.frame.sidebar import forced_target, head_controls, map_picker, model_picker
+from attnviz.ui.frame.sidebar import forced_target, head_controls, machine, map_picker, model_picker
+from attnviz.ui.head_picker import explain_quantity, quantity_picker
 from attnviz.ui.layout import answer, header, hero, story
-from attnviz.ui.prompt_box import compare_button, prompt_box
-from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
-from attnviz.ui.text_notices import show_text_notices
-from attnviz.ui.trace_file import opened_file
+from attnviz.ui.markup import escaped
+from attnviz.ui.prompt_box import Example, compare_button, examples, prompt_box, show_text_notices
 
 
 def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, example: Example | None) -> None:

@@ -6,24 +6,27 @@ import streamlit as st
 
 from attnviz.ui.address.address_sync import finish, value
 from attnviz.ui.background.corpus_results import atlas_of, claim_verdict
-from attnviz.ui.frame.page_buttons import show_toolbar
-from attnviz.ui.heads.controls import (
+from attnviz.ui.download import show_toolbar
+from attnviz.ui.heads import (
+    atlas_buttons,
     claim_box,
+    claim_buttons,
     claim_filter,
     draws_pattern,
-    head_choice,
-    model_picker,
-    own_sentences_box,
-)
-from attnviz.ui.heads.downloads import atlas_buttons, claim_buttons, likeness_buttons, survey_buttons
-from attnviz.ui.heads.survey import opened_survey, show_survey, survey_box
-from attnviz.ui.heads.view import (
     explain_claims,
+    head_choice,
+    likeness_buttons,
+    model_picker,
+    opened_survey,
+    own_sentences_box,
     show_evidence,
     show_grid,
     show_likeness,
     show_sentences,
+    show_survey,
     show_verdict,
+    survey_box,
+    survey_buttons,
     verdict_sentences,
 )
 from attnviz.ui.layout import header, hero, story

@@ -6,19 +6,16 @@ from attnviz.analysis.head_view import HeadView, View
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
 from attnviz.models.result import Result
-from attnviz.paths import page_file
+from attnviz.settings import page_file
 from attnviz.ui.address.address_sync import finish
-from attnviz.ui.address.words import HOW, ask
+from attnviz.ui.address.widgets import HOW, ask
 from attnviz.ui.background.results import run
-from attnviz.ui.escape_markdown import escaped
-from attnviz.ui.examples import Example, examples
+from attnviz.ui.download import file_box, reader_buttons
 from attnviz.ui.explorer import show_words
-from attnviz.ui.frame.page_buttons import reader_buttons
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import header, hero
-from attnviz.ui.prompt_box import example_address, sentence_box
-from attnviz.ui.text_notices import show_text_notices
-from attnviz.ui.trace_file import file_box
+from attnviz.ui.markup import escaped
+from attnviz.ui.prompt_box import Example, example_address, examples, sentence_box, show_text_notices
 
 # What of Home's address is in Encode's as well.
 SHOWN = ("layer", "head", "query", "key", "queries", "keys")

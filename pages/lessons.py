@@ -5,7 +5,7 @@ import streamlit as st
 from attnviz.ui.address.address_sync import finish
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import header, hero
-from attnviz.ui.lessons.view import show_cards, show_upload
+from attnviz.ui.lessons import show_cards, show_upload
 
 header("Lessons", "New here? Begin with the first. You guess, then see what the model says.")
 with hero():

@@ -8,32 +8,30 @@ import streamlit as st
 from attnviz.models import catalog
 from attnviz.ui.address.address_sync import finish, url_value
 from attnviz.ui.address.widgets import fold
-from attnviz.ui.background.shares_and_costs import deletion, matters, without, word_removals
-from attnviz.ui.frame.page_buttons import show_toolbar
+from attnviz.ui.background.results import deletion, matters, without, word_removals
+from attnviz.ui.download import show_toolbar
 from attnviz.ui.frame.sidebar import one_model
 from attnviz.ui.layout import header, hero
-from attnviz.ui.matters.controls import (
+from attnviz.ui.matters import (
+    DROP,
     SLOW,
     chosen_method,
     chosen_target,
     compared_methods,
     default_target_button,
-    method_of_seen_head,
-    removed_words,
-    target_picker,
-    text_boxes,
-    with_slow_methods,
-)
-from attnviz.ui.matters.view import (
-    DROP,
     describe_experiment,
     download_buttons,
     explain_numbers,
+    method_of_seen_head,
+    removed_words,
     show_curve,
     show_experiment,
     show_methods,
     show_text,
     show_verdict,
+    target_picker,
+    text_boxes,
+    with_slow_methods,
 )
 
 ABOUT = "answer-en and the other models of the catalog are on this machine; type the id of any other one of the hub."

@@ -3,19 +3,18 @@
 import streamlit as st
 
 from attnviz.core.errors import TraceError
+from attnviz.ui import summarize
 from attnviz.ui.address.address_sync import finish
 from attnviz.ui.background.results import in_quantity
-from attnviz.ui.edit.current_map import CurrentMap, current_result
-from attnviz.ui.edit.edited_results import run_edited
-from attnviz.ui.edit.panel import edit_toggle
-from attnviz.ui.escape_markdown import escaped
-from attnviz.ui.frame.model_facts import machine
-from attnviz.ui.frame.page_buttons import show_toolbar
+from attnviz.ui.download import show_toolbar
+from attnviz.ui.edit import CurrentMap, current_result, run_edited
+from attnviz.ui.edit_panel import edit_toggle
+from attnviz.ui.frame.sidebar import machine
+from attnviz.ui.head_picker import explain_quantity, quantity_picker
 from attnviz.ui.layout import header, hero, story
-from attnviz.ui.prompt_box import prompt_box
-from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
-from attnviz.ui.summarize import controls, notices
-from attnviz.ui.summarize.view import (
+from attnviz.ui.markup import escaped
+from attnviz.ui.prompt_box import prompt_box, show_text_notices
+from attnviz.ui.summarize import (
     describe_summary,
     show_every_head,
     show_selectors,
@@ -25,18 +24,17 @@ from attnviz.ui.summarize.view import (
     summary_of,
     written_summary,
 )
-from attnviz.ui.text_notices import show_text_notices
 
 header("Summarize", "Type a text. See which sentence a model keeps as its summary, and which words it looks at most.")
-model = controls.summarizer_picker()
-prompt, example = prompt_box("summarize", further=(), forget=controls.forget_word)
+model = summarize.summarizer_picker()
+prompt, example = prompt_box("summarize", further=(), forget=summarize.forget_word)
 sidebar = st.sidebar.container()
 if prompt and (ran := run_edited(model, "summarize", prompt)):
     result, editing = ran
     shown = current_result(result, editing)
     show_text_notices(shown)
     current = CurrentMap(result, "cross" if "cross" in shown.trace.kinds else shown.trace.kinds[0], editing)
-    view = controls.summary_view_picker(current.current, shown.card.selects, sidebar)
+    view = summarize.summary_view_picker(current.current, shown.card.selects, sidebar)
     # What is kept is chosen by weights all the same: so selectors are defined, and measured.
     moving = in_quantity(result, quantity_picker([result], sidebar))
     heads = CurrentMap(moving, current.kind, editing)
@@ -50,13 +48,13 @@ if prompt and (ran := run_edited(model, "summarize", prompt)):
             show_summary_edits(current, view)
             left, right = st.columns([5, 7], gap="medium")
             with left, st.container(key="desk-ways"):
-                show_selectors(summary, model, controls.reference_summary())
+                show_selectors(summary, model, summarize.reference_summary())
             with right:
                 show_summary(shown, summary, written)
         if example:
             st.caption(f":material/lightbulb: {example.notice}")
-        controls.reference_box()
-        notices.show_measured()
+        summarize.reference_box()
+        summarize.show_measured()
         downloads = [summary_download(current_result(moving, editing), heads, view, summary)]
         st.caption(f"**The kept words as text:** {escaped(summary.passage.words(summary.selection.units))}")
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -69,6 +67,6 @@ if prompt and (ran := run_edited(model, "summarize", prompt)):
         show_every_head(heads, summary, view)
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
-    notices.explain_choice()
+    summarize.explain_choice()
     show_toolbar(downloads)
 finish()

@@ -3,8 +3,7 @@
 import streamlit as st
 
 from attnviz.ui.address.address_sync import finish
-from attnviz.ui.download import Download
-from attnviz.ui.frame.page_buttons import show_toolbar
+from attnviz.ui.download import Download, show_toolbar
 from attnviz.ui.layout import header, hero
 from attnviz.ui.train.controls import drawn_head_picker, notices, pace_picker, recipe_picker, topic_picker
 from attnviz.ui.train.induction import watch_induction

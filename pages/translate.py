@@ -4,27 +4,29 @@ from functools import partial
 
 import streamlit as st
 
-from attnviz.analysis.translate.alignment import describe_alignment
+from attnviz.analysis.translation_alignment import describe_alignment
 from attnviz.core.errors import TraceError
 from attnviz.models.result import Result
+from attnviz.ui import translate, translate_controls
 from attnviz.ui.address.address_sync import finish
-from attnviz.ui.edit.current_map import CurrentMap, current_result
-from attnviz.ui.edit.edited_results import run_side_by_side
-from attnviz.ui.edit.edits_in_address import Editor
-from attnviz.ui.edit.panel import edit_toggle, show_edit_buttons
-from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.download import show_toolbar
+from attnviz.ui.edit import CurrentMap, Editor, current_result, run_side_by_side
+from attnviz.ui.edit_panel import edit_toggle, show_edit_buttons
 from attnviz.ui.explorer import ShownHead
-from attnviz.ui.frame.model_facts import machines
-from attnviz.ui.frame.page_buttons import show_toolbar
-from attnviz.ui.frame.sidebar import forced_target
+from attnviz.ui.frame.sidebar import forced_target, machines
+from attnviz.ui.head_picker import explain_quantity, in_chosen_quantity
 from attnviz.ui.layout import header, hero, story
-from attnviz.ui.prompt_box import prompt_box
-from attnviz.ui.quantity_picker import explain_quantity, in_chosen_quantity
-from attnviz.ui.text_notices import show_text_notices
-from attnviz.ui.translate import controls, notices
-from attnviz.ui.translate.advanced import describe_given_target, explain_alignment, opens_advanced, show_advanced
-from attnviz.ui.translate.alignment_view import AlignmentView, alignment_download, chosen_cell, missing_row
-from attnviz.ui.translate.view import show_alignments, show_translation_edits
+from attnviz.ui.markup import escaped
+from attnviz.ui.prompt_box import prompt_box, show_text_notices
+from attnviz.ui.translate import (
+    AlignmentView,
+    alignment_download,
+    chosen_cell,
+    missing_row,
+    show_alignments,
+    show_translation_edits,
+)
+from attnviz.ui.translate_controls import describe_given_target, explain_alignment, opens_advanced, show_advanced
 
 HOW = "Click a word of the translation to see where it looks."
 
@@ -50,22 +52,22 @@ def show_translations(results: dict[int, Result], editors: dict[int, Editor], vi
 
 
 header("Translate", "Type an English sentence. See which of its words each word of the translation came from.")
-into = controls.language_picker()
-names = controls.translators_picker(into)
-typed, example = prompt_box(controls.EXAMPLES[into], further=(), forget=controls.forget_text)
+into = translate_controls.language_picker()
+names = translate_controls.translators_picker(into)
+typed, example = prompt_box(translate_controls.EXAMPLES[into], further=(), forget=translate_controls.forget_text)
 sidebar = st.sidebar.container()
-decoding = controls.decoding_picker()
+decoding = translate_controls.decoding_picker()
 if not names:
-    notices.ask_for_translator()
+    translate.ask_for_translator()
 elif typed:
     prompt = forced_target(typed)
-    options = {slot: controls.options_of(slot, decoding) for slot, _ in enumerate(names, start=1)}
+    options = {slot: translate_controls.options_of(slot, decoding) for slot, _ in enumerate(names, start=1)}
     results, editors = run_side_by_side(names, "translate", prompt, options)
     shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
     downloads = []
     if shown:
-        large = controls.large_slot(shown)
-        more = *notices.length_notices(shown.values()), *notices.spelling_notices(shown.values())
+        large = translate_controls.large_slot(shown)
+        more = *translate.length_notices(shown.values()), *translate.spelling_notices(shown.values())
         show_text_notices(*shown.values(), more=more)
         picture, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
         label = f"Advanced · {escaped(shown[large].card.name)}"
@@ -74,7 +76,9 @@ elif typed:
         results = in_chosen_quantity(results, sidebar)
         shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
         follows = partial(AlignmentView.followed, result=shown[large], slot=large)
-        view = controls.alignment_picker(weighed.values(), head_place, folded, follows, example.word if example else "")
+        view = translate_controls.alignment_picker(
+            weighed.values(), head_place, folded, follows, example.word if example else ""
+        )
         downloads = [alignment_download(each, view) for each in shown.values()]
         try:
             with picture:
@@ -92,13 +96,13 @@ elif typed:
         machines(shown.values())
     for slot, each in options.items():
         if not prompt.target:
-            controls.steered_button(slot, names[slot - 1], each.begins)
+            translate_controls.steered_button(slot, names[slot - 1], each.begins)
     target_place, how_place, trust_place = st.columns(3)
     with target_place:
-        controls.target_box(prompt, next((each.trace.output for each in shown.values()), ""))
+        translate_controls.target_box(prompt, next((each.trace.output for each in shown.values()), ""))
     with how_place:
-        notices.explain_alignments()
+        translate.explain_alignments()
     with trust_place:
-        notices.explain_trust_in_alignments()
+        translate.explain_trust_in_alignments()
     show_toolbar(downloads)
 finish()

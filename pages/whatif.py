@@ -3,22 +3,19 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.whatif.comparison import Comparison, compare
-from attnviz.analysis.whatif.cost_words import describe_costs
+from attnviz.analysis.whatif_comparison import Comparison, compare, describe_costs
 from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import TraceError
-from attnviz.core.shares import HeadCosts
+from attnviz.core.trace import HeadCosts
 from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import finish, value
 from attnviz.ui.background.jobs import stoppable
-from attnviz.ui.background.results import run
-from attnviz.ui.background.shares_and_costs import head_costs, removal_curve
-from attnviz.ui.escape_markdown import escaped
-from attnviz.ui.frame.model_facts import machine
-from attnviz.ui.frame.page_buttons import show_toolbar
-from attnviz.ui.frame.sidebar import forced_target, map_picker
+from attnviz.ui.background.results import head_costs, removal_curve, run
+from attnviz.ui.download import show_toolbar
+from attnviz.ui.frame.sidebar import forced_target, machine, map_picker
 from attnviz.ui.layout import answer, header, hero, story
-from attnviz.ui.text_notices import show_text_notices
+from attnviz.ui.markup import escaped
+from attnviz.ui.prompt_box import show_text_notices
 from attnviz.ui.training_checkpoints import side
 from attnviz.ui.whatif import comparison as changes
 from attnviz.ui.whatif import costs as costs_view

@@ -8,20 +8,15 @@ from attnviz.analysis.head_view import HeadView
 from attnviz.analysis.wording import NUMBERS, describe_link, head_title
 from attnviz.core.errors import TraceError
 from attnviz.ui.address.address_sync import finish
-from attnviz.ui.address.words import WordQuestion
-from attnviz.ui.download import head_download
-from attnviz.ui.edit.current_map import CurrentMap, current_result
-from attnviz.ui.edit.edited_results import run_edited
-from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
-from attnviz.ui.escape_markdown import escaped
-from attnviz.ui.examples import examples
+from attnviz.ui.address.widgets import WordQuestion
+from attnviz.ui.download import head_download, show_toolbar
+from attnviz.ui.edit import CurrentMap, current_result, run_edited
+from attnviz.ui.edit_panel import show_edit_buttons, show_edit_panel
 from attnviz.ui.explorer import ShownHead, explore
-from attnviz.ui.frame.model_facts import machine
-from attnviz.ui.frame.page_buttons import show_toolbar
-from attnviz.ui.frame.sidebar import head_controls
+from attnviz.ui.frame.sidebar import head_controls, machine
 from attnviz.ui.layout import header, hero, story
-from attnviz.ui.prompt_box import prompt_box
-from attnviz.ui.text_notices import show_text_notices
+from attnviz.ui.markup import escaped
+from attnviz.ui.prompt_box import examples, prompt_box, show_text_notices
 from attnviz.ui.write import (
     Upcoming,
     chat_toggle,

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from attnviz.analysis.matters.faithfulness import MEASURES
+from attnviz.analysis.matters import MEASURES
 from attnviz.attribution.dataset import FigureRow, MethodFigures
 from attnviz.attribution.methods import method_named
 from recipes.data import DataError

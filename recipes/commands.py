@@ -11,14 +11,13 @@ from typing import Any
 from safetensors import safe_open
 
 from attnviz.attribution.dataset import method_figures
-from attnviz.core import disk
-from attnviz.models.answer.answer_model import AnswerModel
-from attnviz.models.packed_weights import EXPONENTS, unpacked
-from attnviz.models.saved_models import CONFIG, METRICS, WEIGHTS, kind_of
-from attnviz.models.summarize.summary_model import SummaryModel
-from attnviz.models.translate.translation_model import TranslationModel
+from attnviz.core import journal
+from attnviz.models.answer_model import AnswerModel
+from attnviz.models.saved_models import CONFIG, EXPONENTS, METRICS, WEIGHTS, kind_of, unpacked
+from attnviz.models.summarize import SummaryModel
+from attnviz.models.translation_model import TranslationModel
 from attnviz.nn.decoding import Beam
-from attnviz.paths import assets_folder
+from attnviz.settings import assets_folder
 from recipes.answer.card import answerer_card, answerer_facts, export_answerer
 from recipes.answer.evaluate import evaluate_answerer
 from recipes.answer.recipe import RECIPES as ANSWERERS
@@ -166,4 +165,4 @@ def save_figures(folder: Path, measured: dict[str, Any]) -> None:
     write = _CARDS.get(kind_of(folder), translator_card)
     metrics, config = (json.loads((folder / name).read_text(encoding="utf-8")) for name in (METRICS, CONFIG))
     save_metrics({**metrics, **measured}, folder)
-    disk.write(folder / "card.md", write(config, rounded({**metrics, **measured})))
+    journal.write(folder / "card.md", write(config, rounded({**metrics, **measured})))

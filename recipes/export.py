@@ -7,11 +7,10 @@ from typing import Any, TypeVar
 from safetensors.torch import save as serialized
 from torch import Tensor
 
-from attnviz.core import disk
+from attnviz.core import journal
 from attnviz.core.errors import ModelError
 from attnviz.models.base import Progress, silent
-from attnviz.models.packed_weights import pack
-from attnviz.models.saved_models import CONFIG, METRICS, WEIGHTS, load_trained
+from attnviz.models.saved_models import CONFIG, METRICS, WEIGHTS, load_trained, pack
 
 Own = TypeVar("Own")
 
@@ -24,8 +23,8 @@ def save_weights(weights: dict[str, Tensor], config: dict[str, Any], folder: Pat
     """Write model.safetensors and config.json; what is measured is what was saved."""
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(config, indent=2, ensure_ascii=False)
-    disk.write(folder / CONFIG, text + "\n")
-    disk.write(folder / WEIGHTS, serialized(packed(weights)))
+    journal.write(folder / CONFIG, text + "\n")
+    journal.write(folder / WEIGHTS, serialized(packed(weights)))
 
 
 def packed(weights: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -41,8 +40,8 @@ def rounded(metrics: dict[str, Any]) -> dict[str, Any]:
 def save_metrics(metrics: dict[str, Any], folder: Path) -> None:
     """Write metrics.json, with the weights' SHA-256: these figures belong to that file and to no other."""
     weights = folder / WEIGHTS
-    figures = {**rounded(metrics), "bytes": weights.stat().st_size, "sha256": disk.sha256(weights)}
-    disk.write(folder / METRICS, json.dumps(figures, indent=2, ensure_ascii=False) + "\n")
+    figures = {**rounded(metrics), "bytes": weights.stat().st_size, "sha256": journal.sha256(weights)}
+    journal.write(folder / METRICS, json.dumps(figures, indent=2, ensure_ascii=False) + "\n")
 
 
 def load_trained_as(expected: type[Own], folder: Path, progress: Progress = silent) -> Own:

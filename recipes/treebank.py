@@ -4,7 +4,7 @@ import gzip
 import sys
 from pathlib import Path
 
-from attnviz.paths import assets_folder
+from attnviz.settings import assets_folder
 from attnviz.text.data_files import split_lines, text_lines
 
 # Shorter sentences have nothing to tell, longer ones are few and slow.

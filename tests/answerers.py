@@ -8,8 +8,8 @@ import torch
 from safetensors.torch import save_file
 from transformers import AutoModelForQuestionAnswering
 
-from attnviz.models.answer.build_answerer import configuration
-from attnviz.models.answer.decoding import SpanDecoding
+from attnviz.models.answer import SpanDecoding
+from attnviz.models.answer_model import configuration
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig
 from tests.tiny import FAMILY, tokenizer

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from attnviz.core import arrays
+from attnviz.core import weights
 from attnviz.models.base import AttentionModel, silent
 from tests.kept_models import find
 
@@ -45,7 +45,7 @@ def in_float64() -> Iterator[None]:
         mock.patch.object(np, "float32", double),
         mock.patch.object(torch, "float32", torch.float64),
         mock.patch.object(torch.Tensor, "float", torch.Tensor.double),
-        mock.patch.object(arrays.frozen, "__defaults__", (double,)),
+        mock.patch.object(weights.frozen, "__defaults__", (double,)),
     ):
         usual = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64)

@@ -35,7 +35,7 @@ from attnviz.files.container import digest
 from attnviz.models import catalog
 from attnviz.text.url_text import pack
 from attnviz.training import toy_training as toy
-from attnviz.training.presets import PRESETS
+from attnviz.training.toy_recipe import PRESETS
 from attnviz.ui.address import address_sync
 from attnviz.ui.address.parameters import PARAMETERS
 from attnviz.ui.background.jobs import Job

@@ -8,7 +8,7 @@ from typing import Any
 from attnviz import settings
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
-from attnviz.paths import assets_folder
+from attnviz.settings import assets_folder
 
 _models: dict[object, AttentionModel] = {}
 _encoders: dict[object, Any] = {}

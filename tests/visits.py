@@ -17,7 +17,7 @@ from streamlit.testing.v1.element_tree import Block, Button, DownloadButton, Nod
 from attnviz.files import to_bytes
 from attnviz.training.toy_training import to_file
 from attnviz.ui.background import results as models
-from attnviz.ui.server.middleware import SCRIPT
+from attnviz.ui.server import SCRIPT
 
 PAGES = Path(__file__).parents[1] / "pages"
 # A page that has come no further says so; on a busy machine it takes its time (seconds).

@@ -9,9 +9,7 @@ from jaxtyping import Float
 
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_view import Lens, View, default_map
-from attnviz.analysis.row_weights import row_weights
-from attnviz.analysis.token_words import whole_words
-from attnviz.analysis.word_names import word_names, words_at
+from attnviz.analysis.token_words import row_weights, whole_words, word_names, words_at
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import TraceError, described
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token

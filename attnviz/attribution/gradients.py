@@ -6,9 +6,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnviz.attribution.attention_methods import as_array
-from attnviz.attribution.passes.freezing import Frozen, curved
-from attnviz.core.cancellation import cancellation_point
-from attnviz.core.errors import ModelError
+from attnviz.attribution.passes import Frozen, curved
+from attnviz.core.errors import ModelError, cancellation_point
 from attnviz.models.targets import BoundTarget
 
 # Points at which integrated gradients evaluate the gradient, and how many of them go through the model at once.

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from attnviz.core.errors import ModelError, failing_as
-from attnviz.core.shares import Shares
-from attnviz.core.trace import Prompt
+from attnviz.core.trace import Prompt, Shares
 from attnviz.models.base import AttentionModel
 
 if TYPE_CHECKING:
@@ -69,13 +68,13 @@ _ROWS = (
     Method("last-layer", "Attention, last layer", "attention_methods:last_layer", "arXiv:1409.0473"),
     Method("received", "Attention received", "attention_methods:received", "arXiv:1906.04341"),
     Method("rollout", "Attention rollout", "attention_methods:rollout", "arXiv:2005.00928"),
-    Method("value-norms", "Attention × value norms", "norms:value_norms", "arXiv:2004.10102"),
-    Method("norms", "Norms, with residual and LayerNorm", "norms:norms_with_residual", "arXiv:2109.07152"),
+    Method("value-norms", "Attention × value norms", "attention_methods:value_norms", "arXiv:2004.10102"),
+    Method("norms", "Norms, with residual and LayerNorm", "attention_methods:norms_with_residual", "arXiv:2109.07152"),
     Method("gradient-attention", "Gradient-weighted attention", "attention_methods:gradient_weighted", "arXiv:2103.15679"),
     Method("gradient-norm", "Gradient norm", "gradients:gradient_norm", "arXiv:1506.01066"),
     Method("gradient-input", "Gradient × input", "gradients:gradient_times_input", "arXiv:1412.6815"),
     Method("integrated-gradients", "Integrated gradients", "gradients:integrated_gradients", "arXiv:1703.01365", "slow"),
-    Method("value-zeroing", "Value zeroing", "value_zeroing:value_zeroing", "arXiv:2301.12971", "slowest"),
+    Method("value-zeroing", "Value zeroing", "token_removal:value_zeroing", "arXiv:2301.12971", "slowest"),
     Method("flow", "Attention flow", "attention_methods:flow", "arXiv:2005.00928", "slowest"),
     Method("leave-one-out", "Leaving one word out", "token_removal:leave_one_out", "arXiv:1612.08220", "slow"),
     Method("random", "Chance", "token_removal:random_shares"),

@@ -1,24 +1,28 @@
 """Norms and mixing in place of weights: how much a head, or a layer, moves (Kobayashi et al. 2020, 2021)."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
 
 from attnviz.analysis.wording import TITLES
-from attnviz.attribution.attention_methods import as_array, recorded
-from attnviz.attribution.norms import Composition, carried, composition
-from attnviz.attribution.passes.tape import Attention
-from attnviz.core.errors import ModelError
-from attnviz.core.quantity import MaskedWeights, Quantity
-from attnviz.core.row_sums import rounding_of
-from attnviz.core.trace import AttentionMap, AttentionTrace
+from attnviz.attribution.attention_methods import Composition, as_array, carried, composition, recorded
+from attnviz.attribution.passes import Attention
+from attnviz.core.edits import NO_EDITS, Edits
+from attnviz.core.errors import ArgumentError, ModelError
+from attnviz.core.trace import AttentionMap, AttentionTrace, Messages, Prompt
+from attnviz.core.weights import MaskedWeights, Quantity, rounding_of
+from attnviz.core.write import WritingOptions
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
-from attnviz.models.hub.attention.choose_reader import near
+from attnviz.models.catalog import Task
+from attnviz.models.draft import GREEDY, DecodingOptions
+from attnviz.models.hub.attention_readers import near
 from attnviz.models.result import Result
 from attnviz.models.targets import AttentionSite, BoundTarget
+from attnviz.models.tasks import run_task, with_readings
 
 # All of a map is computed at once, and not a head when it is looked at.
 MOST_TOKENS = 256
@@ -146,3 +150,39 @@ def _close(there: np.ndarray, values: np.ndarray, layer: int, dtypes: set[torch.
 
 def _not_known(trace: AttentionTrace) -> ModelError:
     return ModelError(f"Norms and mixing of {trace.model} do not fit the weights of this text: look at its weights instead.")
+
+
+def run(
+    model: AttentionModel,
+    task: Task,
+    prompt: Prompt | str | Messages,
+    *,
+    edits: Edits | str = NO_EDITS,
+    options: DecodingOptions = GREEDY,
+    quantity: Quantity = "weights",
+    **writing: Any,
+) -> Result:
+    """Run a model on a prompt: its trace, what the task is for, and the same without the edits where there are any.
+
+    task      "encode", "translate", "answer", "summarize" or "write"
+    options   how a translation is decoded
+    quantity  of the maps: "weights", "norms" (each weight times the length of what it carries) or "mixing" (of a whole layer)
+    writing   how a language model writes on, the fields of `WritingOptions`: tokens=20, temperature=0.8, top_p=0.9, seed=7
+
+    Raises:
+        PromptError, ModelError: the model cannot read the prompt, was not made for the task, or its quantity is not known.
+        EditError: the model cannot be edited in this way.
+        ArgumentError: the task takes no such option.
+
+    >>> import attnviz as av
+    >>> result = av.run(av.load("minilm"), "encode", "The cat sat.", edits="e3.1z")
+    >>> result.before.trace.encoder.weights(3, 1).any(), result.trace.encoder.weights(3, 1).any()
+    (np.True_, np.False_)
+    """
+    how = WritingOptions(**writing) if task == "write" else options
+    if writing and task != "write":
+        raise ArgumentError(f"{', '.join(writing)}: only the task “write” takes these, not “{task}”.")
+    result = run_task(model, task, prompt, edits=edits, options=how)
+    if task == "encode":
+        result = with_readings(model, result)
+    return in_quantity(model, result, quantity)

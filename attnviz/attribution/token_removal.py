@@ -2,17 +2,24 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
 
-from attnviz.analysis.matters.faithfulness import (
+from attnviz.analysis.compute.worked_example import PairShares
+from attnviz.analysis.matters import (
     AttributionReport,
     Faithfulness,
     MaskedOutput,
     Removals,
+    WordRemovals,
     by_word,
     counts_of,
     curve_points,
@@ -20,15 +27,16 @@ from attnviz.analysis.matters.faithfulness import (
     most_important_first,
     removed_tokens,
 )
-from attnviz.analysis.matters.word_removal import WordRemovals
+from attnviz.attribution.attention_methods import Mixing, check_layered, recorded, rolled_out
 from attnviz.attribution.methods import Method, method_named
-from attnviz.core.cancellation import cancellation_point
-from attnviz.core.errors import ModelError, TraceError
-from attnviz.core.shares import Shares
-from attnviz.core.trace import Prompt, Token
+from attnviz.attribution.passes import AttentionTape, Frozen, Stop, curved
+from attnviz.core.errors import ModelError, TraceError, cancellation_point
+from attnviz.core.trace import Prompt, Shares, Token
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.capabilities import bind_target, capabilities
+from attnviz.models.edit import cosine_distance
 from attnviz.models.targets import BoundTarget, Target
+from attnviz.nn.attention import Attended
 
 # Tokens that go through a model at once: more are no faster on a processor, and need more memory.
 BATCH_TOKENS = 2048
@@ -260,3 +268,159 @@ def _groups(bound: BoundTarget) -> tuple[tuple[int, ...], ...]:
     """Group the typed tokens into words, fixed ones too."""
     special = frozenset(place for place, token in enumerate(bound.tokens) if token.special)
     return words(bound.tokens, special)
+
+
+MOST_TOKENS = 128
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of one head: its row and column among the head's own queries and keys."""
+
+    kind: str
+    layer: int
+    head: int
+    query: int
+    key: int
+
+
+def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:
+    """Decompose the score of one cell over the tokens that were typed, everything below it held fixed (`Frozen`).
+
+    Raises:
+        ModelError: the text is too long, or the queries and keys of this head are not known.
+        PromptError: the model cannot read the prompt.
+    """
+    bound = capabilities(model).bind_trace(prompt)
+    if len(bound.tokens) > MOST_TOKENS:
+        raise ModelError(
+            f"A score is decomposed for at most {MOST_TOKENS} tokens, and this text has {len(bound.tokens)}: type less."
+        )
+    attention: Any = _attended(model, prompt, bound, cell).attention
+    width = attention.query.out_features // model.card.n_heads
+    own = slice(cell.head * width, (cell.head + 1) * width)
+    vectors = bound.embedded()[None].requires_grad_()
+    with torch.enable_grad(), Frozen(), _Inputs((attention.query.weight, attention.key.weight)) as inputs:
+        bound.outcome_of(vectors)
+    sides = []
+    for layer, place, read in zip((attention.query, attention.key), (cell.query, cell.key), inputs.read, strict=True):
+        if [place < states.shape[1] for states in read] != [True]:
+            raise ModelError("This head reads each text on its own, and its scores cannot be decomposed: choose another head.")
+        (states,) = read
+        with torch.enable_grad():
+            (made,) = F.linear(states[:, place], layer.weight[own], layer.bias[own])
+        sides.append(_parts(made, vectors))
+    values = (attention.scaling or width**-0.5) * sides[0] @ sides[1].T
+    return PairShares(bound.tokens, values, float(values.sum()))
+
+
+def _parts(made: Float[Tensor, " dim"], vectors: Float[Tensor, "one token dim2"]) -> Float[np.ndarray, "giver dim"]:
+    """Decompose a vector into what each token contributes, and in the last row the rest."""
+    whole = made.detach().double()
+    if not made.requires_grad:
+        return np.concatenate([np.zeros((vectors.shape[1], len(whole))), whole[None].cpu().numpy()])
+    if name := curved(made.sum()):
+        raise ModelError(f"This model computes with an operation that cannot be held fixed ({name}): choose another model.")
+    columns = []
+    for number in made:
+        cancellation_point()
+        (gradient,) = torch.autograd.grad(number, vectors, retain_graph=True, allow_unused=True)
+        # Of a model that can still learn, what a decoder has written itself depends on no token, and yet has a gradient.
+        (shares,) = (torch.zeros_like(vectors) if gradient is None else gradient * vectors).sum(dim=-1)
+        columns.append(shares)
+    given = torch.stack(columns, dim=1).detach().double()
+    return torch.cat([given, (whole - given.sum(dim=0))[None]]).cpu().numpy()
+
+
+@dataclass(eq=False)
+class _Inputs(TorchFunctionMode):
+    """Record the inputs of some linear layers; GPT-2 multiplies by the matrices of several at once."""
+
+    weights: tuple[Tensor, ...]
+    read: tuple[list[Tensor], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self.read = tuple([] for _ in self.weights)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in (F.linear, torch.addmm):
+            states, matrix = args[:2] if func is F.linear else args[1:3]
+            for weight, read in zip(self.weights, self.read, strict=True):
+                if matrix.data_ptr() <= weight.data_ptr() < matrix.data_ptr() + matrix.nbytes:
+                    read.append(states if states.dim() == 3 else states[None])
+        return func(*args, **(kwargs or {}))
+
+
+def _attended(model: AttentionModel, prompt: Prompt, bound: BoundTarget, cell: Cell) -> Attended:
+    """Find the module of a head: its W_Q and W_K."""
+    kinds = capabilities(model).attended(prompt) if bound.layered else {}
+    layers = next((layers for kind, layers in kinds.items() if kind == cell.kind), ())
+    if not 0 <= cell.layer < len(layers) or not 0 <= cell.head < model.card.n_heads:
+        raise ModelError(
+            f"The queries and keys of L{cell.layer}·H{cell.head} of {model.card.name} are not known: choose another head."
+        )
+    return layers[cell.layer]
+
+
+# A pass a token and layer: of 400 tokens they would take minutes.
+
+
+def value_zeroing(bound: BoundTarget) -> np.ndarray:
+    """1 − cos(x̃_i, x̃_i without v_j) in each layer, each row summing to 1, followed down from the output (arXiv:2301.12971).
+
+    Raises:
+        ModelError: where this model's layers end is not known, or the text is too long.
+    """
+    if bound.n_positions > MOST_TOKENS:
+        raise ModelError(
+            f"Value zeroing is computed for at most {MOST_TOKENS} tokens, and this text has {bound.n_positions}: type less."
+        )
+    check_layered(bound)
+    attentions = recorded(bound)
+    steps = []
+    for index, site in enumerate(bound.sites):
+        if attentions[index].residual()[1] is None:
+            raise ModelError("Where this model's layers end is not known here: choose another method.")
+        n_queries, n_keys = attentions[index].weights.shape[2:]
+        changes = np.zeros((n_queries, n_keys))
+        size = max(1, BATCH_TOKENS // bound.n_positions)
+        for first in range(0, n_keys, size):
+            cancellation_point()
+            bound.progress((index + first / n_keys) / len(bound.sites))
+            keys = range(first, min(first + size, n_keys))
+            whole, *others = _states(bound, index, keys).unbind(dim=0)
+            for key, other in zip(keys, others, strict=True):
+                changes[:, key] = cosine_distance(whole, other).cpu().numpy()
+        rows = np.zeros((n_queries, bound.n_positions))
+        sums = changes.sum(axis=1, keepdims=True)
+        rows[:, site.keys] = np.divide(changes, sums, where=sums > 0, out=np.zeros_like(changes))
+        # A position that nothing changes keeps what it is.
+        idle = np.flatnonzero(sums[:, 0] <= 0)
+        rows[idle, site.queries.start + idle] = 1
+        steps.append(Mixing(site, rows))
+    return rolled_out(bound, steps)
+
+
+def _states(bound: BoundTarget, index: int, keys: range) -> Tensor:
+    """The states behind a layer: of the whole text first, then of it without each key's value."""
+
+    def change(place: int, value: Tensor) -> Tensor:
+        if place == index:
+            value = value.clone()
+            for row, key in enumerate(keys, 1):
+                value[row, ..., key, :] = 0
+        elif place > index:
+            raise Stop
+        return value
+
+    tape = AttentionTape(change)
+    with tape, torch.no_grad(), suppress(Stop):
+        bound.run(bound.ids.expand(len(keys) + 1, -1))
+    attention = tape.attentions[index]
+    norm = tape.norms[-1]
+    # The layer ends with the sum that the next norm reads, or with what its own gives.
+    state = norm.gave if attention.residual()[0] == "after" else norm.read
+    if state.shape != (attention.mixed.shape if attention.mixed is not None else None):
+        state = attention.after.read if attention.after is not None else state
+    return state

@@ -20,7 +20,7 @@ from attnviz.cli.traces import add_trace_commands
 from attnviz.cli.train import add_train_command
 from attnviz.cli.write import add_write_command
 from attnviz.core.errors import AttnvizError, SettingError
-from attnviz.paths import app_folder
+from attnviz.settings import app_folder
 
 # Megabytes of a message, as in `.streamlit/config.toml`.
 LEAST_MESSAGE_MB = 32

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.analysis.bootstrap import bootstrap
+from attnviz.analysis.difference import bootstrap
 from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, file_path, positive
 from attnviz.cli.traces import progress_line
-from attnviz.core import disk
+from attnviz.core import journal
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.journal import Journal, model_facts
@@ -61,7 +61,7 @@ def ablate_file(arguments: argparse.Namespace) -> int:
         raise AttnvizError(f"No text of {arguments.data} has finite scores: choose other edits, or another file.")
     table = _table(conditions, np.array([scores for _, scores in measured]), np.array([float(count) for count, _ in measured]))
     if arguments.out:
-        disk.write(arguments.out, csv_table(COLUMNS, table))
+        journal.write(arguments.out, csv_table(COLUMNS, table))
     print("\n".join(_lines(table)))
     return 0
 
@@ -92,7 +92,7 @@ def _measure(model: Any, prompts: list[Prompt], rows: list[Edits], arguments: ar
 
 def _conditions(model: Any, to: Any) -> Conditions:
     """List every head alone, all heads of a layer, all of a kind, and all of a kind but one."""
-    from attnviz.models.whatif.head_costs import every_head, without
+    from attnviz.models.whatif import every_head, without
 
     heads = every_head(model)
     conditions: Conditions = {f"{kind} L{layer}·H{head}": without([(kind, layer, head)], to) for kind, layer, head in heads}

@@ -11,7 +11,7 @@ from typing import Any
 from attnviz.attribution.methods import USUAL, method_named
 from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, file_path, positive, print_now
 from attnviz.cli.traces import progress_line
-from attnviz.core import disk
+from attnviz.core import journal
 from attnviz.core.errors import AttnvizError
 from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.models import catalog
@@ -64,7 +64,7 @@ def measure_faithfulness(arguments: argparse.Namespace) -> int:
     model = catalog.load(arguments.model, progress=progress_line)
     options = DatasetOptions(arguments.limit, arguments.max_tokens, arguments.target)
     rows = measure_dataset(model, prompts, methods, out.with_name(f"{out.name}.jsonl"), options, print_now)
-    disk.write(out, csv_table(COLUMNS, map(_cells, rows)))
+    journal.write(out, csv_table(COLUMNS, map(_cells, rows)))
     figures = method_figures(rows)
     print(
         f"\n{'method':22} {'comprehensiveness':>24} {'sufficiency':>24} {'over chance':>24} {'tau':>6} {'ms':>7} {'texts':>6}"

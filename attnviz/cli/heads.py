@@ -6,13 +6,12 @@ from typing import Any
 
 from attnviz.analysis.heads.atlas import to_json
 from attnviz.analysis.heads.claim import Claim, parse
-from attnviz.analysis.heads.verdict import ClaimResult, check_head
-from attnviz.analysis.heads.wording import describe_verdict, unit_name
+from attnviz.analysis.heads.verdict import ClaimResult, check_head, describe_verdict, unit_name
 from attnviz.cli.arguments import MODEL, PLAIN, file_path, natural, positive
 from attnviz.cli.traces import progress_line
-from attnviz.core import disk
+from attnviz.core import journal
 from attnviz.core.errors import ClaimError, CorpusError, shortened
-from attnviz.export.heads.claims import claims_csv
+from attnviz.export.head_claims import claims_csv
 from attnviz.models import catalog
 from attnviz.text.data_files import text_lines
 
@@ -95,7 +94,7 @@ def test_claims(arguments: argparse.Namespace) -> int:
         return 0
     table = claims_csv(texts, results)
     if arguments.out:
-        disk.write(arguments.out, table)
+        journal.write(arguments.out, table)
         progress_line(f"Saved {arguments.out}", None)
     else:
         print(table.decode("utf-8"), end="")
@@ -135,7 +134,7 @@ def run_survey(arguments: argparse.Namespace) -> int:
     else:
         job = corpus_survey.SurveyJob(arguments.model, tuple(arguments.text), _shard(arguments.shard))
         if arguments.ray:
-            from attnviz.survey.ray_survey import survey_on_ray
+            from attnviz.survey.corpus_survey import survey_on_ray
 
             survey_on_ray(job, arguments.out, arguments.ray, arguments.workers, progress_line)
         else:
@@ -160,6 +159,6 @@ def make_atlas(arguments: argparse.Namespace) -> int:
     from attnviz.survey.make_atlas import make
 
     model = catalog.load(arguments.model, progress=progress_line)
-    disk.write(arguments.out, to_json(make(model, most=arguments.first, progress=progress_line)))
+    journal.write(arguments.out, to_json(make(model, most=arguments.first, progress=progress_line)))
     progress_line(f"Saved {arguments.out}", None)
     return 0

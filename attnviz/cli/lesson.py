@@ -8,7 +8,7 @@ from typing import Any
 from attnviz import settings
 from attnviz.cli.arguments import EXIT_CODES, PLAIN, file_path
 from attnviz.cli.traces import progress_line
-from attnviz.core import disk
+from attnviz.core import journal
 from attnviz.core.errors import LessonError
 
 _LESSON = f"""examples:
@@ -102,7 +102,7 @@ def new_lesson(arguments: argparse.Namespace) -> int:
     path = Path(f"{name}.md")
     if path.exists():
         raise LessonError(f"{path} is there already: choose another name, or remove it first.")
-    disk.write(path, TEMPLATE.format(title=name.replace("-", " ").capitalize()))
+    journal.write(path, TEMPLATE.format(title=name.replace("-", " ").capitalize()))
     print(f"Saved {path}. Change it, then say: attnviz lesson check {path}")
     return 0
 
@@ -136,9 +136,8 @@ def print_lesson(arguments: argparse.Namespace) -> int:
     from attnviz.lessons.check import ComputedSource, truths
     from attnviz.lessons.lesson_file import read_lesson
     from attnviz.lessons.library import lessons_of
-    from attnviz.lessons.worksheet.worksheet import worksheet
-    from attnviz.lessons.worksheet.worksheet_html import worksheet_html
-    from attnviz.lessons.worksheet.worksheet_pdf import worksheet_pdf
+    from attnviz.lessons.worksheet import worksheet, worksheet_html
+    from attnviz.lessons.worksheet_pdf import worksheet_pdf
 
     write = {".html": worksheet_html, ".pdf": worksheet_pdf}.get(arguments.out.suffix.lower())
     if write is None:
@@ -150,7 +149,7 @@ def print_lesson(arguments: argparse.Namespace) -> int:
     lesson = read_lesson(path)
     source, is_offered = ComputedSource(progress_line), path.resolve() == offered.get(lesson.name, Path()).resolve()
     sheet = worksheet(lesson, truths(lesson, source), source, site=settings.address(), is_offered=is_offered)
-    disk.write(arguments.out, write(sheet, arguments.paper))
+    journal.write(arguments.out, write(sheet, arguments.paper))
     progress_line(f"Saved {arguments.out}", None)
     return 0
 
@@ -169,7 +168,7 @@ def grade_folder(arguments: argparse.Namespace) -> int:
     lessons = {lesson.name: lesson for lesson in map(read_lesson, paths)}
     source = ComputedSource(progress_line)
     right = {name: truths(lesson, source) for name, lesson in lessons.items() if name in needed}
-    disk.write(arguments.out, grades_csv(files, {name: lessons[name] for name in right}, right))
+    journal.write(arguments.out, grades_csv(files, {name: lessons[name] for name in right}, right))
     wrong = sum(not isinstance(each, HandIn) or each.lesson not in right for each in files.values())
     progress_line(f"Saved {arguments.out}: {len(files) - wrong} graded{f', {wrong} not: see the table' if wrong else ''}", None)
     return 0

@@ -13,7 +13,7 @@ from attnviz.analysis.head_ranking import has_two_rows
 from attnviz.analysis.head_view import View, default_map
 from attnviz.analysis.wording import plain
 from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, positive
-from attnviz.core import disk
+from attnviz.core import journal
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
@@ -145,7 +145,7 @@ def show_trace(arguments: argparse.Namespace) -> int:
         sys.stdout.buffer.write(data)
         return 0
     try:
-        disk.write(arguments.out, data)
+        journal.write(arguments.out, data)
     except OSError as error:
         raise AttnvizError(f"{arguments.out} cannot be written ({error.strerror}): choose another place.") from error
     return 0

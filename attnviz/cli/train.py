@@ -32,11 +32,10 @@ def train_toy(arguments: argparse.Namespace) -> int:
         SettingError: the steps or the seed are no number that a toy has.
     """
     # Imported here: the command's help must not wait for torch.
-    from attnviz.core import disk
+    from attnviz.core import journal
     from attnviz.models import device
     from attnviz.models.catalog import CATALOG
-    from attnviz.training.presets import preset
-    from attnviz.training.toy_recipe import MOST
+    from attnviz.training.toy_recipe import MOST, preset
     from attnviz.training.toy_training import Training, to_file
 
     if (known := CATALOG.get(arguments.name)) and not known.loader:
@@ -57,6 +56,6 @@ def train_toy(arguments: argparse.Namespace) -> int:
             print_now(training.look())
     path = arguments.out or arguments.runs / f"{arguments.name}.safetensors"
     path.parent.mkdir(parents=True, exist_ok=True)
-    disk.write(path, to_file(recipe, training.look()))
+    journal.write(path, to_file(recipe, training.look()))
     print_now(f"saved in {path}; look at it with: attnviz trace {path} {recipe.task.example!r} -o trace.attn")
     return 0

@@ -45,7 +45,7 @@ def add_write_command(commands: Any) -> None:
 
 def write_text(arguments: argparse.Namespace) -> int:
     """Write on from a text, and print both; the trace goes to a file or a pipe."""
-    from attnviz.models.run_task import run_task
+    from attnviz.models.tasks import run_task
 
     text = typed_text() if arguments.text == STREAM else arguments.text
     names = ("tokens", "temperature", "top_k", "top_p", "seed")

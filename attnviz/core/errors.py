@@ -1,11 +1,16 @@
-"""Every error a person can meet, and how a message names what is wrong. Each is one sentence: what is wrong, and what to do."""
+"""Every error a person can meet, and how a message names what is wrong. Each is one sentence: what is wrong, and what to do.
+
+Who runs a model says what is checked there (`cancellable`). The model calls `cancellation_point` after each window of a
+passage, each token that it writes, each layer. Where nothing was said, nothing is checked.
+"""
 
 import difflib
 import gc
 import re
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 # After these a card computes nothing more for the process that met them.
 _LOST_CARD = re.compile(r"CUDA error: .*(assert|illegal|launch (failure|timed out)|misaligned|uncorrectable)")
@@ -217,3 +222,34 @@ def nearest(written: str, known: Sequence[str], n: int = 2, cutoff: float = 0.7)
     """
     by_case = {name.casefold(): name for name in known}
     return [by_case[name] for name in difflib.get_close_matches(written.casefold(), by_case, n, cutoff)]
+
+
+_check: ContextVar[Callable[[], None] | None] = ContextVar("attnviz_cancellation", default=None)
+
+
+@contextmanager
+def cancellable(check: Callable[[], None]) -> Iterator[None]:
+    """Call `check` at every cancellation point within this context, and in no other thread; it may wait, or raise.
+
+    >>> calls = []
+    >>> with cancellable(lambda: calls.append("go on?")):
+    ...     cancellation_point()
+    >>> cancellation_point()
+    >>> calls
+    ['go on?']
+    """
+    token = _check.set(check)
+    try:
+        yield
+    finally:
+        _check.reset(token)
+
+
+def cancellation_point() -> None:
+    """Check, between two steps, whether to go on.
+
+    Raises:
+        CancelledError: nobody waits for the result any more.
+    """
+    if (check := _check.get()) is not None:
+        check()

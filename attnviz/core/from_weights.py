@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from attnviz.core.errors import TraceError, described, shortened
-from attnviz.core.row_sums import ROW_SUM_TOLERANCE, rounding_of
 from attnviz.core.trace import KINDS, AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
+from attnviz.core.weights import ROW_SUM_TOLERANCE, rounding_of
 
 # Weights that were printed have so many decimals. Rows that sum to 1 again may not move by more than this share.
 _DECIMALS, _MOST_ROUNDED = (2, 3, 4), 0.1

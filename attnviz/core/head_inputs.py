@@ -10,8 +10,8 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attnviz.core.arrays import frozen
 from attnviz.core.errors import TraceError
+from attnviz.core.weights import frozen
 
 Mask = Literal["none", "causal", "padding", "own"]
 MASKS: tuple[Mask, ...] = get_args(Mask)

@@ -8,12 +8,71 @@ import hashlib
 import json
 import math
 import os
+import secrets
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from attnviz.core.errors import AttnvizError
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file that replaces the one at `path` once all of it is on the disk.
+
+    Where anything fails, what stood there before stays. A pipe or a device is written to directly.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    try:
+        yield from _replacing(Path(path))
+    except OSError as error:
+        # A full disk says so without a name.
+        error.filename = error.filename or str(path)
+        raise
+
+
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
+    path = path.resolve()  # a symbolic link stays, and what it points to is replaced
+    part = path.with_name(f".attnviz-{secrets.token_hex(8)}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write(path: str | os.PathLike[str], content: bytes | str) -> None:
+    """Write a file, a text in UTF-8, whole or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with replacing(path) as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """Compute the SHA-256 of a file, in hexadecimal.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
 
 try:
     import fcntl

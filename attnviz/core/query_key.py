@@ -10,10 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attnviz.core.arrays import (
+from attnviz.core.errors import TraceError
+from attnviz.core.weights import (
     MASKED_SCORE,
     EditedHeads,
     LayerWeights,
+    Slab,
     Weights,
     address,
     causal_triangle,
@@ -21,8 +23,6 @@ from attnviz.core.arrays import (
     frozen,
     softmax,
 )
-from attnviz.core.errors import TraceError
-from attnviz.core.weights import Slab
 
 # So many weights of a head are computed at a time: they fit the cache, and threads seldom wait for each other.
 SLAB_CELLS = 1_048_576

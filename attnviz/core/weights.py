@@ -1,18 +1,158 @@
 """How a map keeps its attention weights: as they are, which suits small maps and mechanisms that are not a dot product.
 
 The other way, as the queries and keys that they are computed from, is in `query_key.py`.
+
+A weight of 0.9 on a vector of no length moves nothing. Kobayashi et al. 2020 (arXiv:2004.10102) multiply each weight by the
+length of what it carries, ‖α f(x)‖ with f(x) = x W_V W_O; Kobayashi et al. 2021 (arXiv:2109.07152) count the residual
+connection and LayerNorm too. Here each number is a share of its row, so that all three are drawn, compared and exported alike.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float, Int
 
-from attnviz.core.arrays import Entropy, LayerWeights, Weights, frozen
 from attnviz.core.errors import TraceError
-from attnviz.core.row_sums import check_rows
+
+# float32 softmax rows are exact to about 1e-6; some models sum what they scale again.
+ROW_SUM_TOLERANCE = 1e-4
+# The largest relative error of rounding to the nearest number of a type: 2^-p of p bits of precision.
+_ROUNDING = {"bfloat16": 2**-8, "float16": 2**-11, "float8_e4m3fn": 2**-4, "float8_e5m2": 2**-3}
+
+
+def rounding_of(dtype: Any) -> float:
+    """Return the relative error with which a type of torch, NumPy or JAX stores a number; 0 for float32 and better.
+
+    >>> rounding_of(np.dtype("float16")) == 2**-11, rounding_of(np.dtype("float32"))
+    (True, 0.0)
+    """
+    return _ROUNDING.get(str(dtype).rpartition(".")[2], 0.0)
+
+
+def check_rows(weights: Float[np.ndarray, "head query key"], layer: int, rounding: float = 0.0) -> None:
+    """Check that each row sums to 1, or to 0. Weights that were rounded sum to 1 with the relative error of each.
+
+    Raises:
+        TraceError: one does not, or a weight is negative or not finite.
+    """
+    if not np.isfinite(weights).all():
+        raise TraceError(f"layer {layer} has attention weights that are not finite")
+    if weights.size and weights.min() < 0:
+        raise TraceError(f"layer {layer} has negative attention weights")
+    sums = weights.sum(axis=-1)
+    wrong = (np.abs(sums - 1) > ROW_SUM_TOLERANCE + rounding) & (sums != 0)
+    if wrong.any():
+        head, query = np.argwhere(wrong)[0]
+        raise TraceError(
+            f"the row of query {query} in layer {layer} head {head} sums to {sums[head, query]:.4f} instead of 1; "
+            "give weights after the softmax, one row a query"
+        )
+
+
+def renormalize(
+    weights: Float[np.ndarray, "head query key"], layer: int, rounding: float
+) -> Float[np.ndarray, "head query key"]:
+    """Let rows that were rounded to fewer bits sum to 1 again, in float32; those of float32 stay as they are.
+
+    Raises:
+        TraceError: a row is farther from 1 than rounding explains.
+    """
+    if not rounding:
+        return weights
+    check_rows(weights, layer, rounding)
+    sums = weights.sum(axis=-1, keepdims=True, dtype=np.float64)
+    return (weights / np.where(sums, sums, 1)).astype(np.float32)
+
+
+Kind = Literal["encoder", "decoder", "cross"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Weights = Float[np.ndarray, "query key"]
+Entropy = Float[np.ndarray, " query"]
+LayerWeights = Float[np.ndarray, "head query key"]
+# The exponential of a masked score is exactly 0; and 0 times it is 0, where 0 times -inf would be no number.
+MASKED_SCORE = np.float32(-1e30)
+
+
+def frozen(array: np.ndarray, dtype: type = np.float32) -> np.ndarray:
+    """View `array` read-only: no copy where the dtype already fits."""
+    view = np.asarray(array, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+def address(array: np.ndarray) -> tuple[int, int]:
+    """Find the memory that an array is a view of."""
+    return array.__array_interface__["data"][0], array.nbytes
+
+
+@lru_cache(maxsize=4)
+def causal_triangle(n_queries: int, n_keys: int) -> Bool[np.ndarray, "query key"]:
+    """Mark where a query may look at a key that is no later. With a cache, the last query is the last key."""
+    triangle = np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
+    triangle.flags.writeable = False
+    return triangle
+
+
+def masked_softmax(
+    scores: Float[np.ndarray, "*batch key"], visible: Bool[np.ndarray, "*#batch key"] | None
+) -> Float[np.ndarray, "*batch key"]:
+    """Apply softmax over the keys: exactly 0 where a key is not visible, and a row of zeros where none is."""
+    scores = scores.copy()
+    if visible is not None:
+        np.copyto(scores, MASKED_SCORE, where=~visible)
+    softmax(scores, scores)
+    return scores
+
+
+def softmax(scores: Float[np.ndarray, "*batch key"], weights: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*batch 1"]:
+    """Write the softmax of scores: 0 for a score of `MASKED_SCORE`, and a row of zeros where there is no other.
+
+    From the scores of each row its largest is taken. Returns the sum of their exponentials, for `entropy_of`. The weights may
+    be written over the scores.
+    """
+    highest = scores.max(axis=-1, keepdims=True)
+    # A row with nothing to see keeps its scores, whose exponentials are all 0.
+    scores -= np.where(highest > MASKED_SCORE / 2, highest, 0)
+    np.exp(scores, out=weights)
+    total = weights.sum(axis=-1, keepdims=True)
+    total[total == 0] = 1
+    weights /= total
+    return total
+
+
+def entropy_of(
+    weights: Float[np.ndarray, "*batch key"], scores: Float[np.ndarray, "*batch key"], total: Float[np.ndarray, "*batch 1"]
+) -> Float[np.ndarray, "*batch"]:
+    """Compute the entropy of each row, in nats, from what `softmax` left: H = log Σ exp s - Σ p s (no log p)."""
+    # Rounding leaves a hair below 0 for a row that looks at one key only.
+    return np.maximum(np.log(total[..., 0]) - np.vecdot(weights, scores), 0)
+
+
+@dataclass(frozen=True, eq=False)
+class EditedHeads:
+    """Heads of a layer whose weights were changed while the model read: these are the weights that it used.
+
+    Raises:
+        TraceError: there are not as many weights as heads, or a row sums neither to 1 nor to 0.
+    """
+
+    heads: tuple[int, ...]
+    weights: LayerWeights
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", frozen(self.weights))
+        if len(self.heads) != len(self.weights) or len(set(self.heads)) != len(self.heads) or not self.heads:
+            raise TraceError(f"{len(self.weights)} edited heads have the numbers {self.heads}")
+        check_rows(self.weights, 0)
+
+    def lay_over(self, weights: LayerWeights, heads: Int[np.ndarray, " head"], rows: slice) -> None:
+        """Write some rows of these weights over those of the heads of these numbers."""
+        for place, head in enumerate(heads.tolist()):
+            if head in self.heads:
+                weights[place] = self.weights[self.heads.index(head), rows]
 
 
 class Slab(NamedTuple):
@@ -107,3 +247,37 @@ class DenseWeights:
 def whole_slab(weights: Weights) -> Iterator[Slab]:
     """Give a head whose weights are there in one piece."""
     return iter([Slab(slice(0, len(weights)), weights, None)])
+
+
+# weights: as the heads give them; norms: ‖α f(x)‖ of each head; mixing: of a whole layer, residual and LayerNorm counted.
+Quantity = Literal["weights", "norms", "mixing"]
+QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MaskedWeights(DenseWeights):
+    """All weights, and which keys each query may look at."""
+
+    seen: tuple[Bool[np.ndarray, "query key"], ...] = ()
+
+    def visible(self, layer: int) -> Bool[np.ndarray, "query key"]:
+        return self.seen[layer]
+
+
+def spread_window(layers: Sequence[np.ndarray], n_keys: int) -> tuple[list[np.ndarray], np.ndarray | None]:
+    """Lay weights that are given as a band around each query over all keys, and say which keys are in it.
+
+    Column w of 2w + 1 is the query itself (Beltagy et al. 2020, arXiv:2004.05150, section 3.1).
+    """
+    width = layers[0].shape[2]
+    if width == n_keys or width % 2 == 0 or layers[0].shape[1] != n_keys:
+        return list(layers), None
+    queries, columns = np.indices((n_keys, width))
+    keys = queries + columns - width // 2
+    inside = (keys >= 0) & (keys < n_keys)
+    spread = [np.zeros((len(layer), n_keys, n_keys), np.float32) for layer in layers]
+    seen = np.zeros((n_keys, n_keys), bool)
+    seen[queries[inside], keys[inside]] = True
+    for whole, layer in zip(spread, layers, strict=True):
+        whole[:, queries[inside], keys[inside]] = layer[:, inside]
+    return spread, seen

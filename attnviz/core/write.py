@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float, Float32, Int32
 
-from attnviz.core.arrays import frozen
 from attnviz.core.errors import PromptError, TraceError, described
+from attnviz.core.weights import frozen
 
 # Of each position so many tokens are kept, and the mass of the others at these temperatures.
 CANDIDATES = 50

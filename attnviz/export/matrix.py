@@ -2,27 +2,41 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import UInt8
 
-from attnviz.export.picture import Picture
+from attnviz.export.picture import Picture, pictures
 from attnviz.export.sheet import (
     COLUMN,
     FONT,
     LINE,
     PADDING,
     PAGE,
+    Arc,
     Item,
     Label,
     Pixels,
     Rectangle,
     Sheet,
     printed_text,
+    titled,
     width_of,
 )
+from attnviz.figures.explorer import page
 from attnviz.figures.theme import LIGHT, rgb
+
+
+def explorer_page(shown: Picture) -> bytes:
+    """Write an HTML document in UTF-8.
+
+    Raises:
+        TooLargeError: the trace has more weights than a file that a browser opens can hold.
+    """
+    return page(shown.trace, view=shown.view, opens=(shown.kind, shown.layer, shown.head)).encode("utf-8")
+
 
 TALLEST = 560.0
 LARGEST_CELL = 20.0
@@ -126,3 +140,80 @@ def _bar(picture: Picture, left: float, top: float) -> Iterator[Item]:
         masked = left + BAR_LENGTH + (72 if picture.trace.edits else 42)
         yield Rectangle(masked, middle - MASKED_SIDE / 2, MASKED_SIDE, MASKED_SIDE, LIGHT.masked)
         yield Label(masked + MASKED_SIDE + PADDING, middle, "masked")
+
+
+GAP = 2.0
+LARGEST = 48.0
+MARGIN = 18.0
+# More pixels than this on a side cannot be told apart.
+PIXELS = 64
+
+
+def draw_grid(picture: Picture) -> Sheet:
+    """Draw every head of the map of a picture, under its view."""
+    attention = picture.trace.map(picture.kind)
+    heads = pictures(picture.trace, kind=picture.kind, view=picture.view)
+    side = min(LARGEST, (PAGE - MARGIN) / attention.n_heads - GAP)
+    step = max(1, int(np.ceil(2 * FONT / (side + GAP))))
+    items: list[Item] = []
+    for index, each in enumerate(heads):
+        layer, head = divmod(index, attention.n_heads)
+        end = replace(each, full_scale=picture.full_scale).highest
+        items.append(Pixels(*_place(layer, head, side), side, side, _pooled(colours(each, end))))
+    for head in range(0, attention.n_heads, step):
+        items.append(Label(_place(0, head, side)[0] + side / 2, MARGIN / 2, str(head), "middle"))
+    for layer in range(0, attention.n_layers, step):
+        items.append(Label(MARGIN - PADDING, _place(layer, 0, side)[1] + side / 2, str(layer), "end"))
+    width, height = _place(attention.n_layers, attention.n_heads, side)
+    title = f"All heads of {picture.model}, {picture.kind} attention: layers down, heads across"
+    return titled(Sheet(title, width, height, tuple(items)), title)
+
+
+def _place(layer: int, head: int, side: float) -> tuple[float, float]:
+    return MARGIN + head * (side + GAP), MARGIN + layer * (side + GAP)
+
+
+def _pooled(cells: np.ndarray) -> np.ndarray:
+    """Shrink the colours of a long text: of the cells that share a pixel the darkest, which is the strongest, is seen."""
+    for axis in (0, 1):
+        count = cells.shape[axis]
+        if count <= PIXELS:
+            continue
+        edges = pairwise(np.linspace(0, count, PIXELS + 1).astype(int))
+        cells = np.stack([np.take(cells, range(start, end), axis).min(axis) for start, end in edges], axis)
+    return cells
+
+
+ROW = 11.0
+LEAST_ROOM = 70.0
+LEAST_SHARE = 0.03
+
+
+def draw_arcs(picture: Picture) -> Sheet:
+    """Draw the links of a head of at least that share of the strongest colour, the strongest on top."""
+    matrix = picture.matrix
+    sides = [[printed_text(token) for token in tokens] for tokens in (matrix.queries, matrix.keys)]
+    left, right = (2 * PADDING + max(width_of(text) for text in texts) * FONT for texts in sides)
+    start, end = left, max(COLUMN - right, left + LEAST_ROOM)
+    labels = (
+        Label(x, _y(row), text, anchor)
+        for texts, x, anchor in zip(sides, (start - PADDING, end + PADDING), ("end", "start"), strict=True)
+        for row, text in enumerate(texts)
+    )
+    title = f"{picture.name} of {picture.model}, {picture.kind} attention: queries left, keys right"
+    height = max(map(len, sides)) * ROW + 2 * PADDING
+    return Sheet(title, end + right, height, (*_arcs(picture, start, end), *labels))
+
+
+def _y(row: int) -> float:
+    return PADDING + (row + 0.5) * ROW
+
+
+def _arcs(picture: Picture, start: float, end: float) -> Iterator[Item]:
+    weights = picture.matrix.weights
+    shares = np.clip(weights / picture.highest, 0, 1)
+    links = np.argwhere(shares >= LEAST_SHARE)
+    for query, key in sorted(links.tolist(), key=lambda link: shares[tuple(link)]):
+        share = float(shares[query, key])
+        data = (("query", str(query)), ("key", str(key)), ("weight", f"{weights[query, key]:.6g}"))
+        yield Arc(start, _y(query), end, _y(key), LIGHT.accent, 0.4 + 2.4 * share, 0.1 + 0.85 * share, data)

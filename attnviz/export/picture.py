@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from attnviz.analysis.colour_limit import colour_limit
-from attnviz.analysis.head_view import HeadMatrix, View, default_layer, default_map, head_matrix
+from attnviz.analysis.head_view import HeadMatrix, View, colour_limit, default_layer, default_map, head_matrix
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionTrace, Kind
 

@@ -10,8 +10,8 @@ from jaxtyping import UInt8
 
 from attnviz.analysis.wording import cut
 from attnviz.core.trace import Token
+from attnviz.figures.html import label
 from attnviz.figures.theme import LIGHT
-from attnviz.figures.token_labels import label
 
 # A column of an ACL paper is 77 mm wide, its page's text 160 mm.
 COLUMN, PAGE = 218.0, 455.0

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import plotly.graph_objects as go
 
-from attnviz.analysis.colour_limit import colour_limit
-from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
+from attnviz.analysis.head_view import HeadMatrix, View, colour_limit, head_matrix
 from attnviz.analysis.wording import cut
 from attnviz.core.trace import AttentionMap, Token
+from attnviz.figures.html import label
 from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme
-from attnviz.figures.token_labels import label
 
 # Names kept with more cells than these would slow the browser down.
 NAMED_CELLS = 6_400

@@ -15,7 +15,7 @@ from PIL import Image
 from attnviz.analysis.head_view import HeadMatrix
 from attnviz.analysis.wording import cut, signed, two_digits
 from attnviz.core.trace import Token
-from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks
+from attnviz.figures.explorer.overview import NO_MARKS, HeadMarks
 from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on, rgb
 from attnviz.text.words import visible_text
 

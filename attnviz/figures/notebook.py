@@ -11,11 +11,11 @@ import plotly.graph_objects as go
 
 from attnviz.analysis.head_view import View, default_layer, default_map, head_matrix
 from attnviz.core.trace import AttentionTrace
-from attnviz.figures.bertviz import views
+from attnviz.figures import bertviz_views
 from attnviz.figures.explorer import page
 from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.figures.html import Page
-from attnviz.figures.translate.sentence_pair import pair_page
+from attnviz.figures.translate.alignments import pair_page
 
 
 def heatmap(
@@ -55,7 +55,7 @@ def bertviz(trace: AttentionTrace, view: Literal["head", "model"] = "head", *, k
         TooManyTokensError: there is more than BertViz can draw.
     """
     attention = default_map(trace, kind)
-    return Page(views.head_view(attention) if view == "head" else views.model_view(attention))
+    return Page(bertviz_views.head_view(attention) if view == "head" else bertviz_views.model_view(attention))
 
 
 def explore(trace: AttentionTrace, *, view: View | None = None) -> Page:

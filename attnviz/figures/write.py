@@ -8,8 +8,8 @@ from pathlib import Path
 from attnviz.analysis.write import candidate_label, continuation_of
 from attnviz.core.trace import AttentionTrace
 from attnviz.core.write import Candidate
+from attnviz.figures.html import label, space_between
 from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on, mixed
-from attnviz.figures.token_labels import label, space_between
 
 STYLE = Path(__file__).with_name("write.css").read_text(encoding="utf-8")
 # Of a longer text so many tokens are drawn, its last ones: a browser lays out no book in an instant.

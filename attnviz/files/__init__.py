@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from attnviz.core import disk
+from attnviz.core import journal
 from attnviz.core.errors import ArgumentError, EditError, TraceError, described
 from attnviz.core.trace import AttentionTrace
 from attnviz.files.container import LEAST, is_beginning, seal, unseal
@@ -30,7 +30,7 @@ def save(trace: AttentionTrace, path: str | os.PathLike[str], *, exact: bool = F
     """
     path = Path(path)
     try:
-        disk.write(path, to_bytes(trace, exact=exact))
+        journal.write(path, to_bytes(trace, exact=exact))
     except OSError as error:
         raise TraceError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
     return path

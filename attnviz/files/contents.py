@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from attnviz.core.arrays import EditedHeads
 from attnviz.core.edits import Edits
 from attnviz.core.errors import TraceError
 from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import KINDS, AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token, WeightStore
+from attnviz.core.weights import EditedHeads
 from attnviz.core.write import Continuation
-from attnviz.files.packing import Packed, packed_layer
+from attnviz.files.container import Packed, packed_layer
 
 Record = dict[str, Any]
 Tensors = dict[str, np.ndarray]

@@ -5,13 +5,12 @@ from functools import cache
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.attribution.methods import attribute
-from attnviz.attribution.run import run
+from attnviz.attribution.quantity_maps import run
 from attnviz.core.errors import AttnvizError, LessonError, nearest
-from attnviz.core.shares import Shares
+from attnviz.core.trace import Shares
 from attnviz.lessons.lesson_file import Lesson, LessonStep
 from attnviz.lessons.picture_link import TASKS, LessonPicture, read_link
-from attnviz.lessons.question_kinds import truth_of
-from attnviz.lessons.right_answer import AnswerSource, Truth
+from attnviz.lessons.question_kinds import AnswerSource, Truth, truth_of
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.result import Result

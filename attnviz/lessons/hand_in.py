@@ -7,16 +7,53 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from attnviz.core.errors import LessonError, is_unicode
 from attnviz.export.csv_table import csv_table
+from attnviz.lessons.given_answers import LONGEST_ANSWER, Answers, GivenAnswer
 from attnviz.lessons.lesson_file import Lesson
-from attnviz.lessons.question_kinds import points_of
-from attnviz.lessons.right_answer import Truth
+from attnviz.lessons.question_kinds import Truth, points_of
+
+if TYPE_CHECKING:
+    from attnviz.lessons.lesson_file import Lesson
+
+
+# Nobody thinks longer, and an address takes what it is given.
+_MOST_SECONDS = 1_000_000
+
+
+def write_answers(answers: Answers) -> str:
+    """Write answers as an address holds them; none: an empty text.
+
+    >>> write_answers({"1.1": GivenAnswer("animal", 7)})
+    '[["1.1","animal",7]]'
+    """
+    rows = [[number, each.text, each.seconds] for number, each in answers.items()]
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":")) if rows else ""
+
+
+def read_answers(written: str, lesson: "Lesson") -> dict[str, GivenAnswer]:
+    """Read the answers of an address: those to questions of the lesson, whoever wrote the others."""
+    known = {number for number, _, _ in lesson.questions}
+    try:
+        rows: Any = json.loads(written)
+    except (ValueError, RecursionError):
+        return {}
+    answers: dict[str, GivenAnswer] = {}
+    for row in rows if isinstance(rows, list) else ():
+        match row:
+            case [str(number), str(text), int(seconds)] if number in known and number not in answers and _is_answer(text):
+                answers[number] = GivenAnswer(text, min(max(int(seconds), 0), _MOST_SECONDS))
+    return answers
+
+
+def _is_answer(text: str) -> bool:
+    return len(text) <= LONGEST_ANSWER and is_unicode(text) and "\x00" not in text
+
 
 # Bytes of a file, characters of an answer and of a name.
-LARGEST, LONGEST_ANSWER, LONGEST_NAME = 200_000, 4_000, 80
+LARGEST, LONGEST_IN_FILE, LONGEST_NAME = 200_000, 4_000, 80
 FORMAT = "attnviz hand-in"
 
 
@@ -79,7 +116,7 @@ def read_hand_in(data: bytes, name: str) -> HandIn:
         raise LessonError(f"{name} holds no answers: ask for the file again.")
     for each in written:
         number, answer = (each.get("question"), each.get("answer")) if isinstance(each, dict) else (None, None)
-        if not _is_text(number, 12) or not _is_text(answer, LONGEST_ANSWER):
+        if not _is_text(number, 12) or not _is_text(answer, LONGEST_IN_FILE):
             raise LessonError(f"{name} holds an answer that is none: ask for the file again.")
         if number in answers:
             raise LessonError(f"{name} answers question {number} twice: ask for the file again.")

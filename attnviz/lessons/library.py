@@ -6,7 +6,7 @@ from pathlib import Path
 from attnviz.core.errors import LessonError, nearest
 from attnviz.lessons.lesson_file import Lesson, parse_lesson, read_lesson
 from attnviz.lessons.question_kinds import check_fields
-from attnviz.paths import assets_folder
+from attnviz.settings import assets_folder
 
 # The name of a lesson that was sent begins so, and ends with a part of its SHA-256: the same file has the same link.
 SENT = "file-"

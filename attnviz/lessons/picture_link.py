@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
 from attnviz.analysis.head_view import BETWEEN, Between, HeadMatrix, View, default_map, head_matrix
-from attnviz.analysis.translate.alignment import Reading, read_as, truer
+from attnviz.analysis.translation_alignment import Reading, read_as, truer
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError, LessonError
-from attnviz.core.quantity import QUANTITIES, Quantity
 from attnviz.core.trace import AttentionMap, Prompt
+from attnviz.core.weights import QUANTITIES, Quantity
 from attnviz.models.base import ModelCard
 from attnviz.models.catalog import Task
 from attnviz.models.result import Result
-from attnviz.text.old_addresses import current_address
-from attnviz.text.url_text import unpack
+from attnviz.text.url_text import current_address, unpack
 
 # "home" is the address / itself.
 PAGES = ("home", "encode", "translate", "answer", "summarize", "write", "heads", "whatif", "matters", "compute", "train")

@@ -4,20 +4,112 @@ A new kind is a function here and its line in `KINDS`. An answer is a text, as a
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Bool, Float
 
-from attnviz.analysis.heads.wording import describe_verdict
-from attnviz.analysis.word_names import word_at, word_names
+from attnviz.analysis.heads.verdict import ClaimResult, describe_verdict
+from attnviz.analysis.token_words import word_at, word_names
 from attnviz.analysis.wording import MOSTLY, head_name, whole_percent
+from attnviz.attribution.methods import titles_of
 from attnviz.core.errors import LessonError, nearest
-from attnviz.lessons.answer_text import as_sentence, plain, read_number, same_answer
-from attnviz.lessons.least_margin import clear_first, words_only, words_with_percents
-from attnviz.lessons.lesson_file import LessonQuestion
+from attnviz.core.trace import AttentionMap, Shares, Token, WeightStore
+from attnviz.core.weights import LayerWeights, Slab, Weights, whole_slab
+from attnviz.lessons.given_answers import TYPED_KINDS
+from attnviz.lessons.lesson_file import LessonQuestion, LessonStep
 from attnviz.lessons.picture_link import STEERED, LessonPicture
-from attnviz.lessons.right_answer import AnswerSource, Truth
+from attnviz.models.result import Result
+from attnviz.text.words import visible
+
+
+def same_answer(one: str, other: str) -> bool:
+    """Whether two answers are the same but for case, spaces, what is invisible, and a full stop or quotes around them."""
+    return plain(one) == plain(other)
+
+
+def plain(text: str) -> str:
+    """Write an answer as it is compared; one that is nothing but a mark stays."""
+    words = visible(" ".join(text.casefold().split()))
+    return words.strip(" .“”\"'!") or words
+
+
+def read_number(written: str) -> float | None:
+    """Read a share as a student types it; None where it is no number.
+
+    >>> read_number("57 %"), read_number(",57"), read_number("0.57"), read_number("half")
+    (0.57, 0.57, 0.57, None)
+    """
+    match = re.fullmatch(r"\s*([0-9]{0,6}[.,]?[0-9]{1,9})\s*(%?)\s*", written)
+    return float(match[1].replace(",", ".")) / (100 if match[2] else 1) if match else None
+
+
+def as_sentence(text: str) -> str:
+    """End a text with a full stop, unless it has an end of its own, within quotes or without.
+
+    >>> as_sentence("The answer is red"), as_sentence("It says “Why?”")
+    ('The answer is red.', 'It says “Why?”')
+    """
+    return text if text.rstrip("”\"'»").endswith((".", "!", "?", "…", "。")) else f"{text}."
+
+
+# Two weights nearer than this look alike on the screen: which is larger cannot be taught.
+LEAST_MARGIN = 0.03
+
+
+def clear_first(weights: Sequence[float] | Float[np.ndarray, " _"], names: Sequence[str]) -> int:
+    """Find the largest weight, which has to stand clear of the next."""
+    first, *others = (int(at) for at in np.argsort(weights)[::-1])
+    if others and weights[first] - weights[others[0]] < LEAST_MARGIN:
+        one, other = (f"“{names[at]}” ({whole_percent(float(weights[at]))})" for at in (first, others[0]))
+        raise LessonError(f"{one} and {other} are too near to each other to be taught: ask about another word or head.")
+    return first
+
+
+def words_only(weights: np.ndarray, tokens: Sequence[Token], axis: int) -> np.ndarray:
+    """Leave out special tokens, unless there is nothing else: a question asks about words."""
+    special = np.array([token.special for token in tokens])
+    if special.all():
+        return weights
+    return np.where(special if axis else special[:, None], -np.inf, weights)
+
+
+def words_with_percents(names: Iterable[str], weights: Iterable[float]) -> str:
+    return ", ".join(f"“{name}” {whole_percent(weight)}" for name, weight in zip(names, weights, strict=True))
+
+
+@runtime_checkable
+class AnswerSource(Protocol):
+    """What a right answer is computed from: results of models, which the app keeps and a shell computes."""
+
+    def result(self, picture: LessonPicture) -> Result:
+        """Run the picture's model on its text, with its edits."""
+        ...
+
+    def verdict(self, model: str, claim: str) -> ClaimResult:
+        """Test a claim about heads over the corpus."""
+        ...
+
+    def shares(self, picture: LessonPicture, method: str) -> Shares:
+        """Compute by one attribution method what each token was worth to the output."""
+        ...
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The right answer to a question.
+
+    answer    as a student would write it, the best where several are right; empty: nothing is graded
+    sentence  what is said when it is revealed, made of numbers
+    accepts   whether an answer is right
+    """
+
+    answer: str
+    sentence: str
+    accepts: Callable[[str], bool]
+
 
 TOLERANCE = 0.1
 LEAST_SAID = 0.005
@@ -254,3 +346,106 @@ KINDS = {
     "choice": QuestionKind(_choice, ("choices", "answer"), ("from", "to")),
     "text": QuestionKind(_free),
 }
+
+
+# Kinds whose answer stands in the row of the word that the question calls `from`.
+OF_A_ROW = ("token", "number", "head", "order")
+# Methods that a wall or a sheet of paper has room for, of those that the page What matters tests.
+_METHODS = ("leave-one-out", "gradient-input", "frozen-gradient", "attention", "rollout", "received")
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenRows:
+    """Weights of which some rows are masked: nothing of them leaves this value."""
+
+    store: WeightStore
+    hidden: tuple[int, ...]
+
+    @property
+    def n_layers(self) -> int:
+        return self.store.n_layers
+
+    @property
+    def n_heads(self) -> int:
+        return self.store.n_heads
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.store.shape
+
+    @property
+    def nbytes(self) -> int:
+        return self.store.nbytes
+
+    def head(self, layer: int, head: int) -> Weights:
+        weights = self.store.head(layer, head).copy()
+        weights[list(self.hidden)] = 0
+        return weights
+
+    def slabs(self, layer: int, head: int) -> Iterator[Slab]:
+        # The entropy of a hidden row would tell of it.
+        return whole_slab(self.head(layer, head))
+
+    def layer(self, layer: int) -> LayerWeights:
+        weights = self.store.layer(layer).copy()
+        weights[:, list(self.hidden)] = 0
+        return weights
+
+    def visible(self, layer: int) -> Bool[np.ndarray, "query key"] | None:
+        seen = self.store.visible(layer)
+        seen = np.ones(self.shape, dtype=bool) if seen is None else seen.copy()
+        seen[list(self.hidden)] = False
+        return seen
+
+
+def hidden_map(step: LessonStep, source: AnswerSource) -> AttentionMap | None:
+    """Make the map of a step's picture without the rows that answer its questions; None where nothing would be left to look at.
+
+    Raises:
+        AttnvizError: the model cannot be loaded, cannot read the text, or there is no such word in it.
+    """
+    picture, asked = step.picture, [each for each in step.questions if each.kind not in TYPED_KINDS]
+    words = {each.text("from") for each in asked if each.kind in OF_A_ROW}
+    if picture is None or not words or "" in words or any(each.kind not in OF_A_ROW for each in asked):
+        return None
+    result = source.result(picture)
+    attention, matrix = picture.attention(result), picture.matrix(result, 0, 0)
+    hidden = [matrix.queries[word_at(word, matrix.queries)] for word in words]
+    rows = tuple(at for at, token in enumerate(attention.queries) if any(_is_part(token, word) for word in hidden))
+    return replace(attention, store=HiddenRows(attention.store, rows))
+
+
+def _is_part(token: Token, word: Token) -> bool:
+    is_inside = token.segment == word.segment and word.start <= token.start and token.end <= word.end
+    return is_inside and token.special == word.special
+
+
+@dataclass(frozen=True, eq=False)
+class MethodTable:
+    """What each word is worth to the output, a row for each method; `hidden` are the rows that answer a question.
+
+    values  shares of the largest of the row, -1 to 1
+    """
+
+    titles: tuple[str, ...]
+    words: tuple[str, ...]
+    values: Float[np.ndarray, "method word"]
+    hidden: tuple[int, ...]
+
+
+def method_table(questions: Iterable[LessonQuestion], picture: LessonPicture, source: AnswerSource) -> MethodTable:
+    """Make the table that the page What matters draws, without the rows of the methods that questions are about.
+
+    Raises:
+        AttnvizError: the model cannot be loaded, or cannot read the text.
+    """
+    asked = dict.fromkeys(filter(None, (each.text("by") for each in questions)))
+    titles = titles_of((*asked, *(name for name in _METHODS if name not in asked)))
+    shares = [source.shares(picture, name) for name in titles]
+    tokens = shares[0].tokens
+    # As on the page: what a method gives to [CLS] would leave the words pale.
+    places = [place for place, token in enumerate(tokens) if not token.special]
+    values = np.stack([each.values[places] for each in shares])
+    values /= np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-12)
+    names = word_names(tokens)
+    return MethodTable(tuple(titles.values()), tuple(names[place] for place in places), values, tuple(range(len(asked))))

@@ -19,8 +19,7 @@ from attnviz.lessons.given_answers import TYPED_KINDS, is_hidden
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
 from attnviz.lessons.library import read_named, shipped_lessons
 from attnviz.lessons.picture_link import LessonPicture
-from attnviz.lessons.question_kinds import NO_ANSWER, points_of
-from attnviz.lessons.right_answer import Truth
+from attnviz.lessons.question_kinds import NO_ANSWER, Truth, points_of
 from attnviz.live.page_html import APP_PAGES
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")

@@ -11,23 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.core.errors import AttnvizError
-from attnviz.figures.answer.spans import STYLE as ANSWER_STYLE
+from attnviz.figures.answer_spans import STYLE as ANSWER_STYLE
 from attnviz.figures.compute.steps import OPERANDS, RESULT
 from attnviz.figures.compute.steps import STYLE as STEPS_STYLE
-from attnviz.figures.explorer.document import template
 from attnviz.figures.explorer.script import STYLE as EXPLORER_STYLE
-from attnviz.figures.explorer.script import themes
+from attnviz.figures.explorer.script import template, themes
 from attnviz.figures.html import STYLE as MARKUP_STYLE
 from attnviz.figures.javascript import bundle
-from attnviz.figures.summarize.passage import STYLE as SUMMARY_STYLE
+from attnviz.figures.summary_passage import STYLE as SUMMARY_STYLE
 from attnviz.figures.translate.alignments import STYLE as ALIGNMENTS_STYLE
 from attnviz.lessons.check import ComputedSource, truths
 from attnviz.lessons.lesson_file import Lesson
-from attnviz.live.example_pictures import SitePicture, examples_of, picture_pages, pictures
 from attnviz.live.graphs import export
 from attnviz.live.graphs.manifest import exportable
 from attnviz.live.lessons import Why, absent_lessons, describe_lesson, later_files, lesson_html, lessons_for, why_missing
-from attnviz.live.packages import copy_packages
 from attnviz.live.page_html import (
     APP_PAGES,
     FOLDED,
@@ -35,14 +32,15 @@ from attnviz.live.page_html import (
     WEB,
     PageFrame,
     colours,
+    copy_packages,
     write_app_page,
     write_lesson_page,
     write_lessons_page,
     write_page,
 )
-from attnviz.live.summarize import AMOUNT, measured_selectors
+from attnviz.live.pictures import AMOUNT, SitePicture, examples_of, measured_selectors, picture_pages, pictures
 from attnviz.models.catalog import load
-from attnviz.paths import assets_folder
+from attnviz.settings import assets_folder
 
 Report = Callable[[str], None]
 # Each becomes one script, with the style of its picture in it.

@@ -1,11 +1,14 @@
 """The interface of every model: a card that describes it, and `trace`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
 
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 
 Architecture = Literal["encoder", "decoder", "encoder-decoder"]
 # Called as work goes on with what is being done and how much of it is done, 0 to 1 (None: not known).
@@ -65,3 +68,59 @@ class AttentionModel(Protocol):
             EditError: the model cannot be edited in this way.
         """
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class EncoderReading:
+    """What an encoder, or a decoder of one stack, makes of a text.
+
+    states      the last state of each token
+    likeliest   by the name of the place, what its own layers on top find likeliest there, with p, best first: the next token,
+                what stands behind each [MASK], the text's label; empty where the model has no such layer
+    similarity  of a pair: the cosine of the means of its two texts' states; None: there is one text
+    """
+
+    tokens: tuple[Token, ...]
+    states: Float[np.ndarray, "token dim"]
+    likeliest: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
+    similarity: float | None
+
+
+NOTHING_READ = EncoderReading((), np.zeros((0, 0), np.float32), (), None)
+
+
+def shifts(before: EncoderReading, after: EncoderReading) -> Float[np.ndarray, " token"]:
+    """Compute how far each token's last state has turned: 1 - cosine, 0 to 2.
+
+    It is half the squared distance of the states at length 1, which rounding does not decide where they are nearly equal. A
+    state of no length is at a right angle to every other.
+    """
+    one, other = (each.states.astype(np.float64) for each in (before, after))
+    lengths = [np.linalg.norm(states, axis=1, keepdims=True) for states in (one, other)]
+    units = [states / np.where(length > 0, length, 1) for states, length in zip((one, other), lengths, strict=True)]
+    halves = np.square(units[0] - units[1]).sum(axis=1) / 2
+    return np.where((lengths[0] == 0)[:, 0] ^ (lengths[1] == 0)[:, 0], 1.0, halves)
+
+
+def without_prefix(trace: AttentionTrace, prompt: Prompt, prefix: str) -> AttentionTrace:
+    """Turn the trace of a task prefix and a text into one of the text alone, which is `prompt`.
+
+    The tokens of the prefix become special; all others stand where they stand in the text.
+    """
+    if not prefix:
+        return trace
+    cut = None if trace.cut is None else max(trace.cut - len(prefix), 0)
+    return replace(trace, prompt=prompt, maps=tuple(_without_prefix(each, len(prefix)) for each in trace.maps), cut=cut)
+
+
+def _without_prefix(attention: AttentionMap, n_characters: int) -> AttentionMap:
+    def moved(token: Token) -> Token:
+        if token.special:
+            return token
+        if token.start < n_characters:
+            return Token(token.text, 0, 0, special=True)
+        return replace(token, start=token.start - n_characters, end=token.end - n_characters)
+
+    source = {"encoder": ("queries", "keys"), "cross": ("keys",), "decoder": ()}[attention.kind]
+    axes: dict[str, Any] = {axis: tuple(moved(token) for token in getattr(attention, axis)) for axis in source}
+    return replace(attention, **axes)

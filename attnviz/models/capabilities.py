@@ -5,18 +5,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnviz.core.cancellation import cancellation_point
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.errors import EditError, ModelError, PromptError
+from attnviz.core.errors import EditError, ModelError, PromptError, cancellation_point
 from attnviz.core.trace import AttentionTrace, Kind, Prompt
 from attnviz.core.write import WritingOptions
-from attnviz.models.answer.answers import Answers
-from attnviz.models.base import AttentionModel, ModelCard
-from attnviz.models.batched_edits import Scorer
-from attnviz.models.edit.edit_points import EditPoints
-from attnviz.models.reading import EncoderReading
+from attnviz.models.answer import Answers
+from attnviz.models.base import AttentionModel, EncoderReading, ModelCard
+from attnviz.models.edit import EditPoints, Scorer
 from attnviz.models.targets import TARGETS, BoundTarget, Target, no_such_output, target_labels
-from attnviz.models.translate.translator_interface import TranslatingModel
+from attnviz.models.translate import TranslatingModel
 from attnviz.nn.attention import Attended
 
 # What a model that writes is given where only its reading counts: it need not search.

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from attnviz.core.errors import ArgumentError, ModelNotFoundError, described, nearest
 from attnviz.models.base import Architecture, AttentionModel, Progress, silent
-from attnviz.paths import assets_folder
+from attnviz.settings import assets_folder
 
 Task = Literal["encode", "translate", "answer", "summarize", "write"]
 
@@ -172,7 +172,7 @@ def _saved(name: str) -> Build | None:
         path = Path(name).expanduser()
         # Beside a configuration it is the weights of another model.
         if name.endswith(TOY) and path.is_file() and not (path.parent / "config.json").is_file():
-            return lambda progress: importlib.import_module("attnviz.models.translate.toy_model").load_file(path)
+            return lambda progress: importlib.import_module("attnviz.models.toy_model").load_file(path)
         if saved_models.kind_of(path):
             return lambda progress: saved_models.load_trained(path, progress)
     return None

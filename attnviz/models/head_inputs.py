@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from attnviz.core.arrays import causal_triangle
 from attnviz.core.head_inputs import Additive, DotProduct, Ingredients, Projected, Projections
 from attnviz.core.query_key import QueryKeyWeights
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt
-from attnviz.core.weights import DenseWeights
+from attnviz.core.weights import DenseWeights, causal_triangle
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
+from attnviz.models.draft import DecodingOptions
 from attnviz.models.result import Result
-from attnviz.models.run_task import run_task
-from attnviz.models.translate.draft import DecodingOptions
+from attnviz.models.tasks import run_task
 from attnviz.nn.attention import AdditiveAttention, Attended
 
 

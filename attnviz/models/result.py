@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from attnviz.core.errors import TraceError
-from attnviz.core.quantity import Quantity
 from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.core.weights import Quantity
 from attnviz.core.write import Continuation, WritingOptions
-from attnviz.models.answer.answers import Answers
-from attnviz.models.base import ModelCard
+from attnviz.models.answer import Answers
+from attnviz.models.base import EncoderReading, ModelCard
 from attnviz.models.catalog import Task
-from attnviz.models.reading import EncoderReading
-from attnviz.models.translate.draft import GREEDY, DecodingOptions, Draft
+from attnviz.models.draft import GREEDY, DecodingOptions, Draft
 
 # What a task gives besides its trace: a translation, an answer, what layers on top say of a text, what comes next.
 Output = Draft | Answers | EncoderReading | Continuation

@@ -1,16 +1,21 @@
 """Summarize, answer, read or write with any model, under edits."""
 
+import math
+import time
 from dataclasses import replace
 
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.core.write import WritingOptions
-from attnviz.models.answer.answers import Answers
-from attnviz.models.base import AttentionModel
+from attnviz.core.trace import AttentionTrace, Messages, Prompt
+from attnviz.core.write import READING, WritingOptions
+from attnviz.models.answer import Answers
+from attnviz.models.base import AttentionModel, EncoderReading, without_prefix
 from attnviz.models.capabilities import capabilities
-from attnviz.models.edit.edit_points import edited
-from attnviz.models.reading import EncoderReading
-from attnviz.models.task_prefix import without_prefix
+from attnviz.models.catalog import Task
+from attnviz.models.draft import GREEDY, DecodingOptions, DecodingStep, Draft, Translation
+from attnviz.models.edit import edited
+from attnviz.models.result import Options, Output, Result
+from attnviz.models.translate import TRANSLATE, TranslatingModel
+from attnviz.nn.decoding import Beam
 
 # As models' configurations name the task: T5 reads "summarize: " in front of a text.
 SUMMARIZE = "summarization"
@@ -67,3 +72,116 @@ def write(model: AttentionModel, prompt: Prompt, options: WritingOptions, edits:
     declared = capabilities(model)
     with edited(declared, prompt, edits, writes=True):
         return declared.write(prompt, options.edited if edits else options.unedited)
+
+
+def draft(model: AttentionModel, prompt: Prompt, options: DecodingOptions, edits: Edits = NO_EDITS) -> Draft:
+    """Translate as the options say, with the edits; where `prompt.target` is given, it is what the model is made to write.
+
+    Raises:
+        EditError: the model cannot be edited in this way.
+        PromptError: the model cannot read the text, does not translate, or cannot write the target or what it must begin with.
+    """
+    declared = capabilities(model)
+    translator, prefix = declared.translator(), declared.task_prefix(TRANSLATE)
+    whole = replace(prompt, text=prefix + prompt.text)
+    with edited(declared, whole, edits.after(prefix)):
+        prefixed = _drafted(translator, whole, options)
+    trace = replace(without_prefix(prefixed.trace, prompt, prefix), edits=edits)
+    return replace(prefixed, trace=trace, task_prefix=prefix)
+
+
+def _drafted(model: TranslatingModel, prompt: Prompt, options: DecodingOptions) -> Draft:
+    if prompt.target:
+        trace, steps = model.steps(prompt)
+        (own,) = model.translate(prompt.text)
+        return Draft(trace, steps, total(steps), own=own)
+    prefix = model.pieces(options.begins)
+    if model.ended(prefix):
+        # A translation that a person has ended: there is nothing left to search.
+        trace, steps = model.follow(prompt, prefix)
+        ended = Translation(trace.output, prefix, total(steps))
+        return Draft(trace, steps, ended.log_probability, (ended,), pieces=model.names(prefix), closed=model.closed)
+    candidates, tree = model.search(prompt.text, Beam(options.width, options.length_penalty), prefix)
+    chosen = max(0, min(options.candidate, len(candidates) - 1))
+    best = candidates[chosen]
+    trace, steps = model.follow(prompt, best.pieces)
+    return Draft(
+        trace, steps, best.log_probability, candidates, chosen, pieces=model.names(best.pieces), closed=model.closed, tree=tree
+    )
+
+
+def log_probability(model: AttentionModel, prompt: Prompt, written: Draft, edits: Edits) -> float:
+    """Compute ln p of the pieces of a draft, written with the edits.
+
+    Raises:
+        EditError: the model cannot be edited in this way.
+    """
+    declared = capabilities(model)
+    translator, whole = declared.translator(), replace(prompt, text=written.task_prefix + prompt.text)
+    with edited(declared, whole, edits.after(written.task_prefix)):
+        return total(translator.follow(whole, translator.pieces(written.pieces))[1])
+
+
+def total(steps: tuple[DecodingStep, ...]) -> float:
+    """ln p of a whole translation: the sum over its tokens. A token that was given may have no probability at all."""
+    return sum(math.log(step.probability) if step.probability > 0 else -math.inf for step in steps)
+
+
+def run_task(
+    model: AttentionModel,
+    task: Task,
+    prompt: Prompt | str | Messages,
+    *,
+    edits: Edits | str = NO_EDITS,
+    options: Options = GREEDY,
+    before: Result | None = None,
+) -> Result:
+    """Run a model on a prompt: its weights, and what the task is for. `before`: the result without edits, if it is known.
+
+    Raises:
+        PromptError, ModelError: the model cannot read the prompt, or was not made for the task.
+        EditError: the model cannot be edited in this way.
+    """
+    prompt, edits = capabilities(model).prompt(prompt), Edits.of(edits)
+    if edits and before is None:
+        before = run_task(model, task, prompt, options=options)
+    start = time.perf_counter()
+    if task == "write":
+        trace = write(model, prompt, options if isinstance(options, WritingOptions) else READING, edits)
+        output: Output | None = trace.continuation
+    else:
+        trace, output = _run_once(model, task, prompt, edits, options if isinstance(options, DecodingOptions) else GREEDY)
+    if edits and before and isinstance(output, Draft):
+        original = output.log_probability if prompt.target else log_probability(model, prompt, before.draft, edits)
+        output = replace(output, original=original)
+    return Result(
+        trace, model.card, time.perf_counter() - start, name=model.card.name, task=task, output=output, options=options,
+        before=before if edits else None,
+    )  # fmt: skip
+
+
+def with_readings(model: AttentionModel, result: Result) -> Result:
+    """Add what the model's own layers on top say of the text, without edits and with them; nothing of two stacks.
+
+    Raises:
+        EditError: the model cannot be edited in this way.
+    """
+    if not capabilities(model).can_read:
+        return result
+    before = result.before and replace(result.before, output=read(model, result.prompt))
+    return replace(result, output=read(model, result.prompt, result.trace.edits), before=before)
+
+
+def _run_once(
+    model: AttentionModel, task: Task, prompt: Prompt, edits: Edits, options: DecodingOptions
+) -> tuple[AttentionTrace, Output | None]:
+    if task == "translate":
+        written = draft(model, prompt, options, edits)
+        return written.trace, written
+    if task == "answer":
+        found = answers(model, prompt, edits)
+        return found.trace, found
+    if task == "summarize":
+        return summarize(model, prompt, edits), None
+    # No keyword where nothing is edited: a model of somebody's own need not know what edits are.
+    return (model.trace(prompt, edits=edits) if edits else model.trace(prompt)), None

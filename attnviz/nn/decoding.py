@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnviz.core.cancellation import cancellation_point
+from attnviz.core.errors import cancellation_point
 
 START, END = 1, 2
 

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnviz.core.arrays import Kind
 from attnviz.core.errors import ModelError
+from attnviz.core.weights import Kind
 from attnviz.nn.attention import AdditiveAttention, Attended, KeyValues, SingleHeadAttention
 
 Alignment = Literal["dot", "scaled", "additive"]

@@ -16,9 +16,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnviz.nn.attention import Attended
+from attnviz.nn.attention import Attended, LearnedPositions
 from attnviz.nn.encoder import BlockConfig, EncoderBlock
-from attnviz.nn.positional import LearnedPositions
 
 
 @dataclass(frozen=True)

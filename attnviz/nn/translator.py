@@ -14,11 +14,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.core.arrays import Kind
 from attnviz.core.errors import ModelError
-from attnviz.nn.attention import Attended, KeyValues, MultiHeadAttention
+from attnviz.core.weights import Kind
+from attnviz.nn.attention import Attended, KeyValues, MultiHeadAttention, SinusoidalPositions
 from attnviz.nn.encoder import BlockConfig, Encoder, EncoderBlock, EncoderConfig, ResidualBlock
-from attnviz.nn.positional import SinusoidalPositions
 
 EncoderWeights = tuple[Float[Tensor, "batch head key key"], ...]
 DecoderWeights = tuple[Float[Tensor, "batch head query query"], ...]

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from attnviz.analysis.heads.atlas import Atlas, from_json
 from attnviz.core.errors import CorpusError, PromptError
 from attnviz.core.trace import Prompt
-from attnviz.paths import assets_folder
-from attnviz.text.conllu import ParsedSentence, read_conllu
-from attnviz.text.data_files import find_format, text_lines
+from attnviz.settings import assets_folder
+from attnviz.text.data_files import ParsedSentence, find_format, read_conllu, text_lines
 from attnviz.text.winogender import plain_sentence, read_winogender
 
 TREEBANK, WINOGENDER = "ewt", "winogender"
@@ -68,3 +68,21 @@ def plain(lines: Iterable[str], name: str = "this text") -> tuple[ParsedSentence
 
 def _read_text(path: Path) -> str:
     return "".join(text_lines(path))
+
+
+def available() -> tuple[str, ...]:
+    """Name the models whose atlas travels with attnviz."""
+    return tuple(sorted(path.stem for path in (assets_folder() / "atlas").glob("*.json")))
+
+
+@cache
+def shipped_atlas(model: str) -> Atlas:
+    """Read the atlas of a model that travels with attnviz.
+
+    Raises:
+        CorpusError: there is none.
+    """
+    path = assets_folder() / "atlas" / f"{model}.json"
+    if model not in available():
+        raise CorpusError(f"No atlas of {model} travels with attnviz: make one with `attnviz atlas {model} -o {model}.json`.")
+    return from_json(path.read_text(encoding="utf-8"), path.name)

@@ -4,18 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnviz.analysis.bootstrap import bootstrap
-from attnviz.analysis.heads.atlas import ANTECEDENT, CLAIMS, Atlas, AtlasExample, ClaimFacts
+from attnviz.analysis.difference import bootstrap
+from attnviz.analysis.heads.atlas import ANTECEDENT, CLAIMS, Atlas, AtlasExample, ClaimFacts, examples_of
 from attnviz.analysis.heads.claim import Claim, parse
-from attnviz.analysis.heads.claim_counts import examples_of
-from attnviz.analysis.heads.corpus_statistics import Statistics, measure, merge
+from attnviz.analysis.heads.measures import Statistics, measure, merge
 from attnviz.analysis.heads.verdict import SEED, Half, compare_with_rivals, supported
 from attnviz.core.errors import CorpusError
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, shipped
-from attnviz.survey.corpus_attention import CorpusAttention, look
+from attnviz.survey.corpus_attention import CorpusAttention, Rivals, look
 from attnviz.survey.self_attention import self_attention
-from attnviz.survey.untrained_and_shuffled import Rivals
 
 # The measures of an atlas are taken of every fifth sentence: their means do not ask for more.
 EVERY = 5

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.lib import format as npy
 
-from attnviz.analysis.heads.corpus_statistics import FIELDS, NAMES, Statistics, merge
-from attnviz.core import disk
+from attnviz.analysis.heads.measures import FIELDS, NAMES, Statistics, merge
+from attnviz.core import journal
 from attnviz.core.errors import CorpusError, failing_as
 
 STATE, TABLE = "state.npz", "heads.parquet"
@@ -159,15 +159,15 @@ def opened(folder: Path) -> State:
 def save(folder: Path, state: State) -> None:
     """Write the state of a survey."""
     folder.mkdir(parents=True, exist_ok=True)
-    disk.write(folder / STATE, to_bytes(state))
+    journal.write(folder / STATE, to_bytes(state))
 
 
 def write_tables(folder: Path, state: State) -> None:
     """Write the tables of a survey."""
-    with disk.replacing(folder / TABLE) as file:
+    with journal.replacing(folder / TABLE) as file:
         pq.write_table(pa.table(rows(state)), file)
     (folder / "headvis").mkdir(exist_ok=True)
-    disk.write(folder / "headvis" / "scatter_data.json", json.dumps(headvis(state)))
+    journal.write(folder / "headvis" / "scatter_data.json", json.dumps(headvis(state)))
 
 
 def rows(state: State) -> dict[str, list[Any]]:

@@ -7,8 +7,7 @@ occupation, 1 where it stands for the other person.
 import re
 
 from attnviz.core.errors import CorpusError
-from attnviz.text.conllu import ParsedSentence, ParsedWord
-from attnviz.text.data_files import split_lines
+from attnviz.text.data_files import ParsedSentence, ParsedWord, split_lines
 from attnviz.text.words import Words
 
 _PRONOUNS = {"he", "she", "they", "him", "her", "them", "his", "their"}

@@ -1,9 +1,12 @@
 """Words as Unicode cuts them (UAX #29, word boundaries), so that every script is treated alike."""
 
 import bisect
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import regex
+import sentencex
 
 # The word boundaries of UAX #29 in properties that Python and every browser have, so that both cut alike: what browsers cut by
 # themselves differs from one to the next. The same expression is in attnviz/live/web/models/words.js, and a test compares them.
@@ -88,3 +91,93 @@ class Words:
         """Find the number of the word that holds the character at `position`, None where that is between two words."""
         index = bisect.bisect_right(self.spans, (position, float("inf"))) - 1
         return index if index >= 0 and position < self.spans[index][1] else None
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Small words that are commonest in each language: a text in another one has several of its own and few of these.
+_ENGLISH = _words(
+    "the and is are was were of to in it that he she they you we his her their this with have has had not be been do does did "
+    "what who how where there from would could should can will my your at by for don't doesn't isn't it's i'm let's"
+)
+_OTHERS = (
+    _words("le la les un une des du et est sont je tu il elle nous vous ne pas que qui dans pour avec sur au aux ce ça"),
+    _words("der die das ein eine und ist sind ich du er sie wir ihr nicht mit auf für von den dem zu im auch wie"),
+    _words("el los las una y es son yo ella nosotros no que en con por para del su muy pero como está"),
+    _words("il lo gli una e è sono io lei noi non che di con per del della su molto ma come"),
+    _words("o os as um uma e é são eu ele ela nós não que em com por para do da muito mas como"),
+)
+
+
+def seems_english(text: str) -> bool:
+    """Whether nothing speaks against English: its letters are Latin, and no other language's small words outnumber its own.
+
+    >>> [seems_english(text) for text in ("Tom sings.", "Je ne mange pas de viande.", "Ich habe das nicht.", "Я не знаю")]
+    [True, False, False, False]
+    """
+    letters = [character for character in text if character.isalpha()]
+    latin = sum("LATIN" in unicodedata.name(character, "") for character in letters)
+    if letters and latin < len(letters) / 2:
+        return False
+    words = [text[start:end].casefold() for start, end in Words.of(text).spans]
+    own = sum(word in _ENGLISH for word in words)
+    others = max(sum(word in language for word in words) for language in _OTHERS)
+    return others < 2 or others <= own
+
+
+# A paragraph with the blank lines after it: together they are the whole text.
+_PARAGRAPH = regex.compile(r".+?(?:\R[^\S\r\n]*\R\s*|\Z)", regex.DOTALL)
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Where the sentences of a text start and end, in the order of the text; spaces between them belong to none.
+
+    >>> text = "It rained, e.g. on Monday. We stayed in!"
+    >>> [text[start:end] for start, end in Sentences.of(text).spans]
+    ['It rained, e.g. on Monday.', 'We stayed in!']
+    """
+
+    spans: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, text: str, language: str = "en") -> "Sentences":
+        """Cut a text; `language` decides what an abbreviation is. A line ends no sentence, a blank line does."""
+        spans, at = [], 0
+        # sentencex ends a sentence with every line, but a text that was pasted has its lines broken anywhere.
+        for paragraph in _PARAGRAPH.findall(text):
+            flat = paragraph.replace("\r", " ").replace("\n", " ")
+            rows = sentencex.get_sentence_boundaries(language, flat)  # pyrefly: ignore[missing-attribute]
+            spans += [_stripped(flat, at, row["start_index"], row["end_index"]) for row in rows if row["text"].strip()]
+            at += len(paragraph)
+        return cls(tuple(spans))
+
+    @classmethod
+    def joined(cls, sentences: Sequence[str]) -> "Sentences":
+        """Place the sentences of a text that was put together from them, with one space between two.
+
+        >>> Sentences.joined(["Oh.", "No!"]).spans
+        ((0, 3), (4, 7))
+        """
+        spans, at = [], 0
+        for sentence in sentences:
+            spans.append(_stripped(sentence, at, 0, len(sentence)))
+            at += len(sentence) + 1
+        return cls(tuple(spans))
+
+    def at(self, position: int) -> int:
+        """Find the number of the sentence that holds the character at `position`, or the one before it; 0 where there is none.
+
+        >>> Sentences(((0, 3), (4, 7))).at(5)
+        1
+        """
+        return max(bisect.bisect_right(self.spans, (position, float("inf"))) - 1, 0)
+
+
+def _stripped(text: str, at: int, start: int, end: int) -> tuple[int, int]:
+    """Strip text[start:end] of the space around it, as it stands in a text in which `text` begins at `at`."""
+    part = text[start:end]
+    left = len(part) - len(part.lstrip())
+    return at + start + left, at + start + max(left, len(part.rstrip()))

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attnviz.analysis.heads.measures import induction
-from attnviz.nn.attention_only import AttentionOnly
+from attnviz.nn.encoder import AttentionOnly
 
 SHORTEST, LONGEST = 5, 12
 

@@ -1,39 +1,46 @@
 """What a person can download from a page: the picture, its numbers, the trace, and the lines of Python that make it."""
 
+import html
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 import streamlit as st
 
-from attnviz.analysis.first_cell import first_cell
+from attnviz import settings
 from attnviz.analysis.head_view import HeadView
+from attnviz.analysis.word_links import first_cell
 from attnviz.analysis.wording import head_name
-from attnviz.core.errors import TraceError
-from attnviz.core.trace import AttentionTrace, Kind
+from attnviz.core.errors import PromptError, TraceError
+from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt
 from attnviz.core.write import WritingOptions
-from attnviz.export import FORMATS, Picture, arcs, draw_sheet, export, formats_of, grid, matrix, shaded_text
+from attnviz.export import FORMATS, Picture, draw_sheet, export, formats_of, matrix, shaded_text
 from attnviz.export.picture import is_whole, other_head, part_of, parts
 from attnviz.export.python import Source, prompt_expression, trace_expression
 from attnviz.export.python import lines as python_lines
 from attnviz.export.sheet import Sheet, side_by_side, titled
 from attnviz.figures.explorer import TooLargeError, check_size
-from attnviz.files import to_bytes
+from attnviz.files import open_trace, to_bytes
+from attnviz.models.base import Architecture, ModelCard
+from attnviz.models.draft import GREEDY
 from attnviz.models.result import Result
-from attnviz.models.translate.draft import GREEDY
-from attnviz.ui.address.address_sync import value
-from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.address.address_sync import value, visit
+from attnviz.ui.address.parameters import Written
+from attnviz.ui.background.jobs import at_a_place
+from attnviz.ui.background.uploads import check_file
+from attnviz.ui.frame.toolbar import fill_toolbar
+from attnviz.ui.markup import escaped
 
 _KINDS: dict[str, Callable[[Picture], Sheet]] = {
     "Matrix": matrix.draw_matrix,
-    "Arcs": arcs.draw_arcs,
+    "Arcs": matrix.draw_arcs,
     "Text": lambda shown: shaded_text.draw_shaded_text(shown, first_cell(shown.matrix)[0]),
-    "All heads": grid.draw_grid,
+    "All heads": matrix.draw_grid,
 }
 _MOST_HEADS = 12
-_OPTIONS = "from attnviz.models.translate.decode import DecodingOptions"
-_DRAFT = "from attnviz.models.translate.decode import DecodingOptions, draft"
-_READ_AS = "from attnviz.analysis.translate.alignment import read_as"
+_OPTIONS = "from attnviz.models.tasks import DecodingOptions"
+_DRAFT = "from attnviz.models.tasks import DecodingOptions, draft"
+_READ_AS = "from attnviz.analysis.translation_alignment import read_as"
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ def head_download(
 def source_of(result: Result, *, naive: bool = False) -> Source:
     """Where Python has the trace of a result from, by the name of its model and the same edits, options and quantity.
 
-    `naive` rows are named after the token that is written there (`attnviz.analysis.translate.alignment.read_as`).
+    `naive` rows are named after the token that is written there (`attnviz.analysis.translation_alignment.read_as`).
     """
     if result.file:
         return Source(f"av.open({result.file!r})")
@@ -167,7 +174,7 @@ def _drawings(chosen: Download, picture: Picture, file: str, slot: int) -> list[
     if kind in chosen.sheets:
         sheet = chosen.sheets[kind]
     elif kind == "All heads":
-        sheet = lambda: grid.draw_grid(picture)
+        sheet = lambda: matrix.draw_grid(picture)
     else:
         heads = _heads_picker(picture) if whole else heads
         part = _part_picker(picture, kind, slot)
@@ -234,3 +241,210 @@ def _whole_buttons(picture: Picture, file: str) -> None:
         return
     for to in formats_of("page"):
         file_button(f"{file}.{to}", lambda to=to: export(picture, to))
+
+
+# What is larger than this was not made to be looked at, and would take a server's memory.
+MOST_TOKENS, MOST_HEADS = 2_048, 4_096
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A trace out of a file, and what the page asks for as long as it is looked at."""
+
+    trace: AttentionTrace
+    file: str
+    asked: tuple[str, Prompt]
+
+
+def file_box() -> None:
+    """Where a person chooses a trace file; what is wrong with it is said below."""
+    st.file_uploader(
+        "Open a trace file",
+        type=["attn"],
+        key="trace_file",
+        on_change=_receive,
+        max_upload_size=settings.limit("ATTNVIZ_FILE_MB"),
+        help="A file saved here, or by `attnviz.save` in Python. It is shown on Encode; no model runs for it.",
+    )
+    if refused := st.session_state.get("refused"):
+        st.error(escaped(refused), icon=":material/draft:")
+
+
+def _receive() -> None:
+    """Reads the file and makes it what the page shows."""
+    st.session_state.refused = ""
+    if (chosen := st.session_state.trace_file) is None:
+        return
+    try:
+        check_file(chosen, settings.limit("ATTNVIZ_FILE_MB") * 2**20)
+        with at_a_place():
+            trace = open_trace(chosen)
+        _check_size(trace, chosen.name)
+    except (TraceError, PromptError) as error:
+        st.session_state.refused = str(error)
+        return
+    prompt = trace.prompt
+    asked = trace.model, Prompt(prompt.text, pair=prompt.pair, target=prompt.target)
+    st.session_state.update(opened=_Opened(trace, chosen.name, asked), keep=False)
+    visit("encode", model=trace.model, text=prompt.text, pair=prompt.pair, target=prompt.target)
+
+
+def _check_size(trace: AttentionTrace, name: str) -> None:
+    for attention in trace.maps:
+        tokens = max(len(attention.queries), len(attention.keys))
+        if tokens > MOST_TOKENS or attention.n_layers * attention.n_heads > MOST_HEADS:
+            raise TraceError(
+                f"{name} has {tokens:,} tokens and {attention.n_layers * attention.n_heads:,} heads; at most {MOST_TOKENS:,} "
+                f"and {MOST_HEADS:,} are shown here: open it in Python, with attnviz.open."
+            )
+
+
+def opened_file(model: str, prompt: Prompt | None) -> Result | None:
+    """The result that a file which is open holds; None once another model or text is asked for, which closes it."""
+    held: _Opened | None = st.session_state.get("opened")
+    if held is None:
+        return None
+    if (model, prompt) != held.asked:
+        close()
+        return None
+    trace = held.trace
+    facts = [f"Opened from {held.file}", *(f"{name} {version}" for name, version in trace.versions)]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.html(f'<p class="machine">{html.escape(" · ".join(facts))}</p>')
+        st.button("Close the file", key="close_file", icon=":material/close:", type="tertiary", on_click=close)
+    return Result(trace, _card(trace), 0.0, name=model, file=held.file)
+
+
+def close() -> None:
+    """The page computes for itself again; for a callback, too."""
+    st.session_state.pop("opened", None)
+
+
+def _card(trace: AttentionTrace) -> ModelCard:
+    """What a trace tells of its model."""
+    attention = trace.maps[-1]
+    architecture: Architecture = "encoder-decoder" if "cross" in trace.kinds else "decoder" if attention.causal else "encoder"
+    reads = ("pair",) if any(token.segment for token in trace.maps[0].keys) else ()
+    return ModelCard(
+        name=trace.model,
+        task="",
+        architecture=architecture,
+        n_layers=attention.n_layers,
+        n_heads=attention.n_heads,
+        parameters=0,
+        # If it was cut, it was cut here.
+        max_tokens=len(trace.maps[0].keys),
+        device="",
+        revision=trace.revision,
+        reads=reads,
+    )
+
+
+# The pages that read a text.
+READERS = {
+    "encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text", "write": "edit_note",
+    "compute": "calculate",
+}  # fmt: skip
+SENTENCE_READERS = ("encode", "translate")
+# Whose output has a number that heads can cost.
+MODEL_PAGES = ("encode", "translate", "answer", "summarize")
+
+
+def explain_button(
+    attention: AttentionMap,
+    place: dict[str, str | int],
+    *,
+    label: str = "Explain this cell",
+    slot: str = "",
+    begins: Sequence[str] = (),
+) -> None:
+    """The way from a heatmap into Compute: `place` has the model, the layer, the head, the query and the key.
+
+    `slot` tells several pictures of a page apart; `begins` names the pieces of a translation that a search has found.
+    """
+    state = st.session_state
+    address: dict[str, object] = {
+        "source": "model",
+        "text": state.get("text"),
+        "pair": state.get("pair"),
+        "target": state.get("target"),
+    }
+    address |= {"attention": attention.kind, **place, "begins": " ".join(begins)}
+    st.button(
+        label, key=f"explain{slot}", icon=":material/calculate:", help="Opens it in Compute, step by step.",
+        on_click=visit, args=("compute",), kwargs=address,
+    )  # fmt: skip
+
+
+def show_toolbar(
+    shown: Sequence[Download] = (), opens: str = "Opens this very picture", own: Callable[[], None] = lambda: None
+) -> None:
+    """Fills the toolbar at the picture with downloads and more, and draws here the buttons to other pages.
+
+    `opens` says what the link opens: exactly this picture again, unless the page says another thing. `own` draws the download
+    buttons of a page whose picture is no head.
+    """
+    _keep_for_home()
+    with fill_toolbar(opens):
+        download_button(shown, own)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.session_state.page in MODEL_PAGES:
+            _ablate_button()
+            _matters_button()
+        reader_buttons()
+
+
+def _ablate_button() -> None:
+    """The way to what each head costs this output; from Translate, that of the model in the large picture."""
+    given = {name: value(name) for name in ("text", "pair", "question", "passage", "target")}
+    st.button(
+        "Which heads matter here?", key="to-whatif", icon=":material/tune:", help="Switches every head off in turn.",
+        on_click=visit, args=("whatif",), kwargs={"change": "head", "model": _large_model(), **given},
+    )  # fmt: skip
+
+
+def _matters_button() -> None:
+    """The way to what each word is worth to the output that stands here; from Encode, with the head that is looked at."""
+    given = {"text": value("passage") or value("text"), "pair": value("question") or value("target") or value("pair")}
+    if st.session_state.page == "encode" and not value("mean", False):
+        given["seen"] = f"head:{value('attention', 'encoder')}:{value('layer', 0)}:{value('head', 0)}"
+    st.button(
+        "Does this matter?", key="to-matters", icon=":material/balance:",
+        help="Which words the output depends on, asked in many ways.",
+        on_click=visit, args=("matters",), kwargs={"model": _large_model(), **given},
+    )  # fmt: skip
+
+
+def _large_model() -> str | None:
+    """The model of the page; of several, that in the large picture."""
+    models = st.session_state.get("models") or [st.session_state.get("model")]
+    return models[min(value("hero", 1), len(models)) - 1]
+
+
+def _keep_for_home() -> None:
+    """What was typed last on a page that reads a sentence is what Home shows."""
+    state = st.session_state
+    if state.page in SENTENCE_READERS and (text := state.address.get("text")):
+        state.visits["home"] = {"text": text}
+
+
+def reader_buttons(shown: Mapping[str, Written] | None = None) -> None:
+    """The ways to what other pages make of the text that was run here, with the models that were chosen there.
+
+    `shown`: what of this page's address Encode understands as well.
+    """
+    state = st.session_state
+    if not (text := state.get("passage") or state.get("text")):
+        return
+    st.caption("This text on", width="content")
+    for page, icon in READERS.items():
+        if page != state.page:
+            there = {name: value for name, value in state.visits.get(page, {}).items() if name in ("model", "models")}
+            given = (
+                {"source": "model", "text": text} if page == "compute" else {"passage" if page == "answer" else "text": text}
+            )
+            given |= dict(shown or {}) if page == "encode" else {}
+            st.button(
+                page.title(), key=f"to-{page}", type="tertiary", icon=f":material/{icon}:",
+                on_click=visit, args=(page,), kwargs=there | given,
+            )  # fmt: skip

@@ -5,7 +5,7 @@ import streamlit as st
 from attnviz.analysis.compute.dot_product import score
 from attnviz.analysis.head_view import HeadMatrix, HeadView
 from attnviz.core.trace import AttentionMap, QueryKeyWeights
-from attnviz.ui.frame.page_buttons import explain_button
+from attnviz.ui.download import explain_button
 
 _HOW = """
 Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by

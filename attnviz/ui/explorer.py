@@ -10,22 +10,20 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from attnviz.analysis.difference import is_difference
-from attnviz.analysis.first_cell import first_cell
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View
-from attnviz.analysis.word_names import word_names
+from attnviz.analysis.token_words import word_names
+from attnviz.analysis.word_links import first_cell
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap
+from attnviz.figures import bertviz_views as bertviz
 from attnviz.figures import explorer
-from attnviz.figures.bertviz import views as bertviz
-from attnviz.ui.address import words
-from attnviz.ui.address.address_sync import forget_cell, publish, url_value
-from attnviz.ui.address.chosen_cell import select_cell, selected_cell
-from attnviz.ui.address.widgets import fold, one_shown, segments, sent
-from attnviz.ui.address.words import WordQuestion
+from attnviz.ui.address import widgets
+from attnviz.ui.address.address_sync import forget_cell, publish, select_cell, selected_cell, url_value
+from attnviz.ui.address.widgets import WordQuestion, fold, one_shown, segments, sent
 from attnviz.ui.background.jobs import at_a_place
-from attnviz.ui.edit.edits_in_address import Editor, flip
-from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.edit import Editor, flip
 from attnviz.ui.layout import size, theme
+from attnviz.ui.markup import escaped
 from attnviz.ui.visitor_limits import message_bytes
 
 _EXPLORER = component(
@@ -119,11 +117,11 @@ def show_words(attention: AttentionMap, head: HeadView, question: WordQuestion) 
 def _take_words(places: tuple[tuple[int, ...], tuple[int, ...]], change: dict[str, Any]) -> None:
     """Which words, and which head, were clicked; for a callback."""
     if change.get("unpin"):
-        words.unpin()
+        widgets.unpin()
     if "layer" in change:
-        words.pin(change["layer"], change["head"])
+        widgets.pin(change["layer"], change["head"])
     if "query" in change:
-        words.take(places, change)
+        widgets.take(places, change)
 
 
 def show_heads(attention: AttentionMap, head: HeadView, on_head: OnHead, *, slot: str = "") -> None:

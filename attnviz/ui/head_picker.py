@@ -1,21 +1,59 @@
 """Which head is drawn of models that have several, and which of its two readings."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.translate.alignment import Reading
-from attnviz.analysis.wording import head_name, head_of_model
+from attnviz.analysis.translation_alignment import Reading
+from attnviz.analysis.wording import TITLES, describe_mixing, head_name, head_of_model
 from attnviz.core.trace import AttentionMap
+from attnviz.core.weights import QUANTITIES, Kind, Quantity
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import forget_cell, publish, restore, value
-from attnviz.ui.address.widgets import segments
-from attnviz.ui.address.words import pin
+from attnviz.ui.address.widgets import dropdown, pin, segments
+from attnviz.ui.background.results import in_quantity
 from attnviz.ui.frame.sidebar import head_steppers
+from attnviz.ui.markup import escaped
+
+_MEANING = {
+    "norms": "Each number is ‖α·f(x)‖, a weight times the length of the vector that it carries, f(x) = x W_V W_O, as a share "
+    "of its row (Kobayashi et al. 2020).",
+    "mixing": "Each number is the length of what one token gives to another in the whole layer, all heads, residual connection "
+    "and LayerNorm counted, as a share of its row (Kobayashi et al. 2021). Between two texts the residual is not in the row.",
+}
+_HELP = "How much a head looks, or how much it moves: a large weight on a short vector moves little."
+
+
+def quantity_picker(results: Iterable[Result], sidebar: DeltaGenerator) -> Quantity:
+    """The quantity of the maps; weights, where no other can be known: something is edited, or comes out of a file."""
+    if any(each.before or each.file for each in results):
+        publish("weighing", "weights", "weights")
+        return "weights"
+    return dropdown(sidebar, "Numbers", "weighing", options=QUANTITIES, format_func=TITLES.__getitem__, help=_HELP)
+
+
+def in_chosen_quantity(results: Mapping[int, Result], sidebar: DeltaGenerator) -> dict[int, Result]:
+    """The results with the quantity that is chosen in the sidebar; with weights, where no other is known."""
+    quantity = quantity_picker(results.values(), sidebar)
+    return {slot: in_quantity(each, quantity) for slot, each in results.items()}
+
+
+def heads_are_mixed(results: Iterable[Result]) -> bool:
+    """Whether the quantity that is chosen is of whole layers, so that no head can be."""
+    return value("weighing", "weights") == "mixing" and not any(each.trace.edits for each in results)
+
+
+def explain_quantity(result: Result, kind: Kind, layer: int) -> bool:
+    """What the numbers are, and how much the layer changes a token; False where they are weights."""
+    if result.quantity == "weights":
+        return False
+    st.markdown(f"**{escaped(describe_mixing(result.mixing, kind, layer))}** {_MEANING[result.quantity]}")
+    return True
+
 
 _MEAN = "all_heads"
 _READINGS: dict[str, Reading | None] = {"Truer": None, "Shifted": "shifted", "Naive": "naive"}

@@ -17,10 +17,8 @@ from attnviz.core.trace import AttentionMap
 from attnviz.figures.html import sentence_html
 from attnviz.figures.theme import DARK, LIGHT, Theme
 from attnviz.ui.address.address_sync import arrive
-from attnviz.ui.escape_markdown import escaped
-from attnviz.ui.frame.present import presenter
-from attnviz.ui.frame.style import STYLE
-from attnviz.ui.frame.toolbar import forget_toolbar, reserve_toolbar
+from attnviz.ui.frame.toolbar import STYLE, forget_toolbar, presenter, reserve_toolbar
+from attnviz.ui.markup import escaped
 
 _BROWSER = component(
     "attnviz.browser", html="<div></div>", js=Path(__file__).with_name("enter_key_and_links.js").read_text(encoding="utf-8")

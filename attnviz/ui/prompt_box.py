@@ -1,24 +1,238 @@
 """What a person types on most pages: a text, an optional second one or a question, examples as chips beside it, and Run."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
 
 import streamlit as st
 
-from attnviz.core.trace import Prompt
-from attnviz.ui.address.address_sync import forget_cell, remember, remembered, visit
-from attnviz.ui.examples import Example, examples
-from attnviz.ui.text_boxes import (
-    TextBox,
-    checked_prompt,
-    forget_typed,
-    is_drafted,
-    keep_typed,
-    long_notice,
-    run_texts,
-    text_box,
-    unrun_notice,
-)
+from attnviz.analysis.wording import LONGEST_NAME, cut, join_names
+from attnviz.core.errors import PromptError
+from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.models.result import Result
+from attnviz.settings import assets_folder
+from attnviz.text.words import seems_english
+from attnviz.ui.address.address_sync import LINK_CHARACTERS, forget_cell, remember, remembered, visit
+from attnviz.ui.markup import escaped
+from attnviz.ui.visitor_limits import check_length
+
+
+@dataclass(frozen=True)
+class Example:
+    """A prompt, one line on what to notice, and the link it is shown for (layer, head, query, key, measured weight), if any.
+
+    Of a translation, `word` is looked at first, and comes from `origin`; `target` is a translation that is given. Of a question
+    about the text, `answer` is what answer-en finds; empty where it finds that the text does not say. `other`: one to
+    compare the text with, by a `model` of its own or a `second` one, with `edits` or without.
+    """
+
+    label: str
+    text: str
+    notice: str
+    layer: int = 0
+    head: int = 0
+    query: int = 0
+    key: int = 0
+    weight: float = 0.0
+    pair: str = ""
+    other: str = ""
+    target: str = ""
+    word: str = ""
+    origin: str = ""
+    question: str = ""
+    answer: str = ""
+    model: str = ""
+    second: str = ""
+    edits: str = ""
+
+    @property
+    def has_link(self) -> bool:
+        return self.weight > 0
+
+
+@cache
+def examples(page: str) -> tuple[Example, ...]:
+    """The examples of a page, in the order of the file."""
+    table = tomllib.loads((assets_folder() / "examples.toml").read_text(encoding="utf-8"))
+    return tuple(Example(**entry) for entry in table[page])
+
+
+_HELP = "Enter runs it, Shift+Enter makes a new line."
+
+
+@dataclass(frozen=True)
+class TextBox:
+    """A text that is typed and run.
+
+    name         of its parameter in the address
+    placeholder  what stands in it while it is empty
+    first        what is run on a first visit
+    key          of what is typed, in the session; empty: it follows from the name
+    """
+
+    name: str
+    label: str
+    placeholder: str
+    first: str = ""
+    one_line: bool = False
+    help: str | None = None
+    key: str = ""
+
+    @property
+    def typed_key(self) -> str:
+        return self.key or f"typed_{self.name}"
+
+
+def text_box(label: str = "Your text", placeholder: str = "Type a sentence", first: str = "") -> TextBox:
+    """The first box of most pages."""
+    return TextBox("text", label, placeholder, first, key="typed")
+
+
+def run_texts(boxes: Sequence[TextBox], forget: Callable[[], None] = lambda: None) -> dict[str, str]:
+    """Draws boxes and Run; what was run last, now, in this visit or in the address, by the boxes' names.
+
+    `forget` lets go of what belonged to the texts before.
+    """
+    texts = {box.name: remembered(box.name, box.first) for box in boxes}
+    if typed := _draw_boxes(boxes, texts):
+        forget()
+        texts = typed
+    for box in boxes:
+        remember(box.name, texts[box.name], box.first)
+    return texts
+
+
+def checked_prompt(make: Callable[[], Prompt], *texts: str) -> Prompt | None:
+    """The prompt of texts; None after the page has said what is wrong with them."""
+    try:
+        check_length(*texts)
+        return make()
+    except PromptError as error:
+        st.error(escaped(error), icon=":material/edit:")
+        return None
+
+
+def long_notice(name: str, text: str) -> None:
+    """Says that a text is not part of the link."""
+    if len(text) > LINK_CHARACTERS:
+        st.caption(f"This {name} is longer than {LINK_CHARACTERS:,} characters, so the page's address does not hold it.")
+
+
+def unrun_notice() -> None:
+    """Says quietly that what is typed is not what is shown; the chip and the frame of the picture say it, too (layout.css)."""
+    if st.session_state.unrun:
+        with st.container(key="unrun", width="content"):
+            st.caption(":material/edit: Not run yet", width="content")
+
+
+def is_drafted(key: str) -> bool:
+    """Whether a box holds what was typed and not run."""
+    return key in _drafts()
+
+
+def keep_typed(key: str) -> None:
+    """Keeps what was typed until it is run; for a callback."""
+    _drafts()[key] = st.session_state.get(key, "")
+
+
+def forget_typed(*keys: str) -> None:
+    """Lets go of what was typed and not run, of all boxes unless some are named: it was run, or another text was chosen."""
+    drafts = _drafts()
+    for key in keys or tuple(drafts):
+        drafts.pop(key, None)
+
+
+def _draw_boxes(boxes: Sequence[TextBox], run: dict[str, str]) -> dict[str, str] | None:
+    """Draws boxes and Run. `run` is what was run last; what is typed when it is run now, else None."""
+    state = st.session_state
+    with st.container(key="prompt", horizontal=True, vertical_alignment="top" if not boxes[0].one_line else "bottom"):
+        with st.container():
+            for box in boxes:
+                _draw_box(box, run[box.name])
+        if st.button("Run", key="run-prompt", type="primary", help=_HELP):
+            forget_typed(*(box.typed_key for box in boxes))
+            state.unrun = False
+            return {box.name: state[box.typed_key] for box in boxes}
+    state.unrun = any(state[box.typed_key] != run[box.name] for box in boxes)
+    return None
+
+
+def _draw_box(box: TextBox, run: str) -> None:
+    state, drafts, key = st.session_state, _drafts(), box.typed_key
+    if key not in state:
+        state[key] = drafts.get(key, run)
+    elif key not in drafts and state[key] != run:
+        # Another text was chosen.
+        state[key] = run
+    draw = st.text_input if box.one_line else st.text_area
+    more: dict[str, Any] = {} if box.one_line else {"height": "content", "label_visibility": "collapsed"}
+    draw(box.label, key=key, placeholder=box.placeholder, help=box.help, on_change=keep_typed, args=(key,), **more)
+
+
+def _drafts() -> dict[str, str]:
+    """What was typed on this page and not run, by box."""
+    return st.session_state.setdefault("drafts", {}).setdefault(st.session_state.page, {})
+
+
+# What stands before the names of models, and what follows one name, or several.
+_Notice = tuple[str, str, str]
+
+
+def show_text_notices(*results: Result, more: Sequence[str] = ()) -> None:
+    """What happened to the text before the models read it, and what `more` a page says of it, as one notice."""
+    sentences = dict.fromkeys((*_joint_notices(results), *more))
+    if sentences:
+        is_cut = any(each.trace.cut is not None or each.trace.cut_pair is not None for each in results)
+        icon = ":material/content_cut:" if is_cut else ":material/info:"
+        (st.warning if is_cut else st.info)("  \n".join(sentences), icon=icon)
+
+
+def _joint_notices(results: Sequence[Result]) -> Iterator[str]:
+    """What models say of their texts; several that say the same say it together."""
+    speakers: dict[_Notice, list[str]] = {}
+    for each in results:
+        for notice in _text_notices(each):
+            speakers.setdefault(notice, []).append(each.card.name)
+    for (before, one, several), names in speakers.items():
+        names = list(dict.fromkeys(names))
+        yield f"{before}{escaped(join_names(names))}{one if len(names) == 1 else several}"
+
+
+def _text_notices(result: Result) -> Iterator[_Notice]:
+    trace, card = result.trace, result.card
+    if card.languages[:1] == ("en",) and not seems_english(trace.prompt.text):
+        can = " can read: expect guesses."
+        yield "This does not look like English, the only language that ", can, can
+    for which, text, end in (("text", trace.prompt.text, trace.cut), ("second sentence", trace.prompt.pair, trace.cut_pair)):
+        if text is not None and end is not None:
+            most = f"{card.max_tokens:,} tokens at most: the {which} was cut after character {end:,} of {len(text):,}."
+            yield "", f" reads {most}", f" read {most}"
+    if trace.prompt.pair and "pair" not in card.reads:
+        once = "one text at a time: the second sentence was not used."
+        yield "", f" reads {once}", f" read {once}"
+    for attention in trace.maps:
+        if others := attention.without_attention:
+            numbers = ", ".join(map(str, others[:8])) + (" and others" if len(others) > 8 else "")
+            layers = f"{attention.n_layers} layers ({numbers}): the picture is empty there."
+            parts = f"words without attention in {len(others)} of"
+            yield "", f" mixes {parts} its {layers}", f" mix {parts} their {layers}"
+    if unknown := escaped(_unknown(trace)):
+        yield (
+            "",
+            f" does not know {unknown}: it reads a placeholder instead.",
+            f" do not know {unknown}: they read a placeholder instead.",
+        )
+
+
+def _unknown(trace: AttentionTrace) -> str:
+    """The typed tokens that the vocabulary has no piece for, named once each."""
+    tokens = trace.maps[0].keys
+    texts = dict.fromkeys(token.text for token in tokens if not token.special and token.piece in ("[UNK]", "<unk>"))
+    names = [f"“{cut(text, LONGEST_NAME)}”" for text in texts]
+    return ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
+
 
 # Boxes below the first that a switch brings.
 PAIR = TextBox("pair", "A second sentence", "Type a second sentence; the model reads both at once")

@@ -20,7 +20,7 @@ from attnviz.ui.address.address_sync import publish, url_value
 from attnviz.ui.address.widgets import visit_button
 from attnviz.ui.background import results
 from attnviz.ui.background.jobs import at_a_place
-from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.markup import escaped
 
 if TYPE_CHECKING:
     # torch comes with it: it is there where somebody has trained.
@@ -90,8 +90,8 @@ def _of_checkpoint(name: str, prompt: Prompt, edits: Edits) -> Result | None:
     if run is None or name not in checkpoints():
         _offer_training()
         return None
-    from attnviz.models.run_task import run_task
-    from attnviz.models.translate.toy_model import toy_model
+    from attnviz.models.tasks import run_task
+    from attnviz.models.toy_model import toy_model
 
     frame = next(frame for frame in run.frames if name_of(run.recipe, frame.step) == name)
     if prompt.target is None:

@@ -11,7 +11,7 @@ from attnviz.analysis.write import bits_per_byte, candidate_label, continuation_
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.core.write import READING, WritingOptions
 from attnviz.figures import html as shared
-from attnviz.figures.edit.before_after import changed_text, ranked
+from attnviz.figures.before_after import changed_text, ranked
 from attnviz.figures.write import STYLE, next_bars, written_text
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
@@ -21,15 +21,13 @@ from attnviz.ui.address.address_sync import declared, forget, forget_cell, remem
 from attnviz.ui.address.parameters import Number
 from attnviz.ui.address.widgets import bounded, segments, toggle
 from attnviz.ui.background.jobs import stoppable
-from attnviz.ui.background.lru_cache import LruCache
+from attnviz.ui.background.memory_use import LruCache
 from attnviz.ui.background.results import computed
-from attnviz.ui.edit.output import show_changes
-from attnviz.ui.escape_markdown import escaped
-from attnviz.ui.examples import Example
+from attnviz.ui.edit_panel import show_changes
 from attnviz.ui.frame.sidebar import one_model
 from attnviz.ui.layout import story, theme
-from attnviz.ui.markup import Markup
-from attnviz.ui.text_boxes import forget_typed
+from attnviz.ui.markup import Markup, escaped
+from attnviz.ui.prompt_box import Example, forget_typed
 
 _markup = Markup("write", shared.STYLE + STYLE)
 # Candidates that are drawn, and those whose shares stand in the table of before and after.

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnviz.models.answer.answer_model import AnswerModel
+from attnviz.models.answer_model import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
 from attnviz.nn.qa import Answerer
-from attnviz.paths import assets_folder
+from attnviz.settings import assets_folder
 from recipes.answer.questions import EncodedQuestion, encode_questions, plain_question, read_questions
 from recipes.answer.recipe import TEACHERS, AnswerRecipe
 from recipes.answer.task import Answering, untrained_answerer

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.models.answer.decoding import SpanDecoding
+from attnviz.models.answer import SpanDecoding
 from attnviz.nn.qa import Answerer, AnswererConfig
 from attnviz.text.spans import best_spans
 from recipes.answer.initial_weights import begin, depth_of

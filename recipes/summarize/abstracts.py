@@ -10,12 +10,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnviz.analysis.summarize.rouge import rouge, stems
-from attnviz.analysis.summarize.selection import read_passage
+from attnviz.analysis.summary_selection import read_passage, rouge, stems
 from attnviz.models.hub.single_stack import StackModel
-from attnviz.models.summarize.summary_model import read, sentence_numbers
-from attnviz.text.sentences import Sentences
-from attnviz.text.words import has_letters
+from attnviz.models.summarize import read, sentence_numbers
+from attnviz.text.words import Sentences, has_letters
 from recipes.data import read_records
 
 # Words that carry grammar, not matter: what a summary is about is told by the others.

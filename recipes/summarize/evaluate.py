@@ -8,12 +8,20 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.summarize.rouge import rouge, stems
-from attnviz.analysis.summarize.selection import Passage, read_passage, top
-from attnviz.analysis.summarize.selectors import attention_received_by_head, plain_layers, rollout, selectors
+from attnviz.analysis.summary_selection import (
+    Passage,
+    attention_received_by_head,
+    plain_layers,
+    read_passage,
+    rollout,
+    rouge,
+    selectors,
+    stems,
+    top,
+)
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.models.summarize.summary_model import SummaryModel
+from attnviz.models.summarize import SummaryModel
 from recipes.summarize.abstracts import Abstract, in_references, is_content_word, read_abstracts
 
 # Words kept of an abstract where their precision is measured.

@@ -7,9 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
-from attnviz.core import disk
+from attnviz.core import journal
 from attnviz.models.saved_models import CONFIG, METRICS
-from attnviz.models.translate.build_translator import SOURCE, TARGET
+from attnviz.models.translation_model import SOURCE, TARGET
 from attnviz.nn.translator import TranslatorConfig
 from recipes.card import FACTS, FAITHFULNESS, command, faithfulness_section, figures, shown, table
 from recipes.data import DataError
@@ -36,7 +36,7 @@ _HANSARDS = "; Hansards are the 447 gold pairs of Och & Ney 2003, parliamentary 
 
 
 def configuration(recipe: Recipe, vocabularies: tuple[int, int]) -> dict[str, Any]:
-    """Make config.json: what `attnviz.models.translate.build_translator` builds the model from, and the recipe beside it."""
+    """Make config.json: what `attnviz.models.translation_model` builds the model from, and the recipe beside it."""
     config = recipe.model.untrained_model(*vocabularies).config
     source, target = (LANGUAGES[language] for language in recipe.corpus.languages)
     return {
@@ -58,7 +58,7 @@ def export_translator(recipe: Recipe, weights: dict[str, Tensor], run: Path, fol
     folder.mkdir(parents=True, exist_ok=True)
     sizes = []
     for name in (SOURCE, TARGET):
-        disk.write(folder / name, (run / name).read_bytes())
+        journal.write(folder / name, (run / name).read_bytes())
         sizes.append(len(json.loads((folder / name).read_text(encoding="utf-8"))["model"]["vocab"]))
     save_weights(weights, configuration(recipe, (sizes[0], sizes[1])), folder)
 

@@ -10,12 +10,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnviz.analysis.translate.sinkhorn import balanced, same_class
-from attnviz.models.translate.translation_model import TranslationModel
+from attnviz.analysis.translation_alignment import balanced, same_class
+from attnviz.models.translation_model import TranslationModel
 from attnviz.nn.decoding import END, Beam, greedy
 from attnviz.nn.seq2seq import Seq2Seq
 from attnviz.nn.translator import Translator
-from attnviz.training.batches import TranslationBatch, collate
+from attnviz.training.toy_training import TranslationBatch, collate
 from recipes.data import DataError
 from recipes.translate.alignment_error import (
     LinkedPair,
@@ -91,7 +91,7 @@ def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64
     A Transformer's row is named by the token it reads. `naive` takes for a token the row that writes it; `shifted` the row
     that reads it, one step later (Chen et al. 2020, arXiv:2004.14837). `norms` are the weights times `carried_lengths`.
     `balanced`, with every source word used
-    and words linked with words (`attnviz.analysis.translate.sinkhorn`), is measured of an LSTM, and of the supervised head.
+    and words linked with words (`attnviz.analysis.translation_alignment`), is measured of an LSTM, and of the supervised head.
     """
     alignments: dict[str, list[frozenset[tuple[int, int]]]] = {}
     whole = {"", "L{}·H{} shifted".format(*model.card.supervised_head)} if model.card.supervised_head else {""}

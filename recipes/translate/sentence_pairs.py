@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from attnviz.training.batches import TranslationBatch, collate
+from attnviz.training.toy_training import TranslationBatch, collate
 from recipes.data import DataError, read_lines
 from recipes.translate import bpe
 

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from tokenizers import Encoding
 from torch import Tensor
 
-from attnviz.training.batches import TranslationBatch
+from attnviz.training.toy_training import TranslationBatch
 from recipes.data import DataError
 from recipes.translate.alignment_error import LinkedPair, by_word, read_links, spans
 from recipes.translate.sentence_pairs import Row, Tokenizers

@@ -10,10 +10,9 @@ from jaxtyping import Float
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from attnviz.core import disk
-from attnviz.models.translate.build_translator import SOURCE, TARGET
-from attnviz.training.batches import TranslationBatch
-from attnviz.training.loss import cross_entropy
+from attnviz.core import journal
+from attnviz.models.translation_model import SOURCE, TARGET
+from attnviz.training.toy_training import TranslationBatch, cross_entropy
 from recipes.loop import Run, TrainingReport
 from recipes.schedule import precision
 from recipes.task import RunProgress
@@ -99,7 +98,7 @@ def tokenizers_of(corpus: Corpus, data: Path, folder: Path) -> Tokenizers:
         folder.mkdir(parents=True, exist_ok=True)
         trained = Tokenizers.trained(read_pairs(data, f"{corpus.name}.train"), corpus.languages, corpus.n_pieces)
         for tokenizer, path in zip((trained.source, trained.target), paths, strict=True):
-            disk.write(path, tokenizer.to_str())
+            journal.write(path, tokenizer.to_str())
     source, target = (Tokenizer.from_file(str(path)) for path in paths)
     return Tokenizers(source, target)
 

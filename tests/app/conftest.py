@@ -39,11 +39,11 @@ def _few_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _few_slow_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     """Methods that take a pass for every word are drawn as the one that is asked here."""
-    monkeypatch.setattr("attnviz.ui.matters.controls.SLOW", ("leave-one-out",))
+    monkeypatch.setattr("attnviz.ui.matters.SLOW", ("leave-one-out",))
 
 
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the curve of a text whose heads are switched off a few points are drawn: its numbers have tests of their own."""
-    monkeypatch.setattr("attnviz.models.whatif.head_costs.DRAWS", 2)
-    monkeypatch.setattr("attnviz.models.whatif.head_costs.STEPS", 3)
+    monkeypatch.setattr("attnviz.models.whatif.DRAWS", 2)
+    monkeypatch.setattr("attnviz.models.whatif.STEPS", 3)

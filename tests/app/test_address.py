@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from attnviz.analysis.answer.question_attention import SIDES
+from attnviz.analysis.answer_attention import SIDES
 from attnviz.analysis.head_view import BETWEEN
 from attnviz.core.edits import Edits, HeadSet, WeightSet, WordHidden
 from attnviz.core.head_inputs import MASKS
-from attnviz.core.quantity import QUANTITIES
 from attnviz.core.trace import AttentionMap
+from attnviz.core.weights import QUANTITIES
 from attnviz.figures.compute.steps import PREDICTS
-from attnviz.models.compute.examples import mask_text, random_numbers
+from attnviz.models.compute_examples import mask_text, random_numbers
 from attnviz.text.toy_tasks import TOYS
 from attnviz.ui.address.address_sync import LINK_CHARACTERS, Going
 from attnviz.ui.background import results as models
 from attnviz.ui.explorer import VIEWS
-from attnviz.ui.matters.controls import FAST
-from attnviz.ui.summarize.controls import SELECTORS
+from attnviz.ui.matters import FAST
+from attnviz.ui.summarize import SELECTORS
 from tests.visits import Visit, differences, open_page
 
 # Of each page at least; between two of them a person does two things.

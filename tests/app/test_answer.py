@@ -9,14 +9,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz.analysis.answer.question_attention import Side, StrongestHead, question_attention, strongest_heads
+from attnviz.analysis.answer_attention import Side, StrongestHead, question_attention, strongest_heads
 from attnviz.analysis.head_view import View
 from attnviz.analysis.wording import percent
-from attnviz.attribution.run import run
+from attnviz.attribution.quantity_maps import run
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.answers import Answers
-from attnviz.models.answer.decoding import SpanDecoding
-from attnviz.models.answer.span_finder import SpanFinder
+from attnviz.models.answer import Answers, SpanDecoding
+from attnviz.models.span_finder import SpanFinder
 from tests import visits
 from tests.answerers import tiny_answerer, tiny_hub_answerer
 from tests.visits import html, pictures

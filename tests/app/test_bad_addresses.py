@@ -50,8 +50,8 @@ pytestmark = pytest.mark.usefixtures("unchecked")
 @pytest.fixture(autouse=True)
 def _few_methods(monkeypatch: pytest.MonkeyPatch) -> None:
     """What each method computes changes nothing of what an address may say."""
-    monkeypatch.setattr("attnviz.ui.matters.controls.FAST", ("attention", "random"))
-    monkeypatch.setattr("attnviz.ui.matters.controls.SLOW", ())
+    monkeypatch.setattr("attnviz.ui.matters.FAST", ("attention", "random"))
+    monkeypatch.setattr("attnviz.ui.matters.SLOW", ())
 
 
 def open_page(page: str, address: dict[str, str]) -> AppTest:

@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 import attnviz
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Prompt
-from attnviz.models.compute.examples import TABLES, WorkedExample, numbers_text, random_numbers, worked_examples
-from attnviz.ui.compute import view as mounted
+from attnviz.models.compute_examples import TABLES, WorkedExample, numbers_text, random_numbers, worked_examples
+from attnviz.ui import compute as mounted
 from tests.tiny import FAMILIES
 from tests.translators import tiny_translator
 from tests.visits import open_page, script

@@ -10,10 +10,10 @@ import torch
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
-from attnviz.analysis.heads.wording import describe_label
+from attnviz.analysis.heads.verdict import describe_label
 from attnviz.core.errors import ModelError
 from attnviz.models import catalog
-from attnviz.survey.shipped_atlases import shipped_atlas
+from attnviz.survey.corpora import shipped_atlas
 from attnviz.ui import visitor_limits as settings
 from attnviz.ui.background.jobs import Job
 from attnviz.ui.layout import size

@@ -12,7 +12,7 @@ import attnviz
 from attnviz.core.errors import ModelError
 from attnviz.models.result import Result
 from attnviz.training.background_run import LiveRun
-from attnviz.ui import trace_file as opened
+from attnviz.ui import download as opened
 from attnviz.ui.background import results as models
 from tests import tiny
 from tests.answerers import tiny_hub_answerer
@@ -56,8 +56,8 @@ def _folders(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _few_methods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two that can follow every model, and one that says why it cannot."""
-    monkeypatch.setattr("attnviz.ui.matters.controls.FAST", ("attention", "norms", "random"))
-    monkeypatch.setattr("attnviz.ui.matters.controls.SLOW", ())
+    monkeypatch.setattr("attnviz.ui.matters.FAST", ("attention", "norms", "random"))
+    monkeypatch.setattr("attnviz.ui.matters.SLOW", ())
 
 
 @pytest.mark.parametrize("page", sorted({path.stem for path in PAGES.glob("*.py")} - {"home"}))

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from attnviz.analysis.heads.corpus_statistics import measure, merge
+from attnviz.analysis.heads.measures import measure, merge
 from attnviz.survey.survey_folder import STATE, State, save
+from attnviz.ui import heads
+from attnviz.ui import heads as page
 from attnviz.ui.background import corpus_results
-from attnviz.ui.heads import downloads, view
-from attnviz.ui.heads import survey as page
 from tests.factories import make_map, numbered
 from tests.visits import open_page
 
@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     bodies: dict[str, str] = {}
-    monkeypatch.setattr(page, "_markup", lambda key, body, on_pick=None: bodies.update({key: body}))
+    monkeypatch.setattr(page, "_survey_markup", lambda key, body, on_pick=None: bodies.update({key: body}))
     return bodies
 
 
@@ -115,9 +115,9 @@ def test_a_survey_can_be_downloaded_as_drawing_and_numbers(folder):
 
 def test_a_verdict_can_be_downloaded_beside_them(monkeypatch):
     report = SimpleNamespace(result=SimpleNamespace())
-    for module in (downloads, corpus_results):
+    for module in (heads, corpus_results):
         monkeypatch.setattr(module, "claim_verdict", lambda *_: report)
-    monkeypatch.setattr(view, "show_verdict", lambda *_, **__: None)
+    monkeypatch.setattr(heads, "show_verdict", lambda *_, **__: None)
     app = open_page("heads", {"keep": True}, claim="obj -> head")
     assert labels(app) == ["SVG", "PNG", "PDF", "CSV"] * 2
 

@@ -15,22 +15,21 @@ from streamlit.testing.v1 import AppTest
 
 import attnviz
 from attnviz.analysis.head_view import View, head_matrix
-from attnviz.analysis.translate.alignment import Reading, read_as
-from attnviz.attribution.quantity_maps import in_quantity
-from attnviz.attribution.run import run
+from attnviz.analysis.translation_alignment import Reading, read_as
+from attnviz.attribution.quantity_maps import in_quantity, run
 from attnviz.cli import main
-from attnviz.core.quantity import Quantity
 from attnviz.core.trace import Prompt
+from attnviz.core.weights import Quantity
 from attnviz.export import FORMATS, Format, Picture
 from attnviz.export.python import lines
-from attnviz.figures.token_labels import label
+from attnviz.figures.html import label
 from attnviz.files import to_bytes
-from attnviz.models.run_task import run_task
-from attnviz.models.translate.draft import GREEDY, DecodingOptions
+from attnviz.models.draft import GREEDY, DecodingOptions
+from attnviz.models.tasks import run_task
+from attnviz.ui import download as opened
 from attnviz.ui import download as taking
-from attnviz.ui import trace_file as opened
 from attnviz.ui.address.address_sync import Going
-from attnviz.ui.translate.alignment_view import AlignmentView, alignment_download
+from attnviz.ui.translate import AlignmentView, alignment_download
 from tests.factories import make_map, numbered
 from tests.translators import tiny_translator
 

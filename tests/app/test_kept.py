@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.head_view import HeadMatrix
-from attnviz.core.shares import HeadCosts
-from attnviz.core.trace import AttentionMap
+from attnviz.core.trace import AttentionMap, HeadCosts
 from attnviz.figures.explorer import Overview
 from attnviz.ui.background import results as models
-from attnviz.ui.background.lru_cache import LruCache, held_bytes
+from attnviz.ui.background.memory_use import LruCache, held_bytes
 from tests.visits import Visit
 
 # What each page is opened with, and the box that texts are typed in.

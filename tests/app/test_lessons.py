@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 from attnviz.lessons.hand_in import read_hand_in
 from attnviz.lessons.lesson_file import read_lesson
 from attnviz.lessons.library import read_sent, shipped_lessons
-from attnviz.ui.lessons import panel
-from attnviz.ui.lessons.place import SentLessons
+from attnviz.ui import lessons
+from attnviz.ui.lessons import SentLessons
 from tests.visits import PAGES, PATIENCE, html, open_page, press, said
 
 LESSON = """---
@@ -44,7 +44,7 @@ ask: Why?
 SCRIPT = """
 import runpy
 import streamlit as st
-from attnviz.ui.lessons.panel import run_in_lesson
+from attnviz.ui.lessons import run_in_lesson
 run_in_lesson("{page}", "{page}", lambda: runpy.run_path("{path}"))
 """
 
@@ -53,7 +53,7 @@ run_in_lesson("{page}", "{page}", lambda: runpy.run_path("{path}"))
 def guesses(monkeypatch: pytest.MonkeyPatch) -> list:
     """What the page asks, in place of the component that asks it."""
     asked: list = []
-    monkeypatch.setattr(panel, "_GUESS", lambda key, data, on_given_change: asked.append(data))
+    monkeypatch.setattr(lessons, "_GUESS", lambda key, data, on_given_change: asked.append(data))
     return asked
 
 

@@ -7,12 +7,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz.analysis.matters.faithfulness import AttributionReport, MaskedOutput
+from attnviz.analysis.matters import AttributionReport, MaskedOutput
 from attnviz.attribution import token_removal
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.answers import text_of
+from attnviz.models.answer import text_of
 from attnviz.models.base import AttentionModel, Progress
-from attnviz.ui.matters import controls
+from attnviz.ui import matters
 from tests.answerers import tiny_answerer
 from tests.visits import html, open_page, pictures, press, said
 
@@ -21,20 +21,20 @@ BRIDGE = (
     "and on Monday the bridge was closed."
 )
 SENTENCE, QUESTION = "Ada Lovelace wrote the first program in 1843.", "Who wrote the first program?"
-FAST = controls.FAST
+FAST = matters.FAST
 
 
 @pytest.fixture(autouse=True)
 def _few_methods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which methods are compared changes nothing of most of what the page says."""
-    monkeypatch.setattr(controls, "FAST", ("attention", "random"))
-    monkeypatch.setattr(controls, "SLOW", ())
+    monkeypatch.setattr(matters, "FAST", ("attention", "random"))
+    monkeypatch.setattr(matters, "SLOW", ())
 
 
 @pytest.fixture
 def every_method(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controls, "FAST", FAST)
-    monkeypatch.setattr(controls, "SLOW", ("leave-one-out",))
+    monkeypatch.setattr(matters, "FAST", FAST)
+    monkeypatch.setattr(matters, "SLOW", ("leave-one-out",))
 
 
 def drawn(app: AppTest) -> str:
@@ -94,14 +94,14 @@ def test_the_heading_says_what_the_model_makes_of_the_text_without_a_word() -> N
     ],
 )
 def test_an_answer_is_the_same_only_as_a_whole(says: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnviz.ui.background.shares_and_costs.without", lambda *_: MaskedOutput(0.5, says))
+    monkeypatch.setattr("attnviz.ui.background.results.without", lambda *_: MaskedOutput(0.5, says))
     sentences = re.sub("<[^>]*>", "", html(open_page("matters", text=SENTENCE, pair=QUESTION, taken="0.1")))
     assert f"Without “Who” and “wrote” the model {expected}" in sentences
 
 
 def test_where_no_method_can_follow_a_model_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     # Flow is refused for so many tokens.
-    monkeypatch.setattr(controls, "FAST", ("flow", "random"))
+    monkeypatch.setattr(matters, "FAST", ("flow", "random"))
     app = open_page("matters", model="minilm", text="A cat sat. " * 30, pair="A dog.", methods="open")
     assert not app.exception
     assert "No method that was tested can follow this model" in drawn(app)
@@ -110,8 +110,8 @@ def test_where_no_method_can_follow_a_model_the_page_says_so(monkeypatch: pytest
 def test_methods_are_run_where_they_are_open_the_slow_ones_last_and_the_most_faithful_stands_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(controls, "FAST", ("attention", "gradient-input", "received", "random"))
-    monkeypatch.setattr(controls, "SLOW", ("leave-one-out",))
+    monkeypatch.setattr(matters, "FAST", ("attention", "gradient-input", "received", "random"))
+    monkeypatch.setattr(matters, "SLOW", ("leave-one-out",))
     run: list[tuple[str, ...]] = []
     report = token_removal.attribution_report
 
@@ -192,7 +192,7 @@ def test_of_a_long_passage_the_page_says_which_window_is_explained(tmp_path: Pat
 
 
 def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controls, "FAST", ("attention", "rollout", "random"))
+    monkeypatch.setattr(matters, "FAST", ("attention", "rollout", "random"))
     app = open_page("matters", model="transformer-en-fr", text="I am tired.", about="token:1", way="rollout")
     (picker,) = [each for each in app.selectbox if each.key == "about"]
     assert picker.options[0] == "The whole translation"

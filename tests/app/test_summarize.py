@@ -7,8 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz.analysis.summarize.selection import Amount, choose, read_passage
-from attnviz.analysis.summarize.selectors import selectors
+from attnviz.analysis.summary_selection import Amount, choose, read_passage, selectors
 from tests.tiny import FAMILY
 from tests.visits import open_page, pictures
 

@@ -12,14 +12,11 @@ from streamlit.testing.v1 import AppTest
 
 from attnviz.core.errors import BusyError
 from attnviz.export import matrix
-from attnviz.models.translate.toy_config import ToyConfig
-from attnviz.training.background_run import LiveRun
+from attnviz.models.toy_config import ToyConfig
+from attnviz.training.background_run import Line, LiveRun
 from attnviz.training.induction import train as short
-from attnviz.training.milestones import Milestones
-from attnviz.training.presets import PRESETS, Preset
-from attnviz.training.toy_recipe import ToyRecipe
-from attnviz.training.toy_training import Training, to_file
-from attnviz.training.waiting_line import Line
+from attnviz.training.toy_recipe import PRESETS, Preset, ToyRecipe
+from attnviz.training.toy_training import Milestones, Training, to_file
 from attnviz.ui.train import induction, view
 from attnviz.ui.train import watch_training as training
 from tests.visits import open_page, press, script
@@ -31,7 +28,7 @@ NAMED = ("toy-copy", "toy-heads", "toy-unmasked")
 @pytest.fixture(autouse=True)
 def _few_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look measures fewer sources: what the page shows is the first of them."""
-    monkeypatch.setattr("attnviz.training.held_out.HELD_OUT", 31)
+    monkeypatch.setattr("attnviz.training.toy_training.HELD_OUT", 31)
 
 
 def first_look(recipe: ToyRecipe) -> LiveRun:
@@ -101,7 +98,7 @@ def test_the_download_draws_the_sequence_of_the_picture_and_has_its_size(task: s
 def test_what_the_page_offers_first_is_its_picture(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     offered = []
     monkeypatch.setattr("attnviz.ui.download.download_button", lambda shown, own: offered.append(shown))
-    monkeypatch.setattr("attnviz.ui.frame.page_buttons.download_button", lambda shown, own: offered.append(shown))
+    monkeypatch.setattr("attnviz.ui.download.download_button", lambda shown, own: offered.append(shown))
     train(app)
     before, after = offered[0], offered[-1]
     source = app.session_state.run.training.held_out.solved[0].source

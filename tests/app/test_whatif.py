@@ -7,11 +7,10 @@ import pytest
 import transformers as hf
 
 import attnviz
-from attnviz.training.background_run import LiveRun
-from attnviz.training.presets import preset
+from attnviz.training.background_run import Line, LiveRun
+from attnviz.training.toy_recipe import preset
 from attnviz.training.toy_training import Training
-from attnviz.training.waiting_line import Line
-from attnviz.ui.examples import examples
+from attnviz.ui.prompt_box import examples
 from attnviz.ui.training_checkpoints import name_of
 from tests.tiny import VOCABULARY, tokenizer
 from tests.visits import open_page, press, said

@@ -6,12 +6,12 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import attnviz
-from attnviz.analysis.answer.question_attention import question_attention
+from attnviz.analysis.answer_attention import question_attention
 from attnviz.analysis.head_view import View
 from attnviz.analysis.wording import percent
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.decoding import SpanDecoding
-from attnviz.models.answer.span_finder import SpanFinder
+from attnviz.models.answer import SpanDecoding
+from attnviz.models.span_finder import SpanFinder
 from tests.answerers import tiny_answerer
 from tests.browser.pages import HOSTILE, open_page, parameters, refuse_hostile, reopen, settle
 

@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 
 from attnviz import AttentionMap, Token
 from attnviz.core.trace import DenseWeights, Kind
-from attnviz.figures.bertviz.views import head_view, model_view
+from attnviz.figures.bertviz_views import head_view, model_view
 from attnviz.figures.theme import DARK
 
 HOSTILE = (

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import Browser, Page, WebSocket, expect
 
-from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.class_values import AnswerKey, ClassQuestion
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.ui.address.address_sync import query_of
 from tests.browser.harness import forget, watched

@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 
 from playwright.sync_api import Browser, Page
 
-from attnviz.ui.frame.style import STYLE
+from attnviz.ui.frame.toolbar import STYLE
 from tests.browser.harness import PATIENCE, ROOT, Watch, serve, serving, stop, until
 
 # What a browser would fetch, follow or draw: each is to stand on the page as it was sent.

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
-from attnviz.lessons.classroom.class_values import StartedClass
+from attnviz.lessons.classroom.class_values import AnswerKey, ClassQuestion, StartedClass
 from attnviz.lessons.classroom.store import ClassStore
 from tests.browser.harness import PATIENCE, ROOT, free_port
 from tests.browser.pages import serious

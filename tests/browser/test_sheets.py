@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from attnviz import AttentionTrace, Prompt
-from attnviz.export import arcs, grid, matrix, shaded_text, svg
+from attnviz.export import matrix, png, shaded_text
 from attnviz.export.picture import Picture, part_of, parts, picture
 from attnviz.export.sheet import FONT, Sheet, side_by_side, titled
 from tests.factories import make_map, typed
@@ -22,9 +22,9 @@ SLACK = 0.5
 DRAWINGS: dict[str, Callable[[Picture], Sheet]] = {
     "matrix": matrix.draw_matrix,
     "part": lambda shown: matrix.draw_matrix(part_of(shown, parts(shown)[-1])),
-    "arcs": lambda shown: arcs.draw_arcs(part_of(shown, parts(shown)[0])),
+    "arcs": lambda shown: matrix.draw_arcs(part_of(shown, parts(shown)[0])),
     "text": lambda shown: shaded_text.draw_shaded_text(shown, 1),
-    "grid": grid.draw_grid,
+    "grid": matrix.draw_grid,
     "several": lambda shown: side_by_side([titled(matrix.draw_matrix(shown), f"L0·H{head}") for head in range(3)], "three"),
 }
 
@@ -36,7 +36,7 @@ def traced(count: int) -> Picture:
 
 def overlapping(page: Page, path: Path, sheet: Sheet) -> list[tuple[str, str]]:
     """The pairs of texts whose boxes meet; first makes sure that every label is a text, inside of the sheet."""
-    path.write_bytes(svg.sheet_svg(sheet))
+    path.write_bytes(png.sheet_svg(sheet))
     page.goto(path.as_uri())
     boxes = page.evaluate(TEXTS)
     assert sorted(text for text, *_ in boxes) == sorted(label.text for label in sheet.labels)

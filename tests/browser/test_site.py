@@ -12,10 +12,10 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from attnviz.lessons.hand_in import read_hand_in
-from attnviz.live import example_pictures
-from attnviz.live.example_pictures import examples_of
+from attnviz.live import pictures
+from attnviz.live.pictures import examples_of
 from attnviz.live.site import build
-from attnviz.paths import assets_folder
+from attnviz.settings import assets_folder
 from tests import shared
 from tests.browser.harness import watched
 from tests.browser.pages import serious
@@ -76,9 +76,7 @@ def make_site(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("attnviz.live.site.export", stand_in)
         # One example of Answer is enough.
-        patch.setattr(
-            example_pictures, "examples_of", lambda section: examples_of(section)[: 1 if section == "answer" else None]
-        )
+        patch.setattr(pictures, "examples_of", lambda section: examples_of(section)[: 1 if section == "answer" else None])
         build(folder, ("minilm", "answer-en"), (LESSON,), report=lambda _: None)
     (runner,) = folder.glob("models-*/runner/load_model.js")
     runner.write_text(RUNNER, encoding="utf-8")

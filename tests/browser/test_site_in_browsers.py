@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Error
 
 from attnviz.live import site
-from attnviz.live.example_pictures import examples_of
+from attnviz.live.pictures import examples_of
 from attnviz.survey.corpora import shipped
 from attnviz.text.words import Words
 from tests import shared
@@ -94,7 +94,7 @@ def make_versions(folder: Path) -> None:
     # Computed once: it is the same in all.
     (encode,) = (page for page in site.picture_pages(("minilm",)) if page.task == "encode")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("attnviz.live.example_pictures.examples_of", lambda section: examples_of(section)[:2])
+        patch.setattr("attnviz.live.pictures.examples_of", lambda section: examples_of(section)[:2])
         computed = list(site.pictures(encode, site.load))
     for version, model in (("1", "111"), ("2", "111"), ("3", "333")):
 

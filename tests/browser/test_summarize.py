@@ -7,9 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import attnviz
-from attnviz.analysis.summarize.selection import Amount, choose, read_passage
-from attnviz.analysis.summarize.selectors import selectors
-from attnviz.analysis.summarize.summary_words import summary_words
+from attnviz.analysis.summary_selection import Amount, choose, read_passage, selectors, summary_words
 from tests.browser.pages import HOSTILE, open_page, parameters, refuse_hostile, reopen, run, settle
 from tests.tiny import FAMILY
 

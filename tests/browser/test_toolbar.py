@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from attnviz.ui.frame.qr_code import picture_of
+from attnviz.ui.frame.toolbar import picture_of
 from tests.browser.pages import open_page, press, settle
 
 # What a browser offers a page that came over plain http from another machine.

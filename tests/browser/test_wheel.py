@@ -39,8 +39,8 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 import attnviz
 from attnviz.cli import main
-from attnviz.paths import app_folder, assets_folder
-from attnviz.ui.server.middleware import SCRIPT
+from attnviz.settings import app_folder, assets_folder
+from attnviz.ui.server import SCRIPT
 assert "installed" in attnviz.__file__, attnviz.__file__
 assert "installed" in str(app_folder()) and assets_folder() == app_folder() / "assets", (app_folder(), assets_folder())
 assert socket.getaddrinfo.__module__ == "sitecustomize"

@@ -9,7 +9,7 @@ import attnviz
 from attnviz import AttentionMap, Prompt
 from attnviz.analysis.head_metrics import is_word
 from attnviz.models.base import AttentionModel
-from attnviz.ui.examples import Example, examples
+from attnviz.ui.prompt_box import Example, examples
 
 EXAMPLES = examples("encode")
 by_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.label)

@@ -14,13 +14,13 @@ import attnviz
 from attnviz.core.edits import Edits
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.answer_model import AnswerModel
-from attnviz.models.answer.decoding import SpanDecoding
-from attnviz.models.answer.span_finder import SpanFinder, span_outcome
+from attnviz.models.answer import SpanDecoding
+from attnviz.models.answer_model import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.capabilities import bind_target
-from attnviz.models.hub.question_answering import HubAnswerer
+from attnviz.models.hub.single_stack import HubAnswerer
 from attnviz.models.saved_models import load_trained
+from attnviz.models.span_finder import SpanFinder, span_outcome
 from tests.answerers import tiny_answerer, tiny_hub_answerer
 from tests.tiny import tokenizer
 

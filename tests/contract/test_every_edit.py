@@ -18,9 +18,9 @@ from attnviz import Edits, HeadPatched, HeadSet, LinkCut, Prompt, WeightSet, Wor
 from attnviz.core.errors import AttnvizError, EditError
 from attnviz.export import export, picture
 from attnviz.export.python import trace_expression
-from attnviz.models.edit.edit_points import edited
+from attnviz.models.edit import edited
+from attnviz.models.hub import attention_readers
 from attnviz.models.hub import load as hub
-from attnviz.models.hub.attention import hf_attention
 from attnviz.models.saved_models import load_trained
 from attnviz.nn import attention as own
 from attnviz.nn.seq2seq import Seq2Seq
@@ -147,7 +147,7 @@ def test_a_cut_link_is_minus_infinity_added_to_its_score(family: tiny.Family) ->
         AttentionMaskInterface.register("cut", sdpa_mask)
         traced.model.set_attn_implementation("cut")
         want = outputs(traced, prompt)
-        traced.model.set_attn_implementation(hf_attention.NAME)
+        traced.model.set_attn_implementation(attention_readers.NAME)
         torch.testing.assert_close(got, want, atol=TOLERANCE, rtol=TOLERANCE)
         assert traced.trace(prompt, Edits((cut,))).map(kind).weights(cut.layer, cut.head)[query, key] == 0
 
@@ -170,7 +170,7 @@ def w_o(module: Any, traced: Any) -> Any:
 def test_a_head_at_zero_is_its_columns_of_w_o_at_zero(family: tiny.Family) -> None:
     traced: Any = loaded(family)
     prompt = prompt_for(family)
-    with torch.no_grad(), hf_attention.recording() as recorded:
+    with torch.no_grad(), attention_readers.recording() as recorded:
         source = traced.tensors(traced.encode([prompt.text]))
         if prompt.target:
             source["decoder_input_ids"] = torch.tensor([[traced._start, 7, 8]])

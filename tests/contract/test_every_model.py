@@ -16,9 +16,9 @@ from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import UnsupportedModelError
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
+from attnviz.models.hub import attention_readers as reading
+from attnviz.models.hub import attention_readers as tape
 from attnviz.models.hub import load as hub
-from attnviz.models.hub.attention import attention_readers as reading
-from attnviz.models.hub.attention import hf_attention as tape
 from benchmarks import bench_census
 from benchmarks.census_models import architectures
 from tests import tiny

@@ -10,8 +10,7 @@ from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
 from attnviz.models.saved_models import load_trained
-from attnviz.models.translate.build_translator import MAX_TOKENS
-from attnviz.models.translate.translation_model import TranslationModel
+from attnviz.models.translation_model import MAX_TOKENS, TranslationModel
 from attnviz.nn.decoding import END, Beam
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig

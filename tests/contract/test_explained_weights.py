@@ -9,9 +9,8 @@ import pytest
 from safetensors.numpy import load_file
 
 import attnviz
-from attnviz.analysis.compute.link_steps import LinkSteps, link_steps
-from attnviz.analysis.compute.long_vectors import QueryKey
-from attnviz.analysis.compute.rounding import number_text
+from attnviz.analysis.compute.dot_product import LinkSteps, QueryKey, link_steps
+from attnviz.analysis.compute.steps import number_text
 from attnviz.analysis.head_view import View, head_matrix
 from attnviz.core.head_inputs import Additive, DotProduct
 from attnviz.core.trace import Prompt

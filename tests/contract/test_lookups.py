@@ -26,9 +26,9 @@ from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models import device
 from attnviz.models.capabilities import bind_target, capabilities
-from attnviz.models.run_task import run_task, with_readings
-from attnviz.models.translate.draft import DecodingOptions
-from attnviz.models.whatif.head_costs import head_costs
+from attnviz.models.draft import DecodingOptions
+from attnviz.models.tasks import run_task, with_readings
+from attnviz.models.whatif import head_costs
 from attnviz.nn.decoding import Beam
 from tests import tiny
 

@@ -20,11 +20,11 @@ from attnviz import Edits, HeadSet, LinkCut, Prompt
 from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.models.capabilities import bind_target
+from attnviz.models.draft import DecodingOptions
 from attnviz.models.hub.attention import card_weights
 from attnviz.models.saved_models import load_trained
-from attnviz.models.translate.decode import draft
-from attnviz.models.translate.draft import DecodingOptions
-from attnviz.models.whatif.head_costs import head_costs
+from attnviz.models.tasks import draft
+from attnviz.models.whatif import head_costs
 from attnviz.nn.seq2seq import Seq2Seq
 from tests import tiny
 from tests.answerers import tiny_answerer, tiny_hub_answerer

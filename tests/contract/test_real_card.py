@@ -20,16 +20,16 @@ import transformers as hf
 
 import attnviz
 from attnviz import Edits, HeadSet, LinkCut, Prompt
-from attnviz.analysis.heads.word_attention import word_attention
+from attnviz.analysis.heads.atlas import word_attention
 from attnviz.attribution.methods import METHODS
 from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.models import device
 from attnviz.models.capabilities import bind_target
+from attnviz.models.draft import DecodingOptions
 from attnviz.models.hub.attention import card_weights
-from attnviz.models.translate.decode import draft
-from attnviz.models.translate.draft import DecodingOptions
-from attnviz.models.whatif.head_costs import head_costs
+from attnviz.models.tasks import draft
+from attnviz.models.whatif import head_costs
 from attnviz.survey.corpora import TREEBANK, shipped
 from attnviz.survey.corpus_survey import read_part
 from attnviz.survey.self_attention import self_attention

@@ -8,9 +8,9 @@ import pytest
 import attnviz
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.models.answer.span_finder import SpanFinder
-from attnviz.paths import assets_folder
-from attnviz.ui.examples import examples
+from attnviz.models.span_finder import SpanFinder
+from attnviz.settings import assets_folder
+from attnviz.ui.prompt_box import examples
 
 by_example = pytest.mark.parametrize("example", examples("answer"), ids=lambda example: example.label)
 

@@ -9,7 +9,7 @@ import pytest
 import attnviz
 from attnviz.core.errors import ModelError
 from attnviz.models import saved_models
-from attnviz.paths import assets_folder
+from attnviz.settings import assets_folder
 from attnviz.survey.self_attention import self_attention
 from recipes.answer.card import answerer_card
 from recipes.summarize.card import summarizer_card

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz.analysis.summarize.selection import Amount, choose, read_passage
-from attnviz.analysis.summarize.selectors import selectors
-from attnviz.paths import assets_folder
-from attnviz.ui.examples import examples
+from attnviz.analysis.summary_selection import Amount, choose, read_passage, selectors
+from attnviz.settings import assets_folder
+from attnviz.ui.prompt_box import examples
 
 FOLDER = assets_folder() / "models" / "summarize-en"
 ALONE = "Attention alone, the best of all ways"

@@ -8,9 +8,9 @@ import pytest
 
 from attnviz.core.trace import Prompt
 from attnviz.models.saved_models import load_trained
-from attnviz.models.translate.translation_model import TranslationModel
+from attnviz.models.translation_model import TranslationModel
 from attnviz.nn.decoding import Beam
-from attnviz.paths import assets_folder
+from attnviz.settings import assets_folder
 
 FOLDERS = sorted(path.parent for path in (assets_folder() / "models").glob("*/source.json"))
 SENTENCES = ("I don't like cold water.", "Where did you see my cat?")

@@ -6,10 +6,10 @@ import pytest
 
 import attnviz
 from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
-from attnviz.analysis.translate.alignment import origin_of, strongest_links
+from attnviz.analysis.translation_alignment import origin_of, strongest_links
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
-from attnviz.ui.examples import Example, examples
+from attnviz.ui.prompt_box import Example, examples
 
 EXAMPLES = {example.label: example for example in examples("translate")}
 GERMAN = {example.label: example for example in examples("translate-german")}

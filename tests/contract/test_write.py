@@ -12,7 +12,7 @@ from attnviz.core.errors import ArgumentError, ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.core.write import TEMPERATURES, WritingOptions, draw, sampling_probabilities
 from attnviz.files import from_bytes, to_bytes
-from attnviz.models.run_task import run_task
+from attnviz.models.tasks import run_task
 from tests import tiny
 
 TEXT = "the cat sat on"

@@ -3,7 +3,7 @@
 import pytest
 
 import attnviz
-from attnviz.ui.examples import examples
+from attnviz.ui.prompt_box import examples
 
 SHARES = {"Who gets the drink?": (" Mary", 0.92), "A capital": (" Paris", 0.77), "It has seen this before": (" river", 0.76)}
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from attnviz.analysis.bootstrap import mean_interval
+from attnviz.analysis.difference import mean_interval
 from attnviz.cli.faithful import COLUMNS
-from attnviz.paths import assets_folder
+from attnviz.settings import assets_folder
 from recipes import commands
 from recipes.__main__ import main
 from recipes.translate.card import translator_card

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attnviz.models.packed_weights import unpacked
+from attnviz.models.saved_models import unpacked
 from recipes.export import packed
 
 

@@ -19,7 +19,7 @@ import yaml
 from packaging.requirements import Requirement
 from sqlalchemy.engine import make_url
 
-from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.class_values import AnswerKey, ClassQuestion
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.settings import SETTINGS
 from attnviz.ui.classroom.routes import HEADER
@@ -122,7 +122,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount
 from attnviz.ui.classroom.routes import ROUTES
-from attnviz.ui.server.host_check import HostCheck
+from attnviz.ui.server import HostCheck
 app = Starlette(routes=[*ROUTES, Mount("/", PlainTextResponse(sys.argv[1]))])
 uvicorn.run(HostCheck(app), port=int(sys.argv[1]), log_level="error")
 """

@@ -1,15 +1,168 @@
-"""The obvious claims about heads, tested of every head of a model: what an atlas holds, as a value and as JSON."""
+"""The obvious claims about heads, tested of every head of a model: what an atlas holds, as a value and as JSON.
+
+The statistic is of constant size: the mean attention of each head among the first eight words of sentences that are as long.
+"""
 
 import json
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
+from attnviz.analysis.heads.claim import Claim, Clock, sources, targets
 from attnviz.analysis.heads.measures import MEASURES
 from attnviz.core.errors import CorpusError
+from attnviz.core.trace import AttentionMap, Token
+from attnviz.text.data_files import ParsedSentence
+
+WORDS = 8
+Drawn = Bool[np.ndarray, "query key"]
+_WRITTEN = re.compile(r"[0-9a-f]{16}")
+
+
+def _pattern(is_drawn: Callable[[int, int], bool]) -> Drawn:
+    return np.array([[is_drawn(query, key) for key in range(WORDS)] for query in range(WORDS)])
+
+
+# What heads are known to do, to begin with.
+PATTERNS: dict[str, Drawn] = {
+    "Previous word": _pattern(lambda query, key: key == query - 1),
+    "Next word": _pattern(lambda query, key: key == query + 1),
+    "Itself": _pattern(lambda query, key: key == query),
+    "Neighbours": _pattern(lambda query, key: abs(key - query) == 1),
+    "First word": _pattern(lambda _, key: not key),
+    "All before": _pattern(lambda query, key: key < query),
+}
+
+
+def pattern_text(drawn: Drawn) -> str:
+    """Write a drawing as 16 hexadecimal digits, two a row.
+
+    >>> pattern_text(PATTERNS["First word"])
+    '8080808080808080'
+    """
+    return np.packbits(drawn).tobytes().hex()
+
+
+def read_pattern(written: str) -> Drawn | None:
+    """Read a drawing that `pattern_text` wrote; None: it is none.
+
+    >>> bool((read_pattern("8080808080808080") == PATTERNS["First word"]).all()), read_pattern("80")
+    (True, None)
+    """
+    if not _WRITTEN.fullmatch(written):
+        return None
+    return np.unpackbits(np.frombuffer(bytes.fromhex(written), dtype=np.uint8)).reshape(WORDS, WORDS).astype(bool)
+
+
+def likeness(means: Float[np.ndarray, "layer head query key"], drawn: Drawn) -> Float[np.ndarray, "layer head"]:
+    """Correlate (Pearson) each head's mean attention with a drawing, over all cells: -1 to 1, 0 for a head that looks evenly.
+
+    >>> means = np.array([[np.eye(WORDS), np.ones((WORDS, WORDS))]])
+    >>> likeness(means, PATTERNS["Itself"]).round(3).tolist()
+    [[1.0, 0.0]]
+    """
+    cells = means.reshape(*means.shape[:2], -1).astype(np.float64)
+    cells = cells - cells.mean(axis=-1, keepdims=True)
+    pattern = drawn.ravel() - drawn.mean()
+    scale = np.linalg.norm(cells, axis=-1) * np.linalg.norm(pattern)
+    return np.divide(cells @ pattern, scale, out=np.zeros(scale.shape), where=scale > 1e-9)
+
+
+# Stands for a word that looks at nothing: it was not read, or there is no other.
+NOTHING = -1
+
+
+@dataclass(frozen=True, eq=False)
+class WordAttention:
+    """The attention of every head of a map between units: the words of a sentence first, then its special tokens.
+
+    weights  the last head of a layer is the mean of its heads; keys are summed and queries averaged over the tokens of a unit
+    """
+
+    weights: Float[np.ndarray, "layer head unit unit"]
+    n_words: int
+
+
+@dataclass(frozen=True, eq=False)
+class Strongest:
+    """Where each unit looks most, by head: the number of the unit that receives the largest weight; -1 where there is none.
+
+    other  among the words, itself and special tokens left out
+    top    among all units, itself and special tokens too; a number from `n_words` on is a special token
+    other_weight, top_weight  the weights that these receive
+    """
+
+    other: Int[np.ndarray, "layer head unit"]
+    top: Int[np.ndarray, "layer head unit"]
+    other_weight: Float[np.ndarray, "layer head unit"]
+    top_weight: Float[np.ndarray, "layer head unit"]
+    n_words: int
+
+    @property
+    def nbytes(self) -> int:
+        return 2 * (self.other.nbytes + self.other_weight.nbytes)
+
+
+def word_attention(attention: AttentionMap, sentence: ParsedSentence) -> WordAttention:
+    """Merge the tokens of each word of `sentence`, whose text the map's model has read.
+
+    >>> from attnviz.core.trace import DenseWeights
+    >>> from attnviz.text.data_files import ParsedWord
+    >>> tokens = (Token("[CLS]", 0, 0, special=True), Token("sit", 0, 3), Token("s", 3, 4))
+    >>> rows = [[1, 0, 0], [0.5, 0.25, 0.25], [0, 0.5, 0.5]]
+    >>> attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.array([[rows]])[0],)))
+    >>> word_attention(attention, ParsedSentence("sits", (ParsedWord("sits", 0, 4),))).weights[0, 0].tolist()
+    [[0.75, 0.25], [0.0, 1.0]]
+    """
+    units = unit_of(attention.queries, sentence)
+    starts = np.flatnonzero(np.diff(units, prepend=-2))
+    placed, n_units = units[starts], max(units.max(initial=-1) + 1, len(sentence.words))
+    sizes = np.diff(starts, append=len(units)).astype(np.float32)
+    kept, read = placed >= 0, attention.layer_weights
+    merged = np.zeros((attention.n_layers, attention.n_heads + 1, n_units, n_units), dtype=np.float32)
+    for layer in range(attention.n_layers):
+        weights = np.add.reduceat(read(layer)[..., : len(units)], starts, axis=2)
+        weights = np.add.reduceat(weights, starts, axis=1) / sizes[:, None]
+        merged[layer, :-1, placed[kept][:, None], placed[kept]] = weights[:, kept][..., kept].transpose(1, 2, 0)
+    merged[:, -1] = merged[:, :-1].mean(axis=1)
+    return WordAttention(merged, len(sentence.words))
+
+
+def unit_of(tokens: tuple[Token, ...], sentence: ParsedSentence) -> Int[np.ndarray, " token"]:
+    """Number the unit of each token: the word that holds its first character, or one of its own for a special token."""
+    characters = np.full(len(sentence.text) + 1, NOTHING)
+    for index, word in enumerate(sentence.words):
+        characters[word.start : word.end] = index
+    n_special, units = 0, np.empty(len(tokens), dtype=int)
+    for index, token in enumerate(tokens):
+        units[index] = len(sentence.words) + n_special if token.special else characters[min(token.start, len(sentence.text))]
+        n_special += token.special
+    return units
+
+
+def strongest(attention: WordAttention) -> Strongest:
+    """Find where each unit looks most."""
+    weights, n_words = attention.weights, attention.n_words
+    others = weights[..., :n_words].copy()
+    diagonal = np.arange(n_words)
+    others[:, :, diagonal, diagonal] = 0
+    (other, other_weight), (top, top_weight) = _largest(others), _largest(weights)
+    return Strongest(other, top, other_weight, top_weight, n_words)
+
+
+def _largest(weights: Float[np.ndarray, "layer head unit key"]) -> tuple[np.ndarray, np.ndarray]:
+    """Find the largest weight of each row and where it stands; half precision is enough to put rows in order."""
+    if not weights.shape[3]:
+        return np.full(weights.shape[:3], NOTHING, dtype=np.int16), np.zeros(weights.shape[:3], dtype=np.float16)
+    places = weights.argmax(axis=3)
+    largest = np.take_along_axis(weights, places[..., None], axis=3)[..., 0]
+    return np.where(largest > 0, places, NOTHING).astype(np.int16), largest.astype(np.float16)
+
 
 # Relations with 60 words or more in the shipped sample: 30 are left to report on.
 RELATIONS = (
@@ -179,3 +332,110 @@ def from_json(text: str, name: str = "this atlas") -> Atlas:
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise error if isinstance(error, CorpusError) else CorpusError(f"{name} is no atlas: choose another file.") from error
+
+
+# "Always the word k further on", for each of these k: the rival that needs no attention (Clark et al. 2019, section 4.2).
+OFFSETS = tuple(k for k in range(-12, 13) if k)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What was counted for one claim; one row a sentence.
+
+    queries    words that the claim is about, and for which it names a place to look
+    hits       of these, how many look where the claim says, by layer and head; the last head is the mean of its layer
+    by_offset  how many would be right if each looked a fixed offset further on
+    chance     how many would be right on average if each looked anywhere
+    """
+
+    queries: Float[np.ndarray, " sentence"]
+    hits: Float[np.ndarray, "sentence layer head"]
+    by_offset: Float[np.ndarray, "sentence offset"]
+    chance: Float[np.ndarray, " sentence"]
+
+    def of(self, rows: "slice | np.ndarray") -> "Counts":
+        """Keep some of the sentences."""
+        return Counts(self.queries[rows], self.hits[rows], self.by_offset[rows], self.chance[rows])
+
+
+def count(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[Strongest]) -> Counts:
+    """Count in all sentences.
+
+    Raises:
+        ClaimError: a regular expression takes too long.
+    """
+    clock = Clock()
+    n_layers, n_heads, _ = looked[0].top.shape if looked else (0, 0, 0)
+    counts = Counts(
+        np.zeros(len(looked)),
+        np.zeros((len(looked), n_layers, n_heads)),
+        np.zeros((len(looked), len(OFFSETS))),
+        np.zeros(len(looked)),
+    )
+    for index, (sentence, strongest) in enumerate(zip(sentences, looked, strict=True)):
+        claimed, rows = claimed_cells(claim, sentence, strongest, clock)
+        if not len(rows):
+            continue
+        places = (strongest.top if claim.among_all else strongest.other)[:, :, rows]
+        right = claimed[rows]
+        counts.queries[index] = len(rows)
+        counts.hits[index] = (right[np.arange(len(rows)), places] & (places != NOTHING)).sum(axis=2)
+        counts.by_offset[index] = _by_offset(right, rows, strongest.n_words)
+        candidates = claimed.shape[1] if claim.among_all else strongest.n_words - (rows < strongest.n_words)
+        counts.chance[index] = (right.sum(axis=1) / np.maximum(candidates, 1)).sum()
+    return counts
+
+
+def claimed_cells(claim: Claim, sentence: ParsedSentence, strongest: Strongest, clock: Clock) -> tuple[np.ndarray, np.ndarray]:
+    """Mark where the claim says that each unit looks, and list the units that it is about and that were read."""
+    n_units = strongest.top.shape[2]
+    about = sources(claim, sentence, n_units, clock)
+    claimed = targets(claim, sentence, n_units, clock)
+    if not claim.among_all:
+        claimed[:, strongest.n_words :] = False
+    read = (strongest.top != NOTHING).any(axis=(0, 1))
+    return claimed, np.flatnonzero(about & read & claimed.any(axis=1))
+
+
+def _by_offset(right: np.ndarray, rows: np.ndarray, n_words: int) -> Int[np.ndarray, " offset"]:
+    places = rows[:, None] + np.array(OFFSETS)
+    inside = (places >= 0) & (places < n_words) & (rows < n_words)[:, None]
+    return (np.take_along_axis(right, np.where(inside, places, rows[:, None]), axis=1) & inside).sum(axis=0)
+
+
+# So many words where a claim fails, and where it holds.
+EXAMPLES = 4
+
+
+def examples_of(
+    claim: Claim,
+    sentences: Sequence[ParsedSentence],
+    looked: Sequence[Strongest],
+    place: tuple[int, int],
+    most: int = EXAMPLES,
+) -> tuple[AtlasExample, ...]:
+    """Find the words where a head looks most strongly and a claim fails, and those where it holds; one a sentence.
+
+    The head after the last is the layer's mean.
+
+    Raises:
+        ClaimError: a regular expression takes too long.
+    """
+    clock, ranked = Clock(), []
+    for index, (sentence, strongest) in enumerate(zip(sentences, looked, strict=True)):
+        claimed, rows = claimed_cells(claim, sentence, strongest, clock)
+        among_all = strongest.top, strongest.top_weight
+        units, weights = among_all if claim.among_all else (strongest.other, strongest.other_weight)
+        for row in rows.tolist():
+            unit = int(units[(*place, row)])
+            holds = unit >= 0 and bool(claimed[row, unit])
+            ranked.append((float(weights[(*place, row)]), AtlasExample(index, row, unit, holds)))
+    ranked.sort(key=lambda pair: -pair[0])
+    examples: list[AtlasExample] = []
+    for holds in (False, True):
+        seen: set[int] = set()
+        for _, example in ranked:
+            if example.holds == holds and example.sentence not in seen and len(seen) < most:
+                seen.add(example.sentence)
+                examples.append(example)
+    return tuple(examples)

@@ -1,4 +1,4 @@
-// Where the colours of a long text end, as attnviz/analysis/colour_limit.py has it: a few large weights would leave all others white.
+// Where the colours of a long text end, as attnviz/analysis/head_view.py has it: a few large weights would leave all others white.
 
 // From so many rows or columns on a text is long; this share of its weights is at most the limit; so many times an even weight is it at least.
 const [LONG, SHARE, TIMES_EVEN] = [128, 0.99, 5];

@@ -11,7 +11,7 @@ export default function ({ data: [question, guess, picked], parentElement, setTr
   if (root.dataset.question !== question) {
     Object.assign(root.dataset, { question, picked: "" });
     drawGuess(root, guess, (text) => setTriggerValue("given", [question, text]));
-    // What had the focus may be gone: see attnviz/ui/lessons/clicker_keys.js.
+    // What had the focus may be gone: see attnviz/ui/lesson_keys.js.
     document.dispatchEvent(new Event("attnviz-guess"));
   }
   // What was clicked in the picture beside it, once.

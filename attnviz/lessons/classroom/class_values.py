@@ -1,11 +1,300 @@
 """What a store of classes gives: each a value that nothing changes afterwards."""
 
+import hashlib
+import hmac
+import html
+import re
+import secrets
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from statistics import median
+from typing import Any, Literal, get_args
 
-from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, WallPicture, to_record
+from attnviz.analysis.wording import cut, whole_percent
+from attnviz.core.errors import ClassError, is_unicode
+from attnviz.figures.theme import LIGHT
+from attnviz.lessons.question_kinds import ARROW, read_number, same_answer
+from attnviz.text.words import visible
+
+# Consonants: hardly a word can be made of them, and none looks like another letter or a digit.
+LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
+LENGTH = 4
+# What is an abbreviation of a rude word, or of a cruel group, without its vowels.
+_RUDE_CODES = ("CNT", "DCK", "FCK", "FGT", "KCK", "NGR", "NZS", "PRN", "SHT", "TWT", "WTF")
+
+
+def new_code() -> str:
+    """Draw the code of a class: four different letters, one of some 116,000.
+
+    >>> len(set(new_code()))
+    4
+    """
+    while True:
+        code = "".join(secrets.SystemRandom().sample(LETTERS, LENGTH))
+        if not any(word in code for word in _RUDE_CODES):
+            return code
+
+
+def read_code(typed: str) -> str:
+    r"""Read a code as it was typed: small letters, spaces, hyphens and what is invisible do not matter; empty: it is none.
+
+    >>> read_code(" kr-tf\u200b"), read_code("it's")
+    ('KRTF', '')
+    """
+    letters = re.sub(r"[\s-]", "", visible(typed)).upper() if len(typed) <= 40 else ""
+    return letters if len(letters) == LENGTH and set(letters) <= set(LETTERS) else ""
+
+
+def new_token() -> str:
+    """Draw a secret of 144 bits that can stand in an address."""
+    return secrets.token_urlsafe(18)
+
+
+def token_hash(token: str) -> str:
+    """Hash a secret as the store keeps it: who reads the store cannot act as anybody."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def is_token(token: str, kept: str) -> bool:
+    """Compare a secret with a kept hash, in a time that tells nothing."""
+    return hmac.compare_digest(token_hash(token), kept)
+
+
+LONGEST_NICKNAME = 20
+# Parts of names that nobody should read on a projector; letters that stand twice are one here, digits are the letters that they
+# are written for.
+_RUDE_NAMES = (
+    "adolf", "arsch", "bastard", "bitch", "cock", "connard", "cunt", "dick", "fag", "fick", "fotze", "fuck", "gestapo",
+    "hentai", "hitler", "hure", "kike", "masturb", "merde", "mierda", "milf", "nazi", "niga", "niger", "nute", "orgasm",
+    "pedo", "penis", "pimel", "porn", "pusy", "puta", "putain", "rapist", "retard", "salope", "scheise", "schlampe", "sex",
+    "shit", "slut", "twat", "vagina", "wank", "whore", "wichs",
+)  # fmt: skip
+_DIGITS = str.maketrans("013457@$!", "oleastasi")
+
+
+def read_nickname(typed: str) -> str:
+    """Read a nickname as it may be shown; empty: none was typed.
+
+    Raises:
+        ClassError: it holds what is no text, or what nobody should read on a projector.
+
+    >>> read_nickname("  Ada   L. ")
+    'Ada L.'
+    """
+    if not is_unicode(typed):
+        raise ClassError("A nickname is made of letters: choose another one.")
+    visible = "".join(each for each in typed[:200] if each.isspace() or unicodedata.category(each)[0] != "C")
+    name = " ".join(visible.split())
+    if len(name) > LONGEST_NICKNAME:
+        raise ClassError(f"A nickname has at most {LONGEST_NICKNAME} characters: choose a shorter one.")
+    letters = unicodedata.normalize("NFKD", name).casefold().translate(_DIGITS)
+    bare = re.sub(r"(.)\1+", r"\1", re.sub(r"[^a-z]", "", letters))
+    if any(word in bare for word in _RUDE_NAMES):
+        raise ClassError("Choose another nickname.")
+    return name
+
+
+# How a phone answers: tap a word, a cell or a head, move a slider, choose one, put some in order, write.
+AnswerKind = Literal["token", "cell", "head", "number", "choice", "order", "text"]
+# Characters of a written answer, of a question and of one word; words of a text; cells or heads of a grid.
+LONGEST_ANSWER, LONGEST_ASK, LONGEST_WORD, MOST_WORDS, MOST_CELLS = 200, 500, 200, 400, 3_200
+# What a lesson or a program has written, and no model.
+_AS_WRITTEN = ("kind", "lesson", "number", "prose", "text", "link", "cells")
+_COVERED = "“…” stands for a word that is not shown here."
+# Cells of a picture on the wall, of all heads together.
+MOST_PICTURE_CELLS = 60_000
+
+
+@dataclass(frozen=True)
+class WallPicture:
+    """A matrix, or every head small, as a wall draws it. Nothing of what is hidden is in its cells.
+
+    caption  names the head
+    cells    bytes in base64, a head after the other, row by row: 0 to 255 for weights 0 to 1
+    heads    layers, and heads of a layer: (1, 1) is one matrix
+    marked   rows that the question is about
+    hidden_rows, hidden_columns  what waits for the reveal
+    """
+
+    caption: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: str
+    heads: tuple[int, int] = (1, 1)
+    marked: tuple[int, ...] = ()
+    hidden_rows: tuple[int, ...] = ()
+    hidden_columns: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ClassStep:
+    """Where a question stands, and what is said and shown there before its answer.
+
+    lesson   its name in an address, and `number` the question's in it, such as "2.1"; empty: asked about a picture
+    place    such as "What is “it”? · step 2 of 5 · question 1 of 2"
+    title    of the step, with its prose: as HTML, and as plain `text`
+    head     that the question is about, such as "head 1 of layer 3"; empty: about none
+    link     of a page that does not show the answer; empty: it waits for the reveal
+    reveals  False: nobody is told what is right
+    """
+
+    lesson: str = ""
+    number: str = ""
+    place: str = ""
+    title: str = ""
+    prose: str = ""
+    text: str = ""
+    hint: str = ""
+    head: str = ""
+    link: str = ""
+    reveals: bool = True
+    picture: WallPicture | None = None
+
+
+@dataclass(frozen=True)
+class ClassQuestion:
+    """All that a phone receives before the reveal.
+
+    words    of the picture, by names that each stand once, such as "the(2)"; of what is answered in words, the texts to read
+    marked   which of them the question is about
+    choices  answers to choose from; of kind token those of the words that can be tapped, of kind order what is put in order
+    rows     of a grid of cells or heads, with its columns: an answer is "row → column" there, or "L3·H1"
+    step     what the wall shows besides
+    """
+
+    kind: AnswerKind
+    ask: str
+    words: tuple[str, ...] = ()
+    marked: tuple[int, ...] = ()
+    choices: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    step: ClassStep = ClassStep()
+
+    def __post_init__(self) -> None:
+        texts = (self.ask, *self.words, *self.choices, *self.rows, *self.columns)
+        if not all(is_unicode(text) and "\x00" not in text for text in texts) or self.kind not in get_args(AnswerKind):
+            raise ClassError("This question cannot be asked: it holds what is no text.")
+        if len(self.words) > MOST_WORDS or len(self.rows) * len(self.columns) > MOST_CELLS or len(self.choices) > MOST_WORDS:
+            raise ClassError("This picture has too many words for a phone: ask about a shorter text.")
+        if len(self.ask) > LONGEST_ASK or max(map(len, texts)) > LONGEST_ASK:
+            raise ClassError(f"A question for a class has at most {LONGEST_ASK} characters: shorten it.")
+
+    def read_answer(self, given: str) -> str:
+        """Read an answer as it is kept.
+
+        Raises:
+            ClassError: it is none that this question takes.
+        """
+        if not is_unicode(given) or "\x00" in given or len(given) > LONGEST_ANSWER + LONGEST_ASK * len(self.choices):
+            raise ClassError("This is no answer to this question.")
+        answer = " ".join(given.split())
+        if self.kind == "number":
+            value = read_number(answer)
+            fits = value is not None and value <= 1
+        elif self.kind in ("cell", "head"):
+            fits = answer in self.cells()
+        elif self.kind == "order":
+            fits = sorted(answer.split(" > ")) == sorted(" ".join(each.split()) for each in self.choices)
+        elif self.kind == "text":
+            fits = 0 < len(answer) <= LONGEST_ANSWER
+        else:
+            fits = answer in self.choices or given in self.choices
+        if not fits:
+            raise ClassError("This is no answer to this question.")
+        return given if given in self.choices else answer
+
+    def cells(self) -> list[str]:
+        """Name every cell of the grid as an answer does, row by row."""
+        between = "·" if self.kind == "head" else f" {ARROW} "
+        return [f"{row}{between}{column}" for row in self.rows for column in self.columns]
+
+
+@dataclass(frozen=True)
+class AnswerKey:
+    """What stays on the server until the reveal.
+
+    right      every right answer; none: nothing is graded. Of a number, its value
+    tolerance  how far a number may be off
+    sentence   what is said at the reveal, with its numbers
+    if_right, if_wrong  what a lesson says besides to a right and to a wrong answer
+    weights    0 to 1, of the picture's words, or of the cells of the grid, row by row: how dark each is drawn
+    link       the address of the picture in the app
+    picture    what the wall draws now; None: what it drew before
+    """
+
+    right: tuple[str, ...] = ()
+    tolerance: float | None = None
+    sentence: str = ""
+    weights: tuple[float, ...] = ()
+    link: str = ""
+    if_right: str = ""
+    if_wrong: str = ""
+    picture: WallPicture | None = None
+
+    def accepts(self, answer: str, kind: AnswerKind) -> bool | None:
+        """Whether an answer to a question of that kind is right; None: nobody grades it."""
+        if not self.right:
+            return None
+        if self.tolerance is not None:
+            value, true = read_number(answer), float(self.right[0])
+            return value is not None and abs(value - true) <= self.tolerance + 1e-6
+        # What is tapped is one of several, of which `right` has all that a lesson accepts.
+        return answer in self.right or (kind == "text" and any(same_answer(answer, each) for each in self.right))
+
+
+def covered(question: ClassQuestion, key: AnswerKey, blocked: Collection[str]) -> tuple[ClassQuestion, AnswerKey]:
+    """Write “…” in place of every blocked word, whole and in any case, and say so; a second word is “…2”.
+
+    >>> asked = ClassQuestion("token", "Which?", ("Merde", "merdes"), choices=("Merde", "merdes"))
+    >>> shown, told = covered(asked, AnswerKey(("Merde",)), ["merde"])
+    >>> shown.choices, told.right, shown.ask
+    (('…', 'merdes'), ('…',), 'Which? “…” stands for a word that is not shown here.')
+    """
+    if not blocked:
+        return question, key
+    # Capitals of a letter may be two letters, as of ß.
+    spellings = {spelling for word in blocked for spelling in (word, word.casefold(), word.upper())}
+    listed = "|".join(map(re.escape, sorted(spellings, key=len, reverse=True)))
+    pattern, stands = re.compile(rf"(?<!\w)(?:{listed})(?!\w)", re.IGNORECASE), {}
+
+    def cover(value: Any) -> Any:
+        if isinstance(value, str):
+            return pattern.sub(
+                lambda word: stands.setdefault(word[0].casefold(), f"…{len(stands) + 1 if stands else ''}"), value
+            )
+        if isinstance(value, tuple):
+            return tuple(map(cover, value))
+        if not is_dataclass(value):
+            return value
+        changed = {each.name: cover(getattr(value, each.name)) for each in fields(value) if each.name not in _AS_WRITTEN}
+        return replace(value, **changed)
+
+    asked, told = cover(question), cover(key)
+    if asked != question:
+        asked = replace(asked, ask=f"{cut(asked.ask, LONGEST_ASK - len(_COVERED) - 1)} {_COVERED}")
+    if told != key:
+        told = replace(told, sentence=f"{told.sentence} {_COVERED}".strip())
+    return asked, told
+
+
+def to_record(value: ClassQuestion | AnswerKey) -> dict[str, Any]:
+    """Write a question or a key as JSON can hold it."""
+    return asdict(value)
+
+
+def from_record(record: dict[str, Any]) -> dict[str, Any]:
+    """Read what `to_record` wrote, as the arguments of its class."""
+    return {name: _from_json(name, value) for name, value in record.items()}
+
+
+def _from_json(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return (ClassStep if name == "step" else WallPicture)(**from_record(value))
+    return tuple(value) if isinstance(value, list) else value
+
 
 # waiting: nothing has been asked yet; closed: answered no more, and not revealed.
 ClassState = Literal["waiting", "open", "closed", "revealed", "ended"]
@@ -117,3 +406,100 @@ def guesses_of(answers: Iterable[tuple[str, bool | None]]) -> tuple[Guess, ...]:
     """
     counted = Counter(answers)
     return tuple(Guess(answer, count, right) for (answer, right), count in counted.most_common())
+
+
+def class_sentence(overview: ClassOverview) -> str:
+    """Say how the guesses of a class compare with the model; empty: nothing is revealed, or nobody has answered.
+
+    >>> from attnviz.lessons.classroom.class_values import AnswerKey, ClassQuestion
+    >>> from attnviz.lessons.classroom.class_values import Guess
+    >>> question, key = ClassQuestion("token", "Which?", ("it", "cat")), AnswerKey(("cat",), sentence="…", weights=(0.3, 0.57))
+    >>> guesses = Guess("cat", 2, True), Guess("it", 1, False)
+    >>> common = {"code": "KRTF", "version": 2, "state": "revealed", "nicknames": False}
+    >>> class_sentence(ClassOverview(**common, question=question, answered=3, results=guesses, key=key))
+    '2 of 3 chose “cat”, and so does the head: 57\\xa0%. …'
+    """
+    question, key, results = overview.question, overview.key, overview.results
+    if question is None or key is None:
+        return ""
+    if not results:
+        return key.sentence
+    if question.kind == "number" and key.tolerance is not None:
+        values = [value for each in results for value in [read_number(each.answer)] * each.count if value is not None]
+        near = sum(each.count for each in results if each.is_right)
+        guessed = f"Half of the class guessed {whole_percent(median(values))} or less"
+        return f"{guessed}; {near} of {len(values)} came near. {key.sentence}"
+    first = results[0]
+    chosen = f"{first.count} of {overview.answered}"
+    if question.kind == "text" or first.is_right is None:
+        return key.sentence
+    right = sum(each.count for each in results if each.is_right)
+    if question.kind not in ("token", "cell", "head"):
+        return f"{right} of {overview.answered} are right. {key.sentence}".strip()
+    if first.is_right:
+        same = {"token": "so does the head", "cell": "it is the strongest", "head": "this head does it"}[question.kind]
+        places = question.words if question.kind == "token" else question.cells()
+        weight = dict(zip(places, key.weights, strict=False)).get(first.answer)
+        number = "" if weight is None else f": {whole_percent(weight)}"
+        return f"{chosen} chose “{first.answer}”, and {same}{number}. {key.sentence}".strip()
+    found = f"“{key.right[0]}”" if len(key.right) == 1 else f"one of {len(key.right)} that are right"
+    return f"{chosen} chose “{first.answer}”; {right} found {found}. {key.sentence}".strip()
+
+
+def class_comment(overview: ClassOverview) -> str:
+    """Say what the lesson says to a right answer where most of the class were right, else what it says to a wrong one."""
+    if overview.key is None or overview.state != "revealed":
+        return ""
+    right = sum(each.count for each in overview.results if each.is_right)
+    return overview.key.if_right if 2 * right > overview.answered else overview.key.if_wrong
+
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_STYLE = f"""
+:root {{ font: 16px/1.5 "Source Sans 3", system-ui, sans-serif; color: {LIGHT.text}; background: {LIGHT.background}; }}
+body {{ max-width: 46rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }}
+section {{ break-inside: avoid; margin: 2rem 0; border-top: 1px solid {LIGHT.border}; }}
+.word {{ display: inline-block; padding: .2em .5em; margin: .15em; border-radius: .3em; text-align: center; }}
+.word small {{ display: block; }}
+table {{ border-collapse: collapse; width: 100%; }} td {{ padding: .2em .8em .2em 0; vertical-align: middle; }}
+td:last-child {{ width: 40%; }} i {{ display: block; height: .8em; border-radius: .2em; background: #b85c00; }}
+"""
+
+
+def class_report(code: str, rounds: Sequence[ClassRound]) -> bytes:
+    """Write the questions of a class as one HTML file that fetches nothing; what is not revealed has no answers in it."""
+    title = f"Class {html.escape(code)}"
+    lines = [
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        f'<meta name="viewport" content="width=device-width">\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>',
+        *(part for each in rounds for part in _round(each)),
+        "</body>\n</html>\n",
+    ]
+    return "\n".join(lines).encode("utf-8")
+
+
+def _round(asked: ClassRound) -> Iterator[str]:
+    yield f'<section>\n<h2 dir="auto">{asked.number}. {html.escape(asked.question.ask)}</h2>'
+    if asked.key is None:
+        yield f"<p>{asked.answered} answered; not revealed.</p>\n</section>"
+        return
+    if len(asked.key.weights) == len(asked.question.words):
+        yield f"<p>{''.join(map(_word, asked.question.words, asked.key.weights))}</p>"
+    right = f"Right: {', '.join(asked.key.right[:5])}. " if asked.key.right and asked.key.tolerance is None else ""
+    yield f'<p dir="auto">{html.escape(right + asked.key.sentence)}</p>\n<table>'
+    for guess in asked.results:
+        mark = {True: "right", False: "wrong", None: ""}[guess.is_right]
+        bar = f'<i style="width:{100 * guess.count / asked.answered:.0f}%"></i>'
+        yield f'<tr><td dir="auto">{html.escape(guess.answer)}</td><td>{guess.count}</td><td>{mark}</td><td>{bar}</td></tr>'
+    yield "</table>\n</section>"
+
+
+def _word(name: str, weight: float) -> str:
+    place = min(int(weight * len(LIGHT.scale)), len(LIGHT.scale) - 1)
+    colour = "#fff" if place > len(LIGHT.scale) / 2 else "#000"
+    shown = html.escape(name)
+    return (
+        f'<span class="word" style="background:{LIGHT.scale[place]};color:{colour}"><bdi>{shown}</bdi>'
+        f"<small>{whole_percent(weight)}</small></span>"
+    )

@@ -11,27 +11,25 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.head_view import HeadMatrix
-from attnviz.analysis.word_names import word_at, word_names
+from attnviz.analysis.token_words import word_at, word_names
 from attnviz.analysis.wording import cut, head_name
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import Token
-from attnviz.lessons.answer_text import read_number
-from attnviz.lessons.classroom.class_question import (
+from attnviz.lessons.classroom.class_values import (
     LONGEST_ASK,
     MOST_PICTURE_CELLS,
     AnswerKey,
+    ClassOverview,
     ClassQuestion,
     ClassStep,
+    Guess,
     WallPicture,
 )
-from attnviz.lessons.classroom.class_values import ClassOverview, Guess
 from attnviz.lessons.given_answers import TYPED_KINDS
 from attnviz.lessons.guess import typed_texts
-from attnviz.lessons.hidden_rows import method_table
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
 from attnviz.lessons.picture_link import TASKS, LessonPicture
-from attnviz.lessons.question_kinds import TOLERANCE, truth_of
-from attnviz.lessons.right_answer import AnswerSource, Truth
+from attnviz.lessons.question_kinds import TOLERANCE, AnswerSource, Truth, method_table, read_number, truth_of
 
 # Words of a matrix whose labels can be read on a wall.
 MOST_WALL_WORDS = 48

@@ -1,23 +1,297 @@
 """The store of classes: who is in which class, what was asked, who answered what. Every function is one transaction."""
 
+import os
+import socket
 import threading
+import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import delete, exists, func, insert, select, update
-from sqlalchemy.engine import Connection
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+    create_engine,
+    delete,
+    event,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
-from attnviz.core.errors import BusyError, ClassError
+from attnviz.core.errors import BusyError, ClassError, SettingError
 from attnviz.export.csv_table import NumberCell, csv_table
-from attnviz.lessons.classroom import queries
-from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, from_record, to_record
-from attnviz.lessons.classroom.class_values import ClassOverview, ClassRound, ClassStudent, StartedClass
-from attnviz.lessons.classroom.codes import is_token, new_code, new_token, token_hash
-from attnviz.lessons.classroom.nicknames import read_nickname
-from attnviz.lessons.classroom.queries import now
-from attnviz.lessons.classroom.tables import ANSWERS, CLASSES, ROUNDS, STUDENTS, ended_when_late, open_database
+from attnviz.lessons.classroom.class_values import (
+    AnswerKey,
+    ClassOverview,
+    ClassQuestion,
+    ClassRound,
+    ClassStudent,
+    StartedClass,
+    from_record,
+    guesses_of,
+    is_token,
+    new_code,
+    new_token,
+    read_code,
+    read_nickname,
+    to_record,
+    token_hash,
+)
+
+METADATA = MetaData()
+# Another shape of the tables takes another number in their names: what is there lives for a day only.
+_NAME = "attnviz1_{}"
+# Seconds that a write waits for another one; seconds in which a PostgreSQL answers, or is taken to have stopped.
+_PATIENCE, LATE = 15, 4
+
+
+def _belongs(to: Table) -> Column:
+    return Column(
+        f"{to.name.rsplit('_', 1)[1]}_id", ForeignKey(f"{to.name}.id", ondelete="CASCADE"), nullable=False, index=True
+    )
+
+
+CLASSES = Table(
+    _NAME.format("class"), METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("code", String(8), nullable=False, unique=True),
+    Column("secret", String(64), nullable=False),
+    Column("invite", String(64), nullable=False),
+    Column("nicknames", Boolean, nullable=False),
+    # Seconds since 1970.
+    Column("started", Float, nullable=False, index=True),
+    # Grows with all that the phones have to know.
+    Column("version", Integer, nullable=False),
+    Column("ended", Boolean, nullable=False),
+)  # fmt: skip
+ROUNDS = Table(
+    _NAME.format("round"), METADATA,
+    Column("id", Integer, primary_key=True),
+    _belongs(CLASSES),
+    Column("number", Integer, nullable=False),
+    Column("state", String(8), nullable=False),
+    Column("question", JSON, nullable=False),
+    Column("key", JSON, nullable=False),
+    Column("opened", Float, nullable=False),
+    UniqueConstraint("class_id", "number"),
+)  # fmt: skip
+STUDENTS = Table(
+    _NAME.format("student"), METADATA,
+    Column("id", Integer, primary_key=True),
+    _belongs(CLASSES),
+    Column("number", Integer, nullable=False),
+    Column("token", String(64), nullable=False, unique=True),
+    Column("nickname", String(40), nullable=False),
+    Column("seen", Float, nullable=False),
+    UniqueConstraint("class_id", "number"),
+)  # fmt: skip
+ANSWERS = Table(
+    _NAME.format("answer"), METADATA,
+    Column("id", Integer, primary_key=True),
+    _belongs(ROUNDS),
+    _belongs(STUDENTS),
+    Column("answer", String(40_000), nullable=False),
+    Column("is_right", Boolean),
+    Column("seconds", Float, nullable=False),
+    # One student answers a question once, whatever is sent.
+    Index("attnviz1_once", "round_id", "student_id", unique=True),
+)  # fmt: skip
+
+
+def open_database(address: str) -> Engine:
+    """Open the database at an address of SQLAlchemy's, and make what tables it lacks.
+
+    Raises:
+        SettingError: there is no such database, or nothing can be written there.
+    """
+    try:
+        url = make_url(address)
+        if is_file := url.get_backend_name() == "sqlite":
+            if not url.database or url.database == ":memory:":
+                raise SettingError(
+                    "ATTNVIZ_CLASS_STORE names a file: sqlite:////var/lib/attnviz/classes.sqlite, with four slashes."
+                )
+            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        patience: dict[str, Any] = {"timeout": _PATIENCE}
+        waits: dict[str, Any] = {}
+        if not is_file:
+            patience = {"connect_timeout": LATE, "options": f"-c statement_timeout={LATE * 1000}"}
+            waits = {"pool_timeout": LATE}
+        engine = create_engine(url, pool_size=6, max_overflow=4, connect_args=patience, **waits)
+        if is_file:
+            event.listen(engine, "connect", _set_up_sqlite)
+            event.listen(engine, "begin", _begin_sqlite)
+        _make_tables(engine)
+    except (ArgumentError, ImportError) as error:
+        raise SettingError(
+            "ATTNVIZ_CLASS_STORE has to be an address such as postgresql+psycopg://user:password@host/name, "
+            'and PostgreSQL needs pip install "attnviz[postgres]".'
+        ) from error
+    except (OSError, DBAPIError) as error:
+        raise SettingError(
+            "The store of classes cannot be opened: ATTNVIZ_CLASS_STORE names a file that can be written, or a PostgreSQL."
+        ) from error
+    return engine
+
+
+@contextmanager
+def ended_when_late(connection: Connection) -> Iterator[None]:
+    """Close the socket to a PostgreSQL that does not answer in time: its driver would wait for ever, and a thread with it.
+
+    The next transaction opens another connection; what was not committed did not happen.
+    """
+    driver: Any = connection.connection.driver_connection
+    if connection.dialect.name == "sqlite":
+        yield
+        return
+    timer = threading.Timer(LATE + 0.5, _shut, [driver])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _shut(driver: Any) -> None:
+    with suppress(Exception), socket.socket(fileno=os.dup(driver.fileno())) as end:
+        end.shutdown(socket.SHUT_RDWR)
+
+
+def _make_tables(engine: Engine) -> None:
+    try:
+        METADATA.create_all(engine)
+    except DBAPIError:
+        # Another copy of the app has made them in the same moment.
+        METADATA.create_all(engine)
+
+
+def _set_up_sqlite(connection: Any, _: Any) -> None:
+    # Python's driver would begin transactions late, by reading; here `_begin_sqlite` begins them.
+    connection.isolation_level = None
+    for line in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {line}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A transaction that reads first fails to write where another has written meanwhile: a writer waits for its turn instead.
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
+
+
+# Seconds after which a class is deleted.
+LIFETIME = 86_400
+# When this process began, by the clock of the wall and by one that nobody sets.
+_BEGAN = time.time() - time.monotonic()
+
+
+def now() -> float:
+    """Tell the seconds since 1970, as the clock said when this process began: one that jumps meanwhile ends no class."""
+    return _BEGAN + time.monotonic()
+
+
+def is_alive() -> Any:
+    """Make the condition that a class is not a day old yet."""
+    return CLASSES.c.started > now() - LIFETIME
+
+
+def is_taken(connection: Connection, code: str) -> bool:
+    """Whether a class has this code, be it over or not."""
+    return connection.execute(select(CLASSES.c.id).where(CLASSES.c.code == code)).first() is not None
+
+
+def find_class(connection: Connection, code: str, *, locks: bool = False) -> Any:
+    """Find a class by its code as it was typed; `locks`: nobody else changes it until the transaction is over."""
+    chosen = select(CLASSES).where(CLASSES.c.code == read_code(code), is_alive())
+    return connection.execute(chosen.with_for_update() if locks else chosen).first()
+
+
+def class_of(connection: Connection, code: str, secret: str | None = None, *, locks: bool = False) -> Any:
+    """Find a class, where a secret is given as its teacher.
+
+    Raises:
+        ClassError: there is none, or the secret is another one's.
+    """
+    found = find_class(connection, code, locks=locks)
+    if found is None:
+        raise ClassError("There is no class with this code. Look at the projector again.", "unknown")
+    if secret is not None and not is_token(secret, found.secret):
+        raise ClassError(
+            "This link does not open the class as its teacher: use the one that was given when it was started.", "forbidden"
+        )
+    return found
+
+
+def change_class(connection: Connection, code: str, secret: str) -> Any:
+    """Find a class that its teacher changes: the phones will have to know."""
+    found = class_of(connection, code, secret, locks=True)
+    if found.ended:
+        raise ClassError("This class has ended: start another one.", "ended")
+    connection.execute(update(CLASSES).where(CLASSES.c.id == found.id).values(version=found.version + 1))
+    return found
+
+
+def set_state(connection: Connection, class_id: int, before: Collection[str], after: str) -> None:
+    """Give the present question another state, if it has one of those `before`."""
+    last = select(func.max(ROUNDS.c.number)).where(ROUNDS.c.class_id == class_id).scalar_subquery()
+    present = update(ROUNDS).where(ROUNDS.c.class_id == class_id, ROUNDS.c.number == last, ROUNDS.c.state.in_(before))
+    connection.execute(present.values(state=after))
+
+
+def present_round(connection: Connection, class_id: int) -> Any:
+    """Find what was asked last."""
+    chosen = select(ROUNDS).where(ROUNDS.c.class_id == class_id).order_by(ROUNDS.c.number.desc()).limit(1)
+    return connection.execute(chosen).first()
+
+
+def read_round(connection: Connection, asked: Any, *, is_over: bool) -> ClassRound:
+    """Read a question; with its key and its answers where it is revealed, or its class `is_over`."""
+    question = ClassQuestion(**from_record(asked.question))
+    if not (is_over or asked.state == "revealed"):
+        count = select(func.count()).select_from(ANSWERS).where(ANSWERS.c.round_id == asked.id)
+        return ClassRound(asked.number, question, asked.state, connection.scalar(count) or 0)
+    chosen = select(ANSWERS.c.answer, ANSWERS.c.is_right).where(ANSWERS.c.round_id == asked.id).order_by(ANSWERS.c.id)
+    answers = [(answer, is_right) for answer, is_right in connection.execute(chosen)]
+    key = AnswerKey(**from_record(asked.key))
+    return ClassRound(asked.number, question, asked.state, len(answers), guesses_of(answers), key)
+
+
+def find_student(connection: Connection, class_id: int, token: str) -> Any:
+    """Find the student of a class who holds a token.
+
+    Raises:
+        ClassError: there is none.
+    """
+    chosen = select(STUDENTS).where(STUDENTS.c.class_id == class_id, STUDENTS.c.token == token_hash(token))
+    if (found := connection.execute(chosen).first()) is None:
+        raise ClassError("This phone has not joined the class: type its code again.", "forbidden")
+    return found
+
+
+def find_answer(connection: Connection, round_id: int, student_id: int) -> str | None:
+    """Look up what a student has answered; None: nothing."""
+    chosen = select(ANSWERS.c.answer).where(ANSWERS.c.round_id == round_id, ANSWERS.c.student_id == student_id)
+    return connection.scalar(chosen)
+
+
+def count_students(connection: Connection, condition: Any) -> int:
+    """Count the students of whom a condition holds."""
+    return connection.scalar(select(func.count()).select_from(STUDENTS).where(condition)) or 0
+
 
 # Seconds for which a phone counts as here.
 PRESENCE = 60
@@ -55,7 +329,7 @@ class ClassStore:
         invite, secret = new_token()[:8], new_token()
         with self._writing() as connection:
             self._make_room(connection)
-            while queries.is_taken(connection, code := new_code()):
+            while is_taken(connection, code := new_code()):
                 pass
             record = {"code": code, "secret": token_hash(secret), "invite": token_hash(invite), "nicknames": nicknames}
             connection.execute(insert(CLASSES).values(**record, started=now(), version=1, ended=False))
@@ -68,8 +342,8 @@ class ClassStore:
             ClassError: there is no such class, the secret is another one's, or too much was asked.
         """
         with self._writing() as connection:
-            found = queries.change_class(connection, code, secret)
-            queries.set_state(connection, found.id, ("open",), "closed")
+            found = change_class(connection, code, secret)
+            set_state(connection, found.id, ("open",), "closed")
             number = 1 + (connection.scalar(select(func.max(ROUNDS.c.number)).where(ROUNDS.c.class_id == found.id)) or 0)
             if number > MOST_ROUNDS:
                 raise ClassError(f"A class is asked {MOST_ROUNDS} questions at most: start another one.", "full")
@@ -84,7 +358,7 @@ class ClassStore:
             ClassError: there is no such class, or the secret is another one's.
         """
         with self._writing() as connection:
-            queries.set_state(connection, queries.change_class(connection, code, secret).id, ("open",), "closed")
+            set_state(connection, change_class(connection, code, secret).id, ("open",), "closed")
 
     def reveal(self, code: str, secret: str) -> None:
         """Show the class the right answer to the present question, and what was guessed.
@@ -93,11 +367,11 @@ class ClassStore:
             ClassError: there is no such class, the secret is another one's, or the question's lesson says "reveal: no".
         """
         with self._writing() as connection:
-            found = queries.change_class(connection, code, secret)
-            last = queries.present_round(connection, found.id)
+            found = change_class(connection, code, secret)
+            last = present_round(connection, found.id)
             if last and not ClassQuestion(**from_record(last.question)).step.reveals:
                 raise ClassError("The lesson of this question says “reveal: no”: its answer is only in your table of answers.")
-            queries.set_state(connection, found.id, ("open", "closed"), "revealed")
+            set_state(connection, found.id, ("open", "closed"), "revealed")
 
     def end(self, code: str, secret: str) -> None:
         """End a class; its answers stay for the teacher until its day is over.
@@ -106,8 +380,8 @@ class ClassStore:
             ClassError: there is no such class, or the secret is another one's.
         """
         with self._writing() as connection:
-            found = queries.change_class(connection, code, secret)
-            queries.set_state(connection, found.id, ("open",), "closed")
+            found = change_class(connection, code, secret)
+            set_state(connection, found.id, ("open",), "closed")
             connection.execute(update(CLASSES).where(CLASSES.c.id == found.id).values(ended=True))
 
     def delete(self, code: str, secret: str) -> None:
@@ -117,7 +391,7 @@ class ClassStore:
             ClassError: there is no such class, or the secret is another one's.
         """
         with self._writing() as connection:
-            connection.execute(delete(CLASSES).where(CLASSES.c.id == queries.class_of(connection, code, secret).id))
+            connection.execute(delete(CLASSES).where(CLASSES.c.id == class_of(connection, code, secret).id))
 
     def remove_silent(self, code: str, secret: str) -> None:
         """Remove the phones of a class that never answered; those that are in use join again by themselves, unseen.
@@ -126,7 +400,7 @@ class ClassStore:
             ClassError: there is no such class, or the secret is another one's.
         """
         with self._writing() as connection:
-            found = queries.change_class(connection, code, secret)
+            found = change_class(connection, code, secret)
             connection.execute(delete(STUDENTS).where(STUDENTS.c.class_id == found.id, _is_silent()))
 
     def overview(self, code: str, secret: str | None = None) -> ClassOverview:
@@ -136,16 +410,16 @@ class ClassStore:
             ClassError: there is no such class, or a secret is given and another one's.
         """
         with self._reading() as connection:
-            found = queries.class_of(connection, code, secret)
-            last = queries.present_round(connection, found.id)
+            found = class_of(connection, code, secret)
+            last = present_round(connection, found.id)
             of_class = STUDENTS.c.class_id == found.id
-            joined = queries.count_students(connection, of_class)
-            here = queries.count_students(connection, of_class & (STUDENTS.c.seen > now() - PRESENCE))
+            joined = count_students(connection, of_class)
+            here = count_students(connection, of_class & (STUDENTS.c.seen > now() - PRESENCE))
             common: Any = {"code": found.code, "version": found.version, "nicknames": found.nicknames}
             state = "ended" if found.ended else last.state if last else "waiting"
             if last is None:
                 return ClassOverview(**common, state=state, here=here, joined=joined)
-            asked = queries.read_round(connection, last, is_over=False)
+            asked = read_round(connection, last, is_over=False)
         return ClassOverview(
             **common, state=state, number=asked.number, question=asked.question, here=here, joined=joined,
             answered=asked.answered, results=asked.results, key=asked.key,
@@ -158,9 +432,9 @@ class ClassStore:
             ClassError: there is no such class, or the secret is another one's.
         """
         with self._reading() as connection:
-            found = queries.class_of(connection, code, secret)
+            found = class_of(connection, code, secret)
             rounds = connection.execute(select(ROUNDS).where(ROUNDS.c.class_id == found.id).order_by(ROUNDS.c.number))
-            return tuple(queries.read_round(connection, each, is_over=found.ended) for each in rounds.all())
+            return tuple(read_round(connection, each, is_over=found.ended) for each in rounds.all())
 
     def csv(self, code: str, secret: str) -> bytes:
         """Write a table of all answers; what is right is told once it is revealed, or the class has ended.
@@ -169,7 +443,7 @@ class ClassStore:
             ClassError: there is no such class, or the secret is another one's.
         """
         with self._reading() as connection:
-            found = queries.class_of(connection, code, secret)
+            found = class_of(connection, code, secret)
             joined = ANSWERS.join(ROUNDS).join(STUDENTS)
             columns = (ROUNDS.c.number, ROUNDS.c.question, STUDENTS.c.number.label("student"), STUDENTS.c.nickname)
             chosen = select(*columns, ROUNDS.c.state, ANSWERS).select_from(joined).where(ROUNDS.c.class_id == found.id)
@@ -191,16 +465,16 @@ class ClassStore:
         """
         token = new_token()
         with self._writing() as connection:
-            found = queries.class_of(connection, code, locks=True)
+            found = class_of(connection, code, locks=True)
             if found.ended:
                 raise ClassError("This class has ended.", "ended")
             name = read_nickname(nickname) if found.nicknames else ""
             in_class = STUDENTS.c.class_id == found.id
-            if queries.count_students(connection, in_class) >= MOST_STUDENTS:
+            if count_students(connection, in_class) >= MOST_STUDENTS:
                 # Phones that joined and were never heard of again make room.
                 connection.execute(delete(STUDENTS).where(in_class, _is_silent(), STUDENTS.c.seen < now() - PRESENCE))
             number = 1 + (connection.scalar(select(func.max(STUDENTS.c.number)).where(in_class)) or 0)
-            if queries.count_students(connection, in_class) >= MOST_STUDENTS:
+            if count_students(connection, in_class) >= MOST_STUDENTS:
                 raise ClassError(f"This class is full: it takes {MOST_STUDENTS} phones.", "full")
             record = {"number": number, "token": token_hash(token), "nickname": name, "seen": now()}
             connection.execute(insert(STUDENTS).values(class_id=found.id, **record))
@@ -209,7 +483,7 @@ class ClassStore:
     def is_invited(self, code: str, invite: str) -> bool:
         """Whether this is what stands in the QR code of that class."""
         with self._reading() as connection:
-            found = queries.find_class(connection, code)
+            found = find_class(connection, code)
             return found is not None and is_token(invite, found.invite)
 
     def student(self, code: str, token: str) -> ClassStudent:
@@ -219,9 +493,9 @@ class ClassStore:
             ClassError: there is no such class, or nobody of it holds this token.
         """
         with self._reading() as connection:
-            found = queries.class_of(connection, code)
-            student, last = queries.find_student(connection, found.id, token), queries.present_round(connection, found.id)
-            given = queries.find_answer(connection, last.id, student.id) if last else None
+            found = class_of(connection, code)
+            student, last = find_student(connection, found.id, token), present_round(connection, found.id)
+            given = find_answer(connection, last.id, student.id) if last else None
         return ClassStudent(student.id, student.number, student.nickname, last.number if last else 0, given)
 
     def answer(self, code: str, token: str, number: int, answer: str) -> str:
@@ -242,8 +516,8 @@ class ClassStore:
 
     @staticmethod
     def _answer(connection: Connection, code: str, token: str, number: int, answer: str) -> str:
-        found = queries.class_of(connection, code)
-        student = queries.find_student(connection, found.id, token)
+        found = class_of(connection, code)
+        student = find_student(connection, found.id, token)
         # Larger numbers than a database can hold are asked for, too.
         number = number if 0 < number <= MOST_ROUNDS else 0
         # Held until the answer is kept: nobody closes or reveals the question meanwhile.
@@ -253,7 +527,7 @@ class ClassStore:
             raise ClassError("This question was not asked.", "closed")
         question = ClassQuestion(**from_record(asked.question))
         read = question.read_answer(answer)
-        if (kept := queries.find_answer(connection, asked.id, student.id)) is not None:
+        if (kept := find_answer(connection, asked.id, student.id)) is not None:
             if kept == read:
                 return kept
             raise ClassError("You have answered this question already.", "answered")
@@ -269,7 +543,7 @@ class ClassStore:
     def versions(self, codes: Collection[str]) -> Mapping[str, int]:
         """Look up the version of classes; one that is no more is not there."""
         with self._reading() as connection:
-            chosen = select(CLASSES.c.code, CLASSES.c.version).where(CLASSES.c.code.in_(codes), queries.is_alive())
+            chosen = select(CLASSES.c.code, CLASSES.c.version).where(CLASSES.c.code.in_(codes), is_alive())
             return {code: version for code, version in connection.execute(chosen)}
 
     def mark_here(self, students: Collection[int]) -> None:
@@ -280,11 +554,11 @@ class ClassStore:
     def delete_old(self) -> None:
         """Delete every class whose day is over."""
         with self._writing() as connection:
-            connection.execute(delete(CLASSES).where(~queries.is_alive()))
+            connection.execute(delete(CLASSES).where(~is_alive()))
 
     @staticmethod
     def _make_room(connection: Connection) -> None:
-        connection.execute(delete(CLASSES).where(~queries.is_alive()))
+        connection.execute(delete(CLASSES).where(~is_alive()))
         if (connection.scalar(select(func.count()).select_from(CLASSES)) or 0) < MOST_CLASSES:
             return
         # Classes that nobody has joined go first.

@@ -6,18 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from attnviz.core import disk
+from attnviz.core import journal
 from attnviz.core.errors import ModelError
-from attnviz.live.graphs.answer import answer_files
-from attnviz.live.graphs.encode import encode_files
-from attnviz.live.graphs.files import Files, write, write_rows, write_weights
-from attnviz.live.graphs.graph import digest
+from attnviz.live.graphs.graph import Files, digest, write, write_rows, write_weights
 from attnviz.live.graphs.graph import export as export_graph
-from attnviz.live.graphs.summarize import summarize_files
-from attnviz.live.graphs.translate import translate_files
+from attnviz.live.graphs.models import answer_files, encode_files, summarize_files, translate_files
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.catalog import CATALOG, Task, load
-from attnviz.paths import assets_folder
+from attnviz.settings import assets_folder
 
 # How far a weight of attention may be from the app's own.
 BOUND = 1e-3
@@ -59,7 +55,7 @@ def write_model(model: AttentionModel, task: Task, saved: Path, folder: Path) ->
         **_written(name, folder, _WRITERS[task](model, saved)),
     }
     manifest["version"] = digest(json.dumps(manifest, sort_keys=True).encode())[:16]
-    disk.write(folder / name / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    journal.write(folder / name / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     return manifest
 
 

@@ -1,4 +1,4 @@
-// Which cell of an alignment is looked at, as attnviz/ui/translate/alignment_view.py chooses it.
+// Which cell of an alignment is looked at, as attnviz/ui/translate.py chooses it.
 
 import { isWord } from "../../figures/explorer/chosen_words.js";
 

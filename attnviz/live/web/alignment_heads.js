@@ -1,5 +1,5 @@
 // All heads of a translation: how the rows of each are read, what they give to a word, and which of them give most, as
-// attnviz/ui/translate/alignment_view.py has it.
+// attnviz/ui/translate.py has it.
 
 import { tellingColumns } from "./alignment_cell.js";
 import { Lens, wordGroups } from "./head_view.js";
@@ -93,7 +93,7 @@ export class AlignmentHeads {
   }
 }
 
-/** Which row of a word is ranked, and whether it is the drawn one, as attnviz/analysis/translate/alignment.py says it.
+/** Which row of a word is ranked, and whether it is the drawn one, as attnviz/analysis/translation_alignment.py says it.
  * @param {number} position @param {number} count of steps @param {boolean} isNaive */
 function rankedStep(position, count, isNaive) {
   const step = position === 0 ? "reads" : "writes";

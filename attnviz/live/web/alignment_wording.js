@@ -1,4 +1,4 @@
-// What an alignment says, as attnviz/analysis/translate/alignment.py says it; a test compares both.
+// What an alignment says, as attnviz/analysis/translation_alignment.py says it; a test compares both.
 
 import { MOSTLY } from "./wording.js";
 

@@ -6,7 +6,7 @@
  * @import { TranslationQuestion } from "./translation_picture.js"
  */
 
-// Weights below this one are drawn as no link (attnviz/figures/translate/sentence_pair.py).
+// Weights below this one are drawn as no link (attnviz/figures/translate/alignments.py).
 const LEAST_WEIGHT = 0.03;
 
 /** @param {Values} values */

@@ -1,5 +1,5 @@
 // What the page Answer draws and says of an answer, in the head that says most about it or in another one: what
-// attnviz/live/answer.py writes for the pictures that come with the site.
+// attnviz/live/pictures.py writes for the pictures that come with the site.
 
 import { percent, wholePercent } from "../../figures/drawing/percent.js";
 import { isWord } from "../../figures/explorer/chosen_words.js";

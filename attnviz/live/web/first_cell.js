@@ -1,4 +1,4 @@
-// The cell of a head that is looked at until another one is clicked, as attnviz/analysis/first_cell.py chooses it.
+// The cell of a head that is looked at until another one is clicked, as attnviz/analysis/word_links.py chooses it.
 
 import { largestOf, strongestLink } from "./head_metrics.js";
 

@@ -1,4 +1,4 @@
-// Which word a picture begins with where nobody asked, as attnviz/analysis/first_word.py chooses it.
+// Which word a picture begins with where nobody asked, as attnviz/analysis/word_links.py chooses it.
 
 import { elsewhere, isWord, PRONOUNS } from "../../figures/explorer/chosen_words.js";
 

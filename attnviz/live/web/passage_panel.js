@@ -11,7 +11,7 @@ import { percent, wholePercent } from "../../figures/drawing/percent.js";
 
 const BAR = 22;
 const LEAST_MARKED = 0.005;
-// Of a longer passage only so many words are drawn, as attnviz/figures/answer/spans.py has it.
+// Of a longer passage only so many words are drawn, as attnviz/figures/answer_spans.py has it.
 const MOST_DRAWN = 2400;
 
 /** @param {Element} place @param {string} text @param {Passage} passage @param {Node[]} above what stands before the bars' names */

@@ -1,4 +1,4 @@
-// Question and passage in one head, and what is said of them, as attnviz/analysis/answer/question_attention.py has it.
+// Question and passage in one head, and what is said of them, as attnviz/analysis/answer_attention.py has it.
 
 import { percent } from "../../figures/drawing/percent.js";
 import { isWord, numberedName } from "../../figures/explorer/chosen_words.js";

@@ -1,4 +1,4 @@
-// Selectors: rules that choose what to keep of a text, as attnviz/analysis/summarize/selectors.py has them; and what each keeps.
+// Selectors: rules that choose what to keep of a text, as attnviz/analysis/summary_selection.py has them; and what each keeps.
 
 import { bySentence, byUnit, chooseBy, received, rollout, unitsOf } from "./models/selection.js";
 import { describeSelection } from "./summary_sentences.js";

@@ -46,7 +46,7 @@ async function selectedOf(sitePage, picture, values) {
   return { rows: all.map(({ row }) => row), shown: all.find(({ key }) => key === way) ?? all[0] };
 }
 
-/** What a row keeps: of another than the one shown large, where it differs from that one, as attnviz/figures/summarize/selectors.py says it.
+/** What a row keeps: of another than the one shown large, where it differs from that one, as attnviz/figures/summary_passage.py says it.
  * @param {{ sentences: string, words: string }} row @param {{ sentences: string, words: string } | undefined} large @returns {[string, string]} */
 export function differenceOf(row, large) {
   if (!large) return [row.sentences, row.words];

@@ -1,4 +1,4 @@
-// What is kept of a text, described as attnviz/live/summarize.py describes it: a test compares both.
+// What is kept of a text, described as attnviz/live/pictures.py describes it: a test compares both.
 
 import { wholePercent } from "../../figures/drawing/percent.js";
 

@@ -1,4 +1,4 @@
-// A token as a label, as attnviz/figures/token_labels.py writes it.
+// A token as a label, as attnviz/figures/html.py writes it.
 
 /** A token as it is shown: line breaks and spaces can be seen. @param {string} text */
 export function visibleText(text) {

@@ -1,5 +1,10 @@
-"""Models from the Hugging Face hub: only the files that are needed, only after the configuration says that they fit."""
+"""Models from the Hugging Face hub: only the files that are needed, only after the configuration says that they fit.
 
+Many older models have pickles on their main branch and nothing else. transformers takes the bot's weights then, and so does
+attnviz: if the bot made the pull request, and if every file in it that is read is the very one of the main branch.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -7,7 +12,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from huggingface_hub import constants, get_session, hf_hub_download, snapshot_download
+from huggingface_hub import HfApi, constants, get_session, hf_hub_download, snapshot_download
 from huggingface_hub.errors import (
     EntryNotFoundError,
     GatedRepoError,
@@ -24,7 +29,6 @@ from attnviz import settings
 from attnviz.core.errors import ModelError, ModelNotFoundError, ModelTooLargeError, failing_as
 from attnviz.models import device
 from attnviz.models.base import Progress
-from attnviz.models.hub import safetensors_conversion
 from attnviz.models.hub.checkpoint import (
     ADAPTER,
     ADAPTER_WEIGHTS,
@@ -37,6 +41,67 @@ from attnviz.models.hub.checkpoint import (
     no_weights,
     only_pickles,
 )
+
+# As in transformers/safetensors_conversion.py.
+BOT, TITLE = "SFconvertbot", "Adding `safetensors` variant of this model"
+# The name under which the cache remembers the commit that was checked.
+REF = "attnviz/converted"
+
+
+@dataclass(frozen=True)
+class Blob:
+    """One file of a commit: what it holds, by the hash that git has of it, and how many bytes."""
+
+    identity: str | None
+    size: int
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A commit of the bot, and its files by name."""
+
+    commit: str
+    files: Mapping[str, Blob]
+
+    def has(self, file: str, blob: Blob) -> bool:
+        """Whether it has this very file."""
+        return blob.identity is not None and file in self.files and self.files[file].identity == blob.identity
+
+
+def repository_files(name: str, revision: str) -> Mapping[str, Blob]:
+    """The files of a model of the hub."""
+    return _contents(name, revision).files
+
+
+def find_conversion(name: str, read: Mapping[str, Blob], pattern: str, wants: Callable[[str], bool]) -> Conversion | None:
+    """The bot's conversion of exactly the files that would be read, with weights of that pattern, if there is one.
+
+    `wants` tells which of its files are read: none of them may be new, but for the weights and their index.
+    """
+    try:
+        requests = list(
+            HfApi().get_repo_discussions(name, author=BOT, discussion_type="pull_request", discussion_status="open")
+        )
+    except HfHubHTTPError:
+        return None  # an owner may switch pull requests off
+    for request in requests:
+        # The hub is asked for no others, and not believed.
+        if request.author != BOT or request.title != TITLE or request.status != "open" or not request.is_pull_request:
+            continue
+        pull = _contents(name, f"refs/pr/{request.num}")
+        weights = {file for file in pull.files if fnmatch(file, pattern)}
+        own = weights | {f"{pattern.replace('*', '')}.index.json"}
+        is_new = any(wants(file) and file not in own and file not in read for file in pull.files)
+        if weights and not is_new and all(pull.has(file, blob) for file, blob in read.items()):
+            return pull
+    return None
+
+
+def _contents(name: str, revision: str) -> Conversion:
+    info = HfApi().model_info(name, revision=revision, files_metadata=True)
+    siblings = info.siblings or ()
+    return Conversion(info.sha or "", {each.rfilename: Blob(each.blob_id, each.size or 0) for each in siblings})
+
 
 FILES = ["*.json", "*.txt", "*.model", "*.spm", "*.bpe"]
 # Folders of a repository hold other formats of the same model.
@@ -81,7 +146,7 @@ class _Source:
 
 
 _SAFETENSORS = _Source("", SAFETENSORS, "safetensors")
-_CONVERTED = _Source("", SAFETENSORS, f"safetensors, converted by {safetensors_conversion.BOT} on the hub")
+_CONVERTED = _Source("", SAFETENSORS, f"safetensors, converted by {BOT} on the hub")
 _PICKLE = _Source("", PICKLES, NUMBERS)
 
 
@@ -124,7 +189,7 @@ def _fetch_other(name: str, revision: str | None, progress: Progress, error: Ent
         ModelNotFoundError: it is neither, or has several GGUF files.
     """
     try:
-        files = safetensors_conversion.files(name, revision or "main")
+        files = repository_files(name, revision or "main")
     except (HfHubHTTPError, OSError):
         files = {}  # the hub has gone in the meantime
     if ADAPTER in files and ADAPTER_WEIGHTS in files:
@@ -152,7 +217,7 @@ def _fetch_alone(name: str, revision: str | None, progress: Progress, file: str)
     if settings.yes("HF_HUB_OFFLINE") or not _reachable():
         raise _out_of_reach(name)
     _end_waiting()
-    files = safetensors_conversion.files(name, revision or "main")
+    files = repository_files(name, revision or "main")
     if file not in files:
         raise ModelNotFoundError(f"{name} on the Hugging Face hub has no file {file}; check its name.")
     # A GGUF file has at least a bit a parameter.
@@ -170,7 +235,7 @@ def _fetch_alone(name: str, revision: str | None, progress: Progress, file: str)
 
 def _cached(name: str, revision: str | None, allow_pickles: bool) -> Fetched | None:
     """The folder of an earlier download, if it is whole: then no network is needed."""
-    sources = [(revision, _SAFETENSORS), (safetensors_conversion.REF, _CONVERTED)] + [(revision, _PICKLE)] * allow_pickles
+    sources = [(revision, _SAFETENSORS), (REF, _CONVERTED)] + [(revision, _PICKLE)] * allow_pickles
     for ref, source in sources:
         try:
             folder = Path(
@@ -213,7 +278,7 @@ def _download(name: str, revision: str | None, progress: Progress, allow_pickles
     if source.commit != config.parent.name:
         # So that it is found again without a network: the cache knows by names which commits it has.
         cached = Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=name, repo_type="model")
-        ref = cached / "refs" / safetensors_conversion.REF
+        ref = cached / "refs" / REF
         ref.parent.mkdir(parents=True, exist_ok=True)
         ref.write_text(source.commit, encoding="utf-8")
     return Fetched(folder, source.weights)
@@ -225,13 +290,13 @@ def _choose(name: str, commit: str, allow_pickles: bool) -> tuple[_Source, dict[
     Raises:
         UnsupportedModelError: there are none that may be opened.
     """
-    files = safetensors_conversion.files(name, commit)
+    files = repository_files(name, commit)
     sizes = {file: blob.size for file, blob in files.items()}
     here = {pattern: any(fnmatch(file, pattern) for file in files) for pattern in (SAFETENSORS, PICKLES)}
     if here[SAFETENSORS]:
         return replace(_SAFETENSORS, commit=commit), sizes
     read = {file: blob for file, blob in files.items() if _PICKLE.wants(file)}
-    if here[PICKLES] and (converted := safetensors_conversion.find(name, read, SAFETENSORS, _CONVERTED.wants)):
+    if here[PICKLES] and (converted := find_conversion(name, read, SAFETENSORS, _CONVERTED.wants)):
         return replace(_CONVERTED, commit=converted.commit), {file: blob.size for file, blob in converted.files.items()}
     if here[PICKLES] and allow_pickles:
         return replace(_PICKLE, commit=commit), sizes

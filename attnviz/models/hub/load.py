@@ -11,10 +11,9 @@ from pathlib import Path
 from attnviz import settings
 from attnviz.core.errors import ModelNotFoundError, UnsupportedModelError
 from attnviz.models.base import Progress, silent
-from attnviz.models.hub.checkpoint import ADAPTER, CONFIG, GGUF, Checkpoint
+from attnviz.models.hub.checkpoint import ADAPTER, CONFIG, GGUF, Checkpoint, read_config
 from attnviz.models.hub.download import fetch as download
 from attnviz.models.hub.hub_model import TracedModel
-from attnviz.models.hub.sizes import read_config
 from attnviz.models.hub.wrap_model import Facts, build
 
 # An id of the hub, after which a file and a revision may be named: owner/model/model.gguf@main.

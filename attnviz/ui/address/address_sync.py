@@ -5,14 +5,19 @@ left behind goes, and the address alone decides. At the end of a run what was do
 that the browser can take back.
 """
 
-from collections.abc import Collection
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import urlencode
 
 import streamlit as st
+from streamlit.components.v2 import component
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from attnviz.analysis.head_view import HeadMatrix
+from attnviz.analysis.wording import head_name
 from attnviz.ui.address.parameters import (
     LESSON,
     PARAMETERS,
@@ -230,3 +235,84 @@ def forget_drafts() -> None:
     forget_cell()
     for name in ("begins", "candidate"):
         forget(*(f"{name}{slot}" for slot in range(1, SLOTS + 1)))
+
+
+def picked_cell(picked: str) -> tuple[int, int] | None:
+    """Reads "3.1", which a browser has sent, as two numbers: a layer and a head, or a row and a column; None: it is none.
+
+    >>> picked_cell("3.1"), picked_cell("3.x")
+    ((3, 1), None)
+    """
+    match = re.fullmatch(r"(\d{1,4})\.(\d{1,4})", picked)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def select_cell(query: int, key: int, slot: int | str = "") -> None:
+    """Makes a cell, by its positions in the map, the chosen one; for a callback.
+
+    Streamlit keeps the callback of every figure that a visit has seen: it should hold these numbers, and not the matrix.
+    """
+    st.session_state.update({f"query{slot}": query, f"key{slot}": key})
+
+
+def cell_picker(matrix: HeadMatrix, slot: int | str = "") -> Callable[[str], None]:
+    """What a click on a cell of a matrix, which sends "row.column", does: that cell is chosen."""
+    rows, columns = matrix.rows, matrix.columns
+
+    def pick(picked: str) -> None:
+        if (at := picked_cell(picked)) and at[0] < len(rows) and at[1] < len(columns):
+            select_cell(rows[at[0]], columns[at[1]], slot)
+
+    return pick
+
+
+def selected_cell(matrix: HeadMatrix, slot: str = "") -> tuple[int, int] | None:
+    """The chosen (row, column) of this matrix, clicked or from the address, kept in the address; None if it shows no such.
+
+    `slot` tells several pictures of a page apart.
+    """
+    names = f"query{slot}", f"key{slot}"
+    query, key = (value(name) for name in names)
+    if query is None or key is None:
+        return None
+    # One that this view hides stays chosen: what the address said before it does not come back.
+    for name, place in zip(names, (query, key), strict=True):
+        publish(name, place, None)
+    if query not in matrix.rows or key not in matrix.columns:
+        return None
+    return matrix.rows.index(query), matrix.columns.index(key)
+
+
+_HERE = Path(__file__).parent
+_HISTORY = component(
+    "attnviz.history",
+    html='<details class="history"><summary>History</summary><div></div></details>',
+    css=(_HERE / "history.css").read_text(encoding="utf-8"),
+    js=(_HERE / "history.js").read_text(encoding="utf-8"),
+)
+# What is read on a page, by the name of its parameter.
+_READ = {"encode": "text", "translate": "text", "answer": "question", "summarize": "text", "write": "text"}
+_HEADED = {"encode": "mean", "translate": "all_heads", "answer": "all_heads", "summarize": "all_heads", "write": "mean"}
+_TITLE = 120
+
+
+def show_history() -> None:
+    """Tells the browser what is shown now, and draws what it has been told before, in the sidebar.
+
+    A text that is too long for an address is not part of it. An address that the page before has written over is put right.
+    """
+    state = st.session_state
+    page = state.get("page", "")
+    # A session refuses an empty name, and not every page reads a text.
+    text = state.get(_READ[page], "") if page in _READ else ""
+    is_linked = not state.get("unlinked", {}).get(page)
+    shown = {"page": page, "title": text[:_TITLE], "head": _head(page), "query": link()} if text and is_linked else None
+    with st.sidebar:
+        _HISTORY(key="history", data=[page, state.pop("standing", None), shown])
+
+
+def _head(page: str) -> str:
+    state = st.session_state
+    if "layer" not in state or "head" not in state:
+        return ""
+    return head_name(state.layer, None if state.get(_HEADED[page]) else state.head)

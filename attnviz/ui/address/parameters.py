@@ -10,12 +10,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attnviz.analysis.answer.question_attention import SIDES
+from attnviz.analysis.answer_attention import SIDES
 from attnviz.analysis.head_view import BETWEEN
-from attnviz.core.edit_types import HEAD_VALUES
-from attnviz.core.edits import LONGEST
+from attnviz.core.edits import HEAD_VALUES, LONGEST
 from attnviz.core.head_inputs import MASKS, MOST_TOKENS
-from attnviz.core.quantity import QUANTITIES
+from attnviz.core.weights import QUANTITIES
 from attnviz.core.write import CANDIDATES
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.lessons.given_answers import MOST_STEPS as MOST_LESSON_STEPS
@@ -228,7 +227,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         **_each(1, query=Number(), key=Number()),
     },
 }  # fmt: skip
-# Beside every page a lesson can run: its name, the step, from 1, and the answers (`attnviz.lessons.answers_in_link`).
+# Beside every page a lesson can run: its name, the step, from 1, and the answers (`attnviz.lessons.hand_in`).
 LESSON: dict[str, Type] = {"lesson": NAME, "step": Number(1, MOST_LESSON_STEPS + 1, default=1), "answers": _WRITTEN}
 # Every page can be opened in its present mode.
 PARAMETERS: dict[str, Mapping[str, Type]] = {page: {**own, "present": Flag(), **LESSON} for page, own in _PAGES.items()}

@@ -11,15 +11,13 @@ from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.verdict import ClaimReport, check_head
 from attnviz.core.errors import AttnvizError
 from attnviz.models.base import AttentionModel, Progress
-from attnviz.survey.corpora import TREEBANK, WINOGENDER, plain, shipped
-from attnviz.survey.shipped_atlases import available, shipped_atlas
-from attnviz.text.conllu import ParsedSentence
-from attnviz.text.data_files import split_lines
+from attnviz.survey.corpora import TREEBANK, WINOGENDER, available, plain, shipped, shipped_atlas
+from attnviz.text.data_files import ParsedSentence, split_lines
 from attnviz.ui.background import first_results
 from attnviz.ui.background.jobs import PICTURE_PIXELS, Job, at_a_place, shared
-from attnviz.ui.background.lru_cache import LruCache, held_bytes
+from attnviz.ui.background.memory_use import LruCache, held_bytes
 from attnviz.ui.background.results import load_model
-from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.markup import escaped
 
 if TYPE_CHECKING:
     from attnviz.survey.corpus_attention import CorpusAttention, FirstWords

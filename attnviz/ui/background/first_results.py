@@ -13,13 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from attnviz.analysis.matters.faithfulness import AttributionReport
-from attnviz.core import disk
+from attnviz.analysis.matters import AttributionReport
+from attnviz.core import journal
 from attnviz.core.errors import TraceError
 from attnviz.files.value_file import value_from_bytes, value_to_bytes
 from attnviz.models.catalog import CATALOG
 from attnviz.models.result import Result
-from attnviz.paths import assets_folder, page_file
+from attnviz.settings import assets_folder, page_file
 
 FOLDER = "examples"
 # So much of a model's weights tells whether it was trained again: every number of them changes.
@@ -63,7 +63,7 @@ def make(report: Callable[[str], None]) -> None:
     folder.mkdir()
     for path, made in recorded.items():
         data = value_to_bytes(made)
-        disk.write(path, data)
+        journal.write(path, data)
         report(f"{path.name}  {len(data):,} bytes")
     _read.cache_clear()
 

@@ -17,10 +17,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.core.errors import CancelledError, LostCardError, ModelError, beyond_machine
 from attnviz.models.base import Progress
-from attnviz.ui.background.idle_memory import watch_for_idle_time
-from attnviz.ui.background.lru_cache import LruCache
-from attnviz.ui.background.priority import PRIORITY
-from attnviz.ui.background.slots import PageWait, Slots, computing
+from attnviz.ui.background.memory_use import LruCache, watch_for_idle_time
+from attnviz.ui.background.slots import PRIORITY, PageWait, Slots, computing
 
 Made = TypeVar("Made")
 # What is done sooner than this needs no progress bar: it would only flicker.

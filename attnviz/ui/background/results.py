@@ -1,8 +1,12 @@
-"""Models and results for the pages: found, loaded and computed once for everybody, with progress and clear errors."""
+"""Models and results for the pages: found, loaded and computed once for everybody, with progress and clear errors.
+
+Each function takes the model's name, and what stands here behind the progress; it gives None after the page has said why there
+is nothing (`attnviz.ui.background.results.computed`).
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
@@ -10,30 +14,30 @@ from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
-from attnviz.core.edits import NO_EDITS, Edits
+from attnviz.analysis.compute.worked_example import PairShares
+from attnviz.analysis.matters import AttributionReport, MaskedOutput, Removals, WordRemovals
+from attnviz.core.edits import NO_EDITS, Edits, HeadValue
 from attnviz.core.errors import AttnvizError, EditError, ModelNotFoundError
 from attnviz.core.head_inputs import Computed, Tables
-from attnviz.core.quantity import Quantity
-from attnviz.core.trace import Prompt
+from attnviz.core.trace import HeadCosts, Prompt, RemovalCurve, Shares
+from attnviz.core.weights import Quantity
 from attnviz.core.write import WritingOptions
 from attnviz.lessons.picture_link import TASKS
 from attnviz.models import catalog
-from attnviz.models.base import AttentionModel, Progress
+from attnviz.models.base import NOTHING_READ, AttentionModel, EncoderReading, Progress
 from attnviz.models.catalog import Task
-from attnviz.models.reading import NOTHING_READ, EncoderReading
+from attnviz.models.draft import GREEDY
 from attnviz.models.result import Options, Result
-from attnviz.models.translate.draft import GREEDY
-from attnviz.ui.background import first_results, import_ahead
-from attnviz.ui.background.full_memory import check_room, make_room
+from attnviz.ui.background import first_results, memory_use
 from attnviz.ui.background.jobs import Job, shared
-from attnviz.ui.background.lru_cache import LruCache, held_bytes
+from attnviz.ui.background.memory_use import LruCache, check_room, held_bytes, make_room
 from attnviz.ui.background.slots import downloading, workers
-from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.markup import escaped
 from attnviz.ui.visitor_limits import check_offered, folders_allowed, is_listed, pickles_allowed
 
 if TYPE_CHECKING:
-    # torch comes with them: it is imported where a model is loaded.
     from attnviz.models.head_inputs import InspectedTrace
+
 
 Made = TypeVar("Made")
 Asked = ParamSpec("Asked")
@@ -165,8 +169,8 @@ def worked_example(tables: Tables) -> Computed:
     """The worked example of the page Compute: every matrix between X and the output."""
     if (found := first_results.find("worked_example", "", (tables,))) is not None:
         return found
-    import_ahead.finish()
-    from attnviz.models.compute.worked_example import compute
+    memory_use.finish()
+    from attnviz.models.compute import compute
 
     made = compute(tables)
     first_results.note("worked_example", "", (tables,), made)
@@ -198,7 +202,7 @@ def load_model(name: str, place: DeltaGenerator) -> AttentionModel:
     def fetch(progress: Progress) -> catalog.Build:
         check_room(name)
         # torch is imported here, in the background, where the page can say that it is waiting.
-        import_ahead.finish()
+        memory_use.finish()
         return catalog.fetch(name, allow_folders=folders, allow_pickles=pickles, progress=progress)
 
     try:
@@ -228,7 +232,7 @@ def _run(
     *,
     before: Result | None = None,
 ) -> Result:
-    from attnviz.models.run_task import run_task
+    from attnviz.models.tasks import run_task
 
     card = model.card
     doing = {
@@ -275,3 +279,85 @@ def _inspectable(model: AttentionModel, progress: Progress, prompt: Prompt, begi
 
     progress(f"Computing the attention of {model.card.name}", None)
     return run_inspectable(model, prompt, begins)
+
+
+def _matters(
+    model: AttentionModel, progress: Progress, prompt: Prompt, target: str, methods: tuple[str, ...]
+) -> AttributionReport:
+    """What each word was worth to a target, by these methods."""
+    from attnviz.attribution.token_removal import attribution_report
+
+    return attribution_report(model, prompt, target, methods, progress)
+
+
+# The methods of Matters that take few passes of the model, and those that take many.
+matters, matters_slowly = computed(_matters, passes=15), computed(_matters, passes=45)
+
+
+def matters_known(model: str, prompt: Prompt, target: str, methods: tuple[str, ...]) -> bool:
+    """Whether these methods have been run over this text already."""
+    return is_known(_matters, model, prompt, target, methods)
+
+
+@partial(computed, passes=15)
+def shares(model: AttentionModel, progress: Progress, prompt: Prompt, method: str) -> Shares:
+    """What each word was worth to the output, by one method."""
+    from attnviz.attribution.methods import attribute
+
+    progress(f"Asking {model.card.name} what its words are worth", None)
+    return attribute(model, prompt, method)
+
+
+@partial(computed, passes=45)
+def word_removals(model: AttentionModel, progress: Progress, prompt: Prompt, target: str) -> WordRemovals:
+    """What becomes of the output without each word."""
+    from attnviz.attribution.token_removal import word_removals
+
+    return word_removals(model, prompt, target, progress)
+
+
+@computed
+def without(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, removed: tuple[int, ...]) -> MaskedOutput:
+    """What the model makes of the text without some words."""
+    from attnviz.attribution.token_removal import without_words
+
+    progress(f"Asking {model.card.name} again without {len(removed)} words", None)
+    return without_words(model, prompt, target, removed)
+
+
+@partial(computed, passes=5)
+def deletion(
+    model: AttentionModel, progress: Progress, prompt: Prompt, target: str, method: str, *, ranked: tuple[int, ...]
+) -> Removals:
+    """How p of the output falls as words go in the order of a method, which `ranked` has."""
+    from attnviz.attribution.token_removal import deletion
+
+    progress(f"Asking {model.card.name} while words go", None)
+    return deletion(model, prompt, target, ranked)
+
+
+@partial(computed, passes=10)
+def head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue) -> HeadCosts:
+    """What each head costs the output."""
+    from attnviz.models import whatif
+
+    return whatif.head_costs(model, prompt, to=to, progress=progress)
+
+
+@partial(computed, passes=40)
+def removal_curve(
+    model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue, *, costs: HeadCosts
+) -> RemovalCurve:
+    """How the output holds when many heads are off, in the order of what each costs."""
+    from attnviz.models import whatif
+
+    return whatif.removal_curve(model, prompt, costs, to=to, progress=progress)
+
+
+@computed
+def why(model: AttentionModel, progress: Progress, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> PairShares:
+    """The score of a cell (kind, layer, head, query, key) taken apart."""
+    from attnviz.attribution import token_removal
+
+    progress(f"Taking a score of {model.card.name} apart", None)
+    return token_removal.why(model, prompt, token_removal.Cell(*cell))

@@ -13,11 +13,11 @@ from streamlit.components.v2 import component
 
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.javascript import bundle
-from attnviz.lessons.classroom.codes import read_code
+from attnviz.lessons.classroom.class_values import read_code
 from attnviz.ui.address.widgets import sent
 from attnviz.ui.classroom import phone_requests
+from attnviz.ui.classroom.hub import class_store
 from attnviz.ui.classroom.phone_page import colours
-from attnviz.ui.classroom.store import class_store
 from attnviz.ui.layout import theme
 
 _FOLDER = Path(__file__).parent / "phone"

@@ -13,22 +13,28 @@ from streamlit.components.v2 import component
 from attnviz import settings
 from attnviz.core.errors import AttnvizError, ClassError
 from attnviz.figures.javascript import bundle
-from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, covered
-from attnviz.lessons.classroom.class_values import ClassOverview, StartedClass
-from attnviz.lessons.classroom.codes import read_code
+from attnviz.lessons.classroom.class_values import (
+    AnswerKey,
+    ClassOverview,
+    ClassQuestion,
+    StartedClass,
+    class_comment,
+    class_report,
+    class_sentence,
+    covered,
+    read_code,
+)
 from attnviz.lessons.classroom.from_lesson import QuestionPlace, class_numbers, class_question, made_up, next_question
-from attnviz.lessons.classroom.report import class_report
-from attnviz.lessons.classroom.wording import class_comment, class_sentence
 from attnviz.lessons.lesson_file import Lesson
 from attnviz.lessons.library import SENT
 from attnviz.lessons.question_kinds import truth_of
 from attnviz.ui.address.address_sync import Going, forget, link, value, visit
 from attnviz.ui.address.widgets import fold, sent
-from attnviz.ui.classroom.ask import SpotQuestion
+from attnviz.ui.classroom.hub import class_store, store_place
 from attnviz.ui.classroom.phone_page import colours
 from attnviz.ui.classroom.phone_requests import TOO_MANY, wrong_codes
-from attnviz.ui.classroom.store import class_store, store_place
 from attnviz.ui.classroom.teacher import (
+    SpotQuestion,
     forget_class,
     keep_taught,
     note_trusted,
@@ -36,12 +42,10 @@ from attnviz.ui.classroom.teacher import (
     start_class,
     taught_class,
 )
-from attnviz.ui.escape_markdown import escaped
-from attnviz.ui.frame.qr_code import network_address
+from attnviz.ui.frame.toolbar import network_address
 from attnviz.ui.layout import theme
-from attnviz.ui.lessons.place import lesson_named, offered_lessons
-from attnviz.ui.lessons.source import PageSource
-from attnviz.ui.lessons.view import ordered
+from attnviz.ui.lessons import PageSource, lesson_named, offered_lessons, ordered
+from attnviz.ui.markup import escaped
 
 _FOLDER = Path(__file__).parent
 _KEYS = component("attnviz.class-keys", html="<div></div>", js=(_FOLDER / "clicker_keys.js").read_text(encoding="utf-8"))

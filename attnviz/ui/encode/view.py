@@ -3,10 +3,10 @@
 import streamlit as st
 
 from attnviz.analysis.head_view import HeadView
-from attnviz.analysis.heads.wording import describe_label
+from attnviz.analysis.heads.verdict import describe_label
 from attnviz.core.trace import AttentionMap
 from attnviz.models.result import Result
-from attnviz.survey.shipped_atlases import available, shipped_atlas
+from attnviz.survey.corpora import available, shipped_atlas
 from attnviz.ui.address.address_sync import visit
 
 

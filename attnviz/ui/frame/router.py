@@ -7,13 +7,12 @@ folder for pages of the older kind, and open the first one without the menu.
 import streamlit as st
 
 from attnviz import memory
-from attnviz.paths import assets_folder, page_file
-from attnviz.ui.address.history import show_history
-from attnviz.ui.background import import_ahead
-from attnviz.ui.background.priority import DRAWING_SECONDS, PRIORITY
-from attnviz.ui.background.slots import PageWait
+from attnviz.settings import assets_folder, page_file
+from attnviz.ui.address.address_sync import show_history
+from attnviz.ui.background import memory_use
+from attnviz.ui.background.slots import DRAWING_SECONDS, PRIORITY, PageWait
 from attnviz.ui.background.uploads import bound_uploads
-from attnviz.ui.classroom.popover import ask_popover
+from attnviz.ui.classroom.teacher import ask_popover
 
 # The sections of the menu: each page by its file in `pages/`, with its icon.
 PAGES = {
@@ -46,7 +45,7 @@ def draw() -> None:
     show_history()
     # A server whose visitors only look at Home does without PyTorch, which takes twice the memory of all the rest.
     if page.title != "Home" or st.session_state.get("is_drawn"):
-        import_ahead.begin()
+        memory_use.begin()
     st.session_state.is_drawn = True
 
 
@@ -64,7 +63,7 @@ def _run(page: st.Page) -> None:
         page.run()
         return
     # Most visits read no Markdown, and ask nothing.
-    from attnviz.ui.lessons.panel import run_in_lesson
+    from attnviz.ui.lessons import run_in_lesson
 
     run_in_lesson(name, "attnviz" if name == "home" else page.title, page.run)
 

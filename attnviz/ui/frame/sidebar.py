@@ -1,6 +1,7 @@
 """The sidebar: model, layer, head and how the picture is drawn; the same order on every page, and all of it in the address."""
 
-from collections.abc import Callable, Sequence
+import html
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -10,11 +11,52 @@ from attnviz.analysis.head_view import Between, HeadView, View
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.models import catalog
+from attnviz.models.base import ModelCard
+from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import forget_drafts, publish, restore, url_value, value
-from attnviz.ui.address.widgets import dropdown, one_or_typed, segments, toggle
-from attnviz.ui.address.words import Link, WordQuestion, ask, pin
-from attnviz.ui.escape_markdown import escaped
+from attnviz.ui.address.widgets import Link, WordQuestion, ask, dropdown, one_or_typed, pin, segments, toggle
+from attnviz.ui.markup import escaped
 from attnviz.ui.visitor_limits import any_model, check_length, offered
+
+
+def machine(result: Result) -> None:
+    """Where the model ran, how long it took, and what it is."""
+    card = result.card
+    if result.file:
+        st.sidebar.caption("Out of a file: no model ran here.")
+        return
+    ran = f"Runs on {_device(card)} · {_duration(result)}" if result.seconds else "Saved result: the model has not run now."
+    lines = [ran, f"{number(card.parameters)} parameters"]
+    if len(card.languages) > 1:
+        lines.append(f"Reads {card.languages[0]}, writes {card.languages[1]}")
+    weights = card.weights if card.weights.split(",")[0].endswith(" weights") else f"Weights: {card.weights}"
+    st.sidebar.caption("  \n".join(lines + [weights] * bool(card.weights)))
+
+
+def machines(results: Iterable[Result]) -> None:
+    """The same of models that stand side by side, each with its name."""
+    for each in results:
+        card = each.card
+        ran = f"{_device(card)} · {_duration(each)}" if each.seconds else "saved result"
+        figures = f"{number(card.parameters)} parameters · {ran}"
+        st.sidebar.html(f'<p class="machine"><bdi>{html.escape(card.name)}</bdi><br>{figures}</p>')
+
+
+def _duration(result: Result) -> str:
+    return f"{result.seconds * 1000:,.0f} ms"
+
+
+def _device(card: ModelCard) -> str:
+    return "CPU" if card.device == "cpu" else card.device.upper()
+
+
+def number(count: int) -> str:
+    """23 million as "23 M"."""
+    for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "K")):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return str(count)
+
 
 _BETWEEN_LABELS = {
     "all": "All",

@@ -1,26 +1,119 @@
 """The toolbar at the picture: download, copy the link, show it as a QR code, present."""
 
+import html
+import socket
+from functools import lru_cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import segno
 import streamlit as st
 from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.ui.address.address_sync import link
-from attnviz.ui.frame.qr_code import show_qr_code
+from attnviz.ui.address.address_sync import link, publish, value
+from attnviz.ui.address.widgets import sent
+
+_FRAME = Path(__file__).parent
+_LAYOUT = (_FRAME.parent / "layout.css").read_text(encoding="utf-8")
+_PRESENT_STYLE = (_FRAME / "present.css").read_text(encoding="utf-8")
+
+# Within `:root` each rule counts more than Streamlit's own of the same element, which the browser reads later.
+STYLE = f":root {{ {_LAYOUT} }}\n{_PRESENT_STYLE}"
+
+
+def show_qr_code(address: str, opens: str) -> None:
+    """The address as a picture that a phone reads from the wall: on this machine's own address, that of the network, if any."""
+    is_own = urlsplit(address).hostname in ("localhost", "127.0.0.1", "::1")
+    network = network_address(address) if is_own else ""
+    try:
+        picture = picture_of(network or address)
+    except segno.DataOverflowError:
+        st.caption("This link is too long for a QR code: shorten the text, or copy the link.")
+        return
+    st.html(f'<img class="qr" src="{html.escape(picture)}" alt="QR code of this link">')
+    if network:
+        st.caption(f"{opens}, for phones in this machine's network: there it is `{urlsplit(network).netloc}`.")
+    elif is_own:
+        st.caption(
+            "This link works on this machine only. For phones, start the app with `attnviz --host 0.0.0.0` "
+            "or `make run HOST=0.0.0.0`, and open this again."
+        )
+    else:
+        st.caption(f"{opens}: point a phone's camera at it.")
+
+
+@lru_cache(64)
+def picture_of(address: str) -> str:
+    """Draw the code of an address as the address of an SVG; two addresses have two pictures."""
+    # Any of the eight masks can be read; to look for the best of them took four times as long.
+    code = segno.make(address, error="l", micro=False, mask=0)
+    # Black on white in any theme, with its quiet zone: that is what cameras read.
+    return code.svg_data_uri(dark="#000", light="#fff", border=4, omitsize=True)
+
+
+def network_address(address: str) -> str:
+    """The same address by this machine's number in its network; empty where the app does not listen there."""
+    parts = urlsplit(address)
+    number = own_number()
+    if not number or not _is_listening(number, parts.port or 80):
+        return ""
+    return parts._replace(netloc=f"{number}:{parts.port}" if parts.port else number).geturl()
+
+
+def own_number() -> str:
+    """This machine's IPv4 address in its network; empty where it has none, and in a container, whose address nobody reaches."""
+    if Path("/.dockerenv").exists():
+        return ""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            # Nothing is sent: the system only chooses by which of its addresses it would go.
+            probe.connect(("10.255.255.255", 1))
+            number = probe.getsockname()[0]
+    except OSError:
+        return ""
+    return "" if number.startswith(("127.", "0.")) else number
+
+
+@st.cache_data(ttl=60, max_entries=16, show_spinner=False)
+def _is_listening(number: str, port: int) -> bool:
+    try:
+        socket.create_connection((number, port), timeout=0.5).close()
+    except OSError:
+        return False
+    return True
+
+
+_PRESENT_COMPONENT = component(
+    "attnviz.present", html="<div></div>", js=Path(__file__).with_name("present.js").read_text(encoding="utf-8")
+)
+
+
+def presenter() -> None:
+    """Lets the browser present, on a press or a key; that it does is in the address, and a link may open so."""
+    on = bool(value("present", False))
+
+    def turned() -> None:
+        # The browser has turned already; its number tells it which of its turns a run has heard of.
+        change = sent("presenter", "turned") or {}
+        st.session_state.update(present=change.get("on") is True, present_turn=change.get("turn"))
+
+    _PRESENT_COMPONENT(key="presenter", data={"on": on, "turn": st.session_state.get("present_turn")}, on_turned_change=turned)
+    publish("present", on, False)
+
 
 _PLACE = "toolbar_place"
-_STYLE = Path(__file__).with_name("toolbar.css").read_text(encoding="utf-8")
+_TOOLBAR_STYLE = Path(__file__).with_name("toolbar.css").read_text(encoding="utf-8")
 _COPY = component(
-    "attnviz.copy", html='<div class="tool"></div>', css=_STYLE,
+    "attnviz.copy", html='<div class="tool"></div>', css=_TOOLBAR_STYLE,
     js=Path(__file__).with_name("copy.js").read_text(encoding="utf-8"),
 )  # fmt: skip
-# Present: `attnviz.ui.frame.present` listens.
+# Present: `attnviz.ui.frame.toolbar` listens.
 _PRESENT = component(
     "attnviz.present-button",
     html='<div class="tool"><button type="button" title="Fills the screen with the picture. F does it too; Escape returns.">'
     '<i aria-hidden="true">present_to_all</i><span><b class="now">Present</b></span></button></div>',
-    css=_STYLE,
+    css=_TOOLBAR_STYLE,
     js="""export default ({ parentElement }) => {
       const present = () => document.dispatchEvent(new CustomEvent("attnviz-present"));
       parentElement.querySelector("button").onclick = present;

@@ -6,10 +6,9 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.models.translate.toy_config import ToyConfig, ToyKind
+from attnviz.models.toy_config import ToyConfig, ToyKind
 from attnviz.text.toy_tasks import TOYS
-from attnviz.training.presets import PRESETS, Preset, sensible
-from attnviz.training.toy_recipe import ToyRecipe
+from attnviz.training.toy_recipe import PRESETS, Preset, ToyRecipe, sensible
 from attnviz.ui.address.address_sync import declared, link, publish, url_value
 from attnviz.ui.address.parameters import Number
 from attnviz.ui.address.widgets import dropdown, segments

@@ -9,11 +9,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.wording import whole_percent
 from attnviz.figures import html as shared
-from attnviz.figures.train.emergence import STYLE, Curve, curves
+from attnviz.figures.train import STYLE, Curve, curves
 from attnviz.training.background_run import MOST_COURTESY_SECONDS
 from attnviz.training.induction import InductionLook, InductionRecipe, train
 from attnviz.ui.address.widgets import bounded
-from attnviz.ui.background.priority import PRIORITY
+from attnviz.ui.background.slots import PRIORITY
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.train.watch_training import training_line

@@ -7,8 +7,8 @@ from dataclasses import replace
 import streamlit as st
 
 from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
-from attnviz.analysis.matters.planted_truth import PlantedScores, describe_ranking
-from attnviz.analysis.translate.alignment import clearest_link, describe_origin, read_as
+from attnviz.analysis.matters import PlantedScores, describe_ranking
+from attnviz.analysis.translation_alignment import clearest_link, describe_origin, read_as
 from attnviz.analysis.wording import Sentence
 from attnviz.attribution.methods import USUAL, titles_of
 from attnviz.core.errors import AttnvizError, PromptError
@@ -17,26 +17,24 @@ from attnviz.export import Picture
 from attnviz.figures import html
 from attnviz.figures.matrix import STYLE as MATRIX
 from attnviz.figures.matrix import Marks, one_matrix
-from attnviz.figures.train.planted import STYLE, planted_table
+from attnviz.figures.train import STYLE, planted_table
+from attnviz.models import toy_model as toys
 from attnviz.models.base import Progress
 from attnviz.models.result import Result
-from attnviz.models.run_task import run_task
-from attnviz.models.translate import toy_model as toys
+from attnviz.models.tasks import run_task
 from attnviz.text.toy_tasks import Toy
 from attnviz.training.background_run import LiveRun
 from attnviz.training.toy_recipe import ToyRecipe
 from attnviz.training.toy_training import Frame, from_file, to_file
-from attnviz.ui.address.address_sync import forget_drafts
-from attnviz.ui.address.chosen_cell import cell_picker, selected_cell
+from attnviz.ui.address.address_sync import cell_picker, forget_drafts, selected_cell
 from attnviz.ui.address.widgets import toggle, visit_button
 from attnviz.ui.background.jobs import at_a_place, shared
 from attnviz.ui.background.results import traces_kept
 from attnviz.ui.background.uploads import check_file
 from attnviz.ui.download import Download, source_of
-from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.layout import answer, story, theme
-from attnviz.ui.markup import Markup
-from attnviz.ui.text_boxes import TextBox, run_texts, unrun_notice
+from attnviz.ui.markup import Markup, escaped
+from attnviz.ui.prompt_box import TextBox, run_texts, unrun_notice
 from attnviz.ui.train.controls import score_kind, show_recipe
 from attnviz.ui.train.watch_training import open_run
 from attnviz.ui.training_checkpoints import name_of, settings
@@ -151,7 +149,7 @@ def show_planted(run: LiveRun) -> None:
     frames, recipe = _some(run.frames), run.recipe
 
     def work(progress: Progress) -> tuple[PlantedScores, ...]:
-        from attnviz.attribution.planted import planted_scores
+        from attnviz.attribution.dataset import planted_scores
 
         scores = []
         for place, frame in enumerate(frames):

@@ -3,19 +3,18 @@
 import numpy as np
 import streamlit as st
 
-from attnviz.analysis.edit.wording import describe_edits
-from attnviz.analysis.whatif.comparison import Comparison
+from attnviz.analysis.whatif_comparison import Comparison
+from attnviz.analysis.wording import describe_edits
 from attnviz.core.edits import Edits
 from attnviz.core.trace import AttentionTrace
-from attnviz.export.whatif import matrices
+from attnviz.export import whatif_sheets
 from attnviz.figures.html import STYLE as MARKUP
-from attnviz.figures.whatif.matrices import STYLE, changes_table, divergence_grid, three_matrices
+from attnviz.figures.whatif_matrices import STYLE, changes_table, divergence_grid, three_matrices
 from attnviz.ui.address.address_sync import forget
 from attnviz.ui.download import drawing_buttons, file_button
-from attnviz.ui.escape_markdown import escaped
 from attnviz.ui.head_picker import clicked_head, pick_head
 from attnviz.ui.layout import theme
-from attnviz.ui.markup import Markup
+from attnviz.ui.markup import Markup, escaped
 
 _markup = Markup("compare", MARKUP + STYLE)
 READING = """
@@ -69,5 +68,5 @@ def tell_aligned_rows(compared: Comparison) -> None:
 def download_buttons(compared: Comparison, traces: tuple[AttentionTrace, AttentionTrace], chosen: tuple[int, int]) -> None:
     """The picture as a drawing, and how far each head has changed as CSV."""
     with st.container(horizontal=True):
-        drawing_buttons("compared", lambda: matrices.draw_comparison(compared, traces, *chosen))
-        file_button("compared.csv", lambda: matrices.comparison_csv(compared))
+        drawing_buttons("compared", lambda: whatif_sheets.draw_comparison(compared, traces, *chosen))
+        file_button("compared.csv", lambda: whatif_sheets.comparison_csv(compared))

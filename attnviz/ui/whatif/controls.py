@@ -11,11 +11,22 @@ from attnviz.core.trace import Prompt
 from attnviz.models.catalog import CATALOG, HUB, Task
 from attnviz.ui.address.address_sync import forget, publish, remember, remembered, url_value, value
 from attnviz.ui.address.widgets import one_or_typed, segments
-from attnviz.ui.escape_markdown import escaped
-from attnviz.ui.examples import Example, examples
 from attnviz.ui.frame.sidebar import KNOWN_MODELS, forced_target, one_model
-from attnviz.ui.prompt_box import PAIR, example_pills, prompt_box, question_box
-from attnviz.ui.text_boxes import TextBox, forget_typed, long_notice, run_texts, text_box, unrun_notice
+from attnviz.ui.markup import escaped
+from attnviz.ui.prompt_box import (
+    PAIR,
+    Example,
+    TextBox,
+    example_pills,
+    examples,
+    forget_typed,
+    long_notice,
+    prompt_box,
+    question_box,
+    run_texts,
+    text_box,
+    unrun_notice,
+)
 from attnviz.ui.training_checkpoints import checkpoints, label, nearest, publish_settings
 from attnviz.ui.visitor_limits import any_model, check_length, offered
 

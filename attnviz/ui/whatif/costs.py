@@ -2,15 +2,14 @@
 
 import streamlit as st
 
-from attnviz.analysis.whatif.cost_words import describe_curve
+from attnviz.analysis.whatif_comparison import describe_curve
 from attnviz.analysis.wording import head_words, plain
 from attnviz.core.edits import Edits, HeadSet
-from attnviz.core.shares import Head, HeadCosts, RemovalCurve
-from attnviz.export.whatif import cost_sheet
+from attnviz.core.trace import Head, HeadCosts, RemovalCurve
+from attnviz.export import whatif_sheets
 from attnviz.figures.curve import STYLE as CURVE
 from attnviz.figures.html import STYLE as MARKUP
-from attnviz.figures.whatif.costs import STYLE, cost_grid
-from attnviz.figures.whatif.removal_curve import removal_figure
+from attnviz.figures.whatif_matrices import STYLE, cost_grid, removal_figure
 from attnviz.ui.address.address_sync import forget, value
 from attnviz.ui.address.widgets import segments, visit_button
 from attnviz.ui.download import drawing_buttons, file_button
@@ -96,7 +95,7 @@ def download_buttons(costs: HeadCosts, curve: RemovalCurve | None, model: str) -
     """The picture as a drawing, and its numbers as CSV."""
     title, name = f"What each head of {model} costs", f"{model.replace('/', '-')}-heads"
     with st.container(horizontal=True):
-        drawing_buttons(name, lambda: cost_sheet.draw_costs(costs, curve, title))
-        file_button(f"{name}.csv", lambda: cost_sheet.costs_csv(costs))
+        drawing_buttons(name, lambda: whatif_sheets.draw_costs(costs, curve, title))
+        file_button(f"{name}.csv", lambda: whatif_sheets.costs_csv(costs))
         if curve is not None:
-            file_button(f"{name}-off.csv", lambda: cost_sheet.curve_csv(curve), "CSV of the curve", "download_curve")
+            file_button(f"{name}-off.csv", lambda: whatif_sheets.curve_csv(curve), "CSV of the curve", "download_curve")

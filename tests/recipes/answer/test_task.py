@@ -12,8 +12,8 @@ import torch
 from safetensors.torch import load_file
 
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.answer_model import AnswerModel
-from attnviz.models.answer.decoding import SpanDecoding
+from attnviz.models.answer import SpanDecoding
+from attnviz.models.answer_model import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
 from attnviz.nn.qa import Answerer

@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy.special import log_softmax
 
-from attnviz.models.answer.decoding import SpanDecoding
+from attnviz.models.answer import SpanDecoding
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
 from attnviz.nn.encoder import BlockConfig

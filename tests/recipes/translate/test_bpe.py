@@ -7,7 +7,7 @@ import time
 import pytest
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 
-from attnviz.paths import assets_folder
+from attnviz.settings import assets_folder
 from recipes.translate.bpe import PATTERNS, untrained_tokenizer
 
 SHIPPED = sorted(path for name in ("source", "target") for path in (assets_folder() / "models").glob(f"*/{name}.json"))

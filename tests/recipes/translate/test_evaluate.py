@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import attnviz
-from attnviz.models.translate.translation_model import TranslationModel
+from attnviz.models.translation_model import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.translator import Attentions, Translator, TranslatorConfig

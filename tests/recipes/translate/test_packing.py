@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
-from attnviz.core.disk import sha256
-from attnviz.models.packed_weights import unpacked
-from attnviz.models.translate.translation_model import TranslationModel
+from attnviz.core.journal import sha256
+from attnviz.models.saved_models import unpacked
+from attnviz.models.translation_model import TranslationModel
 from recipes.__main__ import main
 from recipes.export import load_trained_as
 from recipes.translate.packing import PACKING, largest_weight_change, packing_section

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from attnviz.nn.encoder import BlockConfig
-from attnviz.training.batches import collate
+from attnviz.training.toy_training import collate
 from recipes.data import DataError
 from recipes.loop import Run
 from recipes.translate.alignment_error import LinkedPair

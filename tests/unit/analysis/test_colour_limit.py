@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.colour_limit import colour_limit
-from attnviz.analysis.head_view import head_matrix
+from attnviz.analysis.head_view import colour_limit, head_matrix
 from attnviz.core.trace import AttentionMap, DenseWeights
 from tests.factories import numbered
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.analysis.row_weights import row_weights
-from attnviz.core.arrays import EditedHeads
+from attnviz.analysis.token_words import row_weights
 from attnviz.core.errors import TraceError
 from attnviz.core.query_key import QueryKeyWeights
+from attnviz.core.weights import EditedHeads
 from tests.factories import dot_product_map, make_map, numbered
 
 DICE = np.random.default_rng(5)

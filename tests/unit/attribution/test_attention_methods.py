@@ -10,8 +10,8 @@ import torch
 from torch.nn import functional as F
 
 import attnviz
+from attnviz.attribution import attention_methods, gradients, token_removal
 from attnviz.attribution import attention_methods as attention
-from attnviz.attribution import gradients, norms, value_zeroing
 from attnviz.attribution.methods import HeadMethod, attribute, method_named
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
@@ -153,7 +153,7 @@ def test_rollout_and_flow_follow_half_of_the_weights_and_half_of_the_residual(si
         graph.add_edge("source", (len(steps), place), capacity=weight)
     want = [networkx.maximum_flow_value(graph, "source", (0, place)) for place in range(N)]
     np.testing.assert_allclose(attention.flow(bound), want, atol=2e-7)
-    for method in (attention.rollout, attention.flow, norms.norms_with_residual, value_zeroing.value_zeroing):
+    for method in (attention.rollout, attention.flow, attention_methods.norms_with_residual, token_removal.value_zeroing):
         with pytest.raises(ModelError, match="no layers to follow"):
             method(replace(bound, layered=False))
 
@@ -210,13 +210,13 @@ def carried(model: Model, at: int) -> np.ndarray:
     return parts
 
 
-@pytest.mark.parametrize("slab", [norms.SLAB, 1], ids=["at once", "row by row"])
+@pytest.mark.parametrize("slab", [attention_methods.SLAB, 1], ids=["at once", "row by row"])
 @pytest.mark.parametrize("norm", ["after", "before"])
 @pytest.mark.parametrize("sites", ["encoder", "cross"])
 def test_norms_are_lengths_of_what_reaches_a_position(
     sites: str, norm: str, slab: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(norms, "SLAB", slab)
+    monkeypatch.setattr(attention_methods, "SLAB", slab)
     model, bound = Model(sites, norm), Model(sites, norm).bound()
     shares, steps = [], []
     for at, site in enumerate(model.sites):
@@ -233,7 +233,7 @@ def test_norms_are_lengths_of_what_reaches_a_position(
         if site.kind == "encoder":
             parts[np.arange(N), np.arange(N)] += kept
         if sites == "encoder" or norm == "before":
-            made = norms.composition(attention.recorded(bound)[at], of_itself=site.kind == "encoder")
+            made = attention_methods.composition(attention.recorded(bound)[at], of_itself=site.kind == "encoder")
             own = parts[np.arange(N), np.arange(N)] if site.kind == "encoder" else kept
             others = parts.sum(axis=1) - (own if site.kind == "encoder" else 0)
             both = [np.linalg.norm(each, axis=1) for each in (own, others)]
@@ -243,18 +243,20 @@ def test_norms_are_lengths_of_what_reaches_a_position(
         for row, query in enumerate(range(model.n)[site.queries]) if site.kind == "cross" else ():
             step[query, query] = np.linalg.norm(kept[row])
         steps.append(step / step.sum(axis=1, keepdims=True))
-    np.testing.assert_allclose(norms.value_norms(bound), np.mean(shares, axis=0))
+    np.testing.assert_allclose(attention_methods.value_norms(bound), np.mean(shares, axis=0))
     if sites == "cross" and norm == "after":
         with pytest.raises(ModelError, match="residual connection"):
-            norms.norms_with_residual(bound)
+            attention_methods.norms_with_residual(bound)
         return
-    np.testing.assert_allclose(norms.norms_with_residual(bound), model.followed(steps))
+    np.testing.assert_allclose(attention_methods.norms_with_residual(bound), model.followed(steps))
 
 
 def test_shares_of_lengths_are_those_of_lengths_a_millionth_as_large() -> None:
     small = Model("one")
     small.outputs = [each / 10**6 for each in small.outputs]
-    np.testing.assert_allclose(norms.value_norms(small.bound()), norms.value_norms(Model("one").bound()))
+    np.testing.assert_allclose(
+        attention_methods.value_norms(small.bound()), attention_methods.value_norms(Model("one").bound())
+    )
 
 
 @pytest.mark.parametrize("batch", [1, 3 * N, 2048])
@@ -264,7 +266,7 @@ def test_shares_of_lengths_are_those_of_lengths_a_millionth_as_large() -> None:
 def test_value_zeroing_is_the_model_run_without_each_value(
     sites: str, norm: str, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(value_zeroing, "BATCH_TOKENS", batch)
+    monkeypatch.setattr(token_removal, "BATCH_TOKENS", batch)
     model, progress = Model(sites, norm), list[float]()
     bound = model.bound(progress=progress.append)
     vectors, steps = bound.embedded()[None], []
@@ -279,18 +281,18 @@ def test_value_zeroing_is_the_model_run_without_each_value(
             other = model.run(vectors, change=without)[at + 1][0, site.queries]
             changes[:, key] = 1 - F.cosine_similarity(whole, other, dim=-1).numpy()
         steps.append(model.whole(at, changes / changes.sum(axis=1, keepdims=True)))
-    np.testing.assert_allclose(value_zeroing.value_zeroing(bound), model.followed(steps))
+    np.testing.assert_allclose(token_removal.value_zeroing(bound), model.followed(steps))
     sizes, step = [each.shape[2] for each in model.weights], max(1, batch // model.n)
     assert progress == pytest.approx(
         [(at + first / size) / len(steps) for at, size in enumerate(sizes) for first in range(0, size, step)]
     )
     with pytest.raises(ModelError, match="layers end is not known"):
-        value_zeroing.value_zeroing(Model(sites).bound())
+        token_removal.value_zeroing(Model(sites).bound())
     # Where nothing changes anything every position stays what it is.
     monkeypatch.setattr(
-        value_zeroing, "_states", lambda _, at, keys: torch.eye(3)[0].expand(len(keys) + 1, model.weights[at].shape[1], 3)
+        token_removal, "_states", lambda _, at, keys: torch.eye(3)[0].expand(len(keys) + 1, model.weights[at].shape[1], 3)
     )
-    np.testing.assert_allclose(value_zeroing.value_zeroing(bound), model.asked[:N])
+    np.testing.assert_allclose(token_removal.value_zeroing(bound), model.asked[:N])
 
 
 def test_value_zeroing_of_float32_states_is_that_of_float64(unchecked: None) -> None:
@@ -303,7 +305,7 @@ def test_value_zeroing_of_float32_states_is_that_of_float64(unchecked: None) -> 
     np.testing.assert_allclose(shares, want, atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize(("method", "most"), [(value_zeroing.value_zeroing, 128), (attention.flow, 64)])
+@pytest.mark.parametrize(("method", "most"), [(token_removal.value_zeroing, 128), (attention.flow, 64)])
 def test_a_method_that_would_take_minutes_says_how_much_it_reads(method: Any, most: int) -> None:
     bound = Model("encoder", "after").bound()
     with pytest.raises(ModelError, match=rf"at most {most} tokens, and this text has {most + 1}: type less"):
@@ -317,7 +319,7 @@ def test_weights_of_other_sizes_than_the_model_declares_are_refused() -> None:
         with pytest.raises(ModelError, match="cannot be followed"):
             attention.recorded(replace(Model("encoder").bound(), sites=sites))
     with pytest.raises(ModelError, match="look at no token"):
-        norms.value_norms(Model("encoder").bound(readout={}))
+        attention_methods.value_norms(Model("encoder").bound(readout={}))
     with pytest.raises(ModelError, match="look at no token"):
         attention.last_layer(Model("encoder").bound(readout={}))
 

@@ -12,15 +12,15 @@ import pytest
 import torch
 
 import attnviz
+from attnviz.attribution import attention_methods, gradients, token_removal
 from attnviz.attribution import attention_methods as attention
-from attnviz.attribution import gradients, norms, token_removal
 from attnviz.attribution.methods import METHODS, Method, attribute, method_named, titles_of
 from attnviz.attribution.token_removal import attribution_report
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt
-from attnviz.export.matters.report import draw_attribution
-from attnviz.export.svg import sheet_svg
-from attnviz.figures.matters.methods import methods_table
+from attnviz.export.matters_report import draw_attribution
+from attnviz.export.png import sheet_svg
+from attnviz.figures.matters_text import methods_table
 from attnviz.models.capabilities import bind_target
 from attnviz.models.targets import BoundTarget, Target
 
@@ -62,7 +62,7 @@ def test_attention_is_what_the_trace_shows():
 def test_what_positions_are_made_of_sums_to_what_they_are(name, prompt):
     bound = read(name, prompt)
     for step, place in zip(attention.recorded(bound), bound.sites, strict=True):
-        mixed = sum(parts.sum(dim=1) for _, parts in norms._parts(step))
+        mixed = sum(parts.sum(dim=1) for _, parts in attention_methods._parts(step))
         placed, stream = step.residual()
         assert placed == ("before" if name == "transformer-en-fr" or place.kind == "cross" else "after")
         assert stream is not None
@@ -74,7 +74,7 @@ def test_what_positions_are_made_of_sums_to_what_they_are(name, prompt):
 
 def test_a_layer_changes_a_token_less_than_its_weights_say():
     layers = attention.recorded(read("answer-en", LOVELACE))[:6]
-    ratios = [norms.composition(layer, of_itself=True).mixing.mean() for layer in layers]
+    ratios = [attention_methods.composition(layer, of_itself=True).mixing.mean() for layer in layers]
     assert all(0 < ratio < 1 for ratio in ratios)
     by_weights = np.mean([1 - np.diagonal(layer.weights[0].mean(dim=0)).mean() for layer in layers])
     assert np.mean(ratios) < by_weights / 1.5

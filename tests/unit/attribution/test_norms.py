@@ -4,27 +4,27 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from attnviz.attribution import norms
-from attnviz.attribution.passes.tape import Attention, Norm
+from attnviz.attribution import attention_methods
+from attnviz.attribution.passes import Attention, Norm
 from attnviz.core.errors import ModelError
 
 
 def test_a_head_carries_its_values_times_its_own_columns_of_the_output_matrix() -> None:
     weights, value, output = torch.rand(1, 3, 4, 5), torch.randn(1, 3, 5, 2), torch.randn(7, 6)
-    got = norms.carried(Attention(weights, value, weights, output))
+    got = attention_methods.carried(Attention(weights, value, weights, output))
     for head in range(3):
         torch.testing.assert_close(got[head], value[0, head] @ output[:, 2 * head : 2 * head + 2].T)
     with pytest.raises(ModelError, match="no output matrix"):
-        norms.carried(Attention(weights, value, weights))
+        attention_methods.carried(Attention(weights, value, weights))
 
 
 @pytest.mark.parametrize(("slab", "sizes"), [(1, [1] * 4), (69, [1] * 4), (70, [2, 2]), (105, [3, 1]), (10**6, [4])])
 def test_what_heads_carry_is_computed_for_some_queries_at_a_time(
     slab: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(norms, "SLAB", slab)
+    monkeypatch.setattr(attention_methods, "SLAB", slab)
     weights, value, output = torch.rand(1, 3, 4, 5), torch.randn(1, 3, 5, 2), torch.randn(7, 6)
-    made = [*norms._parts(Attention(weights, value, weights, output))]
+    made = [*attention_methods._parts(Attention(weights, value, weights, output))]
     assert [rows.tolist() for rows, _ in made] == [each.tolist() for each in torch.arange(4).split(sizes)]
     vectors = [value[0, head] @ output[:, 2 * head : 2 * head + 2].T for head in range(3)]
     want = sum(weights[0, head, :, :, None] * vectors[head] for head in range(3))
@@ -37,7 +37,7 @@ def test_parts_behind_a_norm_add_up_to_what_it_gives(centred: bool, weight: torc
     parts = torch.randn(3, 5, 7) + 1
     read = parts.sum(dim=1)
     made = F.layer_norm(read, (7,), weight, None, 0.5) if centred else F.rms_norm(read, (7,), weight, 0.5)
-    got = norms._scaled(parts, read, Norm(read, made, weight, 0.5, centred))
+    got = attention_methods._scaled(parts, read, Norm(read, made, weight, 0.5, centred))
     torch.testing.assert_close(got.sum(dim=1), made)
 
 
@@ -45,6 +45,6 @@ def test_a_position_that_is_made_of_nothing_mixes_nothing() -> None:
     nothing = torch.zeros(1, 4, 7)
     norm = Norm(nothing, nothing, None, 0.5, True)
     weights, value, output = torch.rand(1, 3, 4, 4), torch.randn(1, 3, 4, 2), torch.zeros(7, 6)
-    made = norms.composition(Attention(weights, value, weights, output, nothing, norm, norm), of_itself=True)
+    made = attention_methods.composition(Attention(weights, value, weights, output, nothing, norm, norm), of_itself=True)
     assert made.mixing.tolist() == made.own.tolist() == [0.0] * 4
     assert not made.norms.any()

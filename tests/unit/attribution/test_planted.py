@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from attnviz.analysis.matters.planted_truth import PlantedScores, describe_ranking, distance, ranking
-from attnviz.attribution import planted
+from attnviz.analysis.matters import PlantedScores, describe_ranking, distance, ranking
+from attnviz.attribution import dataset
+from attnviz.attribution.dataset import planted_scores
 from attnviz.attribution.methods import METHODS
-from attnviz.attribution.planted import planted_scores
 from attnviz.core.errors import ModelError
-from attnviz.models.translate import toy_model as toys
-from attnviz.models.translate.toy_config import ToyConfig
-from attnviz.models.translate.toy_model import untrained_toy
+from attnviz.models import toy_model as toys
+from attnviz.models.toy_config import ToyConfig
+from attnviz.models.toy_model import untrained_toy
 from attnviz.text.toy_tasks import TOYS
 from benchmarks.bench_planted import agreement, over_seeds
 
@@ -80,7 +80,7 @@ def test_distances_are_means_over_tokens_with_a_source_and_methods_that_apply(mo
     model: Any = SimpleNamespace(
         translate=lambda text: [SimpleNamespace(pieces=text.upper())], forced={"Ab": "A BC", "B": "b", "cd": "cd"}.get
     )
-    monkeypatch.setattr(planted, "bind_target", bind)
+    monkeypatch.setattr(dataset, "bind_target", bind)
     solved: Any = [
         SimpleNamespace(source=("a", "bc"), target=("A", "b"), possible=[{0}, set(), {1}]),
         SimpleNamespace(source=("a", " ", "b"), target=("B",), possible=[{1}]),

@@ -9,13 +9,12 @@ import pytest
 
 import attnviz
 from attnviz.analysis.wording import describe_mixing
-from attnviz.attribution.quantity_maps import MOST_TOKENS, in_quantity
-from attnviz.attribution.run import run
+from attnviz.attribution.quantity_maps import MOST_TOKENS, in_quantity, run
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
+from attnviz.models.draft import DecodingOptions
 from attnviz.models.result import Result
-from attnviz.models.run_task import run_task
-from attnviz.models.translate.draft import DecodingOptions
+from attnviz.models.tasks import run_task
 from tests.norms import cross_norm_shares
 
 CAT = Prompt("The cat sat on the mat.")

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from attnviz.attribution import run as module
+from attnviz.attribution import quantity_maps as module
 from attnviz.core.edits import Edits
 from attnviz.models.catalog import Task
-from attnviz.models.translate.draft import DecodingOptions
+from attnviz.models.draft import DecodingOptions
 
 
 @pytest.mark.parametrize("task", ["encode", "translate", "answer", "summarize"])

@@ -9,8 +9,8 @@ import transformers as hf
 from torch.nn import functional as F
 
 import attnviz
-from attnviz.attribution import score_pairs
-from attnviz.attribution.score_pairs import Cell, why
+from attnviz.attribution import token_removal
+from attnviz.attribution.token_removal import Cell, why
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.capabilities import capabilities
@@ -101,7 +101,7 @@ def test_below_the_first_attention_a_pair_is_the_product_of_two_embeddings_behin
 
 
 def test_a_module_that_names_no_scale_divides_by_the_root_of_its_width(monkeypatch):
-    model, cell, real = loaded("minilm"), Cell("encoder", 1, 3, 4, 2), score_pairs._attended
+    model, cell, real = loaded("minilm"), Cell("encoder", 1, 3, 4, 2), token_removal._attended
     want = why(model, CAT, cell)
 
     def unscaled(*given):
@@ -109,7 +109,7 @@ def test_a_module_that_names_no_scale_divides_by_the_root_of_its_width(monkeypat
         attended.attention.scaling = None
         return attended
 
-    monkeypatch.setattr(score_pairs, "_attended", unscaled)
+    monkeypatch.setattr(token_removal, "_attended", unscaled)
     np.testing.assert_allclose(why(model, CAT, cell).values, want.values)
 
 
@@ -118,18 +118,18 @@ def test_a_vector_is_what_tokens_give_and_a_rest():
     bias = torch.nn.Parameter(torch.randn(2))
     made = torch.einsum("btd,tdo->o", vectors, matrices) + bias
     given = [(vectors[0, token] @ matrices[token]).tolist() for token in range(5)]
-    np.testing.assert_allclose(score_pairs._parts(made, vectors), [*given, bias.tolist()], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(token_removal._parts(made, vectors), [*given, bias.tolist()], rtol=1e-5, atol=1e-6)
     for alone in (bias * 2, bias.detach()):
-        np.testing.assert_array_equal(score_pairs._parts(alone, vectors), [*[[0, 0]] * 5, alone.tolist()])
+        np.testing.assert_array_equal(token_removal._parts(alone, vectors), [*[[0, 0]] * 5, alone.tolist()])
     with pytest.raises(ModelError, match=r"cannot be held fixed \(Exp\)"):
-        score_pairs._parts(made.exp(), vectors)
+        token_removal._parts(made.exp(), vectors)
 
 
 def test_what_a_matrix_reads_is_recorded_alone_or_beside_others():
     # Four matrices in one storage; the second and third are asked for.
     whole = torch.randn(4 * 3, 5)
     matrices, states, flat = whole.split(3), torch.randn(1, 7, 5), torch.randn(2, 5)
-    with score_pairs._Inputs(tuple(matrices[1:3])) as inputs:
+    with token_removal._Inputs(tuple(matrices[1:3])) as inputs:
         for matrix in (*matrices, whole[:9], whole):
             F.linear(states, matrix)
         torch.addmm(torch.zeros(6), flat, whole[3:9].T)

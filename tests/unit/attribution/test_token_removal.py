@@ -8,7 +8,7 @@ import torch
 from scipy.stats import kendalltau
 
 import attnviz
-from attnviz.analysis.matters.faithfulness import PARTS, MaskedOutput, kendall_tau
+from attnviz.analysis.matters import PARTS, MaskedOutput, kendall_tau
 from attnviz.attribution import token_removal
 from attnviz.attribution.methods import METHODS
 from attnviz.attribution.token_removal import (
@@ -24,8 +24,7 @@ from attnviz.attribution.token_removal import (
     words,
 )
 from attnviz.core.errors import ModelError
-from attnviz.core.shares import Shares
-from attnviz.core.trace import Prompt, Token
+from attnviz.core.trace import Prompt, Shares, Token
 from attnviz.models.capabilities import capabilities
 from attnviz.models.targets import BoundTarget, Outcome
 from tests.factories import special

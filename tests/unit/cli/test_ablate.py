@@ -11,8 +11,8 @@ from attnviz import Edits, Prompt, cli
 from attnviz.cli.ablate import _table
 from attnviz.models import catalog
 from attnviz.models.capabilities import capabilities
-from attnviz.models.translate.translation_model import TranslationModel
-from attnviz.models.whatif.head_costs import every_head, without
+from attnviz.models.translation_model import TranslationModel
+from attnviz.models.whatif import every_head, without
 from tests.translators import tiny_translator
 
 PAIRS = ["The dog sat.\tLe chien", "The dog isn't Tom's.\tLe chien n'a pas mangé !", "A dog ate.\tLe chien a mangé ."]

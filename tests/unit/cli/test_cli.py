@@ -11,7 +11,7 @@ import pytest
 import attnviz
 from attnviz import cli
 from attnviz.core.errors import ModelError
-from attnviz.paths import app_folder
+from attnviz.settings import app_folder
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.core.quantity import spread_window
+from attnviz.core.weights import spread_window
 
 
 @pytest.mark.parametrize("width", [5, 7])

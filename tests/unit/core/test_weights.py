@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from attnviz.core import query_key
-from attnviz.core.arrays import EditedHeads, frozen, masked_softmax
 from attnviz.core.errors import TraceError
 from attnviz.core.query_key import QueryKeyLayer, QueryKeyWeights
-from attnviz.core.weights import DenseWeights, WeightStore
+from attnviz.core.weights import DenseWeights, EditedHeads, WeightStore, frozen, masked_softmax
 
 HEADS, KEY_HEADS, QUERIES, KEYS, DIM, LAYERS = 6, 3, 5, 11, 7, 2
 RANDOM = np.random.default_rng(13)

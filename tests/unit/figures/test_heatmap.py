@@ -11,8 +11,8 @@ import pytest
 from attnviz.analysis.head_view import View, head_matrix
 from attnviz.core.trace import Token
 from attnviz.figures.heatmap import MAX_LABEL_LENGTH, Look, heatmap
+from attnviz.figures.html import label
 from attnviz.figures.theme import DARK, LIGHT
-from attnviz.figures.token_labels import label
 from tests.factories import HOSTILE, given_map, make_map, numbered, sentence, special, typed
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from attnviz.analysis.head_view import HeadMatrix, head_matrix
 from attnviz.core.trace import Token
-from attnviz.figures.explorer.marks import HeadMarks
+from attnviz.figures.explorer.overview import HeadMarks
 from attnviz.figures.matrix import DrawnMatrix, Marks, matrix_svg, one_matrix
 from attnviz.figures.theme import DARK, LIGHT
 from tests.factories import HOSTILE, make_map, numbered

@@ -9,9 +9,9 @@ import attnviz
 from attnviz.analysis.head_view import View, head_matrix
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.figures.bertviz import views
+from attnviz.figures import bertviz_views
 from attnviz.figures.explorer import page
-from attnviz.figures.translate.sentence_pair import sentence_pair
+from attnviz.figures.translate.alignments import sentence_pair
 from tests.factories import make_map, typed
 
 SOURCE, TARGET = typed("the un|believ|able <cat>"), typed("le chat incroy|able & noir")
@@ -53,6 +53,6 @@ def test_a_grid_is_of_one_map(trace: AttentionTrace) -> None:
 
 
 def test_bertviz_gets_the_map_that_is_asked_for(trace: AttentionTrace) -> None:
-    assert attnviz.bertviz(trace) == views.head_view(trace.cross)
-    assert attnviz.bertviz(trace, "model", kind="encoder") == views.model_view(trace.encoder)
+    assert attnviz.bertviz(trace) == bertviz_views.head_view(trace.cross)
+    assert attnviz.bertviz(trace, "model", kind="encoder") == bertviz_views.model_view(trace.encoder)
     assert "<iframe srcdoc=" in attnviz.bertviz(trace)._repr_html_()

@@ -5,7 +5,7 @@ import html
 import pytest
 
 from attnviz.core.trace import Token
-from attnviz.figures.token_labels import direction, label
+from attnviz.figures.html import direction, label
 from tests.factories import HOSTILE, special
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from attnviz.core.errors import TraceError
-from attnviz.core.shares import RemovalCurve
-from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.core.trace import AttentionTrace, Prompt, RemovalCurve
 from attnviz.files import from_bytes
 from attnviz.files.container import seal
 from attnviz.files.value_file import value_from_bytes, value_to_bytes

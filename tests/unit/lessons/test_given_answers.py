@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from attnviz.lessons.answers_in_link import read_answers, write_answers
 from attnviz.lessons.given_answers import LONGEST_ANSWER, GivenAnswer, is_hidden, open_question
+from attnviz.lessons.hand_in import read_answers, write_answers
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
 
 KINDS = (("token", "choice"), ("text", "head", "number"), ())

@@ -10,10 +10,9 @@ import pytest
 
 from attnviz.cli import main
 from attnviz.core.errors import LessonError
-from attnviz.lessons.answer_text import same_answer
 from attnviz.lessons.hand_in import FORMAT, HandIn, grade, grades_csv, read_folder, read_hand_in, write_hand_in
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
-from attnviz.lessons.right_answer import Truth
+from attnviz.lessons.question_kinds import Truth, same_answer
 
 LESSON = Lesson(
     "pets", "Pets", 7, ("minilm",),

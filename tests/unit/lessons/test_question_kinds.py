@@ -11,15 +11,12 @@ from attnviz.analysis.head_view import View
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.verdict import ClaimResult, Rival
 from attnviz.core.errors import AttnvizError, LessonError
-from attnviz.core.shares import Shares
-from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, WeightStore
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, Shares, WeightStore
 from attnviz.figures.explorer import overview
-from attnviz.lessons.answer_text import read_number, same_answer
 from attnviz.lessons.guess import guess_of
-from attnviz.lessons.hidden_rows import hidden_map
 from attnviz.lessons.lesson_file import LessonQuestion, LessonStep
 from attnviz.lessons.picture_link import LessonPicture, read_link
-from attnviz.lessons.question_kinds import KINDS, points_of, truth_of
+from attnviz.lessons.question_kinds import KINDS, hidden_map, points_of, read_number, same_answer, truth_of
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
 from tests.factories import sentence

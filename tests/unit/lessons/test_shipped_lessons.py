@@ -14,9 +14,8 @@ from attnviz.lessons.lesson_file import parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
 from attnviz.lessons.picture_link import TASKS, read_link
 from attnviz.models import catalog
-from attnviz.survey.corpora import TREEBANK, shipped
+from attnviz.survey.corpora import TREEBANK, shipped, shipped_atlas
 from attnviz.survey.corpus_attention import look
-from attnviz.survey.shipped_atlases import shipped_atlas
 from attnviz.ui.background.first_results import claim_visits, find
 
 LESSON = """---

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.analysis.answer.question_attention import (
+from attnviz.analysis.answer_attention import (
     Side,
     describe_answer,
     describe_confidence,
@@ -25,25 +25,31 @@ from attnviz.analysis.answer.question_attention import (
 from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix
 from attnviz.analysis.token_words import word_groups
-from attnviz.analysis.translate.alignment import clearest_link, describe_likelihood, ranked_step, read_as, truer
+from attnviz.analysis.translation_alignment import clearest_link, describe_likelihood, ranked_step, read_as, truer
 from attnviz.analysis.wording import Sentence, head_of_model, head_place, power_of_ten, two_digits
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
-from attnviz.figures.answer.spans import marked_answer
+from attnviz.figures.answer_spans import marked_answer
 from attnviz.figures.explorer.packages import unpack_chunks
 from attnviz.figures.explorer.script import themes
 from attnviz.figures.javascript import bundle
 from attnviz.figures.matrix import Marks, labels, one_matrix
-from attnviz.figures.summarize.selectors import Row, difference
+from attnviz.figures.summary_passage import Row, difference
 from attnviz.figures.theme import LIGHT, rgb
 from attnviz.figures.translate.alignments import Aligned, alignments
-from attnviz.live.answer import AnswerPlace, describe_head_of
-from attnviz.live.sentence_parts import sentence_parts
-from attnviz.live.summarize import AMOUNT, KEYS, describe_selection, describe_selectors
+from attnviz.live.pictures import (
+    AMOUNT,
+    KEYS,
+    AnswerPlace,
+    describe_head_of,
+    describe_selection,
+    describe_selectors,
+    sentence_parts,
+)
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
-from attnviz.text.sentences import Sentences
 from attnviz.text.spans import Span
+from attnviz.text.words import Sentences
 from tests.factories import make_map, numbered, pair, sentence, special, typed
 
 Place = tuple[int, int | None]

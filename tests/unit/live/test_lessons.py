@@ -10,13 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attnviz.lessons.answer_text import read_number, same_answer
 from attnviz.lessons.check import ComputedSource, truths
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, read_lesson
 from attnviz.lessons.library import shipped_lessons
 from attnviz.lessons.picture_link import read_link
-from attnviz.lessons.question_kinds import ARROW
-from attnviz.lessons.right_answer import Truth
+from attnviz.lessons.question_kinds import ARROW, Truth, read_number, same_answer
 from attnviz.live.lessons import (
     absent_lessons,
     describe_lesson,

@@ -16,11 +16,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from attnviz.analysis.first_cell import first_cell
-from attnviz.analysis.first_word import first_link
 from attnviz.analysis.head_view import View, head_matrix
-from attnviz.analysis.translate.alignment import describe_alignment
-from attnviz.analysis.word_links import WordLinks
+from attnviz.analysis.translation_alignment import describe_alignment
+from attnviz.analysis.word_links import WordLinks, first_cell, first_link
 from attnviz.analysis.wording import describe_head, describe_hidden, describe_link, head_name
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
@@ -28,7 +26,7 @@ from attnviz.export import Picture, export
 from attnviz.figures.explorer.overview import chunk_name, overview
 from attnviz.figures.explorer.packages import codes_of, decimals_of, unpack_chunks
 from attnviz.figures.explorer.script import themes
-from attnviz.live.sentence_parts import sentence_parts
+from attnviz.live.pictures import sentence_parts
 from tests.factories import HOSTILE, make_map, numbered, pair, sentence, special, typed
 
 # As the script of a page has it.

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.analysis.compute.link_steps import link_steps
-from attnviz.analysis.compute.long_vectors import QueryKey
+from attnviz.analysis.compute.dot_product import QueryKey, link_steps
 from attnviz.core.head_inputs import DotProduct, Projected, Projections
 from attnviz.core.trace import AttentionMap, DenseWeights, Token
 from attnviz.figures.compute.steps import computation
-from attnviz.live.compute import worked_picture
-from attnviz.models.compute.examples import worked_examples
+from attnviz.live.pictures import worked_picture
+from attnviz.models.compute_examples import worked_examples
 from tests.factories import numbered, typed
 
 RUNNER = Path(__file__).with_name("steps.js")

@@ -10,10 +10,10 @@ import torch
 import attnviz
 from attnviz.core.edits import Edits, WordHidden
 from attnviz.core.trace import Prompt
-from attnviz.models import batched_edits
+from attnviz.models import edit
+from attnviz.models.base import EncoderReading, shifts
 from attnviz.models.capabilities import capabilities
-from attnviz.models.reading import EncoderReading, shifts
-from attnviz.models.whatif.head_costs import every_head, without
+from attnviz.models.whatif import every_head, without
 from tests import tiny
 from tests.float64 import exact, in_float64
 
@@ -31,7 +31,7 @@ def test_shared_layers_change_no_score(family, monkeypatch, unchecked):
     assert (scorer.outputs is not None) == (family.name != "albert")
     fractions: list[float] = []
     together = scorer.scores(rows, fractions.append)
-    monkeypatch.setattr(batched_edits, "_enterable", {})
+    monkeypatch.setattr(edit, "_enterable", {})
     whole = capabilities(model).scorer(Prompt(TEXT))
     assert whole.outputs is None
     alone = [whole.scores([each])[0] for each in rows]
@@ -48,10 +48,10 @@ def test_a_layer_below_the_first_edit_is_computed_once(monkeypatch, unchecked):
     edits = [Edits.parse(f"e1.{head}z") for head in range(3)]
     capabilities(model).scorer(Prompt(TEXT))
     rows.clear()
-    monkeypatch.setattr(batched_edits, "TOKENS", 1)
+    monkeypatch.setattr(edit, "TOKENS", 1)
     capabilities(model).scorer(Prompt(TEXT)).scores([Edits(), *edits])
     assert rows == [1]
-    monkeypatch.setattr(batched_edits, "_enterable", {})
+    monkeypatch.setattr(edit, "_enterable", {})
     scores = capabilities(model).scorer(Prompt(TEXT)).scores([*edits, *edits])
     assert rows[1:] == [1] * 4, "the text as it is, and equal edits once"
     assert scores[:3].tolist() == scores[3:].tolist()
@@ -73,7 +73,7 @@ def test_a_stack_whose_layers_hand_on_more_than_states_is_not_entered(monkeypatc
 def test_another_thread_widens_nothing(unchecked):
     model = attnviz.wrap(tiny.FAMILIES[0].model(), tiny.tokenizer())
     actual = []
-    with batched_edits.entering(0, 7, {}):
+    with edit.entering(0, 7, {}):
         thread = threading.Thread(target=lambda: actual.append(model.trace(TEXT).encoder.weights(1, 2)))
         thread.start()
         thread.join()
@@ -93,7 +93,7 @@ def test_nearly_equal_vectors_are_as_far_apart_as_in_decimal_numbers(step: float
         return 1 - dot / (squares[0] * squares[1]).sqrt()
 
     want = [float(apart([*map(Decimal, a)], [*map(Decimal, b)])) for a, b in zip(one.tolist(), other.tolist(), strict=True)]
-    near = batched_edits.cosine_distance(torch.tensor(one), torch.tensor(other)).tolist()
+    near = edit.cosine_distance(torch.tensor(one), torch.tensor(other)).tolist()
     # The unit vectors, of length 1, are rounded by 1e-16; what is between them is rounded by as much.
     assert near == pytest.approx(want, rel=1e-14 + 1e-15 / max(step, 1e-9), abs=1e-27)
     before, after = (EncoderReading((), states, (), None) for states in (one, other))
@@ -108,13 +108,13 @@ def test_ln_p_is_that_of_float64() -> None:
     totals = highest + np.log(np.exp(exact_scores - highest[..., None]).sum(axis=-1))
     want = np.take_along_axis(exact_scores, pieces.numpy()[..., None].repeat(3, axis=0), axis=-1)[..., 0] - totals
     # Eleven numbers of some 100, each rounded a few times by 1e-16 of it.
-    np.testing.assert_allclose(batched_edits.log_probability(scores, pieces), want.sum(axis=1), rtol=1e-13)
+    np.testing.assert_allclose(edit.log_probability(scores, pieces), want.sum(axis=1), rtol=1e-13)
 
 
 def test_a_vector_of_no_length_is_at_a_right_angle_to_every_other() -> None:
     states = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]], np.float32)
     others = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 0.0]], np.float32)
-    assert batched_edits.cosine_distance(torch.tensor(states), torch.tensor(others)).tolist() == [1, 1, 0]
+    assert edit.cosine_distance(torch.tensor(states), torch.tensor(others)).tolist() == [1, 1, 0]
     assert shifts(EncoderReading((), states, (), None), EncoderReading((), others, (), None)).tolist() == [1, 1, 0]
 
 

@@ -10,11 +10,10 @@ from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import EditError, ModelError, PromptError
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities, bind_target, capabilities
+from attnviz.models.draft import DecodingOptions
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, target_labels
-from attnviz.models.tasks import answers, read, summarize
-from attnviz.models.translate.decode import draft
-from attnviz.models.translate.draft import DecodingOptions
-from attnviz.models.whatif.head_costs import head_costs
+from attnviz.models.tasks import answers, draft, read, summarize
+from attnviz.models.whatif import head_costs
 
 CARD = ModelCard("mine", "reads", "encoder", 1, 1, 7, 61, "cpu")
 TOKENS = ["it", "was", "red"]

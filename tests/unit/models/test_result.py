@@ -5,15 +5,12 @@ import pytest
 
 import attnviz
 from attnviz import Edits, Prompt
-from attnviz.core.cancellation import cancellable
-from attnviz.core.errors import CancelledError, EditError, ModelError, TraceError
+from attnviz.core.errors import CancelledError, EditError, ModelError, TraceError, cancellable
+from attnviz.models.base import shifts
 from attnviz.models.capabilities import capabilities
-from attnviz.models.reading import shifts
-from attnviz.models.run_task import run_task, with_readings
 from attnviz.models.saved_models import load_trained
-from attnviz.models.tasks import read
-from attnviz.models.translate.decode import log_probability
-from attnviz.models.whatif.head_costs import every_head, head_costs, removal_curve, without
+from attnviz.models.tasks import log_probability, read, run_task, with_readings
+from attnviz.models.whatif import every_head, head_costs, removal_curve, without
 from tests import tiny
 from tests.answerers import tiny_answerer
 from tests.float64 import doubled, in_float64

@@ -16,12 +16,12 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import EditError, ModelError, ModelNotFoundError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog, saved_models
-from attnviz.models.answer.answer_model import AnswerModel
+from attnviz.models.answer_model import AnswerModel
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities, bind_target, capabilities
-from attnviz.models.run_task import run_task
-from attnviz.models.summarize.summary_model import SummaryModel
-from attnviz.models.translate.translation_model import TranslationModel
+from attnviz.models.summarize import SummaryModel
+from attnviz.models.tasks import run_task
+from attnviz.models.translation_model import TranslationModel
 from recipes.export import load_trained_as
 from tests.answerers import tiny_answerer
 from tests.factories import given_map, typed

@@ -6,10 +6,9 @@ import pytest
 import attnviz
 from attnviz.core.trace import Prompt
 from attnviz.models.capabilities import capabilities
-from attnviz.models.tasks import SUMMARIZE, summarize
-from attnviz.models.translate.decode import draft
-from attnviz.models.translate.draft import DecodingOptions
-from attnviz.models.translate.translator_interface import TRANSLATE
+from attnviz.models.draft import DecodingOptions
+from attnviz.models.tasks import SUMMARIZE, draft, summarize
+from attnviz.models.translate import TRANSLATE
 from tests.tiny import FAMILY
 
 TEXT = "the cat sat on the mat because it was tired ."

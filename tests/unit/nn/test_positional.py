@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attnviz.core.errors import ModelError
-from attnviz.nn.positional import LearnedPositions, SinusoidalPositions, sinusoids
+from attnviz.nn.attention import LearnedPositions, SinusoidalPositions, sinusoids
 
 KINDS = [SinusoidalPositions, LearnedPositions]
 

@@ -7,20 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnviz.analysis.heads.atlas import count, strongest, word_attention
 from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.claim_counts import count
-from attnviz.analysis.heads.corpus_statistics import FIELDS, measure, merge
-from attnviz.analysis.heads.word_attention import strongest, word_attention
+from attnviz.analysis.heads.measures import FIELDS, measure, merge
 from attnviz.core.errors import ClaimError, CorpusError, ModelError, PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
 from attnviz.survey import corpora, corpus_attention, corpus_survey, make_atlas
 from attnviz.survey.corpora import corpus, plain
-from attnviz.survey.corpus_attention import CorpusAttention, look
+from attnviz.survey.corpus_attention import CorpusAttention, look, shuffled
 from attnviz.survey.corpus_survey import SurveyJob
-from attnviz.survey.untrained_and_shuffled import shuffled
-from attnviz.text.conllu import ParsedSentence, ParsedWord
+from attnviz.text.data_files import ParsedSentence, ParsedWord
 from tests.factories import make_map, sentence, typed
 
 TEXTS = [f"the cat number {at} saw {'unread' if at in (2, 5) else 'it'} twice" for at in range(40)]

@@ -5,19 +5,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.analysis.bootstrap import bootstrap
+from attnviz.analysis.difference import bootstrap
 from attnviz.analysis.heads import verdict
+from attnviz.analysis.heads.atlas import count, examples_of, strongest, word_attention
 from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.claim_counts import count, examples_of
-from attnviz.analysis.heads.corpus_statistics import measure, merge
+from attnviz.analysis.heads.measures import measure, merge
 from attnviz.analysis.heads.verdict import Evidence, compare_with_rivals, supported
-from attnviz.analysis.heads.word_attention import strongest, word_attention
 from attnviz.core.errors import CorpusError, PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
 from attnviz.survey import make_atlas
-from attnviz.text.conllu import ParsedSentence, ParsedWord
+from attnviz.text.data_files import ParsedSentence, ParsedWord
 from tests.factories import sentence
 
 TREEBANK = [f"s{at} the big dog {'unread' if at == 3 else 'ran'}{' home' * (at % 3)}" for at in range(31)]

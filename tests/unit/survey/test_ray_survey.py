@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.analysis.heads.corpus_statistics import FIELDS, measure, merge
+from attnviz.analysis.heads.measures import FIELDS, measure, merge
 from attnviz.core.errors import CorpusError, PromptError
 from attnviz.core.trace import AttentionTrace
 from attnviz.models import catalog
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
-from attnviz.survey import corpus_survey, ray_survey
+from attnviz.survey import corpus_survey
 from attnviz.survey.corpus_survey import SurveyJob
 from attnviz.survey.survey_folder import STATE, TABLE, load
 from tests.factories import make_map, sentence
@@ -76,7 +76,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setitem(sys.modules, "ray.util", made.util)
     monkeypatch.setattr(catalog, "load", lambda name: {"reader-2": Reader()}[name])
     monkeypatch.setattr(corpus_survey, "PART", 3)
-    monkeypatch.setattr(ray_survey, "GROUP", 2)
+    monkeypatch.setattr(corpus_survey, "GROUP", 2)
     return made
 
 
@@ -86,7 +86,7 @@ def test_parts_are_sent_a_few_at_a_time_and_added_up_in_their_order(
 ) -> None:
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS), encoding="utf-8")
     job, told = SurveyJob("reader-2", (tmp_path / "texts.txt",), shard), list[tuple[str, float | None]]()
-    state = ray_survey.survey_on_ray(job, tmp_path / "out", "local", 5, lambda *each: told.append(each))
+    state = corpus_survey.survey_on_ray(job, tmp_path / "out", "local", 5, lambda *each: told.append(each))
     options = {"ignore_reinit_error": True, "log_to_driver": False, "include_dashboard": False}
     assert cluster.begun == [("local", options)]
     assert (cluster.sent, cluster.actors) == (groups, [(job,)] * 5)
@@ -119,13 +119,13 @@ def test_a_cluster_of_others_keeps_its_page_and_one_that_is_not_there_is_refused
     (tmp_path / "texts.txt").write_text("unread\n" * 4, encoding="utf-8")
     job = SurveyJob("reader-2", (tmp_path / "texts.txt",))
     with pytest.raises(CorpusError, match="no text that the model can read in this shard"):
-        ray_survey.survey_on_ray(job, tmp_path / "out", "auto", 1)
+        corpus_survey.survey_on_ray(job, tmp_path / "out", "auto", 1)
     assert cluster.begun[0][1]["include_dashboard"] is None
     with pytest.raises(CorpusError, match="no Ray cluster at 'lost'"):
-        ray_survey.survey_on_ray(job, tmp_path / "out", "lost", 1)
+        corpus_survey.survey_on_ray(job, tmp_path / "out", "lost", 1)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(CorpusError, match="Ray is not installed"):
-        ray_survey.survey_on_ray(job, tmp_path / "out", "auto", 1)
+        corpus_survey.survey_on_ray(job, tmp_path / "out", "auto", 1)
     assert not (tmp_path / "out" / STATE).exists()
 
 
@@ -133,7 +133,7 @@ def test_a_port_where_nobody_listens_is_refused_at_once() -> None:
     with socket.create_server(("localhost", 0)) as server:
         port = server.getsockname()[1]
         for address in ("local", "auto", f"localhost:{port}", f"ray://localhost:{port}"):
-            ray_survey._check_listening(address, "nowhere")
+            corpus_survey._check_listening(address, "nowhere")
     for address in (f"localhost:{port}", f"ray://localhost:{port}", "localhost:port"):
         with pytest.raises(CorpusError, match="nowhere"):
-            ray_survey._check_listening(address, "nowhere")
+            corpus_survey._check_listening(address, "nowhere")

@@ -11,7 +11,7 @@ import pytest
 
 from attnviz.analysis.heads.atlas import CLAIMS, from_json, to_json
 from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.corpus_statistics import FIELDS, NAMES, RESERVOIR, measure, merge
+from attnviz.analysis.heads.measures import FIELDS, NAMES, RESERVOIR, measure, merge
 from attnviz.analysis.heads.verdict import compare_with_rivals
 from attnviz.cli import main
 from attnviz.core.errors import ClaimError, CorpusError
@@ -19,10 +19,9 @@ from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.capabilities import capabilities
 from attnviz.survey import corpus_survey
-from attnviz.survey.corpora import corpus, plain, shipped
+from attnviz.survey.corpora import available, corpus, plain, shipped, shipped_atlas
 from attnviz.survey.corpus_attention import look
 from attnviz.survey.make_atlas import make
-from attnviz.survey.shipped_atlases import available, shipped_atlas
 from attnviz.survey.survey_folder import from_bytes, load, merge_folders
 
 NAMES_SEEN = ("dog", "bird", "child", "teacher", "animal", "man", "woman", "king", "queen", "boy", "girl", "horse", "fish")
@@ -188,16 +187,16 @@ def test_the_shell_tests_a_file_of_claims_into_one_table(tmp_path, capsys, unche
 
 
 def test_parts_that_come_in_groups_and_in_any_order_add_up_to_one_run(minilm, texts, tmp_path):
-    from attnviz.survey import ray_survey
+    from attnviz.survey import corpus_survey
 
     job, total = corpus_survey.SurveyJob("minilm", (texts,), shard=(2, 3)), None
     whole = corpus_survey.survey(minilm, job, tmp_path / "whole")
-    parts, reader = list(job.parts()), ray_survey.PartReader(job)
+    parts, reader = list(job.parts()), corpus_survey.PartReader(job)
     assert reader.read(99, ()) is None
     for group in (parts[:2], parts[2:]):
         read = [each for part in reversed(group) if (each := reader.read(*part))]
         assert [from_bytes(data, "it").parts for _, data in read] == [1] * len(group)
-        total = ray_survey._added(total, read, job.shard)
+        total = corpus_survey._added(total, read, job.shard)
     assert total is not None
     assert (total.parts, total.shards, total.corpus) == (whole.parts, whole.shards, whole.corpus)
     assert (total.model, total.kind) == (whole.model, whole.kind) == ("minilm", "encoder")
@@ -208,7 +207,7 @@ def test_parts_that_come_in_groups_and_in_any_order_add_up_to_one_run(minilm, te
 @pytest.mark.gate
 def test_on_ray_the_numbers_are_the_same(minilm, texts, tmp_path):
     ray = pytest.importorskip("ray", reason="Ray is an extra: attnviz[ray]")
-    from attnviz.survey.ray_survey import survey_on_ray
+    from attnviz.survey.corpus_survey import survey_on_ray
 
     job = corpus_survey.SurveyJob("minilm", (texts,))
     whole = corpus_survey.survey(minilm, job, tmp_path / "whole").statistics

@@ -14,11 +14,11 @@ import pytest
 from numpy.lib import format as npy
 from scipy.stats import norm
 
-from attnviz.analysis.heads.corpus_statistics import FIELDS, measure, merge
+from attnviz.analysis.heads.measures import FIELDS, measure, merge
 from attnviz.cli import main
 from attnviz.core.errors import CorpusError
 from attnviz.core.trace import AttentionMap, DenseWeights
-from attnviz.figures.heads.survey import measures_table
+from attnviz.figures.heads_grid import measures_table
 from attnviz.survey.survey_folder import STATE, State, from_bytes, headvis, merge_folders, opened, rows, save, to_bytes
 from tests.factories import make_map, numbered
 

@@ -6,7 +6,7 @@ import pytest
 
 from attnviz.core.errors import CorpusError
 from attnviz.survey.corpora import corpus
-from attnviz.text.conllu import read_conllu
+from attnviz.text.data_files import read_conllu
 from attnviz.text.winogender import read_winogender
 from attnviz.ui.background.corpus_results import own_sentences
 

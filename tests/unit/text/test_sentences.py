@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.text.sentences import Sentences
+from attnviz.text.words import Sentences
 
 
 def cut(text: str) -> list[str]:

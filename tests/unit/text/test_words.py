@@ -1,7 +1,6 @@
 import pytest
 
-from attnviz.text.english import seems_english
-from attnviz.text.words import Words
+from attnviz.text.words import Words, seems_english
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from attnviz.models.translate.toy_config import ToyConfig
+from attnviz.models.toy_config import ToyConfig
 from attnviz.training import background_run
-from attnviz.training.background_run import History, LiveRun
+from attnviz.training.background_run import History, Line, LiveRun
 from attnviz.training.toy_recipe import ToyRecipe
 from attnviz.training.toy_training import Training
-from attnviz.training.waiting_line import Line
 
 ENDLESS = ToyRecipe(ToyConfig("copy", "scaled", dim=11), steps=100_000, batch=2)
 SHORT = ToyRecipe(ToyConfig("copy", "scaled", dim=11), steps=5, batch=2)

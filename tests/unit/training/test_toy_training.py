@@ -10,13 +10,20 @@ from safetensors.torch import save as serialized
 
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
-from attnviz.models.translate import toy_model as toys
-from attnviz.models.translate.toy_config import ToyConfig
-from attnviz.training.held_out import HELD_OUT, kept_back
-from attnviz.training.milestones import EVERY, HALF_ALIGNED, HALF_RIGHT, Milestones
-from attnviz.training.presets import PRESETS
-from attnviz.training.toy_recipe import ToyRecipe
-from attnviz.training.toy_training import Training, from_file, to_file
+from attnviz.models import toy_model as toys
+from attnviz.models.toy_config import ToyConfig
+from attnviz.training.toy_recipe import PRESETS, ToyRecipe
+from attnviz.training.toy_training import (
+    EVERY,
+    HALF_ALIGNED,
+    HALF_RIGHT,
+    HELD_OUT,
+    Milestones,
+    Training,
+    from_file,
+    kept_back,
+    to_file,
+)
 from recipes.translate.alignment_error import LinkedPair, alignment_error_rate
 
 SMALL = ToyRecipe(ToyConfig("sort", "additive", dim=13), steps=7, batch=11)
@@ -56,7 +63,7 @@ def test_no_training_example_is_held_out():
 @pytest.fixture
 def few(monkeypatch, unchecked):
     """A look measures fewer sources."""
-    monkeypatch.setattr("attnviz.training.held_out.HELD_OUT", 31)
+    monkeypatch.setattr("attnviz.training.toy_training.HELD_OUT", 31)
 
 
 @pytest.mark.usefixtures("few")

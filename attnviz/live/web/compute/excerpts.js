@@ -1,4 +1,4 @@
-// Long vectors on a page, as attnviz/analysis/compute/long_vectors.py shows them: the largest numbers, and how many others there are.
+// Long vectors on a page, as attnviz/analysis/compute/dot_product.py shows them: the largest numbers, and how many others there are.
 
 import { bySize, placeIn, quotedCell, writtenDot } from "./matrix.js";
 import { numberText } from "./rounding.js";

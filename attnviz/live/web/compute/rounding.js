@@ -1,4 +1,4 @@
-// Rounding that adds up, as attnviz/analysis/compute/rounding.py does it: numbers are counted in units of their last shown digit.
+// Rounding that adds up, as attnviz/analysis/compute/steps.py does it: numbers are counted in units of their last shown digit.
 
 import { significant } from "../number_text.js";
 

@@ -1,4 +1,4 @@
-// Where the sentences of a text stand, as in attnviz.text.sentences; offsets count code points.
+// Where the sentences of a text stand, as in attnviz.text.words; offsets count code points.
 
 /**
  * @typedef {(language: string, text: string) => { text: string }[]} Segmenter cuts a text; what it returns is all of the text

@@ -162,7 +162,7 @@ export function judge(decoding, probability, nothing) {
 }
 
 /**
- * Estimate how often a best span is an accepted answer, as attnviz.models.answer.decoding does.
+ * Estimate how often a best span is an accepted answer, as attnviz.models.answer does.
  * @param {{ slope: number, slope_nothing: number, intercept: number }} decoding
  * @param {number} probability
  * @param {number} nothing

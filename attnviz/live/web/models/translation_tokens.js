@@ -1,4 +1,4 @@
-// Tokens of what a translator reads and writes, as attnviz.models.translate.pieces makes them; offsets count code points.
+// Tokens of what a translator reads and writes, as attnviz.models.translate makes them; offsets count code points.
 
 import { END } from "./decoding.js";
 import { piecesOf } from "./piece_offsets.js";

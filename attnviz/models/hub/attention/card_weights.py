@@ -13,9 +13,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from attnviz.core.arrays import LayerWeights, Weights, frozen
 from attnviz.core.query_key import SLAB_CELLS, QueryKeyLayer, QueryKeyWeights
-from attnviz.core.weights import Slab
+from attnviz.core.weights import LayerWeights, Slab, Weights, frozen
 from attnviz.models import device
 
 # A head of fewer weights is computed here before a card has answered.

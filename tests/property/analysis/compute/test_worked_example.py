@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnviz.analysis.compute.rounding import MINUS
-from attnviz.analysis.compute.steps import ComputationStep, Matrix
+from attnviz.analysis.compute.steps import MINUS, ComputationStep, Matrix
 from attnviz.analysis.compute.worked_example import worked_steps
 from attnviz.core.head_inputs import PARAMETERS, Computed, Tables
-from attnviz.models.compute.worked_example import compute
+from attnviz.models.compute import compute
 from attnviz.nn import reference
 
 laws = settings(max_examples=60, deadline=None, derandomize=True, database=None)

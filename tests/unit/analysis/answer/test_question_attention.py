@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.analysis.answer.question_attention import (
+from attnviz.analysis.answer_attention import (
     SIDES,
     QuestionAttention,
     Side,

@@ -8,12 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.analysis.compute.additive import unfold_additive
-from attnviz.analysis.compute.dot_product import unfold_dot_product
-from attnviz.analysis.compute.link_steps import link_steps
-from attnviz.analysis.compute.long_vectors import Excerpt, QueryKey
-from attnviz.analysis.compute.rounding import MINUS
-from attnviz.analysis.compute.steps import NOTHING, ComputationStep, Matrix, Term, first_place, row_of, softmax_origin
+from attnviz.analysis.compute.dot_product import Excerpt, QueryKey, link_steps, unfold_additive, unfold_dot_product
+from attnviz.analysis.compute.steps import MINUS, NOTHING, ComputationStep, Matrix, Term, first_place, row_of, softmax_origin
 from attnviz.core.head_inputs import Additive, DotProduct, Projected, Projections
 from tests.factories import given_map, typed
 

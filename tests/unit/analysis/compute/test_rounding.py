@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.compute.rounding import largest_remainder, number_text, spelled, units
+from attnviz.analysis.compute.steps import largest_remainder, number_text, spelled, units
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.compute.score_pairs import PairShares, describe_pairs, rest_of
+from attnviz.analysis.compute.worked_example import PairShares, describe_pairs, rest_of
 from attnviz.analysis.wording import plain
 from attnviz.core.trace import Token
-from attnviz.figures.compute.pairs import pairs_table
+from attnviz.figures.compute.steps import pairs_table
 
 TOKENS = (Token("the", 0, 3), Token("<b>cat", 4, 10))
 VALUES = np.array([[0.25, -2.0, 0.0], [0.5, 3.0, 0.125], [-0.0625, 0.0, 1.0]])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.edit.wording import describe_edits, describe_refusal, toggled
+from attnviz.analysis.wording import describe_edits, describe_refusal, toggled
 from attnviz.core.edits import Edits, HeadPatched
 from attnviz.core.errors import EditedRowError, EditError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt

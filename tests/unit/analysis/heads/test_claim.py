@@ -7,7 +7,7 @@ import pytest
 import regex
 
 from attnviz.analysis.heads.claim import ClaimTerm, Where, parse
-from attnviz.analysis.heads.wording import describe_claim, short_claim
+from attnviz.analysis.heads.verdict import describe_claim, short_claim
 from attnviz.core.errors import ClaimError
 
 SOURCES = ("obj", "nsubj:pass", "NOUN", '"the"', "/ing$/", "special", "any", "first", "last", "pronoun", 'DET | "a|b" | obl')

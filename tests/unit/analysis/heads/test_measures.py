@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attnviz.analysis.heads import corpus_statistics
+from attnviz.analysis.heads import measures
 from attnviz.analysis.heads.measures import MEASURES, TokenPlaces, distance_histogram, induction
 from attnviz.core.errors import CorpusError
 from attnviz.core.trace import Token
@@ -98,7 +98,7 @@ def test_of_special_tokens_alone_nothing_is_measured():
 
 def test_what_is_summed_of_a_text_is_what_its_measures_say():
     attention = make_map(tokens_of(SPECIAL), layers=2, heads=3)
-    got, places = corpus_statistics.measure(attention, "a text"), TokenPlaces.of(attention)
+    got, places = measures.measure(attention, "a text"), TokenPlaces.of(attention)
     for at, (name, compute) in enumerate(MEASURES.items()):
         for layer, head in np.ndindex(2, 3):
             measured = compute(attention.layer_weights(layer), places)
@@ -111,14 +111,14 @@ def test_what_is_summed_of_a_text_is_what_its_measures_say():
                 assert got.means[at, layer, head] == pytest.approx(values.mean(), rel=1e-5)
             else:
                 assert np.isnan([got.means[at, layer, head], got.errors[at, layer, head]]).all()
-    assert (got.read, got.tokens, got.examples) == (1, len(SPECIAL), ((corpus_statistics.priority("a text"), "a text"),))
-    assert corpus_statistics.measure(attention).examples == ()
-    one = corpus_statistics.measure(make_map(tokens_of(["[CLS]", "a", "[SEP]"])))
+    assert (got.read, got.tokens, got.examples) == (1, len(SPECIAL), ((measures.priority("a text"), "a text"),))
+    assert measures.measure(attention).examples == ()
+    one = measures.measure(make_map(tokens_of(["[CLS]", "a", "[SEP]"])))
     assert one.texts.tolist() == (one.rows > 0).tolist() == one.rows.tolist()
 
 
 def test_a_layer_attends_that_moves_anything_and_every_layer_before_a_text_is_read():
-    nothing = corpus_statistics.Statistics.empty(2, 3)
+    nothing = measures.Statistics.empty(2, 3)
     assert nothing.attending.tolist() == [True, True]
     little = nothing.histogram.copy()
     little[1, 2, 0] = 0.25
@@ -126,16 +126,16 @@ def test_a_layer_attends_that_moves_anything_and_every_layer_before_a_text_is_re
 
 
 def test_merged_statistics_are_sums_and_keep_the_examples_of_least_hash():
-    texts = [f"text {at}" for at in range(corpus_statistics.RESERVOIR + 7)]
-    parts = [corpus_statistics.measure(make_map(tokens_of(SPECIAL[: 3 + at % 5])), text) for at, text in enumerate(texts)]
-    whole = corpus_statistics.merge(*parts)
-    for field in corpus_statistics.FIELDS:
+    texts = [f"text {at}" for at in range(measures.RESERVOIR + 7)]
+    parts = [measures.measure(make_map(tokens_of(SPECIAL[: 3 + at % 5])), text) for at, text in enumerate(texts)]
+    whole = measures.merge(*parts)
+    for field in measures.FIELDS:
         np.testing.assert_allclose(getattr(whole, field), sum(getattr(part, field) for part in parts))
-    assert whole.examples == tuple(sorted((corpus_statistics.priority(text), text) for text in texts)[:64])
+    assert whole.examples == tuple(sorted((measures.priority(text), text) for text in texts)[:64])
     assert (whole.read, whole.tokens) == (len(texts), sum(part.tokens for part in parts))
     with pytest.raises(CorpusError, match="different heads"):
-        corpus_statistics.merge(parts[0], corpus_statistics.measure(make_map(tokens_of(SPECIAL), heads=2)))
-    assert corpus_statistics.Statistics.empty(2, 3).attending.all()
+        measures.merge(parts[0], measures.measure(make_map(tokens_of(SPECIAL), heads=2)))
+    assert measures.Statistics.empty(2, 3).attending.all()
 
 
 def test_rows_are_the_columns_tokens_unless_they_are_other_texts():

@@ -8,27 +8,35 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attnviz.analysis.bootstrap import bootstrap
-from attnviz.analysis.heads import claim_words
-from attnviz.analysis.heads.atlas import AtlasExample, ClaimFacts
-from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.claim_counts import OFFSETS, Counts, claimed_cells, count, examples_of
-from attnviz.analysis.heads.claim_words import REGEX_SECONDS, Clock, sources, targets
+from attnviz.analysis.difference import bootstrap
+from attnviz.analysis.heads import claim
+from attnviz.analysis.heads.atlas import (
+    OFFSETS,
+    AtlasExample,
+    ClaimFacts,
+    Counts,
+    Strongest,
+    WordAttention,
+    claimed_cells,
+    count,
+    examples_of,
+    strongest,
+)
+from attnviz.analysis.heads.claim import REGEX_SECONDS, Clock, parse, sources, targets
 from attnviz.analysis.heads.verdict import (
     SEED,
     Evidence,
     Half,
     choose,
     compare_with_rivals,
+    describe_verdict,
     holm,
     judge_claims,
     one_sided_p,
     supported,
 )
-from attnviz.analysis.heads.word_attention import Strongest, WordAttention, strongest
-from attnviz.analysis.heads.wording import describe_verdict
 from attnviz.core.errors import ClaimError
-from attnviz.text.conllu import ParsedSentence, ParsedWord
+from attnviz.text.data_files import ParsedSentence, ParsedWord
 
 RELATIONS = ("det", "nsubj", "obj", "root")
 LAYERS, HEADS = 2, 3
@@ -276,7 +284,7 @@ def test_on_a_busy_server_a_simple_expression_is_looked_for_once_a_word_however_
             searched.append(text)
             time.sleep(0.02)
 
-    monkeypatch.setattr(claim_words, "compiled", lambda _: Waits())
+    monkeypatch.setattr(claim, "compiled", lambda _: Waits())
     clock = Clock(0.05)
     assert not any(clock.search("a", word) for word in ["b", "c", "d", "e", "f", "g", "b", "c", "d"])
     assert searched == list("bcdefg")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.heads.word_attention import WordAttention, strongest, unit_of, word_attention
+from attnviz.analysis.heads.atlas import WordAttention, strongest, unit_of, word_attention
 from attnviz.core.trace import Token
-from attnviz.text.conllu import ParsedSentence, ParsedWord
+from attnviz.text.data_files import ParsedSentence, ParsedWord
 from tests.factories import make_map, special
 
 TEXT = "un do it , twice"

@@ -7,8 +7,10 @@ import pytest
 
 from attnviz.analysis.heads.atlas import Atlas, ClaimFacts
 from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.verdict import MARGIN, ClaimResult, Rival
-from attnviz.analysis.heads.wording import (
+from attnviz.analysis.heads.verdict import (
+    MARGIN,
+    ClaimResult,
+    Rival,
     claim_sides,
     describe_label,
     describe_question,
@@ -17,7 +19,7 @@ from attnviz.analysis.heads.wording import (
     short_claim,
     unit_name,
 )
-from attnviz.text.conllu import ParsedSentence, ParsedWord
+from attnviz.text.data_files import ParsedSentence, ParsedWord
 
 FACTS = (
     ClaimFacts("any -> previous", 90, 0.05, -1, 1.0, True, 0.12),

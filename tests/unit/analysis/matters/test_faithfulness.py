@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attnviz.analysis.matters.faithfulness import (
+from attnviz.analysis.matters import (
     AttributionReport,
     Faithfulness,
     counts_of,

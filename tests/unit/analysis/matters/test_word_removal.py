@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attnviz.analysis.matters.faithfulness import AttributionReport, Faithfulness, MaskedOutput
-from attnviz.analysis.matters.word_removal import (
+from attnviz.analysis.matters import (
+    AttributionReport,
+    Faithfulness,
+    MaskedOutput,
     WordRemovals,
     describe_attention,
     describe_output,

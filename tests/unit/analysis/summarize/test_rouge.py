@@ -6,7 +6,7 @@ import time
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
-from attnviz.analysis.summarize.rouge import rouge, stems
+from attnviz.analysis.summary_selection import rouge, stems
 
 
 def test_a_text_without_latin_letters_has_nothing_in_common():

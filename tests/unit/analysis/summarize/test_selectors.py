@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.summarize.selection import read_passage, top
-from attnviz.analysis.summarize.selectors import attention_received_by_head, plain_layers, rollout, selectors, shares_of_heads
+from attnviz.analysis.summary_selection import (
+    attention_received_by_head,
+    plain_layers,
+    read_passage,
+    rollout,
+    selectors,
+    shares_of_heads,
+    top,
+)
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from tests.factories import make_map, numbered, sentence, typed

@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.summarize.selection import Amount, Selection, choose, read_passage
-from attnviz.analysis.summarize.summary_words import (
+from attnviz.analysis.summary_selection import (
+    Amount,
+    Selection,
     SummaryWord,
+    choose,
     describe_choice,
     describe_copies,
     describe_sentences,
     describe_word_origin,
+    read_passage,
     summary_words,
 )
 from attnviz.analysis.wording import plain

@@ -8,7 +8,7 @@ import pytest
 
 from attnviz.analysis.head_metrics import Link
 from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
-from attnviz.analysis.translate.alignment import (
+from attnviz.analysis.translation_alignment import (
     balanced_links,
     clearest_link,
     describe_alignment,

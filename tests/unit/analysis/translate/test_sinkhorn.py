@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.analysis.translate.differences import differences
-from attnviz.analysis.translate.sinkhorn import balanced
+from attnviz.analysis.translation_alignment import balanced, differences
 
 
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**31))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from attnviz.analysis.translate.spelling import spelled_out
+from attnviz.analysis.translation_alignment import spelled_out
 from tests.factories import typed
 
 

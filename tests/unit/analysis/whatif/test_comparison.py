@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from attnviz.analysis.whatif.comparison import compare
+from attnviz.analysis.whatif_comparison import compare
 from attnviz.analysis.wording import Part, plain
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, Token

@@ -6,10 +6,9 @@ import pytest
 
 from attnviz.analysis.head_metrics import Link
 from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.export import svg
+from attnviz.export import png, translation_links
 from attnviz.export.picture import picture
 from attnviz.export.sheet import LINE, Arc, Label, Sheet, width_of
-from attnviz.export.translate import links
 from tests.factories import make_map, numbered, special
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -17,7 +16,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def drawn(written: int, read: int, decided: tuple[Link, ...] | None = None) -> Sheet:
     attention = make_map((*numbered(written - 1), special("</s>")), numbered(read))
-    return links.draw_links(picture(AttentionTrace("m", Prompt("t0"), (attention,), "t0"), layer=0, head=0), decided)
+    return translation_links.draw_links(
+        picture(AttentionTrace("m", Prompt("t0"), (attention,), "t0"), layer=0, head=0), decided
+    )
 
 
 @pytest.mark.parametrize(("written", "read"), [(11, 10), (37, 40), (150, 149)])
@@ -35,7 +36,7 @@ def test_no_two_texts_touch(written: int, read: int) -> None:
 
 def test_the_file_has_every_word_as_text_and_every_link_with_its_weight() -> None:
     sheet = drawn(5, 7)
-    tree = ElementTree.fromstring(svg.sheet_svg(sheet))
+    tree = ElementTree.fromstring(png.sheet_svg(sheet))
     texts = [text.text for text in tree.iter(f"{SVG}text")]
     assert texts[:7] == [token.text for token in numbered(7)]
     assert texts[7:12] == [*(token.text for token in numbered(4)), "</s>"]
@@ -51,4 +52,4 @@ def test_the_file_has_every_word_as_text_and_every_link_with_its_weight() -> Non
 def test_links_that_were_decided_stand_out() -> None:
     arcs = [item for item in drawn(5, 7, (Link(2, 3, 0.0),)).items if isinstance(item, Arc)]
     assert [arc.opacity for arc in arcs if dict(arc.data)["query"] == "2" and dict(arc.data)["key"] == "3"] == [1.0]
-    assert {arc.opacity for arc in arcs[:-1]} == {links.FADED}
+    assert {arc.opacity for arc in arcs[:-1]} == {translation_links.FADED}

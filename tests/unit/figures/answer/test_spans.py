@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from attnviz.analysis.answer.question_attention import joint
-from attnviz.figures.answer.spans import BAR_PIXELS, MOST_DRAWN, Bars, joint_matrix, marked_answer, question_buttons
+from attnviz.analysis.answer_attention import joint
+from attnviz.figures.answer_spans import BAR_PIXELS, MOST_DRAWN, Bars, joint_matrix, marked_answer, question_buttons
 from attnviz.figures.theme import DARK, LIGHT
 from attnviz.text.spans import Span
 from tests.factories import special, typed

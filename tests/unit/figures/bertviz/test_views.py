@@ -11,7 +11,7 @@ import pytest
 from attnviz import AttnvizError, Token
 from attnviz.analysis.head_view import View
 from attnviz.core.errors import TraceError
-from attnviz.figures.bertviz.views import TooManyTokensError, head_view, model_view
+from attnviz.figures.bertviz_views import TooManyTokensError, head_view, model_view
 from attnviz.figures.theme import DARK, LIGHT
 from tests.factories import HOSTILE, make_map, numbered
 from tests.markup import elements
@@ -117,7 +117,7 @@ def test_neither_torch_nor_matplotlib_is_imported():
     script = """
 import sys, numpy
 from attnviz import AttentionMap, Token
-from attnviz.figures.bertviz.views import head_view
+from attnviz.figures.bertviz_views import head_view
 from attnviz.core.trace import DenseWeights
 row = (Token("a", 0, 1),)
 head_view(AttentionMap("encoder", row, row, DenseWeights((numpy.ones((1, 1, 1)),))))

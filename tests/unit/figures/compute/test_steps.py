@@ -5,14 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from attnviz.analysis.compute.additive import unfold_additive
-from attnviz.analysis.compute.long_vectors import QueryKey
+from attnviz.analysis.compute.dot_product import QueryKey, unfold_additive
 from attnviz.analysis.compute.steps import MINUS, ComputationStep, Matrix, cell, dot, each_cell, multiplied, row_of
 from attnviz.analysis.compute.worked_example import worked_steps
 from attnviz.core.head_inputs import Additive, Tables
 from attnviz.figures.compute.steps import OPERANDS, RESULT, Predict, computation
 from attnviz.figures.theme import DARK, LIGHT
-from attnviz.models.compute.worked_example import compute
+from attnviz.models.compute import compute
 
 HOSTILE = '<img src=x onerror="alert(1)">'
 

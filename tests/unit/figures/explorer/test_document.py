@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import html
+import importlib
 import re
 
 import pytest
@@ -51,7 +52,7 @@ def test_a_theme_can_be_chosen():
 
 
 def test_what_is_too_large_is_told(monkeypatch):
-    monkeypatch.setattr("attnviz.figures.explorer.document.PAGE_BYTES", 100)
+    monkeypatch.setattr(importlib.import_module("attnviz.figures.explorer.script"), "PAGE_BYTES", 100)
     with pytest.raises(TooLargeError, match="too many for one file: shorten the text"):
         page(hostile())
     assert frame(hostile()).startswith("<p>&lt;/script&gt;")

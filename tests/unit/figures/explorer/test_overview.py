@@ -11,8 +11,7 @@ import pytest
 
 from attnviz.analysis.head_metrics import measure, strongest_link
 from attnviz.analysis.head_view import View, head_matrix
-from attnviz.core.cancellation import cancellable
-from attnviz.core.errors import CancelledError, TraceError
+from attnviz.core.errors import CancelledError, TraceError, cancellable
 from attnviz.core.trace import Token
 from attnviz.figures.explorer import heads_package, overview
 from attnviz.figures.explorer.packages import head_chunk, thumb_of, unpack_chunks

@@ -8,14 +8,22 @@ import pytest
 
 from attnviz.analysis.heads.atlas import Atlas, AtlasExample, ClaimFacts
 from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.corpus_statistics import NAMES, Statistics
-from attnviz.analysis.heads.measures import FURTHEST, MEASURES
+from attnviz.analysis.heads.measures import FURTHEST, MEASURES, NAMES, Statistics
 from attnviz.analysis.heads.verdict import ClaimResult, Rival
-from attnviz.figures.heads.evidence import case_list, claims_table, distance_bars, rivals_table, suitable
-from attnviz.figures.heads.grid import NONE, heads_grid
-from attnviz.figures.heads.pattern import board, likeness_grid
-from attnviz.figures.heads.survey import measure_grid, measures_table
-from attnviz.text.conllu import ParsedSentence, ParsedWord
+from attnviz.figures.heads_grid import (
+    NONE,
+    board,
+    case_list,
+    claims_table,
+    distance_bars,
+    heads_grid,
+    likeness_grid,
+    measure_grid,
+    measures_table,
+    rivals_table,
+    suitable,
+)
+from attnviz.text.data_files import ParsedSentence, ParsedWord
 
 # Two layers of three heads: head (1, 2) has two claims that hold, head (0, 1) one that is parked, all others none.
 CLAIMS = (

@@ -2,8 +2,8 @@
 
 import re
 
-from attnviz.analysis.matters.faithfulness import Removals
-from attnviz.figures.matters.deletion import deletion_figure
+from attnviz.analysis.matters import Removals
+from attnviz.figures.matters_text import deletion_figure
 
 CURVE = Removals((0, 3, 7, 10), (0.9, 0.4, 0.25, 0.0), (0.9, 1.0, 0.75, 0.0))
 

@@ -6,11 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attnviz.analysis.matters.faithfulness import AttributionReport, Faithfulness, MaskedOutput
-from attnviz.analysis.matters.word_removal import WordRemovals
-from attnviz.figures.matters import removals as figure
-from attnviz.figures.matters.removals import removals_figure
-from attnviz.figures.matters.shaded_text import WordMarks, shaded_text
+from attnviz.analysis.matters import AttributionReport, Faithfulness, MaskedOutput, WordRemovals
+from attnviz.figures import matters_text as figure
+from attnviz.figures.matters_text import WordMarks, removals_figure, shaded_text
 from attnviz.figures.theme import DARK
 
 WORDS = ("<script>", "a&b", '"', "مرحبا", "😀", "中文", "</script>")

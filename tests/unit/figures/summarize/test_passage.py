@@ -5,10 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from attnviz.analysis.summarize.selection import Amount, choose, read_passage
-from attnviz.analysis.summarize.summary_words import SummaryWord
+from attnviz.analysis.summary_selection import Amount, SummaryWord, choose, read_passage
 from attnviz.core.trace import Token
-from attnviz.figures.summarize.passage import BAR_PIXELS, UNREAD_CHARACTERS, marked_passage, summary_buttons
+from attnviz.figures.summary_passage import BAR_PIXELS, UNREAD_CHARACTERS, marked_passage, summary_buttons
 from attnviz.figures.theme import DARK, LIGHT
 from tests.factories import special, typed
 

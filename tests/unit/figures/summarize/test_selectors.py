@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 
-from attnviz.analysis.summarize.rouge import Rouge
-from attnviz.figures.summarize.selectors import Row, heads_agreement, selectors_table
+from attnviz.analysis.summary_selection import Rouge
+from attnviz.figures.summary_passage import Row, heads_agreement, selectors_table
 from attnviz.figures.theme import DARK
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnviz.figures.theme import DARK, LIGHT
-from attnviz.figures.train.emergence import OUTLINE, Curve, HeldOutSequence, emergence
+from attnviz.figures.train import OUTLINE, Curve, HeldOutSequence, emergence
 from tests.unit.figures.test_theme import contrast
 
 HOSTILE = ("<script>", "</script>", "a&b", '"', "مرحبا", "😀", "中文")

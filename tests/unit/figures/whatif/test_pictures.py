@@ -6,13 +6,12 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from attnviz.analysis.whatif.comparison import compare
+from attnviz.analysis.whatif_comparison import compare
 from attnviz.analysis.wording import percent, points
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
-from attnviz.export import png, svg
-from attnviz.export.whatif import matrices
+from attnviz.export import png, whatif_sheets
 from attnviz.figures.theme import DARK, LIGHT
-from attnviz.figures.whatif.matrices import changes_table, divergence_grid, three_matrices
+from attnviz.figures.whatif_matrices import changes_table, divergence_grid, three_matrices
 from tests.factories import sentence, typed
 
 BEFORE, AFTER = sentence("it <was> tired now"), sentence("it <was> wide now")
@@ -93,8 +92,8 @@ def test_the_changes_are_the_largest_of_the_difference(traces):
 
 def test_on_paper_both_sides_and_the_difference_stand_with_their_names(traces):
     actual = compare(*traces)
-    sheet = matrices.draw_comparison(actual, traces, 1, 2)
-    root = ElementTree.fromstring(svg.sheet_svg(sheet))
+    sheet = whatif_sheets.draw_comparison(actual, traces, 1, 2)
+    root = ElementTree.fromstring(png.sheet_svg(sheet))
     texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
     # In the unit of the page, where the grid names the same head.
     named = re.findall(r'title="(L1·H2: [^"]*)"', divergence_grid(actual, chosen=(1, 2)))
@@ -105,6 +104,6 @@ def test_on_paper_both_sides_and_the_difference_stand_with_their_names(traces):
     changes = [each.get("data-change") for each in root.iter("{http://www.w3.org/2000/svg}rect") if each.get("data-change")]
     assert np.array(changes, dtype=float) == pytest.approx(actual.difference(1, 2).ravel(), abs=1e-5)
     assert png.sheet_png(sheet)[:4] == b"\x89PNG"
-    rows = matrices.comparison_csv(actual).decode("utf-8-sig").splitlines()
+    rows = whatif_sheets.comparison_csv(actual).decode("utf-8-sig").splitlines()
     assert rows[1].startswith("{},{},".format(*actual.most))
     assert len(rows) == 7

@@ -9,15 +9,15 @@ import pytest
 
 from attnviz.core.errors import ClassError, LessonError
 from attnviz.core.trace import DenseWeights
-from attnviz.lessons.classroom.class_question import (
+from attnviz.lessons.classroom.class_values import (
     AnswerKey,
+    ClassOverview,
     ClassQuestion,
     WallPicture,
     covered,
     from_record,
     to_record,
 )
-from attnviz.lessons.classroom.class_values import ClassOverview
 from attnviz.lessons.classroom.from_lesson import QuestionPlace, class_question, made_up, next_question
 from attnviz.lessons.lesson_file import LessonQuestion, parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons

@@ -2,10 +2,15 @@
 
 import pytest
 
-from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
-from attnviz.lessons.classroom.class_values import ClassOverview, ClassRound, Guess
-from attnviz.lessons.classroom.report import class_report
-from attnviz.lessons.classroom.wording import class_sentence
+from attnviz.lessons.classroom.class_values import (
+    AnswerKey,
+    ClassOverview,
+    ClassQuestion,
+    ClassRound,
+    Guess,
+    class_report,
+    class_sentence,
+)
 
 WORDS = ClassQuestion("token", "Which word, <b>?", ("it", "cat"), choices=("it", "cat"))
 KEY = AnswerKey(("cat",), sentence="“it” gives “cat” 57 %.", weights=(0.1, 0.57))

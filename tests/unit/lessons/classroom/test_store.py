@@ -18,13 +18,8 @@ from sqlalchemy import update
 
 from attnviz.core.errors import BusyError, ClassError, SettingError
 from attnviz.lessons.classroom import store as stores
-from attnviz.lessons.classroom import tables
-from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion, ClassStep
-from attnviz.lessons.classroom.class_values import StartedClass
-from attnviz.lessons.classroom.codes import new_code
-from attnviz.lessons.classroom.nicknames import read_nickname
-from attnviz.lessons.classroom.store import ClassStore
-from attnviz.lessons.classroom.tables import CLASSES, METADATA, STUDENTS
+from attnviz.lessons.classroom.class_values import AnswerKey, ClassQuestion, ClassStep, StartedClass, new_code, read_nickname
+from attnviz.lessons.classroom.store import CLASSES, METADATA, STUDENTS, ClassStore
 
 QUESTION = ClassQuestion("token", "Where does it look?", ("the", "cat", "it"), (2,), ("the", "cat", "it"))
 FORKS = multiprocessing.get_context("fork")
@@ -109,7 +104,7 @@ def test_a_pool_that_is_used_up_is_one_sentence(
 
 
 def test_a_postgresql_that_stops_is_told_soon_and_goes_on(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "LATE", 1)
+    monkeypatch.setattr(stores, "LATE", 1)
     store = ClassStore(postgres)
     try:
         started = store.start()

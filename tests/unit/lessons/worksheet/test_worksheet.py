@@ -12,13 +12,12 @@ import zxingcpp
 from PIL import Image
 
 from attnviz.core.errors import LessonError
+from attnviz.lessons import worksheet as printing
 from attnviz.lessons.check import truths
 from attnviz.lessons.lesson_file import parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
-from attnviz.lessons.worksheet import worksheet as printing
-from attnviz.lessons.worksheet.worksheet import SheetStep, Worksheet, _with_questions_of_same_text, worksheet
-from attnviz.lessons.worksheet.worksheet_html import worksheet_html
-from attnviz.lessons.worksheet.worksheet_pdf import worksheet_pdf
+from attnviz.lessons.worksheet import SheetStep, Worksheet, _with_questions_of_same_text, worksheet, worksheet_html
+from attnviz.lessons.worksheet_pdf import worksheet_pdf
 from tests.unit.lessons.test_question_kinds import Given
 
 HOSTILE = r'<script>alert(1)</script> #panic("x") \ "quoted" $x$ @here'

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import transformers as hf
 
-from attnviz.analysis.answer.question_attention import joint
-from attnviz.analysis.summarize.selection import read_passage, top
+from attnviz.analysis.answer_attention import joint
+from attnviz.analysis.summary_selection import read_passage, top
 from attnviz.core.trace import Token
-from attnviz.models.answer.decoding import SpanDecoding
+from attnviz.models.answer import SpanDecoding
 from attnviz.models.hub.minilm import packaged
 from attnviz.survey.corpora import shipped
 from attnviz.text.spans import Window, best_spans, marginals, merged, pair_logits, windows

@@ -12,9 +12,8 @@ from attnviz.core.edits import Edits, HeadPatched
 from attnviz.core.errors import EditError
 from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionTrace, DenseWeights, Prompt
-from attnviz.models.edit.edit_points import EditPoints, check_windows, edited, with_edited_heads
-from attnviz.models.edit.find_softmax import editable_kinds, trace_softmaxes
-from attnviz.nn.edit.edited_pass import Intervention, intervening, running
+from attnviz.models.edit import EditPoints, check_windows, editable_kinds, edited, trace_softmaxes, with_edited_heads
+from attnviz.nn.edited_pass import Intervention, intervening, running
 from tests.factories import make_map, numbered
 
 HEADS, N = 3, 4

@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from attnviz.core.errors import AttnvizError, ModelError, ModelTooLargeError, UnsupportedModelError, failing_as
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.models.hub import checkpoint, sizes
+from attnviz.models.hub import checkpoint
 from tests import tiny
 
 TEXT = "the cat sat on the mat"
@@ -96,19 +96,19 @@ def test_every_configuration_of_transformers_is_small_enough(tmp_path: Path) -> 
     for kind in {type(family.config()) for family in tiny.FAMILIES}:
         path = tmp_path / "config.json"
         kind().to_json_file(path)
-        assert sizes.read_config(kind.__name__, path)
+        assert checkpoint.read_config(kind.__name__, path)
 
 
 def test_layers_times_experts_are_counted_while_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny.FAMILY["bert"].config()
-    monkeypatch.setattr(sizes, "MOST_TENSORS", 20)
+    monkeypatch.setattr(checkpoint, "MOST_TENSORS", 20)
     with pytest.raises(ModelTooLargeError, match="more than 20 tensors"):
-        sizes.count_parameters(hf.AutoModel, config)
+        checkpoint.count_parameters(hf.AutoModel, config)
 
 
 def test_a_fixed_table_counts_as_parameters_do() -> None:
     config = hf.CTRLConfig(n_positions=10_000, n_embd=11, dff=7, n_layer=2, n_head=1, vocab_size=13)
-    assert sizes.count_parameters(hf.AutoModel, config) >= 110_000
+    assert checkpoint.count_parameters(hf.AutoModel, config) >= 110_000
 
 
 def test_no_room_is_made_for_a_model_that_is_far_larger_than_its_files(
@@ -120,7 +120,7 @@ def test_no_room_is_made_for_a_model_that_is_far_larger_than_its_files(
 
 
 def test_a_long_or_deep_configuration(saved: Path, tmp_path: Path) -> None:
-    folder = crafted(saved, tmp_path, "bert", "config.json", {"pad": "x" * sizes.CONFIG_BYTES})
+    folder = crafted(saved, tmp_path, "bert", "config.json", {"pad": "x" * checkpoint.CONFIG_BYTES})
     assert "damaged" in str(refusal(folder))
     (folder / "config.json").write_text("[" * 100_000)
     assert "damaged" in str(refusal(folder))
@@ -275,7 +275,7 @@ def test_the_longest_text_that_a_tokenizer_may_make_takes_bounded_memory(saved: 
     ],
 )
 def test_what_known_tokenizers_do_is_no_growth(step: dict[str, Any] | None, grown: float) -> None:
-    assert sizes._growth(step) == grown
+    assert checkpoint._growth(step) == grown
 
 
 UNENDING = "(([A-Za-z ]|[A-Za-z ][A-Za-z ])+)+$"

@@ -18,7 +18,7 @@ import transformers as hf
 from safetensors.torch import load_file, save_file
 
 from attnviz.attribution.methods import METHODS
-from attnviz.attribution.run import run
+from attnviz.attribution.quantity_maps import run
 from attnviz.core.errors import (
     AttnvizError,
     ModelError,
@@ -27,11 +27,11 @@ from attnviz.core.errors import (
     PromptError,
     UnsupportedModelError,
 )
-from attnviz.core.row_sums import rounding_of
 from attnviz.core.trace import Prompt
+from attnviz.core.weights import rounding_of
 from attnviz.models import catalog, device
 from attnviz.models.capabilities import bind_target
-from attnviz.models.hub import checkpoint, download, sizes
+from attnviz.models.hub import checkpoint, download
 from attnviz.models.hub import load as hub
 from tests import tiny
 
@@ -337,7 +337,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(folder: Path, name: str
 def test_too_large_a_model_is_refused_with_both_figures_before_its_weights_are_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count = sizes.count_parameters(hf.AutoModel, hf.AutoConfig.from_pretrained(folder))
+    count = checkpoint.count_parameters(hf.AutoModel, hf.AutoConfig.from_pretrained(folder))
     (folder / "model.safetensors").write_bytes(b"not even read")
     monkeypatch.setenv("ATTNVIZ_MAX_PARAMETERS", str(count - 1))
     sentence = refusal(folder, ModelTooLargeError)
@@ -349,9 +349,9 @@ def test_too_large_a_model_is_refused_with_both_figures_before_its_weights_are_r
 
 def test_counting_parameters_makes_no_room_for_them() -> None:
     config = hf.LlamaConfig(hidden_size=8192, intermediate_size=28672, num_hidden_layers=80, num_attention_heads=64)
-    assert sizes.count_parameters(hf.AutoModel, config) > 60e9
+    assert checkpoint.count_parameters(hf.AutoModel, config) > 60e9
     with pytest.raises(ModelTooLargeError, match=r"billion parameters and this machine loads at most 1.5 billion"):
-        sizes.check_size("llama", sizes.count_parameters(hf.AutoModel, config))
+        checkpoint.check_size("llama", checkpoint.count_parameters(hf.AutoModel, config))
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import transformers as hf
 import attnviz
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
+from attnviz.models.draft import DecodingOptions
 from attnviz.models.hub import load as hub
 from attnviz.models.hub.seq2seq import WritingModel
-from attnviz.models.translate.decode import draft
-from attnviz.models.translate.draft import DecodingOptions
-from attnviz.models.translate.translator_interface import TranslatingModel
+from attnviz.models.tasks import draft
+from attnviz.models.translate import TranslatingModel
 from attnviz.nn.decoding import Beam
 from tests import tiny
 

@@ -13,7 +13,7 @@ import attnviz
 from attnviz import Prompt
 from attnviz.core.errors import ModelError
 from attnviz.models import catalog
-from attnviz.models.hub import checkpoint, sizes
+from attnviz.models.hub import checkpoint
 from attnviz.models.tasks import read
 from tests import tiny
 
@@ -53,7 +53,7 @@ def test_what_is_on_top_is_loaded_and_says_what_is_likeliest(family, kind, place
     assert likeliest[0][1] == pytest.approx(float(row.softmax(-1).max()), abs=1e-5)
     np.testing.assert_allclose(actual.states, states, atol=1e-5)
     assert loaded.card.parameters == sum(parameter.numel() for parameter in model.parameters())
-    assert loaded.card.parameters <= sizes.count_parameters(checkpoint._kind(model.config), model.config)
+    assert loaded.card.parameters <= checkpoint.count_parameters(checkpoint._kind(model.config), model.config)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "bert"])

@@ -9,11 +9,11 @@ import pytest
 import attnviz
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
-from attnviz.models.translate.decode import draft
-from attnviz.models.translate.draft import DecodingOptions
-from attnviz.models.translate.translation_model import TranslationModel
+from attnviz.models.draft import DecodingOptions
+from attnviz.models.tasks import draft
+from attnviz.models.translation_model import TranslationModel
 from attnviz.nn.decoding import Beam
-from attnviz.ui.translate.notices import TRAINED_TOKENS
+from attnviz.ui.translate import TRAINED_TOKENS
 from recipes.translate.recipe import Corpus
 from tests.translators import KINDS, tiny_translator
 

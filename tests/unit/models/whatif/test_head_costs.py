@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz.core.arrays import Kind
 from attnviz.core.edits import Edits, HeadSet
-from attnviz.core.shares import HeadCosts
+from attnviz.core.trace import HeadCosts
+from attnviz.core.weights import Kind
+from attnviz.models import whatif
 from attnviz.models.hub.single_stack import StackModel
-from attnviz.models.whatif import head_costs
-from attnviz.models.whatif.head_costs import DRAWS, removal_curve, without
+from attnviz.models.whatif import DRAWS, removal_curve, without
 
 # What each head costs; the costs of several add up.
 COSTS = {
@@ -27,7 +27,7 @@ def scores(_scorer: object, rows: list[Edits], _progress: object) -> np.ndarray:
 @pytest.fixture
 def curve(monkeypatch):
     monkeypatch.setattr(StackModel, "scorer", lambda model, prompt: None)
-    monkeypatch.setattr(head_costs, "_scored", scores)
+    monkeypatch.setattr(whatif, "_scored", scores)
     tables: dict[Kind, np.ndarray] = {"encoder": np.array([[4.0, -1.0], [16.0, 0.0]]), "cross": np.array([[2.0, 8.0]])}
     return removal_curve(attnviz.load("minilm"), "a text", HeadCosts("nats", BEFORE, tables))
 

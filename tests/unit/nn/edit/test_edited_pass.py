@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from attnviz.core.arrays import Kind
 from attnviz.core.edits import NO_EDITS, Edits, HeadPatched
 from attnviz.core.errors import EditError
-from attnviz.nn.edit.edited_pass import AttentionCall, Intervention, changed, changed_one, current, intervening, running
+from attnviz.core.weights import Kind
+from attnviz.nn.edited_pass import AttentionCall, Intervention, changed, changed_one, current, intervening, running
 
 HEADS, DIM = 3, 2
 SIZES: dict[Kind, tuple[int, int]] = {"encoder": (2, HEADS), "decoder": (2, HEADS), "cross": (2, HEADS)}

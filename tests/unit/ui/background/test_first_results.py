@@ -12,16 +12,15 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attnviz.analysis.matters.faithfulness import AttributionReport, Faithfulness
-from attnviz.attribution import token_removal, value_zeroing
+from attnviz.analysis.matters import AttributionReport, Faithfulness
+from attnviz.attribution import token_removal
 from attnviz.attribution.token_removal import MethodShares
-from attnviz.core.shares import Shares
-from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.core.trace import AttentionTrace, Prompt, Shares
 from attnviz.models.base import silent
 from attnviz.models.catalog import CATALOG
-from attnviz.models.compute.worked_example import compute
+from attnviz.models.compute import compute
 from attnviz.models.targets import BoundTarget
-from attnviz.paths import assets_folder
+from attnviz.settings import assets_folder
 from attnviz.ui.background import first_results, results
 from tests.float64 import exact, in_float64
 from tests.visits import PATIENCE
@@ -108,7 +107,7 @@ def test_what_travels_is_what_the_models_compute_in_float64(
         with monkeypatch.context() as patched, in_float64():
             if isinstance(travels, AttributionReport):
                 patched.setattr(token_removal, "faithfulness", in_its_order(travels))
-                patched.setattr(value_zeroing, "value_zeroing", lambda bound: np.zeros(len(bound.tokens)))
+                patched.setattr(token_removal, "value_zeroing", lambda bound: np.zeros(len(bound.tokens)))
             pairs.append((work.__name__, travels, work(model, silent, *asked, **given)))
         return travels
 
@@ -150,7 +149,7 @@ def test_a_model_that_was_trained_again_has_none(monkeypatch: pytest.MonkeyPatch
         asked = (Prompt("The cat, which had chased the mice, was tired."), "encode", results.NO_EDITS, results.GREEDY)
         return first_results.find("_run", "minilm", asked)
 
-    from attnviz.ui.examples import examples
+    from attnviz.ui.prompt_box import examples
 
     asked = (Prompt(examples("encode")[0].text), "encode", results.NO_EDITS, results.GREEDY)
     assert first_results.find("_run", "minilm", asked).trace.model == "minilm"

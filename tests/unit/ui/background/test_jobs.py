@@ -13,17 +13,16 @@ import pytest
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.core.cancellation import cancellation_point
 from attnviz.core.edits import NO_EDITS
-from attnviz.core.errors import CancelledError, LostCardError, ModelError
+from attnviz.core.errors import CancelledError, LostCardError, ModelError, cancellation_point
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.base import Progress
-from attnviz.models.translate.draft import GREEDY
-from attnviz.ui.background import jobs, shares_and_costs
+from attnviz.models.draft import GREEDY
+from attnviz.ui.background import jobs, results
 from attnviz.ui.background import results as models
 from attnviz.ui.background.jobs import Job, shared
-from attnviz.ui.background.lru_cache import LruCache
+from attnviz.ui.background.memory_use import LruCache
 from attnviz.ui.background.slots import Slots, computing
 
 ANNA = Prompt("Anna lives in Rome.", question="Where does Anna live?")
@@ -156,8 +155,8 @@ def test_what_a_job_made_does_not_keep_what_it_was_made_with(shelf: LruCache[Job
         ("summarize-en", models._run, (Prompt("He came. He saw it. So it was."), "summarize", NO_EDITS, GREEDY)),
         ("bahdanau-en-fr", models._inspectable, (Prompt("The cat sat."), ())),
         ("minilm", models._inspectable, (Prompt("The cat sat."), ())),
-        ("minilm", shares_and_costs.head_costs, (Prompt("The cat sat."), "zero")),
-        ("answer-en", shares_and_costs.matters, (ANNA, "", ("rollout",))),
+        ("minilm", results.head_costs, (Prompt("The cat sat."), "zero")),
+        ("answer-en", results.matters, (ANNA, "", ("rollout",))),
     ],
 )
 @pytest.mark.usefixtures("own_models")

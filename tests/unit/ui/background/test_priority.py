@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from attnviz.ui.background.priority import Priority
+from attnviz.ui.background.slots import Priority
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from attnviz.core.cancellation import cancellation_point
-from attnviz.core.errors import BusyError, CancelledError
+from attnviz.core.errors import BusyError, CancelledError, cancellation_point
 from attnviz.ui.background import slots
 from attnviz.ui.background.slots import PageWait, Slots
 

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from attnviz.lessons.classroom.store import ClassStore
-from attnviz.lessons.classroom.tables import CLASSES
-from attnviz.ui.classroom import store as server
+from attnviz.lessons.classroom.store import CLASSES, ClassStore
+from attnviz.ui.classroom import hub as server
 
 
 def test_a_class_whose_day_is_over_is_deleted_though_nobody_starts_another(

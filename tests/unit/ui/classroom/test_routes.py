@@ -12,16 +12,11 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from attnviz.core.errors import ClassError
-from attnviz.lessons.classroom.class_question import AnswerKey, ClassQuestion
-from attnviz.lessons.classroom.class_values import StartedClass
-from attnviz.lessons.classroom.codes import LENGTH, LETTERS
-from attnviz.lessons.classroom.report import class_report
+from attnviz.lessons.classroom.class_values import LENGTH, LETTERS, AnswerKey, ClassQuestion, StartedClass, class_report
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.ui.classroom import phone_requests, routes
-from attnviz.ui.classroom.hub import MOST_OF_ONE, Hub
-from attnviz.ui.classroom.limiter import BURST, Allowance, WrongCodes
+from attnviz.ui.classroom.hub import BURST, MOST_OF_ONE, Allowance, Hub, WrongCodes, class_store
 from attnviz.ui.classroom.phone_page import phone_page
-from attnviz.ui.classroom.store import class_store
 
 QUESTION = ClassQuestion("token", "Where does it look?", ("the", "cat", "it"), (2,), ("the", "cat", "it"))
 KEY = AnswerKey(("cat",), sentence="“it” gives “cat” 57 %.", weights=(0.1, 0.57, 0.33), link="/encode?text=the+cat")

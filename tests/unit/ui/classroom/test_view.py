@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attnviz.lessons.classroom.class_question import ClassQuestion, ClassStep
-from attnviz.lessons.classroom.class_values import ClassOverview, ClassState
+from attnviz.lessons.classroom.class_values import ClassOverview, ClassQuestion, ClassState, ClassStep
 from attnviz.ui.classroom import view
 
 

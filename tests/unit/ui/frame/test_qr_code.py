@@ -6,12 +6,12 @@ import pytest
 import segno
 from streamlit.testing.v1 import AppTest
 
-from attnviz.ui.frame import qr_code
+from attnviz.ui.frame import toolbar
 
 
 def shown_code(address: str) -> AppTest:
     def draw(address: str) -> None:
-        from attnviz.ui.frame.qr_code import show_qr_code
+        from attnviz.ui.frame.toolbar import show_qr_code
 
         show_qr_code(address, "Opens this very picture")
 
@@ -26,7 +26,7 @@ def test_a_link_becomes_a_code() -> None:
 
 def test_a_code_of_an_address_of_this_machine_alone_says_so_and_how_to_open_it(monkeypatch: pytest.MonkeyPatch) -> None:
     # On all of 127.0.0.0/8 this machine answers, so that one of them stands here for its address in a network.
-    monkeypatch.setattr(qr_code, "own_number", lambda: "127.0.0.2")
+    monkeypatch.setattr(toolbar, "own_number", lambda: "127.0.0.2")
     with socket.create_server(("127.0.0.1", 0)) as server:
         said = shown_code(f"http://localhost:{server.getsockname()[1]}/encode").caption[0].value
     assert "this machine only" in said
@@ -34,7 +34,7 @@ def test_a_code_of_an_address_of_this_machine_alone_says_so_and_how_to_open_it(m
 
 
 def test_where_the_app_listens_in_the_network_phones_get_its_address_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qr_code, "own_number", lambda: "127.0.0.2")
+    monkeypatch.setattr(toolbar, "own_number", lambda: "127.0.0.2")
     made: list[str] = []
     real = segno.make
     monkeypatch.setattr(segno, "make", lambda text, **options: made.append(text) or real(text, **options))

@@ -16,14 +16,10 @@ from starlette.routing import Route
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from attnviz.core.errors import SettingError
-from attnviz.figures.bertviz import views as bertviz
-from attnviz.paths import app_folder
-from attnviz.ui.server import host_check, silent_connections
-from attnviz.ui.server.first_paint import FirstPaint
-from attnviz.ui.server.message_filter import MessageFilter
-from attnviz.ui.server.middleware import MIDDLEWARE
-from attnviz.ui.server.moved_pages import MovedPages
-from attnviz.ui.server.security_headers import SecurityHeaders, _hash, policy
+from attnviz.figures import bertviz_views as bertviz
+from attnviz.settings import app_folder
+from attnviz.ui import server
+from attnviz.ui.server import MIDDLEWARE, FirstPaint, MessageFilter, MovedPages, SecurityHeaders, _hash, policy
 
 
 async def answered(scope: dict[str, Any], send: Any) -> None:
@@ -101,7 +97,7 @@ def test_the_scripts_that_are_known_are_all_there_are() -> None:
 )
 def test_a_name_that_the_app_goes_by_is_answered(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNVIZ_HOSTS", "school.example")
-    assert ask(host_check.HostCheck(app), host=host)[0]["status"] == 200
+    assert ask(server.HostCheck(app), host=host)[0]["status"] == 200
 
 
 @pytest.mark.parametrize(
@@ -110,7 +106,7 @@ def test_a_name_that_the_app_goes_by_is_answered(host: str, monkeypatch: pytest.
 )
 def test_another_name_is_refused(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ATTNVIZ_HOSTS", raising=False)
-    door = host_check.HostCheck(app)
+    door = server.HostCheck(app)
     start, body = ask(door, host=host)
     assert start["status"] == 421
     assert b"ATTNVIZ_HOSTS" in body["body"]
@@ -119,10 +115,10 @@ def test_another_name_is_refused(host: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_on_streamlit_cloud_any_name_is_answered_unless_names_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ATTNVIZ_HOSTS", raising=False)
-    monkeypatch.setattr(host_check, "app_folder", lambda: host_check.CLOUD / "attnviz")
-    assert ask(host_check.HostCheck(app), host="attention.streamlit.app")[0]["status"] == 200
+    monkeypatch.setattr(server, "app_folder", lambda: server.CLOUD / "attnviz")
+    assert ask(server.HostCheck(app), host="attention.streamlit.app")[0]["status"] == 200
     monkeypatch.setenv("ATTNVIZ_HOSTS", "attention.streamlit.app")
-    assert ask(host_check.HostCheck(app), host="evil.example")[0]["status"] == 421
+    assert ask(server.HostCheck(app), host="evil.example")[0]["status"] == 421
 
 
 @pytest.mark.parametrize(
@@ -206,7 +202,7 @@ def read_until(connection: socket.socket, end: bytes) -> None:
 
 def test_a_connection_that_asks_for_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "lifespan=closing_silent_connections" in (app_folder() / "app.py").read_text(encoding="utf-8")
-    monkeypatch.setattr(silent_connections, "PATIENCE", 0.2)
+    monkeypatch.setattr(server, "PATIENCE", 0.2)
 
     async def slow(request: Any) -> PlainTextResponse:
         await asyncio.sleep(0.9)
@@ -215,7 +211,7 @@ def test_a_connection_that_asks_for_nothing_is_closed(monkeypatch: pytest.Monkey
     routes = [Route("/slow", slow), Route("/", PlainTextResponse("at once"))]
     listener = socket.create_server(("127.0.0.1", 0))
     # What begins with the app goes through all that stands before it.
-    app = Starlette(routes=routes, middleware=MIDDLEWARE, lifespan=silent_connections.closing_silent_connections)
+    app = Starlette(routes=routes, middleware=MIDDLEWARE, lifespan=server.closing_silent_connections)
     serving = uvicorn.Server(uvicorn.Config(app, lifespan="on", log_level="error", timeout_keep_alive=60))
     thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
     thread.start()
@@ -242,17 +238,17 @@ def test_a_connection_that_asks_for_nothing_is_closed(monkeypatch: pytest.Monkey
 
 
 def test_a_body_that_never_comes_and_a_crowd_of_one_network_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(silent_connections, "PATIENCE", 0.2)
-    monkeypatch.setattr(silent_connections, "_raise_descriptors", lambda: 10)
+    monkeypatch.setattr(server, "PATIENCE", 0.2)
+    monkeypatch.setattr(server, "_raise_descriptors", lambda: 10)
     # Else this machine, where the health check is, may open as many as it likes.
-    monkeypatch.setattr(silent_connections, "_is_trusted", lambda network: False)
+    monkeypatch.setattr(server, "_is_trusted", lambda network: False)
 
     async def length(request: Any) -> PlainTextResponse:
         return PlainTextResponse(str(len(await request.body())))
 
     routes = [Route("/body", length, methods=["POST"])]
     listener = socket.create_server(("127.0.0.1", 0))
-    app = Starlette(routes=routes, lifespan=silent_connections.closing_silent_connections)
+    app = Starlette(routes=routes, lifespan=server.closing_silent_connections)
     serving = uvicorn.Server(uvicorn.Config(app, lifespan="on", log_level="error", timeout_keep_alive=60))
     thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
     thread.start()
@@ -290,7 +286,7 @@ def ended(connection: socket.socket) -> bool:
 )
 def test_a_body_is_waited_for_by_its_length_and_never_longer_than_the_largest(length: bytes, seconds: float) -> None:
     cycle = SimpleNamespace(scope={"headers": [(b"content-length", length)]})
-    assert silent_connections._body_seconds(cycle) == pytest.approx(seconds)
+    assert server._body_seconds(cycle) == pytest.approx(seconds)
 
 
 def test_only_sites_that_are_named_may_frame_the_app(monkeypatch: pytest.MonkeyPatch) -> None:

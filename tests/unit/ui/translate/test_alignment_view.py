@@ -8,8 +8,8 @@ import pytest
 
 import attnviz as av
 from attnviz.analysis.head_view import View
-from attnviz.models.run_task import run_task
-from attnviz.ui.translate.alignment_view import AlignmentView, alignment_download
+from attnviz.models.tasks import run_task
+from attnviz.ui.translate import AlignmentView, alignment_download
 from tests.tiny import FAMILY
 
 TEXT, FRENCH = "the cat sat on the mat .", "the mat: "

@@ -9,13 +9,13 @@ import transformers as hf
 
 import attnviz
 from attnviz import Edits, WordHidden
-from attnviz.analysis.whatif.cost_words import describe_costs
+from attnviz.analysis.whatif_comparison import describe_costs
 from attnviz.analysis.wording import plain
 from attnviz.core.errors import EditError, UnsupportedModelError
-from attnviz.export.whatif.cost_sheet import costs_csv
-from attnviz.figures.whatif.costs import cost_grid
+from attnviz.export.whatif_sheets import costs_csv
+from attnviz.figures.whatif_matrices import cost_grid
 from attnviz.models.capabilities import bind_target, capabilities
-from attnviz.models.whatif.head_costs import every_head, head_costs, removal_curve
+from attnviz.models.whatif import every_head, head_costs, removal_curve
 from tests import tiny
 
 TEXT = "the cat sat on the mat"

@@ -7,17 +7,16 @@ import torch
 
 import attnviz
 from attnviz.core.errors import UnsupportedModelError
-from attnviz.models.hub import wrap_model
-from attnviz.models.hub.attention import choose_reader, hf_attention
-from attnviz.models.hub.attention.attention_readers import AttentionFunctionReader, EagerReader
+from attnviz.models.hub import attention_readers, wrap_model
+from attnviz.models.hub.attention_readers import AttentionFunctionReader, EagerReader
 from tests import tiny
 
 
 def test_what_is_recorded_is_held_against_the_softmaxes_of_a_model_that_gives_no_weights(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    layers = choose_reader.near
-    monkeypatch.setattr(choose_reader, "near", lambda got, *given: layers(got * 0.5, *given))
+    layers = attention_readers.near
+    monkeypatch.setattr(attention_readers, "near", lambda got, *given: layers(got * 0.5, *given))
     with pytest.raises(UnsupportedModelError):
         attnviz.wrap(tiny.hybrid(), tiny.tokenizer(tiny.DECODER))
 
@@ -32,8 +31,8 @@ def test_what_is_recorded_wrongly_is_not_taken_for_rounding(
     traced: Any = attnviz.wrap(model, tokenizer)
     assert isinstance(traced.reader, AttentionFunctionReader)
     change = {"llama": {"scaling": 0.25}, "gemma2": {"softcap": None}}[name]
-    facts = hf_attention._facts
-    monkeypatch.setattr(hf_attention, "_facts", lambda *given: facts(*given) | change)
+    facts = attention_readers._facts
+    monkeypatch.setattr(attention_readers, "_facts", lambda *given: facts(*given) | change)
     wrong: Any = attnviz.wrap(model, tokenizer)
     assert isinstance(wrong.reader, EagerReader)
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnviz.core.errors import UnsupportedModelError
-from attnviz.models.hub.attention import hf_attention as tape
+from attnviz.models.hub import attention_readers as tape
 
 HEADS, KEY_HEADS, QUERIES, KEYS, DIM, BATCH = 6, 2, 5, 7, 3, 2
 Inputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor]

@@ -1,0 +1,344 @@
+"""Two traces side by side: two texts, two models, or before and after an edit; how far each head's attention has moved.
+
+Tokens are aligned by their text; between those that are equal, as many on both sides stand for each other one by one. A row is
+compared with the row of the aligned query, over all keys of both: what only one side has is a key of its own.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from attnviz.analysis.head_metrics import is_word
+from attnviz.analysis.head_ranking import PRONOUNS
+from attnviz.analysis.head_view import default_map
+from attnviz.analysis.translation_alignment import Pairs, align_tokens
+from attnviz.analysis.wording import Part, Sentence, head_name, head_words, percent, quoted, signed, whole_percent
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionMap, AttentionTrace, Head, HeadCosts, RemovalCurve, Token
+
+# A change that is smaller tells nothing of a pronoun, nor of two words where there is a larger one to special tokens.
+LEAST_TOLD = 0.1
+
+
+@dataclass(frozen=True)
+class Change:
+    """A link between two tokens: its weight was, and is now. A token that stands for another one is named as both."""
+
+    query: Token
+    key: Token
+    was: float
+    now: float
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two maps of one shape, and how far their heads are apart.
+
+    queries, keys  which places of both are the same token: those of `before` and of `after`
+    divergence     the mean over aligned rows of the Jensen-Shannon divergence, in bits: 0 where they are equal, 1 where they
+                   have no key in common; Lin 1991, doi:10.1109/18.61115
+    """
+
+    before: AttentionMap
+    after: AttentionMap
+    queries: Pairs
+    keys: Pairs
+    divergence: Float[np.ndarray, "layer head"]
+
+    @property
+    def is_off(self) -> Bool[np.ndarray, "layer head"]:
+        """Tell which heads have no key in common at all, as one has that is switched off."""
+        return self.divergence > 1 - 1e-5
+
+    @property
+    def has_changed(self) -> bool:
+        """Tell whether any head looks elsewhere on the second side."""
+        return bool(self.divergence.any())
+
+    @property
+    def most(self) -> tuple[int, int]:
+        """The layer and head that changed most; one that looks at nothing on one side, only where there is no other."""
+        layer, head = np.unravel_index(int(np.where(self.is_off, -1, self.divergence).argmax()), self.divergence.shape)
+        return int(layer), int(head)
+
+    def rows(self, layer: int, head: int) -> Float[np.ndarray, " row"]:
+        """Compute the divergence of each aligned row of a head, in bits."""
+        one, other = np.array(self.queries).T
+        weights = self.before.weights(layer, head)[one], self.after.weights(layer, head)[other]
+        return divergence(*_over_all_keys(*weights, self.keys))
+
+    def difference(self, layer: int, head: int) -> Float[np.ndarray, "query key"]:
+        """After less before, of one head: rows and columns are the aligned tokens."""
+        before, after = (
+            attention.weights(layer, head)[np.ix_([pair[side] for pair in self.queries], [pair[side] for pair in self.keys])]
+            for side, attention in enumerate((self.before, self.after))
+        )
+        return after - before
+
+    def changes(self, layer: int, head: int, most: int = 6) -> tuple[Change, ...]:
+        """List the links between aligned tokens that changed most in a head, the largest change first."""
+        moved, links = self.difference(layer, head), []
+        maps = self.before.weights(layer, head), self.after.weights(layer, head)
+        for place in np.argsort(-np.abs(moved), axis=None, kind="stable")[:most].tolist():
+            row, column = divmod(place, len(self.keys))
+            if not moved[row, column]:
+                break
+            query, key = self.queries[row], self.keys[column]
+            was, now = float(maps[0][query[0], key[0]]), float(maps[1][query[1], key[1]])
+            looks = _both(self.before.queries[query[0]], self.after.queries[query[1]])
+            links.append(Change(looks, _both(self.before.keys[key[0]], self.after.keys[key[1]]), was, now))
+        return tuple(links)
+
+    def sentence(self, place: tuple[int, int] | None = None, models: tuple[str, str] | None = None) -> Sentence:
+        """Say which word looks elsewhere in a head, or in the first to look at; between `models`, where each looks."""
+        if not self.has_changed:
+            return (Part("Nothing changed: "), Part("both sides are the same in every head", True), Part("."))
+        if place is None and not models and self._pronoun_link:
+            return self._of_pronoun()
+        layer, head = place or self.most
+        weights = self.before.weights(layer, head), self.after.weights(layer, head)
+        name = Part(head_words(layer, head, capital=True), True)
+        if not self.rows(layer, head).any():
+            return (name, Part(" looks where it looked before." if models is None else " looks at the same in both models."))
+        if not weights[1].any():
+            return (name, Part(" is off: no word looks anywhere in it."))
+        query, key, was = self._largest_gain(*weights)
+        row, share = self.queries[query][1], "" if was is None else whole_percent(weights[0][self.queries[query][0], was])
+        if was is None:
+            before = ", new here"
+        elif models:
+            before = f", in {models[0]} {share}"
+        else:
+            same = self.before.keys[was].text == self.after.keys[key].text
+            before = f", was {share}" if same else f"; before, “{self.before.keys[was].text}” got {share}"
+        return (
+            *((Part(f"In {models[1]} "),) if models else ()),
+            quoted(self.after.queries[row].text),
+            Part(f"{'' if models else ' now'} looks at "),
+            quoted(self.after.keys[key].text),
+            Part(f" ({whole_percent(weights[1][row, key])}{before})"),
+            *self._in(layer, head),
+        )
+
+    def describe_place(self, place: tuple[int, int] | None = None) -> Sentence:
+        """Say how much a head changed, or the one to look at first, and its place among all."""
+        if not self.has_changed:
+            return (Part("Change a word of the second text, or choose another head or model."),)
+        layer, head = place or self.first
+        changed = float(self.divergence[layer, head])
+        change = f"Average change {percent(changed)}"
+        if self.divergence.size == 1:
+            return (Part(f"{change}."),)
+        larger = int((self.divergence[~self.is_off] > changed).sum())
+        rank = f"rank {larger + 1} of {self.divergence.size}{f'; first: {head_words(*self.most)}' if larger else ''}"
+        return (Part(f"{change} ({rank})."), Part(" Click another.", hint=True))
+
+    @cached_property
+    def first(self) -> tuple[int, int]:
+        """The layer and head to look at first: where the first pronoun looks elsewhere, else the one that changed most."""
+        return self._pronoun_link[:2] if self._pronoun_link else self.most
+
+    @cached_property
+    def _pronoun_link(self) -> tuple[int, int, int, int] | None:
+        """Find the layer and head in which the first pronoun looks much more or less at a word of both sides, and which.
+
+        Its row and its column are indices of `queries` and `keys`.
+        """
+        queries, keys = self.before.queries, self.before.keys
+        rows = [
+            row for row, (one, other) in enumerate(self.queries)
+            if queries[one].text.casefold() in PRONOUNS and queries[one].text == self.after.queries[other].text
+        ]  # fmt: skip
+        columns = [
+            column for column, (one, other) in enumerate(self.keys)
+            if is_word(keys[one]) and keys[one].text == self.after.keys[other].text
+            and keys[one].text.casefold() not in PRONOUNS
+        ]  # fmt: skip
+        if not rows or not columns:
+            return None
+        old, new = (
+            np.array([attention.layer_weights(layer)[:, self.queries[rows[0]][side]] for layer in range(attention.n_layers)])
+            [..., [self.keys[column][side] for column in columns]]
+            for side, attention in enumerate((self.before, self.after))
+        )  # fmt: skip
+        moved = np.where(self.is_off[..., None], 0, np.abs(new - old))
+        layer, head, place = map(int, np.unravel_index(int(moved.argmax()), moved.shape))
+        return (layer, head, rows[0], columns[place]) if moved[layer, head, place] >= LEAST_TOLD else None
+
+    def _of_pronoun(self) -> Sentence:
+        """Say where the first pronoun looked, and how much it still does."""
+        assert self._pronoun_link
+        layer, head, row, column = self._pronoun_link
+        (query, query_after), (key, key_after) = self.queries[row], self.keys[column]
+        was, now = self.before.weights(layer, head)[query, key], self.after.weights(layer, head)[query_after, key_after]
+        return (
+            quoted(self.before.queries[query].text), Part(f" now looks {'less' if now < was else 'more'} at "),
+            quoted(self.before.keys[key].text), Part(f" ({whole_percent(now)}, was {whole_percent(was)})"),
+            *self._in(layer, head),
+        )  # fmt: skip
+
+    def _in(self, layer: int, head: int) -> Sentence:
+        """Close a sentence with the head that it is about, where there are several."""
+        return (*((Part(" in "), Part(head_words(layer, head), True)) if self.divergence.size > 1 else ()), Part("."))
+
+    def _largest_gain(
+        self, before: Float[np.ndarray, "query key"], after: Float[np.ndarray, "row column"]
+    ) -> tuple[int, int, int | None]:
+        """Find the link that gained most: its aligned row, its key after, and that key before, if it was there.
+
+        Links from a word to another come first.
+        """
+        old = dict.fromkeys(range(after.shape[1])) | {new: left for left, new in self.keys}
+        gains = np.stack([
+            after[row] - np.array([0.0 if old[key] is None else before[left, old[key]] for key in old])
+            for left, row in self.queries
+        ])  # fmt: skip
+        is_self = self.after.queries == self.after.keys
+        telling = np.array([
+            [is_word(self.after.queries[row]) and is_word(each) and not (is_self and row == key)
+             for key, each in enumerate(self.after.keys)]
+            for _, row in self.queries
+        ])  # fmt: skip
+        most = float(gains[telling].max(initial=0))
+        if most <= 0 or most < LEAST_TOLD <= gains.max():
+            telling = np.ones_like(telling)
+        row, key = np.unravel_index(int(np.where(telling, gains, -np.inf).argmax()), gains.shape)
+        return int(row), int(key), old[int(key)]
+
+
+def compare(before: AttentionTrace, after: AttentionTrace, *, kind: str | None = None) -> Comparison:
+    """Compare the maps of one kind of two traces; where nothing is said, the last of the first trace (the cross-attention).
+
+    Raises:
+        TraceError: they have other layers or heads, no such map, or no token in common.
+    """
+    one = default_map(before, kind)
+    other = after.map(one.kind)
+    sizes = [(each.n_layers, each.n_heads) for each in (one, other)]
+    if sizes[0] != sizes[1]:
+        layers, heads = zip(*sizes, strict=True)
+        raise TraceError(
+            f"{before.model} has {layers[0]} layers of {heads[0]} heads and {after.model} has {layers[1]} of {heads[1]}: "
+            "compare models of one shape, head by head."
+        )
+    queries, keys = align_tokens(one.queries, other.queries), align_tokens(one.keys, other.keys)
+    if not queries or not keys:
+        raise TraceError("These two texts have no token in common: compare texts that differ in some words.")
+    left, right = np.array(queries).T
+    table = []
+    for layer in range(one.n_layers):
+        weights = _over_all_keys(one.layer_weights(layer)[:, left], other.layer_weights(layer)[:, right], keys)
+        table.append(divergence(*weights).mean(axis=-1))
+    return Comparison(one, other, queries, keys, np.stack(table))
+
+
+def _both(before: Token, after: Token) -> Token:
+    return after if before.text == after.text else replace(after, text=f"{before.text}/{after.text}")
+
+
+def divergence(one: Float[np.ndarray, "*batch key"], other: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*batch"]:
+    """Compute the Jensen-Shannon divergence of distributions, H((p + q) / 2) - (H(p) + H(q)) / 2 in bits, 0 to 1.
+
+    >>> divergence(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([[0.0, 1.0], [0.5, 0.5]])).tolist()
+    [1.0, 0.0]
+    """
+    bits = _entropy((one + other) / 2) - (_entropy(one) + _entropy(other)) / 2
+    return np.clip(bits, 0, 1)
+
+
+def _entropy(shares: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*batch"]:
+    shares = np.asarray(shares, dtype=np.float64)
+    return -(shares * np.log2(np.where(shares > 0, shares, 1))).sum(axis=-1)
+
+
+def _over_all_keys(
+    one: Float[np.ndarray, "*batch left"], other: Float[np.ndarray, "*batch right"], keys: Pairs
+) -> tuple[Float[np.ndarray, "*batch key"], Float[np.ndarray, "*batch key"]]:
+    """Lay rows of both over the same columns: those of the first, those that only the second has, and what is left over."""
+    n_left, n_right = one.shape[-1], other.shape[-1]
+    place: Int[np.ndarray, " right"] = np.full(n_right, -1)
+    for left, right in keys:
+        place[right] = left
+    alone = np.flatnonzero(place < 0)
+    place[alone] = n_left + np.arange(len(alone))
+    wide = [np.zeros((*rows.shape[:-1], n_left + len(alone) + 1)) for rows in (one, other)]
+    wide[0][..., :n_left], wide[1][..., place] = one, other
+    for rows in wide:
+        # A head that is off looks at nothing, which is no key of the other.
+        rows[..., -1] = np.maximum(1 - rows.sum(axis=-1), 0)
+        rows /= rows.sum(axis=-1, keepdims=True)
+    return wide[0], wide[1]
+
+
+def name_of(head: Head, costs: HeadCosts) -> str:
+    """Name a head, with the kind of its attention where the model has several."""
+    name = head_name(*head[1:])
+    return name if len(costs.costs) == 1 else f"{head[0]} {name}"
+
+
+_SCALE = "0 is as before, 1 unrelated. "
+_HARMLESS = "Without any single head the output stays as likely, or becomes likelier."
+
+
+def written_cost(cost: float, largest: float) -> str:
+    """Write a cost with as many digits as the largest of its picture needs.
+
+    >>> written_cost(0.0123, 3.3), written_cost(-0.0123, 0.05), written_cost(-0.00001, 0.5)
+    ('0.01', '−0.012', '0.000')
+    """
+    digits = 2 if largest >= 1 else 3 if largest >= 0.01 else 4
+    return signed(cost, f".{digits}f")
+
+
+def describe_costs(costs: HeadCosts, chosen: Head | None = None) -> tuple[Sentence, Sentence]:
+    """Say what the output loses without the chosen head, or the most costly one; and how many heads cost next to nothing."""
+    most = costs.ranked[-1]
+    head, heads = chosen or most, len(costs.ranked)
+    place = heads - costs.ranked.index(head)
+    rank = f"the most of all {heads}" if place == 1 and costs.of(head) > 0 else f"number {place} of {heads}"
+    lead = (Part("Without "), Part(_in_words(head, costs), True), Part(f" {_effect(costs.of(head), costs)}: {rank}."))
+    few = sum(costs.of(each) < costs.of(most) / 10 for each in costs.ranked)
+    tenth = "that" if head == most else f"the most, which is {_in_words(most, costs)}"
+    verb, scale = ("change it by", _SCALE) if costs.unit == "cosine" else ("cost", "")
+    rest = f"{scale}{few} of the {heads} heads {verb} less than a tenth of {tenth}." if costs.of(most) > 0 else _HARMLESS
+    return lead, (Part(rest), Part(" Click another head.", hint=True))
+
+
+def _in_words(head: Head, costs: HeadCosts) -> str:
+    return head_words(*head[1:], "" if len(costs.costs) == 1 else head[0])
+
+
+def _effect(cost: float, costs: HeadCosts) -> str:
+    """Say what a cost means for the output.
+
+    >>> _effect(2.76, HeadCosts("nats", -3.0, {})), _effect(-0.1, HeadCosts("nats", -3.0, {}))
+    ('the output is 16 times less likely', 'the output is 1.1 times likelier')
+    >>> _effect(0.055, HeadCosts("cosine", 0.0, {}))
+    'the model reads this text differently, by 0.055'
+    """
+    if costs.unit == "cosine":
+        return f"the model reads this text differently, by {written_cost(cost, abs(cost))}"
+    times = math.exp(min(abs(cost), 600))
+    if times < 1.005:
+        return "the output stays as likely"
+    digits = 0 if times >= 10 else 1 if times >= 1.1 else 2
+    return f"the output is {times:.{digits}f} times {'less likely' if cost > 0 else 'likelier'}"
+
+
+def describe_curve(curve: RemovalCurve) -> Sentence:
+    """Say what half of all heads cost together: the least costly, random ones, the most costly."""
+    place = min(range(len(curve.counts)), key=lambda at: abs(curve.counts[at] - curve.counts[-1] / 2))
+    drawn = curve.random[:, place]
+    largest = max(float(curve.most.max()), float(curve.random.max()))
+    least, mean, low, high, most = (
+        written_cost(float(cost), largest)
+        for cost in (curve.least[place], drawn.mean(), drawn.min(), drawn.max(), curve.most[place])
+    )
+    heads = f"{curve.counts[place]} of {curve.counts[-1]} heads at once"
+    return (
+        Part(f"Switching off {heads} costs {least} if they are the least important, {most} if the most important, "),
+        Part(f"{mean} if random ({low} to {high} in {len(drawn)} draws)."),
+    )

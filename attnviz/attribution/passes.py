@@ -1,0 +1,319 @@
+"""Record what each attention of a pass did, from the operations themselves: weights, values, W_O, the sums around it.
+
+No module is known by name. An attention is a softmax whose result multiplies values; the next linear layer is W_O; what
+W_O gave is added to the residual and normalized, or normalized later. Which of the two is measured: the sum that the next norm
+reads is compared with what the norm before the attention read, and gave.
+
+Three things stand between a transformer and a linear map: attention weights, the σ of LayerNorm, and the activation of its
+feed-forward layers. Each is replaced by what it was in this pass: weights and σ are constants, an activation f(x) is x times
+the constant f(x)/x. Outputs stay what they are; the gradient becomes an exact decomposition of them, for a linear function of x
+is its gradient times x, and what biases give (Modarressi et al. 2023, arXiv:2306.02873, section 3, their bias aside).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+from attnviz.core.weights import rounding_of
+
+# Where LayerNorm stands: after the sum with the residual (Vaswani et al. 2017), before the attention (Xiong et al. 2020), or
+# nowhere that is known here.
+Residual = Literal["after", "before", "unknown"]
+
+
+@dataclass(frozen=True, eq=False)
+class Norm:
+    """One LayerNorm or root mean square norm of a pass: what it read, what it gave, and the factor that it gave it with."""
+
+    read: Tensor
+    gave: Tensor
+    weight: Tensor | None
+    eps: float
+    centred: bool
+
+
+@dataclass(eq=False)
+class Attention:
+    """One attention of a pass. `mixed` is what it adds to the residual; `before` and `after` the norms on either side.
+
+    given   the weights as the pass itself has them, for gradients
+    output  W_O, a row an output dimension; None: there is none
+    """
+
+    weights: Float[Tensor, "batch head query key"]
+    value: Float[Tensor, "batch head key dim"]
+    given: Tensor
+    output: Float[Tensor, "out in"] | None = None
+    mixed: Float[Tensor, "batch query out"] | None = None
+    before: Norm | None = None
+    after: Norm | None = None
+
+    @property
+    def heads(self) -> Float[Tensor, "head query key"]:
+        """The weights of a pass over one text."""
+        (weights,) = self.weights
+        return weights
+
+    def residual(self) -> tuple[Residual, Tensor | None]:
+        """Find where the norm stands, and what the attention's output was added to."""
+        if self.after is None or self.mixed is None or self.after.read.shape != self.mixed.shape:
+            return "unknown", None
+        stream = self.after.read - self.mixed
+        if self.before is not None and self.before.read.shape == stream.shape:
+            # The sum was rounded to the type of the pass, and so was what is taken from it again.
+            rounding = 4 * rounding_of(self.mixed.dtype)
+            close = {"rtol": 1e-4, "atol": max(1e-4, rounding * float(self.after.read.abs().max()))}
+            if torch.allclose(stream, self.before.read, **close):
+                return "before", stream
+            if torch.allclose(stream, self.before.gave, **close):
+                return "after", stream
+        return "unknown", None
+
+
+class Stop(BaseException):
+    """End a pass early; no Exception, which code on the way might catch and explain."""
+
+
+@dataclass(eq=False)
+class AttentionTape(TorchFunctionMode):
+    """Within this context, every attention of this thread's pass is recorded, and computed step by step.
+
+    change    called with the place and the values of an attention before it mixes them: it may give others
+    """
+
+    change: Callable[[int, Tensor], Tensor] | None = None
+    attentions: list[Attention] = field(default_factory=list)
+    norms: list[Norm] = field(default_factory=list)
+    _weights: dict[int, Tensor] = field(default_factory=dict)
+    _awaits_output: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is F.scaled_dot_product_attention:
+            weights = self._mark(open_weights(*args, **kwargs))
+            return self._attend(weights, args[2], weights @ self._changed(args[2]))
+        if func in _SOFTMAX:
+            return self._mark(func(*args, **kwargs))
+        if func in _MATMUL and id(args[0]) in self._weights:
+            return self._attend(args[0], args[1], func(args[0], self._changed(args[1])))
+        made = func(*args, **kwargs)
+        if func in _KEEPS_WEIGHTS and id(args[0]) in self._weights:
+            self._mark(made)
+        elif func in _LINEAR:
+            self._linear(func, args, made)
+        elif func in _NORM:
+            self._norm(func, args, kwargs, made)
+        return made
+
+    def _mark(self, weights: Tensor) -> Tensor:
+        if torch.is_grad_enabled() and not weights.requires_grad:
+            # No token is among what these look at, and yet the output may depend on where they look.
+            weights.requires_grad_()
+        self._weights[id(weights)] = weights
+        return weights
+
+    def _changed(self, value: Tensor) -> Tensor:
+        return value if self.change is None else self.change(len(self.attentions), value)
+
+    def _attend(self, weights: Tensor, value: Tensor, context: Tensor) -> Tensor:
+        before = self.norms[-1] if self.norms else None
+        heads = (each[:, None] if each.dim() == 3 else each for each in (weights, value))
+        self.attentions.append(Attention(*heads, given=weights, before=before))
+        self._awaits_output = True
+        return context
+
+    def _linear(self, func: Any, args: Any, made: Tensor) -> None:
+        if not self._awaits_output:
+            return
+        self._awaits_output = False
+        last = self.attentions[-1]
+        weight = args[1] if func is F.linear else args[2].T
+        n_heads, n_queries = last.weights.shape[1:3]
+        if weight.shape[1] == n_heads * last.value.shape[3]:
+            last.output, last.mixed = weight, made.reshape(-1, n_queries, made.shape[-1])
+
+    def _norm(self, func: Any, args: Any, kwargs: Any, made: Tensor) -> None:
+        given = {**dict(zip(("input", "shape", "weight", "bias", "eps"), args, strict=False)), **kwargs}
+        # What PyTorch takes for a root mean square norm where none is given; of LayerNorm its default is given.
+        eps = torch.finfo(made.dtype).eps if given["eps"] is None else given["eps"]
+        norm = Norm(given["input"], made, given.get("weight"), eps, centred=func is F.layer_norm)
+        if self.attentions and self.attentions[-1].after is None:
+            self.attentions[-1].after = norm
+        self.norms.append(norm)
+
+
+def open_weights(query: Tensor, key: Tensor, value: Tensor, *given: Any, **options: Any) -> Tensor:
+    """softmax(scale · Q Kᵀ + mask), which the fused kernel does not return."""
+    options |= dict(zip(("attn_mask", "dropout_p", "is_causal", "scale"), given, strict=False))
+    attn_mask, scale = options.get("attn_mask"), options.get("scale")
+    scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if options.get("is_causal"):
+        attn_mask = torch.ones_like(scores, dtype=torch.bool).tril()
+    if attn_mask is None:
+        return scores.softmax(dim=-1)
+    if attn_mask.dtype == torch.bool:
+        # A query that sees nothing has no weights at all.
+        seen = attn_mask.any(dim=-1, keepdim=True)
+        return scores.masked_fill(~attn_mask, -torch.inf).masked_fill(~seen, 0).softmax(dim=-1) * seen
+    return (scores + attn_mask).softmax(dim=-1)
+
+
+_SOFTMAX = {F.softmax, torch.softmax, Tensor.softmax}
+_MATMUL = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm}
+_KEEPS_WEIGHTS = {F.dropout, Tensor.masked_fill, torch.masked_fill, Tensor.to, Tensor.type_as, Tensor.nan_to_num,
+                  Tensor.__getitem__}  # fmt: skip
+_LINEAR = {F.linear, torch.addmm}
+_NORM = {F.layer_norm, F.rms_norm}
+
+
+Operation = Callable[..., Any]
+# What is made of parameters alone, such as 1 + γ, takes fewer operations than this; what depends on the text soon takes more.
+PARAMETERS_ALONE = 12
+
+
+class Frozen(TorchFunctionMode):
+    """Within this context, every pass of this thread has the values that it has, and the gradients of a linear map.
+
+    >>> x = torch.tensor([1.0, 3.0], requires_grad=True)
+    >>> with Frozen():
+    ...     y = (F.gelu(x) * F.softmax(x, dim=-1)).sum()
+    >>> bool(torch.isclose(torch.autograd.grad(y, x)[0] @ x, y))
+    True
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # What came out of an activation, by identity; kept alive for the pass, so that no identity is used twice.
+        self._activated: dict[int, Tensor] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in _SOFTMAX:
+            return func(*args, **kwargs).detach()
+        if func in _GATES:
+            return self._mark(func(*args, **kwargs).detach())
+        if func is F.scaled_dot_product_attention:
+            # The fused kernel would compute gradients of its scores too, which are not used.
+            with torch.no_grad():
+                weights = open_weights(*args, **kwargs)
+            return weights @ args[2]
+        if func in _NORMS:
+            return _NORMS[func](*args, **kwargs)
+        if func in _ACTIVATIONS:
+            return self._mark(_ratio(func, *args, **kwargs))
+        if func in _PRODUCTS and isinstance(args[1], Tensor):
+            return self._product(func, *args)
+        made = func(*args, **kwargs)
+        # 1 + tanh(…) is part of an activation as much as tanh(…) is.
+        if func in _SUMS and any(id(each) in self._activated for each in args) and not all(map(_moves, args)):
+            self._mark(made)
+        return made
+
+    def _mark(self, made: Tensor) -> Tensor:
+        self._activated[id(made)] = made
+        return made
+
+    def _product(self, func: Operation, first: Tensor, second: Tensor) -> Tensor:
+        """A product of two things that both depend on the text is not linear in it: what gates the other is fixed."""
+        if not (_moves(first) and _moves(second)):
+            made = func(first, second)
+            return self._mark(made) if {id(first), id(second)} & self._activated.keys() else made
+        if id(first) in self._activated and id(second) not in self._activated:
+            return self._mark(func(first.detach(), second))
+        if id(second) in self._activated:
+            return self._mark(func(first, second.detach()))
+        # Neither gates the other, as in a dot product of two texts: half of it is each one's.
+        return (func(first.detach(), second) + func(first, second.detach())) / 2
+
+
+def curved(score: Tensor) -> str:
+    """Name an operation on the way to a score that is not linear, and was not held fixed; "" where there is none.
+
+    >>> x = torch.ones(3, requires_grad=True)
+    >>> curved((x * 2).sum()), curved(x.exp().sum())
+    ('', 'Exp')
+    """
+    waiting, seen = [score.grad_fn], set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        name = type(node).__name__.split("Backward")[0]
+        # A custom operation with a backward of its own may compute anything.
+        if isinstance(node, torch.autograd.function.BackwardCFunction) or name in _CURVED:
+            return name
+        waiting += [each for each, _ in node.next_functions]
+    return ""
+
+
+def _moves(value: Any) -> bool:
+    """Whether a value depends on the text; one that is made of parameters alone does not, though it may have a gradient."""
+    if not isinstance(value, Tensor) or not value.requires_grad:
+        return False
+    if value.grad_fn is None:
+        return not isinstance(value, nn.Parameter)
+    waiting = [value.grad_fn]
+    for _ in range(PARAMETERS_ALONE):
+        if not waiting:
+            return False
+        node = waiting.pop()
+        if (leaf := getattr(node, "variable", None)) is not None and not isinstance(leaf, nn.Parameter):
+            return True
+        waiting += [each for each, _ in node.next_functions if each is not None]
+    return bool(waiting)
+
+
+def _ratio(func: Operation, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """f(x) as x · (f(x)/x), the ratio a constant; where x is 0 its share of f(x) is 0, whatever the ratio."""
+    if not _moves(x):
+        return func(x, *args, **kwargs)
+    with torch.no_grad():
+        kwargs.pop("inplace", None)
+        ratio = func(x.detach(), *args, **kwargs).div_(x).masked_fill_(x.abs() < 1e-12, 0.0)
+    return x * ratio
+
+
+def _layer_norm(x: Tensor, shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+    dims = tuple(range(-len(shape), 0))
+    centred = x - x.mean(dim=dims, keepdim=True)
+    # σ as a constant; the mean is linear already.
+    made = centred * (centred.detach().pow(2).mean(dim=dims, keepdim=True) + eps).rsqrt()
+    made = made if weight is None else made * weight
+    return made if bias is None else made + bias
+
+
+def _rms_norm(x: Tensor, shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    made = x * (x.detach().pow(2).mean(dim=tuple(range(-len(shape), 0)), keepdim=True) + eps).rsqrt()
+    return made if weight is None else made * weight
+
+
+def _rsqrt(x: Tensor) -> Tensor:
+    # As the models of the hub spell their root mean square.
+    return x.detach().rsqrt()
+
+
+_GATES = {torch.sigmoid, Tensor.sigmoid, F.sigmoid}
+_NORMS: dict[Any, Operation] = {
+    F.layer_norm: _layer_norm, F.rms_norm: _rms_norm, torch.rsqrt: _rsqrt, Tensor.rsqrt: _rsqrt,
+}  # fmt: skip
+_ACTIVATIONS = {F.gelu, F.relu, F.silu, torch.relu, Tensor.relu, torch.tanh, Tensor.tanh, F.tanh, F.relu6, F.leaky_relu,
+                Tensor.clamp, torch.clamp}  # fmt: skip
+_PRODUCTS = {torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.multiply, Tensor.multiply}
+_SUMS = {torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__}
+# What autograd calls its operations that are not linear.
+_CURVED = frozenset({
+    "Cos", "Elu", "Erf", "Exp", "FusedRmsNorm", "Gelu", "Hardswish", "LeakyRelu", "Log", "LogSoftmax", "Mish",
+    "NativeGroupNorm",
+    "NativeLayerNorm", "Pow", "Relu", "Rsqrt", "Sigmoid", "Silu", "Sin", "Softmax", "Softplus", "Sqrt", "Tanh",
+})  # fmt: skip

@@ -1,0 +1,244 @@
+"""All heads of a model as a grid: in each cell the head's best claim, and how often it holds."""
+
+import html
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.analysis.heads.atlas import WORDS, Atlas, AtlasExample, Drawn
+from attnviz.analysis.heads.measures import FURTHEST, NAMES, Statistics
+from attnviz.analysis.heads.verdict import (
+    MEASURE_LABELS,
+    ClaimResult,
+    describe_distance,
+    describe_rival,
+    measure_text,
+    short_claim,
+)
+from attnviz.analysis.wording import head_name, signed, whole_percent
+from attnviz.figures.head_grid import measured_grid, with_axes
+from attnviz.figures.theme import LIGHT, Theme, css_variables
+from attnviz.text.data_files import ParsedSentence
+
+STYLE = Path(__file__).with_name("heads_grid.css").read_text(encoding="utf-8")
+NONE = "nothing found"
+# Where the longest words may be broken in a narrow cell.
+_LONG = re.compile(
+    r"\b(punctu|conjunc|preposi|antece|determi|subordi|comple|auxil|apposi|inter)(ation|tion|dent|ner|nating|ment|iary|jection)\b"
+)
+
+
+def heads_grid(atlas: Atlas, *, chosen: tuple[int, int], find: int | None = None, theme: Theme = LIGHT) -> str:
+    """Draw the grid as HTML, one button a head (`data-pick` is "layer.head"): its best supported claim, its rate, its rival's.
+
+    `find` is the number of a claim: cells then show it, and those of which it does not hold are faded.
+    """
+    cells = with_axes(atlas.shape, lambda layer, head: _cell(atlas, layer, head, (layer, head) == chosen, find))
+    finding = " finding" if find is not None else ""
+    style = f"{css_variables(theme)};--heads:{atlas.shape[1]}"
+    return f'<div class="atlas{finding}" style="{style}">{cells}</div>'
+
+
+def _cell(atlas: Atlas, layer: int, head: int, chosen: bool, find: int | None) -> str:
+    claim = atlas.best(layer, head) if find is None else find
+    holds = claim is not None and bool(atlas.supported[claim, layer, head])
+    kind = "head" + " chosen" * chosen + " holds" * holds + " none" * (claim is None)
+    where, pressed = head_name(layer, head), str(chosen).lower()
+    start = f'<button class="{kind}" data-pick="{layer}.{head}" aria-pressed="{pressed}"'
+    if claim is None:
+        return f'{start} style="--strength:0"><span>{NONE}</span><span class="where">{where}</span></button>'
+    facts, rate = atlas.claims[claim], float(atlas.rates[claim, layer, head])
+    strength = min(max(float(atlas.ahead[claim, layer, head]), 0.0) / 0.6, 1.0) if holds else 0.0
+    name = html.escape(short_claim(facts.text))
+    shown = _LONG.sub(r"\1&shy;\2", name)
+    title = f"{where}: {name} {whole_percent(rate)}; best simple rule {whole_percent(facts.strongest_rival)}"
+    return (
+        f'{start} style="--strength:{strength:.2f}" title="{title}"><span>{shown}</span>'
+        f'<span class="rate">{whole_percent(rate)} <span class="where">{where}</span></span></button>'
+    )
+
+
+def board(drawn: Drawn, *, theme: Theme = LIGHT) -> str:
+    """Draw the matrix as HTML, one button a cell (`data-pick` is "cell:" and its number); arrow keys go from cell to cell.
+
+    >>> board(np.eye(WORDS, dtype=bool)).count('aria-pressed="true"')
+    8
+    """
+    numbers = "".join(f'<span class="axis">{key + 1}</span>' for key in range(WORDS))
+    cells = [f'<span class="axis"></span>{numbers}']
+    for query in range(WORDS):
+        cells.append(f'<span class="axis">{query + 1}</span>')
+        for key in range(WORDS):
+            place, pressed = query * WORDS + key, str(bool(drawn[query, key])).lower()
+            reached = "0" if place == 0 else "-1"
+            cells.append(
+                f'<button data-pick="cell:{place}" aria-pressed="{pressed}" tabindex="{reached}" '
+                f'aria-label="word {query + 1} looks at word {key + 1}"></button>'
+            )
+    return (
+        f'<div class="board" role="group" aria-label="Pattern: rows look at columns" data-columns="{WORDS}" '
+        f'style="{css_variables(theme)};--words:{WORDS}">{"".join(cells)}</div>'
+    )
+
+
+def likeness_grid(likeness: Float[np.ndarray, "layer head"], *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:
+    """Draw how like the drawing each head is, one button a head (`data-pick` is "layer.head"); the most alike is strongest."""
+    return measured_grid(likeness, signed, strength=lambda alike: max(alike, 0.0), chosen=chosen, theme=theme)
+
+
+_SURVEY_HEADINGS = ("Measure", "Mean", "95% interval", "Tokens")
+
+
+def measure_grid(means: Float[np.ndarray, "layer head"], measure: str, *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:
+    """Draw a measure of all heads as HTML, one button a head (`data-pick` is "layer.head"); the largest mean is strongest."""
+    highest = max(float(np.nanmax(means, initial=0.0)), 1e-12)
+
+    def strength(mean: float) -> float:
+        return 0.0 if np.isnan(mean) else mean / highest
+
+    return measured_grid(means, lambda mean: measure_text(measure, mean), strength=strength, chosen=chosen, theme=theme)
+
+
+def measures_table(statistics: Statistics, layer: int, head: int, *, chosen: str, theme: Theme = LIGHT) -> str:
+    """Draw every measure of a head as an HTML table; a click on one picks its name."""
+    means, (low, high) = statistics.means[:, layer, head], statistics.intervals
+    rows = []
+    for number, name in enumerate(NAMES):
+        figures = ("–", "not measured", "0")
+        if not np.isnan(means[number]):
+            ends = (measure_text(name, float(end[number, layer, head])) for end in (low, high))
+            figures = (measure_text(name, float(means[number])), " to ".join(ends), f"{statistics.rows[number]:,.0f}")
+        cells = "".join(f'<td class="figure">{figure}</td>' for figure in figures)
+        button = f'<button data-pick="{name}" aria-pressed="{str(name == chosen).lower()}">'
+        rows.append(f"<tr><td>{button}{html.escape(MEASURE_LABELS[name])}</button></td>{cells}</tr>")
+    headings = "".join(
+        f'<th scope="col"{" class=figure" if place else ""}>{name}</th>' for place, name in enumerate(_SURVEY_HEADINGS)
+    )
+    table = f'<table class="claims"><thead><tr>{headings}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    region = f'tabindex="0" role="region" aria-label="Measures of {head_name(layer, head)}"'
+    return f'<div class="scroll" style="{css_variables(theme)}" {region}>{table}</div>'
+
+
+# Words of sentences that a school would not project: the treebank's come from blogs, mail and the news.
+_UNSUITABLE = re.compile(
+    r"\b(?:abus\w*|alcohol\w*|assault\w*|attack\w*|bastard\w*|beer|behead\w*|bitch\w*|bomb\w*|crap\w*|damn\w*|dead|death\w*|"
+    r"die[ds]?|drug\w*|drunk\w*|enemy|explosi\w*|fuck\w*|gun\w*|hell|idiot\w*|insurgen\w*|jail\w*|kill\w*|milita\w*|missile\w*|"
+    r"murder\w*|nazi\w*|nuclear|porn\w*|prison\w*|rap(?:e|ed|es|ist)|sex\w*|shit\w*|shoot\w*|shot|slaughter\w*|stupid\w*|"
+    r"suck\w*|suicid\w*|terror\w*|tortur\w*|troops|victim\w*|violen\w*|wars?|weapon\w*|liberal revisionist)\b",
+    re.IGNORECASE,
+)
+_HEADINGS = ("Claim", "", "Rate", "95 % interval", "Chance", "Best fixed distance", "Untrained", "Words", "")
+
+
+def claims_table(atlas: Atlas, layer: int, head: int, *, most: int = 12, theme: Theme = LIGHT) -> str:
+    """Draw a head's claims as an HTML table, those that hold first; a click on one picks "claim:" and its text."""
+    rows = []
+    for claim in atlas.ranked(layer, head)[:most]:
+        facts, rate = atlas.claims[claim], float(atlas.rates[claim, layer, head])
+        low, high = float(atlas.low[claim, layer, head]), float(atlas.high[claim, layer, head])
+        holds = bool(atlas.supported[claim, layer, head])
+        offset = "–" if facts.place else f"{whole_percent(facts.offset_rate)} ({describe_distance(facts.offset)})"
+        untrained = "" if facts.untrained is None else whole_percent(facts.untrained)
+        figures = (
+            whole_percent(rate),
+            f"{whole_percent(low)} to {whole_percent(high)}",
+            whole_percent(facts.chance),
+            offset,
+            untrained,
+            f"{facts.queries:,}",
+        )
+        rows.append(
+            f'<tr class="{"holds" if holds else "fails"}"><td><button data-pick="claim:{html.escape(facts.text)}">'
+            f"{html.escape(short_claim(facts.text))}</button></td><td>{_bar(rate, (low, high), facts.strongest_rival)}</td>"
+            + "".join(f'<td class="figure">{figure}</td>' for figure in figures)
+            + f"<td>{'holds' if holds else 'no'}</td></tr>"
+        )
+    headings = "".join(
+        f'<th scope="col"{" class=figure" if 1 < index < 8 else ""}>{name}</th>' if name else "<td></td>"
+        for index, name in enumerate(_HEADINGS)
+    )
+    table = f'<table class="claims"><thead><tr>{headings}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    region = f'tabindex="0" role="region" aria-label="Claims of {head_name(layer, head)}"'
+    return f'<div class="scroll" style="{css_variables(theme)}" {region}>{table}</div>'
+
+
+def rivals_table(tested: ClaimResult, *, theme: Theme = LIGHT) -> str:
+    """Draw a tested claim and its rivals as bars, the interval of the claim across its own."""
+    kind = "holds" if tested.holds else "fails"
+    rows = [_rival_row("The claim", tested.rate, kind, (tested.low, tested.high))]
+    rows += [_rival_row(describe_rival(rival).capitalize(), rival.rate, "fails") for rival in tested.rivals]
+    return f'<div style="{css_variables(theme)}"><table class="claims"><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _rival_row(name: str, rate: float, kind: str, interval: tuple[float, float] | None = None) -> str:
+    figure = f'<td class="figure">{whole_percent(rate)}</td>'
+    return f'<tr class="{kind}"><td>{html.escape(name)}</td><td>{_bar(rate, interval)}</td>{figure}</tr>'
+
+
+def _bar(rate: float, interval: tuple[float, float] | None, rival: float | None = None) -> str:
+    """A bar of a rate, the interval as a line across it, and where the rival stands."""
+    across = ""
+    if interval:
+        low, high = interval
+        across = f'<b style="inset-inline-start:{100 * low:.1f}%;width:{100 * (high - low):.1f}%"></b>'
+    mark = "" if rival is None else f'<u style="inset-inline-start:{100 * rival:.1f}%"></u>'
+    return f'<span class="measure"><i style="width:{100 * rate:.1f}%"></i>{across}{mark}</span>'
+
+
+def distance_bars(shares: Float[np.ndarray, " bin"], *, theme: Theme = LIGHT) -> str:
+    """Draw which share of a head's attention goes so many tokens back or on."""
+    highest = max(float(shares.max()), 1e-12)
+    bars = "".join(
+        f'<i{" class=own" if step == 0 else ""} style="height:{100 * share / highest:.1f}%" '
+        f'title="{signed(step, "+d")}: {100 * share:.1f}\xa0%"></i>'
+        for step, share in zip(range(-FURTHEST, FURTHEST + 1), shares.tolist(), strict=True)
+    )
+    farthest = int(shares.argmax()) - FURTHEST
+    label = f"Share of attention by distance; most, {whole_percent(shares.max())}, goes {signed(farthest, '+d')} tokens"
+    ticks = f"<span>{FURTHEST} or more back</span><span>itself</span><span>{FURTHEST} or more on</span>"
+    return (
+        f'<div style="{css_variables(theme)}"><div class="distances" role="img" aria-label="{label}">{bars}</div>'
+        f'<p class="ticks">{ticks}</p></div>'
+    )
+
+
+def is_suitable(text: str) -> bool:
+    """Whether a sentence may stand on a school's projector: it has none of a short list of words.
+
+    >>> is_suitable("Try googling it for more info."), is_suitable("They call it a covert nuclear weapons program.")
+    (True, False)
+    """
+    return not _UNSUITABLE.search(text)
+
+
+def suitable(sentences: Sequence[ParsedSentence], examples: Sequence[AtlasExample]) -> tuple[AtlasExample, ...]:
+    """Choose the examples whose sentences may stand on a school's projector."""
+    return tuple(example for example in examples if is_suitable(sentences[example.sentence].text))
+
+
+def case_list(sentences: Sequence[ParsedSentence], examples: Sequence[AtlasExample], *, theme: Theme = LIGHT) -> str:
+    """Draw sentences as buttons, first where a claim holds, then where it fails; a click picks "open:" and the sentence."""
+    groups = []
+    for holds, title in ((True, "Strongest cases where it holds"), (False, "Strongest cases where it fails")):
+        cases = [_case(sentences[example.sentence], example) for example in examples if example.holds == holds]
+        groups.append(f"<div><p>{title}</p>{''.join(cases)}</div>" if cases else "")
+    return f'<div class="cases" style="{css_variables(theme)}">{"".join(groups)}</div>'
+
+
+def _case(sentence: ParsedSentence, example: AtlasExample) -> str:
+    """The sentence with the word that looks in bold, and the word that it looks at marked."""
+    pieces, end = [], 0
+    for index, word in enumerate(sentence.words):
+        pieces.append(html.escape(sentence.text[end : word.start]))
+        text = html.escape(sentence.text[max(word.start, end) : word.end])
+        looked = f"<mark>{text}</mark>" if example.holds else f"<s>{text}</s>"
+        text = looked if index == example.looks else text
+        pieces.append(f"<b>{text}</b>" if index == example.word else text)
+        end = max(end, word.end)
+    away = "" if example.looks < len(sentence.words) else " <em>→ a special token</em>"
+    kind = "right" if example.holds else "wrong"
+    text = "".join(pieces) + html.escape(sentence.text[end:])
+    return f'<button class="case {kind}" dir="auto" data-pick="open:{example.sentence}">{text}{away}</button>'

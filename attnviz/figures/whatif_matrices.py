@@ -1,0 +1,222 @@
+"""The head that is compared: a matrix for each side, the difference between aligned tokens, and its largest changes."""
+
+import html
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.analysis.whatif_comparison import Change, Comparison, describe_curve, name_of, written_cost
+from attnviz.analysis.wording import cut, head_name, percent, plain, points, signed, whole_percent
+from attnviz.core.trace import Head, HeadCosts, RemovalCurve
+from attnviz.core.weights import Kind
+from attnviz.figures.curve import Axes, Points, Series, lines_figure
+from attnviz.figures.head_grid import STYLE as GRID
+from attnviz.figures.head_grid import HeadCell, head_button, head_grid, least_width
+from attnviz.figures.matrix import MOST_LABEL, DrawnMatrix, labels, matrix_svg
+from attnviz.figures.matrix import STYLE as MATRIX
+from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables, diverging
+
+STYLE = GRID + MATRIX + Path(__file__).with_name("whatif_matrices.css").read_text(encoding="utf-8")
+_READING = '<p class="reading" aria-live="polite">Point at a cell, or press Tab and then the arrow keys.</p>'
+
+
+def divergence_grid(compared: Comparison, *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:
+    """Draw how far each head has moved, in percent of a bit, as a grid of buttons (`data-pick` is "layer.head")."""
+    # A head that is off has moved as far as can be: the others would all look alike.
+    largest = float(compared.divergence[~compared.is_off].max(initial=0.0)) or 1.0
+
+    def cell(layer: int, head: int) -> HeadCell:
+        bits = float(compared.divergence[layer, head])
+        title = f"{head_name(layer, head)}: average change {percent(bits)}"
+        short = whole_percent(bits).split("\xa0")[0]
+        return HeadCell(f"{layer}.{head}", short, theme.colour(bits / largest), title, (layer, head) == chosen)
+
+    stops = ",".join(theme.colour(step / 8) for step in range(9))
+    bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
+    scale = f'<p class="scale"><span>0 {bar} {percent(largest)}</span><span>stronger colour: larger change</span></p>'
+    grid = head_grid(compared.divergence.shape, cell)
+    width = least_width(compared.divergence.shape[1])
+    return f'<div class="ablation" style="{css_variables(theme)};--least:{width}px">{grid}{scale}</div>'
+
+
+def three_matrices(compared: Comparison, layer: int, head: int, names: tuple[str, str], *, theme: Theme = LIGHT) -> str:
+    """Draw a head before, after, and the difference, whose rows and columns are the aligned tokens."""
+    moved = compared.difference(layer, head)
+    largest = max(float(np.abs(moved).max(initial=0.0)), 1e-9)
+    stops = ",".join(diverging(share / 4, theme) for share in range(-4, 5))
+    bar = f' ±{points(largest).lstrip("+")}<i style="background:linear-gradient(90deg,{stops})"></i>'
+    matrices = [*_sides(compared, layer, head, names, theme), _difference(compared, moved, largest, theme)]
+    names_down, names_across = (
+        [name for each in matrices for name in each.rows],
+        [name for each in matrices for name in each.columns],
+    )
+    longest = max(map(len, names_down)), max(map(len, names_across))
+    matrices = [replace(each, longest=longest) for each in matrices]
+    drawn = "".join(
+        f'<figure data-name="{html.escape(matrix.name)}"><figcaption>{html.escape(matrix.name)}{after}</figcaption>'
+        f"{matrix_svg(matrix)}</figure>"
+        for matrix, after in zip(matrices, ("", "", bar), strict=True)
+    )
+    return f'<div style="{css_variables(theme)}"><div class="compared">{drawn}</div>{_READING}</div>'
+
+
+def _sides(compared: Comparison, layer: int, head: int, names: tuple[str, str], theme: Theme) -> Iterator[DrawnMatrix]:
+    for side, (attention, name) in enumerate(zip((compared.before, compared.after), names, strict=True)):
+        queries, keys = ({pair[side]: at for at, pair in enumerate(pairs)} for pairs in (compared.queries, compared.keys))
+        weights = attention.weights(layer, head)
+        yield DrawnMatrix(name, weights, labels(attention.queries), labels(attention.keys), theme.colour, (queries, keys))
+
+
+def _difference(compared: Comparison, moved: Float[np.ndarray, "query key"], largest: float, theme: Theme) -> DrawnMatrix:
+    rows, columns = aligned_labels(compared)
+    shared = {at: at for at in range(len(rows))}, {at: at for at in range(len(columns))}
+    return DrawnMatrix("Difference", moved, rows, columns, lambda change: diverging(change / largest, theme), shared, "+.3f")
+
+
+def aligned_labels(compared: Comparison) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Name the aligned queries and keys; where both sides differ, both tokens."""
+    before, after = compared.before, compared.after
+    sides = ((compared.queries, before.queries, after.queries), (compared.keys, before.keys, after.keys))
+    rows, columns = (
+        tuple(
+            cut(one if (one := before[left].text) == (other := after[right].text) else f"{one}→{other}", MOST_LABEL)
+            for left, right in pairs
+        )
+        for pairs, before, after in sides
+    )
+    return rows, columns
+
+
+def changes_table(changes: Sequence[Change], names: tuple[str, str], *, theme: Theme = LIGHT) -> str:
+    """Draw the links that changed most as a table: the weight on both sides, and the change, the largest first."""
+    figures = "".join(f'<th scope="col" class="figure">{html.escape(name)}</th>' for name in (*names, "Change"))
+    headings = f'<th scope="col">Looks → at</th>{figures}'
+    rows = ""
+    for change in changes:
+        link = " → ".join(f"<bdi>{html.escape(token.text)}</bdi>" for token in (change.query, change.key))
+        numbers = (percent(change.was), percent(change.now), points(change.now - change.was))
+        figures = "".join(f'<td class="figure">{number}</td>' for number in numbers)
+        rows += f"<tr><td>{link}</td>{figures}</tr>"
+    table = f'<table class="changes"><thead><tr>{headings}</tr></thead><tbody>{rows}</tbody></table>'
+    return f'<div style="{css_variables(theme)}">{table}</div>'
+
+
+def cost_grid(costs: HeadCosts, *, chosen: Head | None = None, ordered: bool = False, theme: Theme = LIGHT) -> str:
+    """Draw every head as a button (`data-pick` is "kind.layer.head"), the redder the more it costs.
+
+    All kinds have one scale, up to the largest cost; blue is a head without which the output is likelier.
+
+    >>> import numpy as np
+    >>> drawn = cost_grid(HeadCosts("nats", -2.0, {"cross": np.array([[0.5, -0.1]])}), chosen=("cross", 0, 1))
+    >>> 'data-pick="cross.0.0"' in drawn, ">.500<" in drawn, ">−.100<" in drawn, drawn.count('aria-pressed="true"')
+    (True, True, True, 1)
+    """
+    largest = largest_of(costs)
+    if ordered:
+        cells = "".join(head_button(_cell(head, costs, largest, chosen, theme)) for head in reversed(costs.ranked))
+        body = f'<div class="costs list">{cells}</div>'
+    else:
+        body = "".join(_of_kind(kind, costs, largest, chosen, theme) for kind in costs.costs)
+    least = least_width(max(each.shape[1] for each in costs.costs.values()))
+    return f'<div class="ablation" style="{css_variables(theme)};--least:{least}px">{body}{_scale(costs, largest, theme)}</div>'
+
+
+def largest_of(costs: HeadCosts) -> float:
+    """Find the number of the strongest colour: the largest cost, or gain."""
+    return max(abs(costs.of(head)) for head in costs.ranked) or 1.0
+
+
+def _of_kind(kind: Kind, costs: HeadCosts, largest: float, chosen: Head | None, theme: Theme) -> str:
+    title = f'<p class="kind">{kind}</p>' if len(costs.costs) > 1 else ""
+    heads = set(costs.ranked)
+
+    def cell(layer: int, number: int) -> HeadCell | None:
+        head = (kind, layer, number)
+        return _cell(head, costs, largest, chosen, theme) if head in heads else None
+
+    grid = head_grid(costs.costs[kind].shape, cell)
+    return f"<div>{title}{grid}</div>"
+
+
+def _cell(head: Head, costs: HeadCosts, largest: float, chosen: Head | None, theme: Theme) -> HeadCell:
+    cost, name = costs.of(head), name_of(head, costs)
+    figure = written_cost(cost, largest)
+    colour = diverging(cost / largest, theme)
+    return HeadCell(".".join(map(str, head)), figure.replace("0.", ".", 1), colour, f"{name}: {figure}", head == chosen, name)
+
+
+def _scale(costs: HeadCosts, largest: float, theme: Theme) -> str:
+    most, can_gain = written_cost(largest, largest), costs.unit == "nats"
+    # Final vectors change or stay: no head is one without which they change less than not at all.
+    stops = ",".join(diverging(share / 4, theme) for share in range(-4 if can_gain else 0, 5))
+    bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
+    ends = (f"likelier without −{most}", f"+{most} less likely without") if can_gain else ("0", f"{most} change")
+    return f'<p class="scale"><span>{ends[0]} {bar} {ends[1]}</span></p>'
+
+
+TICKS = 4
+
+
+def removal_lines(curve: RemovalCurve, theme: Theme = LIGHT) -> tuple[tuple[str, str, Points], ...]:
+    """List the lines of the picture: name, colour, and points from 0 to 1, y from the top."""
+    means = curve.random.mean(axis=0)
+    lines = (
+        ("most important first", FOR, curve.most),
+        ("random order", theme.faint, means),
+        ("least important first", AGAINST, curve.least),
+    )
+    return tuple((name, colour, tuple(zip(_across(curve), _down(curve, costs), strict=True))) for name, colour, costs in lines)
+
+
+def random_band(curve: RemovalCurve) -> Points:
+    """The outline of all random draws: their largest cost from left to right, and back by their smallest."""
+    across = _across(curve)
+    above = zip(across, _down(curve, curve.random.max(axis=0)), strict=True)
+    below = zip(across, _down(curve, curve.random.min(axis=0)), strict=True)
+    return (*above, *reversed(tuple(below)))
+
+
+def heights(curve: RemovalCurve) -> tuple[tuple[float, str], ...]:
+    """Where lines across stand, from the top, and which cost each is: multiples of 1, 2 or 5 times a power of ten."""
+    low, high = _range(curve)
+    power = 10.0 ** math.floor(math.log10((high - low) / TICKS))
+    step = next(step for step in (power, 2 * power, 5 * power, 10 * power) if (high - low) / step <= TICKS + 1)
+    costs = [step * place for place in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    digits = max(0, -math.floor(math.log10(step)))
+    return tuple(zip(_down(curve, costs), (signed(cost, f".{digits}f") for cost in costs), strict=True))
+
+
+def removal_figure(curve: RemovalCurve, unit: str, *, theme: Theme = LIGHT) -> str:
+    """Draw the curve as HTML around an SVG. Numbers of heads stand evenly: each is about the same share more than the last."""
+    values = (curve.most, curve.random.mean(axis=0), curve.least)
+    lines = [
+        Series(name, colour, points, tuple(_title(*each) for each in zip(curve.counts, costs, strict=True)))
+        for (name, colour, points), costs in zip(removal_lines(curve, theme), values, strict=True)
+    ]
+    across = tuple((x, str(count)) for x, count in zip(_across(curve), curve.counts, strict=True))
+    title = f"number of heads off · up: {unit} · band: {len(curve.random)} random orders"
+    axes = Axes(across, heights(curve), title, plain(describe_curve(curve)))
+    return lines_figure(lines, axes, band=random_band(curve), theme=theme)
+
+
+def _title(count: int, cost: float) -> str:
+    return f"{count} heads off: {signed(float(cost), '.2f')}"
+
+
+def _range(curve: RemovalCurve) -> tuple[float, float]:
+    every = [float(edge) for costs in (curve.least, curve.most, curve.random) for edge in (costs.min(), costs.max())]
+    low, high = min(0.0, *every), max(every)
+    return low, high if high > low else low + 1.0
+
+
+def _across(curve: RemovalCurve) -> tuple[float, ...]:
+    return tuple(place / max(len(curve.counts) - 1, 1) for place in range(len(curve.counts)))
+
+
+def _down(curve: RemovalCurve, costs: Iterable[float]) -> tuple[float, ...]:
+    low, high = _range(curve)
+    return tuple(1 - (float(cost) - low) / (high - low) for cost in costs)

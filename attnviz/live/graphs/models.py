@@ -1,0 +1,388 @@
+"""The layers of a BERT encoder as a pass from embeddings to states, which gives what the attention of every layer compares."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from attnviz.core.errors import ModelError
+from attnviz.live.graphs.graph import Files, Graph, Rows, WeightFile, halves
+from attnviz.models.answer_model import AnswerModel
+from attnviz.models.hub.single_stack import StackModel
+from attnviz.models.saved_models import WEIGHTS, pack
+from attnviz.models.span_finder import LEAST_ROOM, MOST_CHARACTERS
+from attnviz.models.summarize import SummaryModel
+from attnviz.models.translation_model import UNWRITABLE, TranslationModel
+from attnviz.nn.attention import KeyValues, attend
+from attnviz.nn.qa import Answerer
+from attnviz.nn.seq2seq import ReadSource, RecurrentState, Seq2Seq
+from attnviz.nn.translator import Translator
+
+States = Float[Tensor, "one token dim"]
+
+
+class BertLayers(nn.Module):
+    """The encoder of a Hugging Face BERT: the states that each layer reads, and the queries and keys that it makes of them.
+
+    Weights of all heads would be tens of megabytes for a long text: who draws a head computes its weights.
+
+    It has the modules of `encoder` under the names that they have there. Without `last`, what the last layer makes of its
+    attention is left out.
+    """
+
+    def __init__(self, encoder: Any, *, last: bool) -> None:
+        super().__init__()
+        self.embeddings, self.encoder = encoder.embeddings, encoder.encoder
+        self.last = last
+
+    def forward(
+        self, vectors: Float[Tensor, "one token dim"], segments: Int[Tensor, "one token"]
+    ) -> tuple[tuple[States, ...], tuple[States, ...]]:
+        """Read the vectors of tokens, of which `segments` says in which text they stand; with `last`, its states come last.
+
+        Queries and keys are those of all layers, the queries first.
+        """
+        given: Any = self.embeddings
+        positions = given.position_embeddings.weight[: vectors.shape[1]]
+        states = given.LayerNorm(vectors + given.token_type_embeddings(segments) + positions)
+        read, queries, keys = [], [], []
+        layers: Any = self.encoder
+        for index, layer in enumerate(layers.layer):
+            own = layer.attention.self
+            read.append(states)
+            queries.append(own.query(states))
+            keys.append(own.key(states))
+            if index < len(layers.layer) - 1 or self.last:
+                made = (self._heads(own, each) for each in (queries[-1], keys[-1], own.value(states)))
+                context, _ = attend(*made)
+                states = layer.attention.output(context.transpose(1, 2).flatten(start_dim=2), states)
+                states = layer.output(layer.intermediate(states), states)
+        return (*read, states) if self.last else tuple(read), (*queries, *keys)
+
+    @staticmethod
+    def names(n_layers: int) -> list[str]:
+        """Name the queries and keys that it returns."""
+        return [f"{kind}.{layer}" for kind in ("query", "key") for layer in range(n_layers)]
+
+    @staticmethod
+    def _heads(attention: Any, states: Tensor) -> Tensor:
+        return states.unflatten(-1, (attention.num_attention_heads, -1)).transpose(1, 2)
+
+
+class WeighPass(nn.Module):
+    """The weights of all heads from the queries and keys of some layers."""
+
+    def __init__(self, n_heads: int) -> None:
+        super().__init__()
+        self.n_heads = n_heads
+
+    def forward(self, query: Float[Tensor, "layer token dim"], key: Float[Tensor, "layer token dim"]) -> Tensor:
+        """Return weights [layer head query key]."""
+        queries, keys = (each.unflatten(-1, (self.n_heads, -1)).transpose(1, 2) for each in (query, key))
+        return attend(queries, keys, keys)[1]
+
+
+def weigh_graph(encoder: Any) -> Graph:
+    """Describe the pass from an encoder's queries and keys to weights."""
+    axes = {name: {0: "layer", 1: "token"} for name in ("query", "key")}
+    # Of one tensor twice the exporter would make one input.
+    inputs = {name: torch.ones(2, 5, encoder.config.hidden_size) for name in axes}
+    return Graph(WeighPass(encoder.config.num_attention_heads), inputs, axes, ["weights"])
+
+
+def example(dim: int, n_tokens: int = 7) -> dict[str, Tensor]:
+    """Make inputs of the layers, to export them by."""
+    return {"vectors": torch.ones(1, n_tokens, dim), "segments": torch.zeros(1, n_tokens, dtype=torch.int32)}
+
+
+NAME = "minilm"
+
+WORDS = "embeddings.word_embeddings.weight"
+# Steps of 1/16384 of a row's root mean square, its outliers included: weights of attention stay well within 0.001 of those in
+# float32. Half precision moves them by up to 0.002.
+_BITS, _BYTES = 14, 3
+
+
+class EncodePass(nn.Module):
+    """What each layer's attention compares, and what it reads."""
+
+    def __init__(self, encoder: Any) -> None:
+        super().__init__()
+        self.layers = BertLayers(encoder, last=False)
+
+    def forward(self, vectors: Tensor, segments: Tensor) -> tuple[Tensor, ...]:
+        """Return queries and keys of each layer, then the states."""
+        states, compared = self.layers(vectors, segments)
+        return *compared, *states
+
+
+def encode_graph(encoder: Any) -> Graph:
+    """Describe the pass of an encoder that is shown."""
+    n_layers, dim = encoder.config.num_hidden_layers, encoder.config.hidden_size
+    axes = {"vectors": {1: "token"}, "segments": {1: "token"}}
+    outputs = [*BertLayers.names(n_layers), *(f"states.{layer}" for layer in range(n_layers))]
+    return Graph(EncodePass(encoder), example(dim), axes, outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class SharedFiles:
+    """The embedded encoder's weights, which other models stand on: each file is fetched once, whichever model needs it.
+
+    layers  what attention needs; top: what the last states need besides
+    """
+
+    embeddings: WeightFile
+    layers: WeightFile
+    top: WeightFile
+    rows: Rows
+
+    @staticmethod
+    def of(encoder: Any) -> "SharedFiles":
+        """Divide an encoder's weights."""
+        last = f"encoder.layer.{encoder.config.num_hidden_layers - 1}."
+        after = (".value.", ".attention.output.", ".intermediate.", ".output.")
+        files: dict[str, dict[str, Tensor]] = {"embeddings": {}, "layers": {}, "top": {}}
+        weights = dict(encoder.named_parameters())
+        words = weights.pop(WORDS)
+        for name, value in weights.items():
+            is_top = name.startswith(last) and any(each in name for each in after)
+            file = name.split(".")[0] if name.startswith("embeddings.") else "top" if is_top else "layers"
+            if not name.startswith("pooler."):
+                files[file][name] = value
+        packed = {file: WeightFile(file, _packed(values)) for file, values in files.items()}
+        return SharedFiles(**packed, rows=Rows("words", _packed({"rows": words})))
+
+
+def encode_files(model: StackModel, saved: Path) -> Files:
+    """Say what the embedded encoder is written as."""
+    shared = SharedFiles.of(model.model)
+    parts = (NAME, shared.embeddings), (NAME, shared.layers)
+    weights = dict(model.model.named_parameters())
+    passes = {"encode": encode_graph(model.model), "weigh": weigh_graph(model.model)}
+    return Files(passes, weights, parts, tokenizer(model), (NAME, shared.rows))
+
+
+def tokenizer(model: StackModel) -> dict[str, bytes]:
+    """Return the content of an encoder's tokenizer.json."""
+    return {"text": model.tokenizer.backend_tokenizer.to_str().encode()}
+
+
+def _packed(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    return pack(weights, lambda name: _BITS, n_bytes=_BYTES, vectors=torch.float32)
+
+
+class AnswerPass(nn.Module):
+    """Both texts as one through the encoder, then the cross-attention."""
+
+    def __init__(self, answerer: Answerer) -> None:
+        super().__init__()
+        self.layers = BertLayers(answerer.encoder, last=True)
+        self.answerer = answerer
+
+    def forward(self, question: Tensor, context: Tensor) -> tuple[Tensor, ...]:
+        """Return start and end logits of the passage, queries and keys of the encoder, then cross-attention's weights."""
+        n_question, n_context = question.shape[1], context.shape[1]
+        segments = torch.cat(
+            [torch.zeros(1, n_question, dtype=torch.int32), torch.ones(1, n_context, dtype=torch.int32)], dim=1
+        )
+        states, compared = self.layers(torch.cat([question, context], dim=1), segments.int())
+        start, end, across = self.answerer.read(states[-1][:, :n_question], states[-1][:, n_question:])
+        return start[0], end[0], *compared, *(weights[0] for weights in across)
+
+
+def answer_files(model: AnswerModel, saved: Path) -> Files:
+    """Say what an answerer is written as: its own weights, exactly, and the encoder's embeddings, which it shares.
+
+    Raises:
+        ModelError: it reads each text on its own.
+    """
+    answerer = model.answerer
+    if not answerer.config.joint:
+        raise ModelError(f"{model.card.name} cannot be exported for a browser: choose answer-en.")
+    own = load_file(saved / WEIGHTS)
+    named = answerer.named_parameters(remove_duplicate=False)
+    weights = {name if name in own else name.removeprefix("encoder."): value for name, value in named}
+    dim = answerer.config.block.dim
+    inputs = {"question": example(dim, 5)["vectors"], "context": example(dim, 7)["vectors"]}
+    axes = {"question": {1: "question"}, "context": {1: "context"}}
+    layers = BertLayers.names(model.card.n_layers)
+    layers += [f"cross.{layer}" for layer in range(answerer.config.n_layers)]
+    graph = Graph(AnswerPass(answerer), inputs, axes, ["start", "end", *layers])
+    shared = SharedFiles.of(model.encoder.model)
+    parts = (NAME, shared.embeddings), (model.card.name, WeightFile("answerer", halves(own)))
+    options = {
+        "decoding": asdict(model.decoding) | {"calibrated": model.decoding.calibrated},
+        "special": answerer.config.special,
+        "cross": (answerer.config.n_layers, answerer.config.block.n_heads),
+        "most_characters": MOST_CHARACTERS,
+        "least_room": LEAST_ROOM,
+    }
+    return Files(
+        {"answer": graph, "weigh": weigh_graph(model.encoder.model)},
+        weights,
+        parts,
+        tokenizer(model.encoder),
+        (NAME, shared.rows),
+        options,
+    )
+
+
+class SummarizePass(nn.Module):
+    """The encoder, then the layers whose attention selects."""
+
+    def __init__(self, model: SummaryModel) -> None:
+        super().__init__()
+        self.layers = BertLayers(model.encoder.model, last=True)
+        self.summarizer = model.summarizer
+
+    def forward(self, vectors: Tensor, segments: Tensor, sentences: Tensor) -> tuple[Tensor, ...]:
+        """Return queries and keys of each pretrained layer, then the weights of the trained ones."""
+        states, compared = self.layers(vectors, segments)
+        _, own = self.summarizer(states[-1], sentences)
+        return *compared, *(weights[0] for weights in own)
+
+
+def summarize_files(model: SummaryModel, saved: Path) -> Files:
+    """Say what the summarizer is written as: its own layers, exactly, and all of the encoder's, which it shares."""
+    own = load_file(saved / WEIGHTS)
+    shared = SharedFiles.of(model.encoder.model)
+    weights = dict(model.encoder.model.named_parameters()) | dict(model.summarizer.named_parameters())
+    inputs = {**example(model.summarizer.config.state_dim), "sentences": torch.zeros(1, 7, dtype=torch.int32)}
+    axes = {name: {1: "token"} for name in inputs}
+    n_pretrained = model.encoder.model.config.num_hidden_layers
+    own_layers = [f"top.{layer}" for layer in range(model.card.n_layers - n_pretrained)]
+    graph = Graph(SummarizePass(model), inputs, axes, [*BertLayers.names(n_pretrained), *own_layers])
+    parts = [(NAME, part) for part in (shared.embeddings, shared.layers, shared.top)]
+    parts.append((model.card.name, WeightFile("summarizer", halves(own))))
+    return Files(
+        {"summarize": graph, "weigh": weigh_graph(model.encoder.model)},
+        weights,
+        tuple(parts),
+        tokenizer(model.encoder),
+        (NAME, shared.rows),
+    )
+
+
+# Sizes of an example, all different: rows of a beam, tokens of a source, tokens that are written already, and new ones.
+_ROWS, _KEYS, _PAST, _NEW = 2, 7, 5, 3
+
+
+class RecurrentRead(nn.Module):
+    """What an LSTM knows of a source before it writes."""
+
+    def __init__(self, model: Seq2Seq) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, source: Int[Tensor, "one key"]) -> tuple[Tensor, ...]:
+        """Return the annotations as keys and as values, and the first state, hidden and cell."""
+        model = self.model
+        states, last = model.encoder(source)
+        known = model.attention.project(states)
+        return known.key, known.value, model.hidden_bridge(last.hidden).tanh(), model.cell_bridge(last.cell)
+
+
+class RecurrentWrite(nn.Module):
+    """One step of an LSTM."""
+
+    def __init__(self, model: Seq2Seq) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self, tokens: Int[Tensor, " row"], hidden: Tensor, cell: Tensor, key: Tensor, value: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Return the scores of the token after these, the next state, and where the step looked."""
+        model, source = self.model, ReadSource(KeyValues(key, value), RecurrentState(hidden, cell), None)
+        seen, state, weights = model.step(model.tokens(tokens), source.state, source)
+        return model.scores(seen[:, None])[:, 0], state.hidden, state.cell, weights
+
+
+class TransformerRead(nn.Module):
+    """A Transformer's encoder, and what its decoder attends to."""
+
+    def __init__(self, model: Translator) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, source: Int[Tensor, "one key"]) -> tuple[Tensor, ...]:
+        """Return the encoder's weights by layer, then the keys and the values of the source for each layer of the decoder."""
+        memory, weights = self.model.encoder(source)
+        known = [block.cross.project(memory) for block in self.model.blocks]
+        return *(layer[0] for layer in weights), *(each.key for each in known), *(each.value for each in known)
+
+
+class TransformerWrite(nn.Module):
+    """Some further tokens through a Transformer's decoder, after those whose keys and values are known."""
+
+    def __init__(self, model: Translator) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: Int[Tensor, "row query"], *known: Tensor) -> tuple[Tensor, ...]:
+        """Return scores, then by layer: the weights over what is written, over the source, and keys and values of the written.
+
+        `known` are the keys of what is written by layer, its values, the keys of the source and its values.
+        """
+        n_layers = len(self.model.blocks)
+        past_keys, past_values, keys, values = (known[part * n_layers : (part + 1) * n_layers] for part in range(4))
+        states = self.model.tokens(tokens) * self.model.config.block.dim**0.5
+        start, stop = past_keys[0].shape[2], past_keys[0].shape[2] + tokens.shape[1]
+        states = states + self.model.positions.table[start:stop]
+        layers: list[tuple[Tensor, ...]] = []
+        for block, *past, key, value in zip(self.model.blocks, past_keys, past_values, keys, values, strict=True):
+            written = block.remember(states, KeyValues(*past))
+            states, own, across = block(states, KeyValues(key, value), known=written)
+            layers.append((own, across, written.key, written.value))
+        return self.model.scores(states), *(each for part in zip(*layers, strict=True) for each in part)
+
+
+def translate_files(model: TranslationModel, saved: Path) -> Files:
+    """Say what a translator is written as: its weights are the file that ships."""
+    name = model.card.name
+    graphs = _recurrent(model.model) if isinstance(model.model, Seq2Seq) else _transformer(model.model)
+    own = load_file(saved / WEIGHTS)
+    tokenizers = {side: getattr(model, side).to_str().encode() for side in ("source", "target")}
+    options = {
+        "written_rows": model.model.row_is_written,
+        "unwritable": UNWRITABLE,
+        "kinds": list(model.model.attentions),
+    }
+    weights = dict(model.model.named_parameters(remove_duplicate=False))
+    return Files(graphs, weights, ((name, WeightFile("model", own)),), tokenizers, options=options)
+
+
+def _recurrent(model: Seq2Seq) -> dict[str, Graph]:
+    source = torch.ones(1, _KEYS, dtype=torch.int32)
+    with torch.no_grad():
+        key, value, hidden, cell = RecurrentRead(model.eval())(source)
+    rows = {"hidden": hidden.expand(-1, _ROWS, -1).clone(), "cell": cell.expand(-1, _ROWS, -1).clone()}
+    inputs = {"tokens": torch.ones(_ROWS, dtype=torch.int32), **rows, "key": key, "value": value}
+    axes = {"tokens": {0: "row"}, "hidden": {1: "row"}, "cell": {1: "row"}, "key": {1: "key"}, "value": {1: "key"}}
+    return {
+        "read": Graph(RecurrentRead(model), {"source": source}, {"source": {1: "key"}}, ["key", "value", "hidden", "cell"]),
+        "write": Graph(RecurrentWrite(model), inputs, axes, ["scores", "next_hidden", "next_cell", "weights"]),
+    }
+
+
+def _transformer(model: Translator) -> dict[str, Graph]:
+    source, layers = torch.ones(1, _KEYS, dtype=torch.int32), range(len(model.blocks))
+    block = model.config.block
+    sizes = {"past_key": (_ROWS, _PAST), "past_value": (_ROWS, _PAST), "key": (1, _KEYS), "value": (1, _KEYS)}
+    names = lambda *kinds: [f"{kind}.{layer}" for kind in kinds for layer in layers]
+    inputs = {"tokens": torch.ones(_ROWS, _NEW, dtype=torch.int32)}
+    for kind, (n_rows, n_tokens) in sizes.items():
+        # Each is a tensor of its own: one that stands for two would be one input.
+        inputs |= {name: torch.ones(n_rows, block.n_heads, n_tokens, block.dim // block.n_heads) for name in names(kind)}
+    axes = {"tokens": {0: "row", 1: "query"}, **{name: {2: "key"} for name in names("key", "value")}}
+    axes |= {name: {0: "row", 2: "past"} for name in names("past_key", "past_value")}
+    read = names("encoder", "key", "value")
+    written = ["scores", *names("decoder", "cross", "next_key", "next_value")]
+    return {
+        "read": Graph(TransformerRead(model), {"source": source}, {"source": {1: "key"}}, read),
+        "write": Graph(TransformerWrite(model), inputs, axes, written),
+    }

@@ -1,0 +1,575 @@
+"""Sentences made of numbers, as the script of the site reads them.
+
+A picture is a JSON file that says what was read, what came out and which maps there are; and of each map a package as
+`attnviz.figures.explorer.packages` writes it, its header with `places` besides: of each query and each key where it stands
+(start, end, segment, word). Of a map too large for one package it has the small pictures and the first head, and its heads
+are in one further file a layer.
+"""
+
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from attnviz.analysis.answer_attention import (
+    SIDES,
+    Side,
+    describe_answer,
+    describe_confidence,
+    describe_question_words,
+    describe_word,
+    head_shares,
+    joint,
+    question_attention,
+    sides,
+    strongest_heads,
+)
+from attnviz.analysis.compute.dot_product import QueryKey, link_steps
+from attnviz.analysis.compute.steps import ComputationStep, first_place
+from attnviz.analysis.compute.worked_example import worked_steps
+from attnviz.analysis.head_metrics import is_word
+from attnviz.analysis.head_ranking import strongest_places
+from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
+from attnviz.analysis.summary_selection import (
+    NO_LOOK,
+    Amount,
+    choose,
+    describe_choice,
+    describe_rouge,
+    describe_sentences,
+    read_passage,
+    selectors,
+)
+from attnviz.analysis.translation_alignment import (
+    Reading,
+    clearest_link,
+    describe_alignment,
+    differences,
+    origin_of,
+    ranked_step,
+    read_as,
+    truer,
+    word_weights,
+)
+from attnviz.analysis.word_links import WordLinks, first_link
+from attnviz.analysis.wording import (
+    Sentence,
+    describe_head,
+    describe_link,
+    head_name,
+    head_of_model,
+    head_place,
+    percent,
+    power_of_ten,
+)
+from attnviz.core.head_inputs import Tables
+from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
+from attnviz.figures.compute.steps import computation
+from attnviz.figures.explorer.overview import Overview, chunk_name, heads_package, overview
+from attnviz.figures.explorer.packages import head_chunk, pack_chunks, unpack_chunks
+from attnviz.figures.matrix import labels
+from attnviz.figures.translate.alignments import LEAST_WEIGHT, Aligned, alignments
+from attnviz.models.base import AttentionModel, ModelCard
+from attnviz.models.catalog import Task
+from attnviz.models.compute import compute
+from attnviz.models.compute_examples import TABLES, WorkedExample, mask_of, worked_examples
+from attnviz.models.head_inputs import inspect_result, run_inspectable
+from attnviz.models.result import Result
+from attnviz.models.tasks import run_task
+from attnviz.settings import assets_folder
+from attnviz.text.words import visible_text
+
+Parts = list[list[object]]
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a page says of its results.
+
+    first  of each kind of map the layer and the head (None: the mean) that are looked at first
+    story  the sentences, the most telling one first
+    more   what else the page draws
+    files  packages by the end of their names
+    """
+
+    first: Mapping[str, tuple[int, int | None]]
+    story: tuple[Sentence, ...]
+    more: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def sentence_parts(sentence: Sentence) -> Parts:
+    """Write a sentence for the script: of each part its text, and 1 where it is strong, 2 where it is quoted, too.
+
+    >>> from attnviz.analysis.wording import Part, quoted
+    >>> sentence_parts((Part("L0·H1", strong=True), Part(" looks at "), quoted("it")))
+    [['L0·H1', 1], [' looks at ', 0], ['it', 2]]
+    """
+    return [[part.text, int(part.strong) + int(part.quoted)] for part in sentence]
+
+
+BARS = ("how likely the answer starts here", "how likely it ends here")
+# As the page Answer says it, and draws it unasked.
+DECLINES = "The passage does not say."
+VIEW = View(words=True)
+
+
+def describe_answers(results: Sequence[Result], example: Mapping[str, Any]) -> Described:
+    """Describe the answer of the first model to the question of a prompt."""
+    result = results[0]
+    answers, trace = result.answers, result.trace
+    strongest = strongest_heads(trace, *answers.place)
+    asking: list[Side] = [side for side in sides(trace) if side != "question"]
+    side = max(asking, key=lambda each: strongest[each].share)
+    layer, head = strongest[side].layer, strongest[side].head
+    spans, text = answers.result.spans, answers.text(answers.result.spans[0])
+    nothing = answers.result.nothing if answers.declined else None
+    likely = describe_answer(
+        [answers.text(span) for span in spans], spans, nothing=nothing, threshold=answers.decoding.declines_above
+    )
+    seen = describe_head_of(trace, AnswerPlace(text, answers.place), side, layer=layer, head=head)
+    kind = "cross" if side == SIDES[0] else "encoder"
+    shown = question_attention(trace, side, layer=layer, head=head, view=VIEW)
+    story = (describe_question_words(shown, text, answers.place), likely)
+    more = {"answer": _headline(result), "passage": _passage(result), "seen": seen, "joint": _joint(result)}
+    return Described({kind: (layer, head)}, story, more)
+
+
+@dataclass(frozen=True)
+class AnswerPlace:
+    """An answer, the characters of the passage where it stands, and the tokens of the passage."""
+
+    text: str
+    place: tuple[int, int]
+    tokens: Sequence[Token] = ()
+
+
+def describe_head_of(
+    trace: AttentionTrace,
+    answer: AnswerPlace,
+    side: Side,
+    *,
+    layer: int,
+    head: int | None,
+    word: int | None = None,
+    view: View = VIEW,
+) -> dict[str, Any]:
+    """Describe one head as the page draws it: what it gives to each word of the question, and the heads that give most to one.
+
+    word  of the question that was chosen; None: none was
+    """
+    shown = question_attention(trace, side, layer=layer, head=head, view=view)
+    attention = trace.cross if side == SIDES[0] else trace.encoder
+    shares, count = shown.of_text(*answer.place), attention.n_layers * attention.n_heads
+    places = [place for place, token in enumerate(shown.question) if is_word(token)]
+    most = max(places, key=lambda place: float(shares[place]), default=None) if word is None else word
+    weights = head_shares(trace, side, view, answer.place, most) if count > 1 and most is not None else np.zeros((0, 0))
+    story = [describe_question_words(shown, answer.text, answer.place, word=word)]
+    return {
+        "side": side,
+        "kind": attention.kind,
+        "layer": layer,
+        "head": head,
+        "count": count,
+        "question": [[visible_text(token.text), int(token.special)] for token in shown.question],
+        "shares": [round(float(share), 4) for share in shares],
+        "word": word,
+        "bars": None if word is None else [round(float(weight), 4) for weight in shown.of_word(word, answer.tokens)],
+        "name": "" if most is None else shown.question[most].text,
+        "heads": [[*place, round(float(weights[place]), 4)] for place in strongest_places(weights)],
+        "story": [sentence_parts(each) for each in (story if word is None else [*story, describe_word(shown, word)])],
+    }
+
+
+def _headline(result: Result) -> dict[str, object]:
+    answers, best = result.answers, result.answers.result.spans[0]
+    sure = f"{percent(answers.result.nothing)} for no answer" if answers.declined else f"{percent(best.probability)} sure"
+    facts = [result.card.name, sure]
+    if (confidence := answers.confidence) is not None:
+        facts.append(describe_confidence(confidence))
+    return {"text": answers.text(best), "declined": DECLINES if answers.declined else "", "facts": facts}
+
+
+def _passage(result: Result) -> dict[str, object]:
+    answers = result.answers
+    bars = (answers.result.start, answers.result.end)
+    best, *others = ([span.start, span.end, round(span.probability, 4)] for span in answers.result.spans)
+    return {
+        "units": [[token.start, token.end] for token in answers.tokens],
+        "bars": [{"name": name, "values": values.round(4).tolist()} for name, values in zip(BARS, bars, strict=True)],
+        "spans": [best, *others],
+        "declined": answers.declined,
+    }
+
+
+def _joint(result: Result) -> dict[str, object]:
+    """Write start × end, where the answer is found."""
+    answers = result.answers
+    logits, decoding = answers.result.logits, answers.decoding
+    table = joint(
+        answers.tokens,
+        logits.start,
+        logits.end,
+        answers.result.spans,
+        limit=decoding.limit,
+        length_penalty=decoding.length_penalty,
+    )
+    return {
+        "rows": labels(table.starts),
+        "columns": labels(table.ends),
+        "weights": table.probabilities.ravel().round(6).tolist(),
+        "masked": (~table.legal).ravel().tolist(),
+        "ranks": table.marks,
+    }
+
+
+# What stands below the steps of a weight; the site's script says the same of a text that was typed.
+AGREES = "{name} of {model} has {weight:.4f} in the heatmap; these steps agree with it to {difference}."
+
+_OWN_NUMBERS = "Your own numbers, masks and guesses are in the app."
+
+
+def compute_pictures(model: AttentionModel, opened: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Describe each worked example, then the link of the model that `opened`, an example of Encode, opens."""
+    for example in worked_examples():
+        yield worked_picture(example)
+    yield _weight(model, opened)
+
+
+def worked_picture(example: WorkedExample) -> dict[str, Any]:
+    """Describe a worked example."""
+    tokens = tuple(example.tokens.split())
+    visible = mask_of(example.mask, len(tokens), padded=1)
+    x, w_q, w_k, w_v, w_o = (example.numbers()[name] for name in TABLES)
+    tables = Tables(tokens, x, w_q, w_k, w_v, w_o, visible, example.heads)
+    computed = compute(tables)
+    said = {
+        "source": "worked",
+        "models": [],
+        "label": example.label,
+        "notice": f"{_of_the_app(example.notice.replace('$', ''))} {_OWN_NUMBERS}",
+    }
+    checked = f"Checked: NumPy computes the same numbers, to {power_of_ten(computed.difference)}."
+    steps = worked_steps(tables, computed, 0, example.columns)
+    at = first_place(steps, example.step, example.cell)
+    return {**said, "prompt": {"text": example.tokens}, "maps": [], "checked": checked, **_described(steps, at)}
+
+
+def _of_the_app(sentence: str) -> str:
+    """Say of what is typed below the app's picture that it is there."""
+    return sentence.replace("below the picture, type", "in the app, type").replace(
+        "here you can type", "in the app you can type"
+    )
+
+
+def _weight(model: AttentionModel, example: dict[str, Any]) -> dict[str, Any]:
+    inspected = inspect_result(model, run_inspectable(model, Prompt(example["text"])))
+    attention, place = inspected.trace.encoder, (example["layer"], example["head"])
+    inputs = inspected.head("encoder", *place)
+    assert inputs is not None
+    tokens = tuple(token.text for token in attention.keys)
+    link = QueryKey(tokens, tokens, example["query"], example["key"])
+    computed = link_steps(inputs, attention, place, link, words=False)
+    said = {"source": "model", "models": [model.card.name], "label": f"Model: {example['label']}", "notice": ""}
+    checked = AGREES.format(
+        name=head_name(*place), model=model.card.name, weight=computed.weight, difference=power_of_ten(computed.difference)
+    )
+    maps = [{"kind": "encoder", "shape": (attention.n_layers, attention.n_heads)}]
+    opened = {"tokens": tokens, "maps": maps, "checked": checked}
+    chosen = {name: example[name] for name in ("layer", "head", "query", "key")}
+    steps = _described(computed.steps, first_place(computed.steps))
+    return {**said, "prompt": {"text": example["text"]}, **opened, "place": chosen, **steps}
+
+
+def _described(steps: Sequence[ComputationStep], at: tuple[int, int, int]) -> dict[str, Any]:
+    """Describe steps without colours, which are given to them where they are drawn."""
+    drawn = computation(steps)
+    for step in drawn["steps"]:
+        step["sentence"] = _of_the_app(step["sentence"])
+    for matrix in (matrix for step in drawn["steps"] for matrix in step["matrices"]):
+        for cell in (cell for row in matrix["cells"] for cell in row):
+            cell.pop("shade", None)
+            cell.pop("ink", None)
+    return {"at": at, "computation": {"steps": drawn["steps"], "origins": drawn["origins"]}}
+
+
+# What the page keeps unasked (`attnviz.ui.address.parameters`).
+AMOUNT = Amount(words=15, sentences=1)
+
+
+# What the address calls the selectors, in their order; what chance keeps is in the app only.
+KEYS = ("trained", "last", "mean", "head", "rollout", "first")
+OWN = "summarize-en"
+
+
+def describe_selection(results: Sequence[Result], example: Mapping[str, Any]) -> Described:
+    """Describe what the trained selector keeps of a text, and what each of the others would."""
+    result = results[0]
+    selects = result.card.selects or (result.card.n_layers - 1,) * 2
+    described = describe_selectors(result, layer=selects[0], head=None)
+    story, more = described[0]
+    passage = read_passage(result.prompt.text, result.trace.encoder.keys)
+    read = {"sentences": passage.sentences, "selects": selects, "name": result.card.name}
+    more |= {"read": read, "rows": [each["row"] for _, each in described]}
+    return Described({"encoder": (selects[0], None)}, story, more)
+
+
+def describe_selectors(result: Result, *, layer: int, head: int | None) -> list[tuple[tuple[Sentence, ...], dict[str, Any]]]:
+    """Say and draw what each selector keeps; `layer` and `head` are those chosen."""
+    card, described = result.card, []
+    passage = read_passage(result.prompt.text, result.trace.encoder.keys)
+    rows = selectors(passage, result.trace, selects=card.selects, layer=layer, head=head)
+    for key, selector in zip(KEYS, rows, strict=False):
+        kept = choose(passage, selector.units, selector.sentences, AMOUNT)
+        extract = passage.extract(kept.sentences)
+        scores = selector.units - min(float(selector.units.min()), 0.0)
+        drawn = {
+            "units": [[unit.start, unit.end] for unit in passage.units],
+            "bars": [{"name": "attention received", "values": scores.round(5).tolist()}],
+            "kept": [int(place) for place in kept.units.nonzero()[0]],
+            "sentences": [passage.sentences[int(place)] for place in kept.sentences.nonzero()[0]],
+        }
+        row = {"key": key, "name": selector.name, "sentences": extract, "words": passage.words(kept.units)}
+        facts = ["The summary", card.name, selector.name]
+        more = {"answer": {"text": extract, "declined": "", "facts": facts}, "passage": drawn, "row": row}
+        story: tuple[Sentence, ...] = (NO_LOOK,)
+        if selector.tokens is not None:
+            story = (describe_sentences(passage, kept, selector.sentences), describe_choice(passage, kept, selector.units))
+        described.append((story, more))
+    return described
+
+
+def measured_selectors() -> dict[str, Any]:
+    """Read the ROUGE-1 of selectors on held-out abstracts, as it was measured, and say what it is."""
+    figures = json.loads((assets_folder() / "models" / OWN / "metrics.json").read_text(encoding="utf-8"))
+    end = ": ROUGE-1"
+    more = "The app also compares what chance keeps, and a summary of your own: pip install attnviz."
+    note = f"{describe_rouge(figures['abstracts'])} {more}"
+    return {"rouge": {name.removesuffix(end): value for name, value in figures.items() if name.endswith(end)}, "note": note}
+
+
+def describe_translations(results: Sequence[Result], example: Mapping[str, Any]) -> Described:
+    """Describe the translations of a text, the first of them large."""
+    unlike = differences([each.trace.output for each in results])
+    matrices = [alignment(each) for each in results]
+    cells = [_cell(matrix, example.get("word", "")) for matrix in matrices]
+    aligned = [
+        _aligned(slot, result, matrix, cell, marked)
+        for slot, (result, matrix, cell, marked) in enumerate(zip(results, matrices, cells, unlike, strict=True), 1)
+    ]
+    settings = {"seq": 0, "hero": 1, "open": False, "least": LEAST_WEIGHT, "theme": "auto", "fullScale": True}
+    first_rows = [first_row(each, *first_head(each.card)) for each in results]
+    positions = [matrix.rows[cell[0]] + first for matrix, cell, first in zip(matrices, cells, first_rows, strict=True)]
+    ranked = [rank_for_cell(*each) for each in zip(results, positions, cells, strict=True)]
+    _, package = alignments(aligned, **settings, ranked=_by_slot(ranked), firstRows=_by_slot(first_rows))
+    story = (describe_alignment(matrices[0]),)
+    shapes = [(each.card.n_layers, each.card.n_heads) for each in results]
+    return Described({"cross": first_head(results[0].card)}, story, {"shapes": shapes}, {"align": package})
+
+
+def _by_slot(values: Sequence[Any]) -> dict[int, Any]:
+    return {slot: value for slot, value in enumerate(values, 1) if value is not None}
+
+
+def first_head(card: ModelCard) -> tuple[int, int | None]:
+    """Choose the head that is drawn unasked: the supervised one, else the mean of the last layer."""
+    return card.supervised_head or (card.n_layers - 1, None)
+
+
+def alignment(result: Result) -> HeadMatrix:
+    """Make the matrix that is drawn unasked: whole words, in the reading of its rows that was measured to be truer."""
+    (layer, head), reading = first_head(result.card), truer(result.card.metrics, *first_head(result.card))
+    return head_matrix(_read(result, reading), layer=layer, head=head, view=VIEW)
+
+
+def _read(result: Result, reading: Reading) -> AttentionMap:
+    """Name the rows after what is read there or written, where a model has both."""
+    draft, cross = result.draft, result.trace.cross
+    return read_as(cross, draft.written, reading) if draft.reads_its_rows else cross
+
+
+def first_row(result: Result, layer: int, head: int | None) -> int:
+    """Number the first row of a head as an address does: a word keeps its own in both readings, the start mark has 0."""
+    return int(result.draft.reads_its_rows and truer(result.card.metrics, layer, head) == "naive")
+
+
+def rank_for_cell(result: Result, position: int, cell: tuple[int, int]) -> dict[str, object] | None:
+    """Rank the heads by what they give to a cell, as `attnviz.rank_heads` does; None where there is but one.
+
+    position  of the row, as an address numbers it
+    """
+    cross, draft, card = result.trace.cross, result.draft, result.card
+    if cross.n_layers * cross.n_heads == 1:
+        return None
+    weights = word_weights(cross, draft.written, VIEW, position)[..., cell[1]]
+    listed = [{"layer": at[0], "head": at[1], "weight": float(weights[at])} for at in strongest_places(weights)]
+    drawn = truer(card.metrics, *first_head(card))
+    step = ranked_step(position, len(cross.queries), "writes", drawn) if draft.reads_its_rows else ""
+    return {"cell": cell, "mean": float(weights.mean()), "first": listed, "step": step}
+
+
+def _cell(matrix: HeadMatrix, word: str) -> tuple[int, int]:
+    link = origin_of(matrix, word) or clearest_link(matrix)
+    return (link.query, link.key) if link else (0, int(matrix.weights[0].argmax()))
+
+
+def _aligned(
+    slot: int, result: Result, matrix: HeadMatrix, cell: tuple[int, int], unlike: tuple[tuple[int, int], ...]
+) -> Aligned:
+    card, (layer, head) = result.card, first_head(result.card)
+    shape, trained = (card.n_layers, card.n_heads), (layer, head) == card.supervised_head
+    name = head_of_model(layer, head, shape, trained=trained)
+    return Aligned(
+        slot=slot,
+        name=card.name,
+        head=" · ".join(filter(None, (name, "target given" if result.prompt.target else ""))),
+        translation=result.trace.output,
+        matrix=matrix,
+        choices=((),) * len(matrix.rows),
+        cell=cell,
+        unlike=unlike,
+        place=(layer, head),
+        shape=shape,
+        where=head_place(layer, head, card.n_layers * card.n_heads, trained=trained),
+    )
+
+
+Load = Callable[[str], AttentionModel]
+# A package that takes more is cut: what a visitor waits for is its first part.
+WHOLE_BYTES = 100_000
+
+
+@dataclass(frozen=True)
+class PicturePage:
+    """A page whose examples travel: its task, the section of examples.toml, and the models that it asks, side by side."""
+
+    task: Task | Literal["compute"]
+    examples: str
+    models: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SitePicture:
+    """An example as it travels: what its JSON file says, and its packages by file name."""
+
+    said: Mapping[str, Any]
+    files: Mapping[str, bytes]
+
+
+def picture_pages(models: tuple[str, ...]) -> tuple[PicturePage, ...]:
+    """List the pages with the models of a site that they ask."""
+    french = tuple(name for name in models if name.endswith("-en-fr"))
+    german = tuple(name for name in models if name.endswith("-en-de"))
+    pages = (
+        PicturePage("encode", "encode", tuple(name for name in models if name == "minilm")),
+        PicturePage("translate", "translate", french),
+        PicturePage("translate", "translate-german", german),
+        PicturePage("answer", "answer", tuple(name for name in models if name == "answer-en")),
+        PicturePage("compute", "compute", tuple(name for name in models if name == "minilm")),
+        PicturePage("summarize", "summarize", tuple(name for name in models if name == "summarize-en")),
+    )
+    return tuple(page for page in pages if page.models)
+
+
+def examples_of(section: str) -> list[dict[str, Any]]:
+    """Read a section of assets/examples.toml."""
+    return tomllib.loads((assets_folder() / "examples.toml").read_text(encoding="utf-8"))[section]
+
+
+def pictures(page: PicturePage, load: Load) -> Iterator[SitePicture]:
+    """Compute every example of a page."""
+    if page.task == "compute":
+        said = enumerate(compute_pictures(load(page.models[0]), examples_of("encode")[0]))
+        yield from (SitePicture({**_COMPUTED, "name": f"compute-{number}", **each}, {}) for number, each in said)
+        return
+    for number, example in enumerate(examples_of(page.examples)):
+        given = {name: example.get(name) for name in ("pair", "question", "target")}
+        results = [run_task(load(name), page.task, Prompt(example["text"], **given)) for name in page.models]
+        yield _picture(f"{page.examples}-{number}", page.task, results, example)
+
+
+def _picture(name: str, task: Task, results: Sequence[Result], example: Mapping[str, Any]) -> SitePicture:
+    described, trace, maps = _DESCRIBE[task](results, example), results[0].trace, []
+    files = {f"{name}.{end}": data for end, data in described.files.items()}
+    for attention in trace.maps:
+        opened = described.first.get(attention.kind, (attention.n_layers - 1, 0))
+        found, packages = map_files(attention, opened, f"{name}-{attention.kind}")
+        maps.append(found | {"first": opened, "shape": (attention.n_layers, attention.n_heads)})
+        files |= packages
+    said = {
+        "name": name,
+        "page": task,
+        "models": tuple(result.card.name for result in results),
+        "label": example["label"],
+        "notice": example["notice"].replace("**", ""),
+        "prompt": _prompt(trace.prompt),
+        "output": trace.output,
+        "shown": next(iter(described.first)),
+        "story": [sentence_parts(each) for each in described.story],
+        "maps": maps,
+        **described.more,
+    }
+    return SitePicture(said, files)
+
+
+def map_files(attention: AttentionMap, opened: tuple[int, int | None], name: str) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Pack a map: how it is found, and its files by name."""
+    shown = overview(attention)
+    if len(shown.data) <= WHOLE_BYTES:
+        return {"kind": attention.kind, "file": f"{name}.pack"}, {f"{name}.pack": _placed(shown.data, attention)}
+    shown = overview(attention, limit=0)
+    matrix = head_matrix(attention, layer=opened[0], head=opened[1])
+    first = {chunk_name(*opened): head_chunk(matrix)}
+    files = {f"{name}.pack": _placed(shown.data, attention, first)}
+    layers = [f"{name}-{layer}.heads" for layer in range(attention.n_layers)]
+    return {"kind": attention.kind, "file": f"{name}.pack", "layers": layers}, files | {
+        file: _layer(shown, attention, layer) for layer, file in enumerate(layers)
+    }
+
+
+def _layer(shown: Overview, attention: AttentionMap, layer: int) -> bytes:
+    return heads_package(shown, attention, {(layer, head): None for head in (*range(attention.n_heads), None)})
+
+
+def _placed(package: bytes, attention: AttentionMap, chunks: Mapping[str, bytes] | None = None) -> bytes:
+    """Add to a package where its tokens stand, and chunks."""
+    header, own = unpack_chunks(package)
+    places = {"queries": [_place(each) for each in attention.queries], "keys": [_place(each) for each in attention.keys]}
+    return pack_chunks({**header, "places": places, "causal": attention.causal}, {**own, **(chunks or {})})
+
+
+def _place(token: Token) -> tuple[int, int, int, int | None]:
+    return token.start, token.end, token.segment, token.word
+
+
+def _prompt(prompt: Prompt) -> dict[str, str]:
+    given = {name: getattr(prompt, name) for name in ("text", "pair", "question", "target")}
+    return {name: text for name, text in given.items() if text}
+
+
+def _describe_head(results: Sequence[Result], example: Mapping[str, Any]) -> Described:
+    """Describe what an example of Encode opens: the link of its most telling word, and the sentences of that head."""
+    attention = results[0].trace.encoder
+    links = WordLinks(attention, View())
+    link = first_link(links)
+    matrix = head_matrix(attention, layer=link.layer, head=link.head, view=View())
+    query = links.lens.row_parts[link.query][0]
+    columns = range(len(matrix.keys)) if link.key is None else links.lens.column_parts[link.key]
+    key = max(columns, key=lambda column: float(matrix.weights[query, column]))
+    story = (describe_link(matrix, head_name(link.layer, link.head), (query, key)), describe_head(matrix))
+    opened = {"layer": link.layer, "head": link.head, "query": query, "key": key, "isAsked": False, "isLink": False}
+    opens = {name: example[name] for name in ("layer", "head", "query", "key")}
+    return Described({"encoder": (opens["layer"], opens["head"])}, story, {"link": opened, "opens": opens})
+
+
+# Steps have no map that the explorer draws.
+_COMPUTED: Mapping[str, Any] = {"page": "compute", "output": "", "shown": "", "story": []}
+_DESCRIBE: dict[Task, Callable[[Sequence[Result], Mapping[str, Any]], Described]] = {
+    "encode": _describe_head,
+    "translate": describe_translations,
+    "answer": describe_answers,
+    "summarize": describe_selection,
+}

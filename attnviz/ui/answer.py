@@ -1,0 +1,458 @@
+"""What a person chooses on Answer: models, from which side question and passage are seen to meet, and which picture."""
+
+import html
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.answer_attention import (
+    MOST_CHARACTERS,
+    SIDES,
+    QuestionAttention,
+    Side,
+    StrongestHead,
+    describe_answer,
+    describe_confidence,
+    describe_question_words,
+    describe_word,
+    head_shares,
+    joint,
+    question_attention,
+    sides,
+    strongest_heads,
+)
+from attnviz.analysis.head_metrics import is_word
+from attnviz.analysis.head_ranking import strongest_places
+from attnviz.analysis.head_view import Between, HeadMatrix, HeadView, View
+from attnviz.analysis.wording import NUMBERS, Sentence, cut, head_place, head_title, percent
+from attnviz.core.trace import AttentionMap, AttentionTrace
+from attnviz.export import Picture, shaded_text
+from attnviz.export.sheet import Sheet
+from attnviz.figures import html as shared
+from attnviz.figures.answer_spans import (
+    STYLE,
+    Bars,
+    first_heads,
+    joint_matrix,
+    marked_answer,
+    question_and_passage,
+    question_buttons,
+)
+from attnviz.figures.before_after import changed_text, number, ranked
+from attnviz.figures.matrix import Marks, one_matrix
+from attnviz.models import catalog
+from attnviz.models.result import Result
+from attnviz.ui.address.address_sync import cell_picker, forget, forget_cell, picked_cell, publish, selected_cell, value
+from attnviz.ui.address.widgets import dropdown, segments, toggle
+from attnviz.ui.download import Download, explain_button, source_of
+from attnviz.ui.edit import CurrentMap, Editor, current_result
+from attnviz.ui.edit_panel import edit_toggle, show_changes, show_edit_buttons, show_edit_panel
+from attnviz.ui.explorer import ShownHead, all_heads, places_of
+from attnviz.ui.frame.sidebar import Choices, scale_picker, side_by_side
+from attnviz.ui.head_picker import change_head, choose_head, explain_quantity, head_picker, heads_are_mixed
+from attnviz.ui.layout import story, theme
+from attnviz.ui.markup import Markup, escaped
+from attnviz.ui.visitor_limits import offered
+
+MOST = 2
+# Encoders of the hub that were trained to find answers.
+HUB = (
+    "distilbert-base-cased-distilled-squad",
+    "deepset/minilm-uncased-squad2",
+    "deepset/tinyroberta-squad2",
+    "deepset/roberta-base-squad2",
+)
+_SIDES: dict[Side, str] = {
+    "cross": "Across: passage → question",
+    "passage": "Encoder: passage → question",
+    "question": "Encoder: question → passage",
+}
+_BLOCKS: dict[Side, Between] = {"passage": "second-first", "question": "first-second"}
+_PICTURES = {"passage": "Question and passage", "matrix": "Matrix", "spans": "Start and end"}
+# The heads that say most about an answer: found once, not at every click.
+_STRONGEST: WeakKeyDictionary[AttentionTrace, dict[Side, StrongestHead]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class AnswerView(HeadView):
+    """Which head is drawn of every model, how, and from which side of question and passage."""
+
+    side: Side
+
+    def of(self, trace: AttentionTrace) -> "AnswerView":
+        """The same of one model: the encoder's side where it has no cross-attention, and a head that it has.
+
+        A map of one head is its own mean. Of the encoder's attention, it is the block of the side.
+        """
+        side = self.side if self.side in sides(trace) else sides(trace)[0]
+        view = self.view if side == "cross" else replace(self.view, between=_BLOCKS[side])
+        own = replace(self, side=side, view=view)
+        attention = own.attention(trace)
+        return own.within(attention, mean=attention.n_heads == 1)
+
+    def attention(self, trace: AttentionTrace) -> AttentionMap:
+        """The map that the side is of."""
+        return trace.cross if self.side == "cross" else trace.encoder
+
+    def place(self, result: Result) -> str:
+        """Which head is drawn, in words."""
+        attention = self.attention(result.trace)
+        if result.quantity == "mixing":
+            return head_title("mixing", self.layer, None)
+        return head_place(self.layer, self.head, attention.n_layers * attention.n_heads)
+
+    def question_attention(self, trace: AttentionTrace) -> QuestionAttention:
+        """Question and passage in the head that is drawn."""
+        return question_attention(trace, self.side, layer=self.layer, head=self.head, view=self.view)
+
+
+def answerers_picker() -> tuple[str, ...]:
+    """One model, or two side by side: of the catalog, of the hub, or any id or folder that is typed."""
+    own = catalog.available_for("answer")
+    help_text = (
+        "One, or two side by side. answer-en and answer-en-dual travel with attnviz; others come from the Hugging Face hub: "
+        "type the id of any encoder that was trained to answer questions, or a folder."
+    )
+    return side_by_side(Choices(offered([*own, *HUB]), own[:1], MOST, "Choose a model", help_text))
+
+
+def answer_view_picker(shown: Mapping[int, Result], sidebar: DeltaGenerator) -> AnswerView:
+    """Where to look, layer and head, and how it is drawn; all of it in the address.
+
+    Until a person chooses a head, it is the one that passes most to the chosen word of the question.
+    """
+    results = tuple(shown.values())
+    there: list[Side] = [side for side in SIDES if any(side in sides(each.trace) for each in results)]
+    asking: list[Side] = [side for side in there if side != "question"]
+    firmest = max(asking, key=lambda side: min(each.share if each else 0.0 for each in _strongest_of(results, side)))
+    side: Side = dropdown(
+        sidebar,
+        "Attention",
+        "side",
+        options=there,
+        default=firmest,
+        format_func=_SIDES.__getitem__,
+        on_change=forget_cell,
+    )
+    first = next(filter(None, _strongest_of(results, side)), None)
+    maps = [_seen_from(side, each).attention(each.trace) for each in results]
+    unasked = _head_of_word(side, shown) or ((first.layer, first.head) if first else None)
+    layer, head = head_picker(maps, sidebar, first=unasked, mixed=heads_are_mixed(results))
+    words = toggle(sidebar, "Merge subwords to words", "whole_words")
+    hide = toggle(sidebar, "Hide special tokens", "hide_special")
+    return AnswerView(layer, head, View(words, hide), scale_picker(sidebar), side)
+
+
+def _seen_from(side: Side, result: Result) -> AnswerView:
+    return AnswerView(0, None, View(), True, side).of(result.trace)
+
+
+def _head_of_word(side: Side, shown: Mapping[int, Result]) -> tuple[int, int] | None:
+    """The head that passes most between the answer and the word of the question that is chosen; None where none is."""
+    view = View(value("whole_words", True), value("hide_special", False))
+    for slot, result in shown.items():
+        own = replace(_seen_from(side, result), view=view).of(result.trace)
+        word = chosen_word(own.question_attention(result.trace), slot)
+        if word is not None:
+            return strongest_places(head_shares(result.trace, own.side, own.view, result.answers.place, word))[0]
+    return None
+
+
+def _strongest_of(results: Iterable[Result], side: Side) -> list[StrongestHead | None]:
+    """Of each model the head whose answer looks most firmly at a word of the question from a side; None: none does."""
+    strongest = []
+    for each in results:
+        if each.trace not in _STRONGEST:
+            _STRONGEST[each.trace] = strongest_heads(each.trace, *each.answers.place)
+        strongest.append(_STRONGEST[each.trace].get(_seen_from(side, each).side))
+    return strongest
+
+
+def picture_picker(slots: Sequence[int]) -> str:
+    """Which picture of the answer is shown: one of `ANSWER_PICTURES`; and the switch of the Edit mode of the models there."""
+    with st.container(horizontal=True, vertical_alignment="center", key="desk-pictures"):
+        place, beside = st.container(), st.container(width="content")
+    edit_toggle(beside, slots)
+    return segments(place, "Picture", "picture", format_func=_PICTURES.__getitem__, label_visibility="collapsed")
+
+
+def chosen_word(shown: QuestionAttention, slot: int) -> int | None:
+    """The word of the question that is chosen, by a click or in the address."""
+    asked = value(f"asked{slot}")
+    chosen = asked if asked is not None and 0 <= asked < len(shown.question) else None
+    publish(f"asked{slot}", chosen, None)
+    return chosen
+
+
+def forget_question() -> None:
+    """Lets go of what was chosen in the question and the passage before."""
+    forget_cell()
+    forget(*(f"asked{slot}" for slot in range(1, MOST + 1)))
+
+
+_CHOOSE = "Choose a model in the sidebar: one, or two side by side."
+_NO_MODEL = (
+    "Choose a model in the sidebar. None travels with this copy of attnviz yet: train one with "
+    "`python -m recipes answer-en --data FOLDER`, or name one of the hub, such as distilbert-base-cased-distilled-squad."
+)
+_HOW = """
+Question and passage go through an encoder, and every token of the passage gets two numbers: how much speaks for the answer
+**starting** there, and for it **ending** there. A span's score is their sum; answer-en takes a little from it for each token
+after the first. All spans are compared at once, *start ≤ end*, with no answer as one more choice, and the softmax over them is
+what is shown: bars under a token are its share of the starts and of the ends. Where p(no answer) exceeds a threshold that was
+set on questions held out of training, the passage is taken not to say; a model of the hub has none, and declines where no
+answer is likelier than any span.
+
+- **answer-en** reads both texts as one pair, so that they meet in every layer; **answer-en-dual** reads each on its own (as
+  Seo et al. 2017, *Bidirectional Attention Flow for Machine Comprehension*), so that all one learns of the other comes
+  through the cross-attention. Compare the two.
+- Across, the passage's tokens are the **queries** and the question's the **keys**: every row is a token of the passage, and
+  sums to 1 over the question.
+- The page opens where the answer looks most firmly at one word of the question. Read as one pair, the texts have met long
+  before the cross-attention, which then has little left to tell: in the encoder an answer often looks at *Who* or *Where*.
+- Models of the hub have no cross-attention. Where question and passage meet are blocks of their encoder's attention; a row
+  there sums to 1 only with what is not shown.
+- A long passage is read in overlapping windows; a token counts as it was read where it stands farthest from an edge. The
+  attention is that of the window with the answer.
+"""
+_BELIEVE = """
+- The numbers are the model's own, from a forward pass over this very text.
+- A probability says how the spans compare **to this model**. One that was trained on encyclopedia articles can be sure, and
+  wrong, anywhere else.
+- How often answers this sure are right was measured on passages of four kinds that do answer. It can be more than p: several
+  spans may be right, as with and without *the*.
+- It answers with words of the passage, true or not: it does not know the world.
+- Whether the passage answers at all was learned from questions put to passages that do not; a passage that almost answers is
+  the hardest.
+- Where a token **looked** is not why the span was chosen: values, other heads and later layers decide what becomes of it.
+"""
+
+
+def ask_for_model() -> None:
+    """What to do where no model is chosen."""
+    st.info(_CHOOSE if catalog.available_for("answer") else _NO_MODEL, icon=":material/school:")
+
+
+def show_answer(slot: int, result: Result, view: AnswerView, place: DeltaGenerator) -> None:
+    """One model's answer, and sentences made of its numbers."""
+    own = view.of(result.trace)
+    shown = own.question_attention(result.trace)
+    _show_headline(result, place)
+    story(*_sentences(result, shown, chosen_word(shown, slot)), place=place)
+
+
+def _show_headline(result: Result, place: DeltaGenerator) -> None:
+    """The answer in large type, or that there is none; and how sure the model is, and how good it was measured to be."""
+    answers, card = result.answers, result.card
+    best = answers.result.spans[0]
+    facts = [card.name, f"{percent(best.probability)} sure"]
+    if (sure := answers.confidence) is not None:
+        facts.append(describe_confidence(sure))
+    span = f"<bdi>{html.escape(answers.text(best))}</bdi>"
+    if answers.declined:
+        facts[1] = f"{percent(answers.result.nothing)} for no answer"
+        span = f'<em>The passage does not say.</em> <span class="declined">Likeliest: {span}</span>'
+    place.html(f'<p class="answer">{span} <small>{html.escape(" · ".join(facts))}</small></p>')
+
+
+def _sentences(result: Result, shown: QuestionAttention, word: int | None) -> tuple[Sentence, Sentence]:
+    """Where the answer looks in the question; and the next best answer, or what else looks at the chosen word."""
+    answers = result.answers
+    spans = answers.result.spans
+    texts = [answers.text(span) for span in spans]
+    nothing = answers.result.nothing if answers.declined else None
+    likely = describe_answer(texts, spans, nothing=nothing, threshold=answers.decoding.declines_above)
+    number = NUMBERS[result.quantity]
+    looks = describe_question_words(shown, texts[0], answers.place, number, word=word)
+    return looks, likely if word is None else describe_word(shown, word, number)
+
+
+def windows_notice(result: Result) -> Iterator[str]:
+    """Of a passage that was read in parts, which part the attention is of."""
+    found = result.answers.result
+    if len(found.windows) > 1:
+        window = found.windows[found.best]
+        yield (
+            f"{escaped(result.card.name)} read this passage in {len(found.windows)} overlapping windows. The attention is "
+            f"that of the one with the likeliest answer, tokens {window.start + 1:,} to {window.stop:,} of "
+            f"{len(result.answers.tokens):,}."
+        )
+
+
+def explain_answer(results: Iterable[Result]) -> None:
+    """How an answer is found, and how much to trust this."""
+    with st.expander("How this answer is found · softmax over all spans"):
+        st.markdown(_HOW)
+        st.latex(r"p(i, j) = \frac{e^{\,s_i + e_j}}{e^{\,0} + \sum_{k \le l \le k + L} e^{\,s_k + e_l}}")
+    with st.expander("How much to trust this"):
+        st.markdown(_BELIEVE)
+        for card in (each.card for each in results):
+            if "F1" in card.metrics:
+                st.markdown(f"- {escaped(card.name)}: F1 {card.metrics['F1']:.0f} on held-out questions of SQuAD.")
+
+
+_markup = Markup("answer", shared.STYLE + STYLE)
+_DECLINES = "The passage does not say."
+
+
+def show_picture(slot: int, result: Result, editing: Editor, view: AnswerView, picture: str) -> None:
+    """One model's picture: question and passage, where they meet as a matrix, or start × end."""
+    if picture == "spans":
+        st.caption(
+            "First word down, last word across: how likely this answer is. The best are numbered; grey cells are no answer."
+        )
+        _show_spans(result, slot)
+        return
+    own = view.of(result.trace)
+    shown = own.question_attention(result.trace)
+    if picture == "passage":
+        _show_passage(result, shown, chosen_word(shown, slot), slot, own)
+        return
+    st.caption(f"Each row: one word, and where it looks in {own.place(result)}. Of a long passage, the part around the answer.")
+    chosen = _show_matrix(result, shown, slot, own)
+    show_edit_buttons(editing, ShownHead(own.attention(result.trace), own, *chosen))
+    _explain_cell(result, own, slot, chosen)
+
+
+def _show_passage(result: Result, shown: QuestionAttention, word: int | None, slot: int, view: AnswerView) -> None:
+    """Question and passage as one: the best spans marked, bars where answers start and end, or what meets a chosen word.
+
+    A click on a word of the question chooses it, a second lets it go.
+    """
+    answers = result.answers
+
+    def pick(picked: str) -> None:
+        forget(f"asked{slot}")
+        if int(picked) != word:
+            st.session_state[f"asked{slot}"] = int(picked)
+
+    bars = [
+        Bars("how likely the answer starts here", answers.result.start),
+        Bars("how likely it ends here", answers.result.end),
+    ]
+    above = f"How much the answer looks at each question word ({view.place(result)}). Click a word."
+    shares = shown.of_text(*answers.place)
+    if shown.from_question:
+        above = f"How much each question word looks at the answer ({view.place(result)}). Click a word."
+    if word is not None:
+        name = shown.question[word].text
+        meets = f"“{name}” looks here" if shown.from_question else f"looks at “{name}”"
+        bars = [Bars(meets, shown.of_word(word, answers.tokens))]
+        above = f"Bars show attention with “{name}” in {view.place(result)}. Click it again to go back."
+    asked = question_buttons(shown.question, shares, chosen=word, full_scale=view.full_scale, theme=theme())
+    passage = marked_answer(
+        result.prompt.text, answers.tokens, answers.result.spans, bars, declined=answers.declined, theme=theme()
+    )
+    _markup(f"passage{slot}", question_and_passage(asked, passage, bars, above=above, theme=theme()), pick)
+    _show_first_heads(result, shown, word, slot, view)
+
+
+def _show_first_heads(result: Result, shown: QuestionAttention, word: int | None, slot: int, view: AnswerView) -> None:
+    """The heads that pass most between the answer and the chosen word, or the one it looks at most. A click opens one."""
+    attention, answers = view.attention(result.trace), result.answers
+    places = [place for place, token in enumerate(shown.question) if is_word(token)]
+    if attention.n_layers * attention.n_heads == 1 or result.quantity == "mixing" or not places:
+        return
+    shares = shown.of_text(*answers.place)
+    asked = max(places, key=lambda place: float(shares[place])) if word is None else word
+    weights = head_shares(result.trace, view.side, view.view, answers.place, asked)
+    heads = [(place, float(weights[place])) for place in strongest_places(weights)]
+    names = cut(answers.text(answers.result.spans[0]), MOST_CHARACTERS), shown.question[asked].text
+    drawn = first_heads(heads, (names[1], names[0]) if shown.from_question else names, (view.layer, view.head), theme())
+
+    def pick(picked: str) -> None:
+        if head := picked_cell(picked):
+            change_head(*head)
+
+    with st.container(key=f"desk-heads{slot}"):
+        _markup(f"heads{slot}", drawn, pick)
+
+
+def _show_spans(result: Result, slot: int) -> None:
+    """Start × end, where it matters."""
+    answers = result.answers
+    logits, decoding = answers.result.logits, answers.decoding
+    table = joint(
+        answers.tokens,
+        logits.start,
+        logits.end,
+        answers.result.spans,
+        limit=decoding.limit,
+        length_penalty=decoding.length_penalty,
+    )
+    _markup(f"joint{slot}", joint_matrix(table, theme=theme()))
+
+
+def _show_matrix(result: Result, shown: QuestionAttention, slot: int, view: AnswerView) -> tuple[HeadMatrix, tuple[int, int]]:
+    """The head as a matrix, around the answer. A click on a cell selects it; returns the matrix and its chosen cell."""
+    answer = result.answers.place
+    matrix = shown.around(*answer)
+    inside = [
+        place for place, token in enumerate(matrix.keys if shown.from_question else matrix.queries) if token.end > answer[0]
+    ]
+    row = 0 if shown.from_question or not inside else inside[0]
+    cell = selected_cell(matrix, str(slot)) or (row, int(matrix.weights[row].argmax()))
+    places = places_of(view.attention(result.trace), view.view).within(matrix)
+    marks = Marks(cell, places.head_marks(result.trace.edits, view.layer, view.head))
+    drawn = one_matrix(matrix, marks, number=NUMBERS[result.quantity], full_scale=view.full_scale, theme=theme())
+    _markup(f"meeting{slot}", drawn, cell_picker(matrix, slot))
+    return matrix, cell
+
+
+def show_every_head(result: Result, editing: Editor, view: AnswerView, slot: int) -> None:
+    """What the numbers are, if not weights; and folded, all heads of the side that is drawn: a click opens one, or edits it."""
+    shown = current_result(result, editing)
+    own = view.of(shown.trace)
+    current = CurrentMap(result, own.attention(shown.trace).kind, editing)
+    explain_quantity(shown, current.kind, own.layer)
+    all_heads(current.drawn, current.drawn_as(own), choose_head, slot=str(slot), editing=editing)
+
+
+def _explain_cell(result: Result, view: AnswerView, slot: int, chosen: tuple[HeadMatrix, tuple[int, int]]) -> None:
+    """The way into Compute for the chosen cell of one head."""
+    prompt, (matrix, (row, column)) = result.prompt, chosen
+    if view.head is None or result.quantity != "weights" or not matrix.visible[row, column]:
+        return
+    place = {"model": result.name, "layer": view.layer, "head": view.head}
+    place |= {"query": matrix.rows[row], "key": matrix.columns[column], "words": "true" if view.view.words else ""}
+    place |= {"text": prompt.text, "question": prompt.question or "", "pair": "", "target": ""}
+    explain_button(view.attention(result.trace), place, slot=str(slot))
+
+
+def show_answer_edits(result: Result, editing: Editor, view: AnswerView, *, compares: bool) -> None:
+    """What is edited in a model, with the way back, and what it says before and after; `compares` as of `show_edit_panel`."""
+    kind = view.of(current_result(result, editing).trace).attention(result.trace).kind
+    show_edit_panel(CurrentMap(result, kind, editing), compares=compares)
+    if result.before is None:
+        return
+    both = result.before.answers, result.answers
+    texts = [_DECLINES if each.declined else each.trace.output for each in both]
+    lists = [[(each.text(span), span.probability) for span in each.result.spans[:3]] for each in both]
+    nothing = number("p of no answer", both[0].result.nothing, both[1].result.nothing)
+    rows = [changed_text("Answer", *texts), ranked("Likeliest spans, p", *lists), nothing]
+    show_changes(rows, slot=editing.slot)
+
+
+def answer_download(result: Result, view: AnswerView) -> Download:
+    """The head as it is drawn of a model, and the passage with the answer framed."""
+    own, trace = view.of(result.trace), result.trace
+
+    def picture() -> Picture:
+        matrix, kind = own.question_attention(trace).matrix, own.attention(trace).kind
+        return Picture(trace, kind, own.layer, own.head, matrix, own.view, own.full_scale)
+
+    return Download(result.name, picture, source_of(result), {"Passage": lambda: _marked_sheet(result)})
+
+
+def _marked_sheet(result: Result) -> Sheet:
+    """The passage with the answer framed, shaded by how likely the answer starts or ends at each token."""
+    answers = result.answers
+    (best, *_) = answers.result.spans
+    likely = np.maximum(answers.result.start, answers.result.end)
+    places = np.arange(len(answers.tokens))
+    marked = (places >= best.start) & (places <= best.end) & (not answers.declined)
+    return shaded_text.draw_marked(answers.tokens, likely, marked, "Where the answer starts and ends, and the answer framed")

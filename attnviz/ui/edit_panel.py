@@ -1,0 +1,156 @@
+"""What the model says, before and after the edits: one function a kind of output, each of which draws it where it is called."""
+
+from collections.abc import Iterable, Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.wording import describe_edits, head_name
+from attnviz.core.edits import Edit, Edits, LinkCut, WeightSet
+from attnviz.core.trace import AttentionTrace
+from attnviz.figures import html as shared
+from attnviz.figures.before_after import STYLE, OutputChange, before_and_after, changed_text, edit_chips, moved, number, ranked
+from attnviz.models.base import shifts
+from attnviz.models.result import Result
+from attnviz.ui.address.widgets import segments, toggle
+from attnviz.ui.background.results import with_readings
+from attnviz.ui.edit import CurrentMap, Editor, change, edits_now, flip, restore, undo
+from attnviz.ui.explorer import ShownHead, places_of
+from attnviz.ui.layout import theme
+from attnviz.ui.markup import Markup, escaped
+
+_markup = Markup("edits", shared.STYLE + STYLE)
+
+
+def show_chips(editing: Editor, trace: AttentionTrace) -> None:
+    """The edits in words, named by the tokens of the trace; a press on one takes it away."""
+    slot = editing.slot
+
+    def take(picked: str) -> None:
+        gone = set(Edits.parse(picked).each)
+        change(Edits(tuple(edit for edit in edits_now(slot).each if edit not in gone)), slot)
+
+    _markup(f"chips{slot}", edit_chips(describe_edits(editing.edits, trace), theme=theme()), take)
+
+
+def show_changes(rows: Sequence[OutputChange], *, below: str = "", slot: str = "") -> None:
+    """What a model says, as a table of before and after."""
+    if rows or below:
+        _markup(f"said{slot}", before_and_after(rows, theme=theme(), below=below))
+
+
+def show_reading(result: Result) -> None:
+    """What a model makes of a text on Encode: what it writes, or what its layers on top say, and how far its states moved."""
+    edited = result.before
+    if len(result.trace.maps) > 1:
+        show_changes([changed_text("Output", edited.trace.output, result.trace.output)] if edited else [])
+        return
+    if result.file or (read := with_readings(result)) is None:
+        return
+    one, other = read.unedited.reading, read.reading
+    rows = [
+        ranked(place, shares, then[1] if edited else None)
+        for (place, shares), then in zip(one.likeliest, other.likeliest, strict=True)
+    ]
+    if one.similarity is not None and other.similarity is not None:
+        rows.append(number("Similarity of the two sentences", one.similarity, other.similarity if edited else None))
+    show_changes(rows, below=moved(one.tokens, shifts(one, other), theme=theme()) if edited else "")
+
+
+HELP = (
+    "Click a head to switch it off, a layer's number for all of it, a cell to cut its link, a word above it to hide that. "
+    "Keys: Delete, H."
+)
+
+
+def edit_toggle(place: DeltaGenerator, slots: Iterable[int | str]) -> None:
+    """The switch of the Edit mode, where the explorer is folded away; with it, its grids of all heads open."""
+
+    def turned() -> None:
+        if st.session_state.get("editing"):
+            st.session_state.update({f"all{slot}": True for slot in slots})
+
+    toggle(
+        place,
+        "Edit",
+        "editing",
+        on_change=turned,
+        help="Switch heads off, cut links, hide words, and see what the model says then.",
+    )
+
+
+def show_edit_panel(current: CurrentMap, *, compares: bool = True) -> None:
+    """The edits as chips with the way back, and which map is in view; nothing where nothing is edited, or to be.
+
+    `compares`: whether a person chooses between the maps before and after here, which stands once on a page.
+    """
+    editing = current.editing
+    if editing is None or not (editing.edits or editing.on):
+        return
+    slot, edits = editing.slot, editing.edits
+    with st.container(horizontal=True, vertical_alignment="center", key=f"desk-edits{slot}"):
+        with st.container():
+            if editing.on:
+                st.caption(HELP)
+            if edits:
+                show_chips(editing, current.result.unedited.trace)
+                if not editing.applied:
+                    st.caption(":material/block: None of these edits can be made here: the model is shown as it is.")
+        st.button("Undo", key=f"undo-edit{slot}", icon=":material/undo:", on_click=undo, args=(slot,))
+        st.button("Restore all", key=f"restore-edits{slot}", icon=":material/restart_alt:", on_click=restore, args=(slot,),
+                  disabled=not edits)  # fmt: skip
+        if editing.applied and edits and compares:
+            options = ("After", "Before", "Difference") if current.alike else ("After", "Before")
+            place = st.container(width="content")
+            segments(place, "Map in view", "edit_view", options=options, label_visibility="collapsed")
+
+
+def show_edit_buttons(editing: Editor | None, shown: ShownHead) -> None:
+    """In the Edit mode, what clicks in the picture of a map do, as buttons for its head and the chosen cell of its matrix.
+
+    The weight of the cell can be typed, too.
+    """
+    if editing is None or not editing.on:
+        return
+    slot, now = editing.slot, set(edits_now(editing.slot).each)
+    head, matrix, (row, column) = shown.head, shown.matrix, shown.cell
+    places = places_of(shown.attention, head.view)
+    asking, asked = (f"“{escaped(token.text)}”" for token in (matrix.queries[row], matrix.keys[column]))
+    place = {"layer": head.layer, "head": head.head}
+    cell = {"query": places.row_of(matrix.rows[row]), "key": places.column_of(matrix.columns[column])}
+    heads, links, words = (places.edits_of(click) for click in (place, place | cell, {"key": cell["key"]}))
+
+    def press(label: str, key: str, edits: tuple[Edit, ...]) -> None:
+        st.button(label, key=f"edit-{key}{slot}", on_click=lambda: flip(*edits, slot=slot))
+
+    with st.container(horizontal=True, vertical_alignment="bottom", key=f"desk-edit-buttons{slot}"):
+        press(f"Switch {head_name(head.layer, head.head)} {'on' if now.issuperset(heads) else 'off'}", "head", heads)
+        press(f"{'Restore' if now.issuperset(links) else 'Cut'} {asking} → {asked}", "link", links)
+        press(f"{'Show' if now.issuperset(words) else 'Hide'} {asked}", "word", words)
+        if len(links) == 1 and isinstance(link := links[0], LinkCut):
+            _weight_box(slot, link, f"Weight of {asking} → {asked}", float(matrix.weights[row, column]))
+
+
+def _weight_box(slot: str, link: LinkCut, label: str, weight: float) -> None:
+    """Where a weight is typed; the rest of its row shares what is left. It says what was typed, else the weight in view."""
+    place = (link.kind, link.layer, link.head, link.query, link.key)
+    typed_weights = [edit for edit in edits_now(slot).each if isinstance(edit, WeightSet)]
+    stands = next((edit.weight for edit in typed_weights if edit == WeightSet(*place, edit.weight)), min(round(weight, 4), 1.0))
+    # A new key per cell and weight resets the widget.
+    name = f"edit-weight{slot}-{'-'.join(map(str, place))}-{stands:.4f}"
+
+    def typed() -> None:
+        given = st.session_state[name]
+        st.session_state[name] = stands
+        if given is not None and not 0 <= given <= 1:
+            st.session_state[f"refused_edit{slot}"] = f"A weight is a number from 0 to 1, not {given:g}."
+        elif given is not None and given != stands:
+            flip(WeightSet(*place, float(given)), slot=slot)
+
+    # Without bounds: beyond them a browser draws the box red, and says nothing.
+    st.number_input(label, None, None, stands, 0.05, format="%.3f", key=name, on_change=typed, width=240)
+
+
+def comparing_editor(editors: Sequence[Editor]) -> Editor | None:
+    """Which of several models' panels has the choice between before and after: the first that is edited."""
+    return next((each for each in editors if each.edits and each.applied), None)

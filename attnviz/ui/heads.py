@@ -1,0 +1,425 @@
+"""What is chosen and typed on the page Heads: the model, a claim, sentences of one's own, a claim to find heads by, a head."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.heads.atlas import PATTERNS, WORDS, Atlas, Drawn, likeness, pattern_text, read_pattern
+from attnviz.analysis.heads.claim import parse
+from attnviz.analysis.heads.measures import NAMES, Statistics
+from attnviz.analysis.heads.verdict import (
+    MEASURE_LABELS,
+    ClaimReport,
+    claim_sides,
+    describe_question,
+    describe_verdict,
+    measure_text,
+    short_claim,
+)
+from attnviz.analysis.wording import Part, Sentence, head_name, head_words, signed, whole_percent
+from attnviz.core.errors import AttnvizError, CorpusError
+from attnviz.export.head_claims import atlas_csv, claims_csv, draw_atlas, draw_measure, draw_verdict, measure_csv
+from attnviz.figures import html as shared
+from attnviz.figures.heads_grid import (
+    STYLE,
+    board,
+    case_list,
+    claims_table,
+    distance_bars,
+    heads_grid,
+    likeness_grid,
+    measure_grid,
+    measures_table,
+    rivals_table,
+    suitable,
+)
+from attnviz.models import catalog
+from attnviz.survey.corpora import TREEBANK, available, shipped
+from attnviz.survey.survey_folder import State, opened
+from attnviz.text.data_files import ParsedSentence
+from attnviz.ui.address.address_sync import publish, restore, value, visit
+from attnviz.ui.address.widgets import dropdown, text_field, toggle
+from attnviz.ui.background.corpus_results import claim_verdict, first_words_of
+from attnviz.ui.download import drawing_buttons, file_button
+from attnviz.ui.frame.sidebar import head_steppers, one_model
+from attnviz.ui.head_picker import pick_head
+from attnviz.ui.layout import hero, story, theme
+from attnviz.ui.markup import Markup, escaped
+from attnviz.ui.prompt_box import TextBox, forget_typed, long_notice, run_texts, unrun_notice
+from attnviz.ui.visitor_limits import folders_allowed
+
+# Claims, and what their chips say.
+EXAMPLES = {
+    "L2·H0: obj -> head": "L2·H0: object → its verb",
+    "any: det -> head": "determiner → its noun",
+    "any: compound -> head": "compound → its noun",
+    "L1·H9: any -> previous": "L1·H9: word → the one before",
+    'any: "he" | "she" -> PROPN': "“he” or “she” → a name",
+    "any: pronoun -> antecedent": "pronoun → what it stands for",
+}
+_ANY = "What each head does best"
+
+
+def model_picker() -> str:
+    """The model whose heads are looked at: those first whose atlas travels with attnviz."""
+    ready = [name for name in catalog.available() if name in available()]
+    hub = [name for kind in ("encoder", "decoder") for name in catalog.HUB[kind]]
+    return one_model(
+        [*ready, *hub], "The first models come with their atlas. For any other it is computed now, which takes minutes."
+    )
+
+
+def claim_box() -> str:
+    """Where a person types a claim, with examples as chips; what was run last."""
+    box = TextBox("claim", "A claim about heads", "Test your own claim; click an example below to see how to write one")
+    claim = run_texts([box])["claim"]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        current = claim if claim in EXAMPLES else None
+        st.session_state.example_claim = current
+        st.pills(
+            "Examples", EXAMPLES, key="example_claim", format_func=EXAMPLES.__getitem__, on_change=_choose_example,
+            label_visibility="collapsed",
+        )  # fmt: skip
+        unrun_notice()
+    return claim.strip()
+
+
+def _choose_example() -> None:
+    if chosen := st.session_state.example_claim:
+        set_claim(chosen)
+
+
+def set_claim(text: str) -> None:
+    """Makes a claim the one that is tested; for a callback."""
+    forget_typed("typed_claim")
+    st.session_state.update(claim=text)
+
+
+def own_sentences_box() -> str:
+    """Where a person puts sentences of their own, one a line; empty: the treebank."""
+    sentences = text_field(
+        st.text_area, "Your own sentences, one a line", "sentences", height="content",
+        help="Claims about words and positions are then tested on these. Syntax is known only for the treebank.",
+    )  # fmt: skip
+    long_notice("sentences", sentences)
+    return sentences.strip()
+
+
+def claim_filter(atlas: Atlas) -> int | None:
+    """Choose a claim to find heads by; None: every head shows what it does best."""
+    by_text = {claim.text: number for number, claim in enumerate(atlas.claims)}
+    options = ["", *sorted(by_text, key=lambda text: (-len(atlas.holding(by_text[text])), text))]
+
+    def label(text: str) -> str:
+        return f"{short_claim(text)} · {len(atlas.holding(by_text[text]))} heads" if text else _ANY
+
+    return by_text.get(dropdown(st.sidebar, "Find heads by claim", "find", options=options, format_func=label))
+
+
+def draws_pattern() -> bool:
+    """Whether heads are looked for by a drawing."""
+    help_ = "Draw a pattern, and see how similar each head is to it."
+    return toggle(st.sidebar, "Find heads by a drawing", "drawing", help=help_)
+
+
+def head_choice(atlas: Atlas) -> tuple[int, int]:
+    """The head that is looked at: of a first visit, the one whose claim about syntax is furthest above its rivals."""
+    places = [
+        (float(atlas.ahead[number, layer, head]), layer, head)
+        for number, claim in enumerate(atlas.claims)
+        if claim.text.endswith("-> head")
+        for layer, head in atlas.holding(number)
+    ]
+    _, layer, head = max(places, default=(0.0, 0, 0))
+    return head_steppers(st.sidebar, (layer, head), atlas.shape)
+
+
+_survey_markup = Markup("survey", shared.STYLE + STYLE)
+
+
+def opened_survey() -> State | None:
+    """The survey whose folder is asked for; None where none is, and after the page has said what is wrong with it."""
+    restore("survey", "")
+    folder = st.session_state.survey.strip()
+    if not folder:
+        return None
+    try:
+        if not folders_allowed():
+            raise CorpusError("Surveys are not opened on this server: start attnviz on your own machine, where the folder is.")
+        return opened(Path(folder))
+    except AttnvizError as error:
+        st.error(escaped(error), icon=":material/folder_off:")
+        return None
+
+
+def survey_box() -> None:
+    """The box for the folder of a survey, for those at the machine."""
+    folder = st.session_state.survey
+    if folders_allowed():
+        folder = st.text_input(
+            "Measurements over a corpus (a folder)", key="survey", placeholder="survey", max_chars=400,
+            help="What `attnviz survey MODEL --text FILES -o FOLDER` wrote: all heads, measured over a corpus of any size.",
+        )  # fmt: skip
+    publish("survey", folder, "")
+
+
+def show_survey(survey: State) -> None:
+    """One measure of every head, then all measures of the chosen one."""
+    statistics = survey.statistics
+    labels = MEASURE_LABELS.__getitem__
+    measure = dropdown(st.sidebar, "Measure", "measure", options=NAMES, default="previous", format_func=labels)
+    number = NAMES.index(measure)
+    layer, head = _head_choice(statistics, number)
+    with hero() as heading:
+        story(*_survey_sentences(survey, measure, (layer, head)), place=heading)
+        grid = measure_grid(statistics.means[number], measure, chosen=(layer, head), theme=theme())
+        _survey_markup("measured", grid, pick_head)
+    name = head_name(layer, head)
+    st.subheader(f"What {name} does over this corpus", anchor=False)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        _survey_markup("measures", measures_table(statistics, layer, head, chosen=measure, theme=theme()), _pick_measure)
+    with right:
+        st.markdown(f"**How far {name} looks**, in tokens")
+        histogram = statistics.histogram[layer, head]
+        _survey_markup("survey_distances", distance_bars(histogram / max(histogram.sum(), 1e-12), theme=theme()))
+
+
+def _head_choice(statistics: Statistics, number: int) -> tuple[int, int]:
+    """The head that is looked at: of a first visit, the one with the largest mean."""
+    means = np.nan_to_num(statistics.means[number], nan=-1.0)
+    layer, head = (int(place) for place in np.unravel_index(means.argmax(), means.shape))
+    return head_steppers(st.sidebar, (layer, head), means.shape)
+
+
+def _survey_sentences(survey: State, measure: str, chosen: tuple[int, int]) -> tuple[Sentence, Sentence]:
+    statistics, number = survey.statistics, NAMES.index(measure)
+    low, high = (measure_text(measure, float(end[number][chosen])) for end in statistics.intervals)
+    corpus = f"A survey of {survey.model} over {statistics.read:,} texts with {statistics.tokens:,} tokens."
+    if len(others := np.flatnonzero(~statistics.attending)):
+        corpus += f" Without attention, and left out: layer {', '.join(map(str, others))}."
+    mean = measure_text(measure, value := float(statistics.means[number][chosen]))
+    interval = ": not measured." if np.isnan(value) else f" on average (95 % interval {low} to {high})."
+    label = f"{head_name(*chosen)}: {MEASURE_LABELS[measure].lower()} "
+    return (Part(label), Part(mean, strong=True), Part(interval)), (Part(corpus),)
+
+
+def _pick_measure(picked: str) -> None:
+    if picked in NAMES:
+        st.session_state.measure = picked
+
+
+_markup = Markup("heads", shared.STYLE + STYLE)
+_FIRST_PATTERN = PATTERNS["Previous word"]
+_HOW = """
+- A word counts as correct where the head's largest weight goes where the claim says. Subwords are merged; unless the claim is
+  about them, the word itself and special tokens are left out.
+- Every second sentence chooses the head (where you write *any*) and the best fixed offset; the others are reported.
+- A claim **holds** where it beats chance, the best fixed offset ("always the word before") and the best head of the same model
+  untrained: by 5 points or more, and in a test corrected for multiple tests (Holm 1979).
+- The interval is a bootstrap over sentences, 1,000 draws (Efron 1979). The method is that of
+  Clark et al. 2019, *What Does BERT Look At?*, section 4, with intervals, an untrained model and held-out sentences added.
+- The sentences are 1,500 of Universal Dependencies English EWT (CC BY-SA 4.0), and Winogender (MIT) for pronouns.
+"""
+_BELIEVE = """
+- A claim that holds says where a head looks, not whether the model needs it: What if shows that.
+- A head may do several things; its cell shows the one that is furthest ahead of the best simple rule.
+- "Nothing found" means: none of the claims that were tried holds. What the head does may have no name in this list.
+"""
+
+
+def verdict_sentences(atlas: Atlas, chosen: tuple[int, int]) -> tuple[Sentence, Sentence]:
+    """Two sentences: what the chosen head does, and for how many heads a claim holds."""
+    layer, head = chosen
+    best, name = atlas.best(layer, head), head_words(layer, head)
+    n_layers, n_heads = atlas.shape
+    doing = sum(atlas.best(*place) is not None for place in np.ndindex(n_layers, n_heads))
+    found = f"For {doing} of {n_layers * n_heads} heads we found something they do."
+    if best is None:
+        return (Part(name, True), Part(f": none of the {len(atlas.claims)} habits that were tried.")), (Part(found),)
+    facts = atlas.claims[best]
+    rate, rival = whole_percent(atlas.rates[best, layer, head]), whole_percent(facts.strongest_rival)
+    source, target = claim_sides(parse(facts.text))
+    return (
+        Part(f"{source[0].upper()}{source[1:]} looks at {target}", strong=True),
+        Part(f" {rate} of the time in {name}; the best simple rule, {rival}."),
+    ), (Part(found),)
+
+
+def show_grid(atlas: Atlas, chosen: tuple[int, int], find: int | None) -> None:
+    """Every head; a click chooses one."""
+    _markup("atlas", heads_grid(atlas, chosen=chosen, find=find, theme=theme()), pick_head)
+
+
+def show_evidence(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
+    """The claims of a head with their rivals, and how far it looks."""
+    layer, head = chosen
+    name = head_name(layer, head)
+    st.subheader(f"What {name} does, and how sure that is", anchor=False)
+
+    def pick(picked: str) -> None:
+        kind, _, value = picked.partition(":")
+        if kind == "claim":
+            set_claim(f"{name}: {value}")
+
+    _markup("evidence", claims_table(atlas, layer, head, theme=theme()), pick)
+    st.caption("The orange line is what the best simple rule gets. Click one to test it again, with its sentences.")
+    st.markdown(f"**How far {name} looks**, in tokens")
+    _markup("distances", distance_bars(atlas.histogram[layer, head], theme=theme()))
+
+
+def show_sentences(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
+    """Sentences in which the head does what it is said to do, then those in which it does not; each opens on Encode."""
+    layer, head = chosen
+    if examples := atlas.examples.get(f"{layer}.{head}", ()):
+        sentences = shipped(TREEBANK)
+        drawn = case_list(sentences, suitable(sentences, examples), theme=theme())
+        _markup("examples", drawn, _open_sentence(sentences, model, layer, head))
+
+
+def _open_sentence(sentences: tuple[ParsedSentence, ...], model: str, layer: int, head: int | None) -> Callable[[str], None]:
+    """What opens a sentence on Encode, at the head, when it is clicked."""
+
+    def pick(picked: str) -> None:
+        kind, _, number = picked.partition(":")
+        if kind == "open" and number.isdecimal() and int(number) < len(sentences):
+            text = sentences[int(number)].text
+            visit("encode", model=model, text=text, layer=layer, head=head, mean=head is None or None, words=True)
+
+    return pick
+
+
+def show_verdict(report: ClaimReport, model: str, *, own: bool = False) -> None:
+    """The verdict in words that can be handed in, its rivals, and sentences, those where the claim holds first."""
+    tested = report.result
+    # What somebody has typed is shown, whatever it says.
+    cases = report.cases if own else suitable(report.sentences, report.cases)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        story((Part(describe_question(tested), True),), (Part(describe_verdict(tested)),))
+        _markup(
+            "cases",
+            case_list(report.sentences, cases, theme=theme()),
+            _open_sentence(report.sentences, model, tested.layer, tested.head),
+        )
+    with right:
+        _markup("rivals", rivals_table(tested, theme=theme()))
+
+
+def show_likeness(model: str, chosen: tuple[int, int], heading: DeltaGenerator) -> Float[np.ndarray, "layer head"] | None:
+    """The board, and how similar each head is to what is drawn on it, which is returned; a click on a head chooses it."""
+    pattern = _pattern_board()
+    if (first := first_words_of(model)) is None:
+        return None
+    alike = likeness(first.means, pattern)
+    story(*_pattern_sentences(alike, pattern, first.sentences), place=heading)
+    _markup("likeness", likeness_grid(alike, chosen=chosen, theme=theme()), pick_head)
+    return alike
+
+
+def _pattern_board() -> Drawn:
+    """The board with what is drawn, and patterns to begin with beside it; a click on a cell fills or empties it."""
+    restore("drawn", pattern_text(_FIRST_PATTERN))
+    drawn = read_pattern(st.session_state.drawn)
+    pattern = _FIRST_PATTERN if drawn is None else drawn
+
+    def pick(picked: str) -> None:
+        kind, _, number = picked.partition(":")
+        if kind == "cell" and number.isdecimal() and int(number) < WORDS**2:
+            changed = pattern.copy()
+            changed.flat[int(number)] ^= True
+            st.session_state.drawn = pattern_text(changed)
+
+    left, right = st.columns([2, 5], gap="large", vertical_alignment="center")
+    with left:
+        _markup("board", board(pattern, theme=theme()), pick)
+    with right:
+        st.session_state.pattern = next((name for name, each in PATTERNS.items() if (each == pattern).all()), None)
+        st.pills("Patterns to begin with", list(PATTERNS), key="pattern", on_change=_choose_pattern)
+        st.caption(
+            f":material/touch_app: Rows look at columns: the first {WORDS} words of a sentence. Click cells, or go from one to "
+            "the next with the arrow keys and press Enter."
+        )
+    publish("drawn", pattern_text(pattern), pattern_text(_FIRST_PATTERN))
+    return pattern
+
+
+def _choose_pattern() -> None:
+    if chosen := st.session_state.pattern:
+        st.session_state.drawn = pattern_text(PATTERNS[chosen])
+
+
+def _pattern_sentences(alike: Float[np.ndarray, "layer head"], pattern: Drawn, sentences: int) -> tuple[Sentence, Sentence]:
+    """Say which head is most similar to the drawing, and what was compared."""
+    about = (Part(f"Means over the first {WORDS} words of {sentences} sentences; 0 is a head that looks evenly."),)
+    if pattern.all() or not pattern.any():
+        return (Part("Draw where a word should look: some cells, not all."),), about
+    layer, head = (int(place) for place in np.unravel_index(int(alike.argmax()), alike.shape))
+    most = Part(signed(alike[layer, head]), True)
+    return (
+        Part(head_name(layer, head), True),
+        Part(" is most similar to this: correlation "),
+        most,
+        Part("."),
+    ), about
+
+
+def explain_claims() -> None:
+    """How a claim is tested, and how much to trust that."""
+    with st.expander("How a claim is tested"):
+        st.markdown(_HOW)
+    with st.expander("How much to trust this"):
+        st.markdown(_BELIEVE)
+
+
+def claim_buttons(model: str, claim: str, own: str) -> None:
+    """The verdict on a claim, as a drawing and as a table; nothing where there is none."""
+    if claim and (report := claim_verdict(model, claim, own)):
+        tested = report.result
+        st.caption("The verdict")
+        with st.container(horizontal=True):
+            drawing_buttons("claim", lambda: draw_verdict(tested, model), "download_claim")
+            file_button("claim.csv", lambda: claims_csv([claim], [tested]), key="download_claim_csv")
+        st.caption("All heads")
+
+
+def atlas_buttons(atlas: Atlas, find: int | None) -> None:
+    """The grid of an atlas as a drawing, and every claim of every head as a table."""
+    file = f"{_file_name(atlas.model)}-heads"
+    _buttons(file, lambda: draw_atlas(atlas, find), lambda: atlas_csv(atlas))
+
+
+def likeness_buttons(model: str, alike: Float[np.ndarray, "layer head"]) -> None:
+    """How similar every head is to what is drawn, as a drawing and as a table."""
+    title = f"{model}: correlation of each head with the drawing"
+    _buttons(
+        f"{_file_name(model)}-likeness",
+        lambda: draw_measure(alike, lambda each: f"{each:.2f}", title),
+        lambda: measure_csv(alike, "correlation"),
+    )
+
+
+def survey_buttons(survey: State) -> None:
+    """One measure of every head over a corpus, as a drawing and as a table."""
+    measure = value("measure", "previous")
+    means = survey.statistics.means[NAMES.index(measure)]
+    title = f"{survey.model}, {survey.statistics.read:,} texts: {MEASURE_LABELS[measure].lower()}"
+    _buttons(
+        f"{_file_name(survey.model)}-{_file_name(measure)}",
+        lambda: draw_measure(means, lambda mean: measure_text(measure, mean), title),
+        lambda: measure_csv(means, measure),
+    )
+
+
+def _buttons(file: str, sheet: Callable, table: Callable[[], bytes]) -> None:
+    with st.container(horizontal=True):
+        drawing_buttons(file, sheet)
+        file_button(f"{file}.csv", table)
+
+
+def _file_name(text: str) -> str:
+    return text.replace("/", "-").replace(" ", "-")

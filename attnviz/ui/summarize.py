@@ -1,0 +1,412 @@
+"""What Summarize says: what is kept, how good each selector was measured to be, and how all of it is computed."""
+
+import html
+import json
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.head_metrics import strongest_link
+from attnviz.analysis.head_view import HeadView, View, head_matrix
+from attnviz.analysis.summary_selection import (
+    NO_LOOK,
+    Amount,
+    Passage,
+    Selection,
+    Selector,
+    SummaryWord,
+    choose,
+    describe_choice,
+    describe_copies,
+    describe_rouge,
+    describe_sentences,
+    describe_word_origin,
+    read_passage,
+    rouge,
+    selectors,
+    shares_of_heads,
+    summary_words,
+)
+from attnviz.analysis.wording import Sentence, head_name
+from attnviz.core.trace import AttentionMap
+from attnviz.export import shaded_text
+from attnviz.export.sheet import Sheet
+from attnviz.figures import html as shared
+from attnviz.figures.before_after import changed_text
+from attnviz.figures.head_grid import STYLE as GRID
+from attnviz.figures.summary_passage import STYLE, Row, heads_agreement, marked_passage, selectors_table, summary_buttons
+from attnviz.models.result import Result
+from attnviz.settings import assets_folder
+from attnviz.ui.address.address_sync import forget, picked_cell, publish, value
+from attnviz.ui.address.widgets import bounded, dropdown, segments, text_field, toggle
+from attnviz.ui.background.jobs import at_a_place
+from attnviz.ui.download import Download, explain_button, head_download
+from attnviz.ui.edit import CurrentMap
+from attnviz.ui.edit_panel import show_changes, show_edit_panel
+from attnviz.ui.explorer import all_heads, open_head
+from attnviz.ui.frame.sidebar import one_model, stepper
+from attnviz.ui.layout import theme
+from attnviz.ui.markup import Markup, escaped
+from attnviz.ui.prompt_box import long_notice
+
+# The selector that travels with attnviz, and the encoder that it stands on, not one weight of which was changed.
+OWN, READ_BY = "summarize-en", "minilm"
+# Rows of what was measured (recipes.summarize.evaluate).
+ALONE, BEST = "Attention alone, the best of all ways", "Best sentence there is"
+_HOW = """
+Every token gives out attention that sums to 1. What a word **receives** is the mean over all tokens that were typed
+(special tokens are left out), summed over its subwords. The words that receive most are kept, in the order of the text; a
+sentence's score is the sum over its words.
+
+- **Trained selector**: two layers on top of a frozen encoder, trained so that the first one's attention falls on the words,
+  and the second one's on the sentence, that a person's summary of an abstract keeps.
+- **Rollout** follows attention through all layers, residuals counted as half: Abnar & Zuidema 2020, *Quantifying Attention
+  Flow in Transformers*, section 3.
+- **First** and **Random** look at no attention: a selector that does no better has found nothing.
+"""
+_BELIEVE = """
+- The numbers are the model's own, from one forward pass over this very text.
+- Attention that was **not** trained to select mostly falls on punctuation, special tokens and words that help to read the
+  others. What receives much is not what matters: see the measured line under the picture.
+- The trained selector has read two thousand abstracts of machine-learning papers, and nothing else: on other texts it
+  guesses.
+- Kept words do not make a sentence, and a kept sentence may need the one before it.
+- ROUGE counts words in common with a reference. It does not know whether a summary is true.
+- Of a model that writes, a bar is where its decoder **looked** while it wrote, not proof that the word came from there.
+"""
+
+
+def show_kept(result: Result, passage: Passage, kept: Selection, selector: Selector) -> None:
+    """What the model wrote, or else the sentences that were kept, in large type; and by which model and selector."""
+    wrote = result.trace.output
+    small = f"{result.card.name} wrote this" if wrote else f"The summary · {result.card.name} · {selector.name}"
+    text = html.escape(wrote or passage.extract(kept.sentences)) or "<em>nothing</em>"
+    st.html(f'<p class="answer"><bdi>{text}</bdi> <small>{html.escape(small)}</small></p>')
+
+
+@cache
+def measured() -> dict[str, Any]:
+    """Read what was measured of summarize-en; empty where it was not trained yet."""
+    path = assets_folder() / "models" / OWN / "metrics.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def measured_rouge(model: str, selector: str) -> float | None:
+    """The measured ROUGE-1 of a selector, in percent; None of other models, and of selectors that nobody measured."""
+    return measured().get(f"{selector}: ROUGE-1") if model in (OWN, READ_BY) else None
+
+
+def rouge_note(model: str, reference: str) -> str:
+    """What the figures in the table of selectors are; empty where it has none."""
+    if reference:
+        return "ROUGE of the kept sentences against your summary, in percent."
+    if model not in (OWN, READ_BY) or not measured():
+        return ""
+    return f"{describe_rouge(measured()['abstracts'])} Write a summary of your own below, and this very text is scored."
+
+
+def show_measured() -> None:
+    """How good attention alone is at this, as it was measured."""
+    figures = measured()
+    rows = (ALONE, "First", "Random", "Trained selector", BEST)
+    values = [figures.get(f"{row}: ROUGE-1") for row in rows]
+    if None in values:
+        return
+    alone, first, chance, trained, best = (f"{value:.1f}" for value in values if value is not None)
+    st.caption(
+        f":material/straighten: How good attention alone is at this: on {figures['abstracts']} held-out abstracts, the "
+        f"sentence that the best head and selector finds has ROUGE-1 {alone}; the first sentence has {first}, a random one "
+        f"{chance}, the trained selector's {trained}, and the best there is {best}."
+    )
+
+
+def explain_choice() -> None:
+    """How a choice comes about, and how much to trust this."""
+    with st.expander("How this choice comes about · attention received"):
+        st.markdown(_HOW)
+        st.latex(r"r_j = \frac{1}{|H|\,|Q|} \sum_{h \in H} \sum_{i \in Q} \alpha^{h}_{ij}")
+    with st.expander("How much to trust this"):
+        st.markdown(_BELIEVE)
+
+
+# Two pages: more is no summary.
+MOST_REFERENCE = 5_000
+# Models of the hub that write summaries, and encoders to compare with.
+HUB = ("sshleifer/distilbart-cnn-6-6", "facebook/bart-large-cnn", "t5-small", "google/pegasus-xsum", "bert-base-uncased")
+# What the address calls the selectors, whose names tell numbers that a person chooses.
+SELECTORS = {"trained": "Trained selector", "last": "last layer", "mean": "mean of all", "head": "chosen",
+        "rollout": "rollout", "first": "First", "random": "Random"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SummaryView(HeadView):
+    """Which head is looked at, by which selector and how much of the text is kept, and whether punctuation may be."""
+
+    selector: str
+    amount: Amount
+    punctuation: bool
+
+    def of(self, attention: AttentionMap) -> "SummaryView":
+        """The same for a map that may have fewer heads, such as one in which they are mixed: there, their mean."""
+        return self.within(attention, mean=self.head is not None and self.head >= attention.n_heads)
+
+
+def summarizer_picker() -> str:
+    """The model that reads the text: of the catalog, of the hub, or any id or folder that is typed."""
+    return one_model(
+        [OWN, "minilm", *HUB],
+        "summarize-en and minilm are on this machine and choose from the text. Others come from the Hugging Face hub: "
+        "BART, T5 and Pegasus write a summary of their own; or type any model's id, or a folder.",
+    )
+
+
+def summary_view_picker(attention: AttentionMap, selects: tuple[int, int] | None, sidebar: DeltaGenerator) -> SummaryView:
+    """The selector, how much to keep, layer and head; all of it in the address."""
+    names = [name for name in SELECTORS if selects or name != "trained"]
+    selector = dropdown(sidebar, "Choose by", "way", options=names, format_func=_selector_label)
+    left, right = sidebar.columns(2)
+    with left:
+        layer = stepper("Layer", "layer", selects[0] if selects else attention.n_layers - 1, attention.n_layers)
+    with right:
+        head = stepper("Head", "head", 0, attention.n_heads, disabled=value("all_heads", True))
+    mean = toggle(sidebar, "Mean over heads", "all_heads")
+    unit = segments(sidebar, "Words to keep", "unit")
+    if unit == "Count":
+        words = bounded(sidebar, "How many words", "words_kept", slider=True)
+    else:
+        words = bounded(sidebar, "How many percent of the words", "share_kept", slider=True)
+    sentences = bounded(sidebar, "Sentences to keep", "sentences_kept", slider=True)
+    merged = toggle(sidebar, "Merge subwords to words", "whole_words")
+    punctuation = toggle(sidebar, "Punctuation may be kept", "punctuation")
+    amount = Amount(words, sentences, unit == "Share")
+    return SummaryView(layer, None if mean else head, View(words=merged), False, selector, amount, punctuation)
+
+
+def _selector_label(name: str) -> str:
+    kind = {"last": "Attention, ", "mean": "Attention, ", "head": "Attention, ", "rollout": "Attention "}.get(name, "")
+    more = {"mean": " layers", "head": " head or layer", "first": " words and sentence", "random": " words and sentence"}.get(
+        name, ""
+    )
+    return f"{kind}{SELECTORS[name]}{more}"
+
+
+def reference_summary() -> str:
+    """The summary that a person wrote in `reference_box`, to compare with; none where it is too long."""
+    written = value("reference", "")
+    return written.strip() if len(written) <= MOST_REFERENCE else ""
+
+
+def reference_box() -> None:
+    """Where a person writes what the summary should be."""
+    written = text_field(
+        st.text_area,
+        "A summary of your own",
+        "reference",
+        height="content",
+        placeholder="Write what you would keep: every selector is then compared with it (ROUGE)",
+    )
+    long_notice("summary", written)
+    if len(written) > MOST_REFERENCE:
+        st.error(
+            f"This summary has {len(written):,} characters and at most {MOST_REFERENCE:,} are compared: shorten it.",
+            icon=":material/edit:",
+        )
+
+
+def forget_word() -> None:
+    """Lets go of the chosen word of a summary: it belonged to the text before."""
+    forget("word")
+
+
+def choose_head(layer: int, head: int | None) -> None:
+    """Makes a head, or with None the mean of its layer, the selector; for a callback."""
+    open_head(layer, head)
+    st.session_state.update(way="head", all_heads=head is None)
+
+
+_markup = Markup("passage", shared.STYLE + STYLE)
+_HEADS = Markup("heads-kept", shared.STYLE + GRID)
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What every selector would keep of a text, in the order of `selectors`; and `at`, which of them is shown large."""
+
+    passage: Passage
+    selectors: tuple[Selector, ...]
+    selections: tuple[Selection, ...]
+    at: int
+
+    @property
+    def selector(self) -> Selector:
+        return self.selectors[self.at]
+
+    @property
+    def selection(self) -> Selection:
+        return self.selections[self.at]
+
+    @property
+    def scores(self) -> Float[np.ndarray, " unit"]:
+        """What each word has by the selector that is shown, from 0 on."""
+        return self.selector.units - min(float(self.selector.units.min()), 0.0)
+
+
+def summary_of(result: Result, attention: AttentionMap, view: SummaryView) -> Summary:
+    """Let every selector choose from the text that was read.
+
+    Raises:
+        TraceError: the text has no word.
+    """
+    passage = read_passage(result.prompt.text, attention.keys, words=view.view.words, punctuation=view.punctuation)
+    # All heads are computed for this.
+    with at_a_place():
+        chosen = selectors(passage, result.trace, selects=result.card.selects, layer=view.layer, head=view.head)
+        kept = tuple(choose(passage, each.units, each.sentences, view.amount) for each in chosen)
+    at = next((at for at, each in enumerate(chosen) if SELECTORS[view.selector] in each.name), 0)
+    return Summary(passage, chosen, kept, at)
+
+
+def show_selectors(shown: Summary, model: str, reference: str) -> None:
+    """What every selector keeps of this text, with its ROUGE; a click shows one large."""
+    rows = []
+    for selector, kept in zip(shown.selectors, shown.selections, strict=True):
+        extract = shown.passage.extract(kept.sentences)
+        score = rouge(extract, [reference]) if reference else None
+        key = next(key for key, name in SELECTORS.items() if name in selector.name)
+        rows.append(
+            Row(key, selector.name, extract, shown.passage.words(kept.units), score, measured_rouge(model, selector.name))
+        )
+
+    def pick(key: str) -> None:
+        st.session_state.way = key
+
+    _markup("ways", selectors_table(rows, chosen=rows[shown.at].key, theme=theme()), pick)
+    if note := rouge_note(model, reference):
+        st.caption(note)
+
+
+@dataclass(frozen=True)
+class Written:
+    """The words of the summary that a model wrote, none of one that only selects; and which of them is chosen, if any."""
+
+    words: tuple[SummaryWord, ...]
+    at: int | None
+
+    @property
+    def chosen(self) -> SummaryWord | None:
+        return None if self.at is None else self.words[self.at]
+
+
+def written_summary(result: Result, attention: AttentionMap, shown: Summary, view: SummaryView) -> Written:
+    """The summary that a model wrote, with the word that the address says is chosen."""
+    if not result.trace.output:
+        return Written((), None)
+    words, word = summary_words(attention, shown.passage, layer=view.layer, head=view.head), value("word")
+    at = word if word is not None and 0 <= word < len(words) else None
+    if words:
+        publish("word", at, None)
+    return Written(words, at)
+
+
+def show_summary(result: Result, shown: Summary, written: Written) -> None:
+    """What the chosen selector keeps, large: the summary, and the text it was taken from."""
+    if written.words:
+        _show_written(written)
+    else:
+        show_kept(result, shown.passage, shown.selection, shown.selector)
+    _show_passage(shown, written.chosen)
+    st.caption(
+        "A bar is what the chosen word of the summary gave to each word of the text while it was written."
+        if written.chosen
+        else "Marked words and sentences are kept. A bar is the attention that a word receives."
+    )
+
+
+def describe_summary(shown: Summary, written: Written) -> list[Sentence]:
+    """What the numbers say: how much attention the kept words receive, or where the words of a summary came from."""
+    passage, kept, selector, word = shown.passage, shown.selection, shown.selector, written.chosen
+    sentences: list[Sentence] = [NO_LOOK]
+    if selector.tokens is not None:
+        sentences = [describe_sentences(passage, kept, selector.sentences), describe_choice(passage, kept, selector.units)]
+    if written.words:
+        sentences = [describe_copies(written.words), describe_word_origin(word, passage) if word else sentences[-1]]
+    return sentences
+
+
+def _show_passage(shown: Summary, word: SummaryWord | None) -> None:
+    """The text with bars: what each word receives, or, of a chosen word of a summary, what it gave to each."""
+    selector, passage = shown.selector, shown.passage
+    scores = shown.scores if word is None else passage.by_unit(word.row)
+    shares = selector.sentences if selector.tokens is not None else None
+    _markup("passage", marked_passage(passage, shown.selection, scores, shares, theme=theme()))
+
+
+def _show_written(written: Written) -> None:
+    """The summary that a model wrote; a click on a word chooses it."""
+
+    def pick(picked: str) -> None:
+        # A second click on a word lets go of it.
+        forget_word()
+        if int(picked) != written.at:
+            st.session_state.word = int(picked)
+
+    _markup("written", summary_buttons(written.words, chosen=written.at, theme=theme()), pick)
+
+
+def show_every_head(current: CurrentMap, shown: Summary, view: SummaryView) -> None:
+    """How much of every head's attention goes to the kept words, and folded all heads over the text. A click chooses a head."""
+    attention, view = current.current, view.of(current.current)
+    shares = shares_of_heads(attention, shown.passage, shown.selection.units)
+
+    def pick(picked: str) -> None:
+        if head := picked_cell(picked):
+            choose_head(*head)
+
+    _HEADS("heads", heads_agreement(shares, selected=(view.layer, view.head), theme=theme()), pick)
+    all_heads(current.drawn, current.drawn_as(view), choose_head, editing=current.editing)
+    # A model that writes has searched for its summary; Compute reads a text, and would look at another.
+    if view.head is not None and attention.kind == "encoder":
+        _explain(attention, view.layer, view.head)
+
+
+def _explain(attention: AttentionMap, layer: int, head: int) -> None:
+    """The way into Compute for the strongest link of the chosen head."""
+    matrix = head_matrix(attention, layer=layer, head=head, view=View())
+    if (link := strongest_link(matrix)) is None:
+        return
+    place = {"model": st.session_state.model, "layer": layer, "head": head, "pair": "", "target": ""}
+    place |= {"query": matrix.rows[link.query], "key": matrix.columns[link.key]}
+    asking, asked = matrix.queries[link.query].text, matrix.keys[link.key].text
+    explain_button(attention, place, label=f"Explain {head_name(layer, head)}: {escaped(asking)} → {escaped(asked)}")
+
+
+def show_summary_edits(current: CurrentMap, view: SummaryView) -> None:
+    """What is edited and the way back; and what is kept, or the summary that the model writes, without edits and with them."""
+    result = current.result
+    show_edit_panel(current)
+    if result.before is None:
+        return
+    both = [summary_of(each, each.trace.map(current.kind), view) for each in (result.before, result)]
+    rows = [
+        changed_text("Kept words", *(each.passage.words(each.selection.units) for each in both)),
+        changed_text("Kept sentences", *(each.passage.extract(each.selection.sentences) for each in both)),
+    ]
+    if result.before.trace.output:
+        rows.insert(0, changed_text("Written", result.before.trace.output, result.trace.output))
+    show_changes(rows)
+
+
+def summary_download(result: Result, current: CurrentMap, view: SummaryView, shown: Summary) -> Download:
+    """The head that is chosen by, and the text with what is kept of it framed."""
+
+    def sheet() -> Sheet:
+        title = f"What is kept, framed; shaded by: {shown.selector.name}"
+        return shaded_text.draw_marked(shown.passage.units, shown.scores, shown.selection.units, title)
+
+    head = replace(view.of(current.current), view=View(), full_scale=True)
+    return head_download(result, current.kind, head, {"Passage": sheet})

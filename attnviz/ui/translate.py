@@ -1,0 +1,456 @@
+"""How every alignment of the page is drawn, and which of its cells is looked at."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+from streamlit.components.v2 import component
+
+from attnviz.analysis.head_metrics import Link, is_word
+from attnviz.analysis.head_ranking import Step, strongest_places
+from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens
+from attnviz.analysis.token_words import word_groups
+from attnviz.analysis.translation_alignment import (
+    Reading,
+    balanced_links,
+    clearest_link,
+    differences,
+    links_from,
+    origin_of,
+    ranked_step,
+    read_as,
+    spelled_out,
+    strongest_links,
+    truer,
+    word_weights,
+)
+from attnviz.analysis.wording import (
+    LONGEST_NAME,
+    NUMBERS,
+    Part,
+    Sentence,
+    cut,
+    head_name,
+    head_place,
+    head_title,
+    head_words,
+    join_names,
+    quoted,
+)
+from attnviz.core.trace import AttentionMap, Token
+from attnviz.export import Picture, translation_links
+from attnviz.figures.before_after import changed_text, number
+from attnviz.figures.translate.alignments import LEAST_WEIGHT, STYLE, Aligned, WrittenToken, alignments, script
+from attnviz.models import catalog
+from attnviz.models.draft import Draft
+from attnviz.models.result import Result
+from attnviz.ui.address.address_sync import forget, forget_cell, publish, select_cell, value
+from attnviz.ui.address.widgets import is_pinned, one_shown, sent, unpin
+from attnviz.ui.download import Download, source_of
+from attnviz.ui.edit import CurrentMap, Editor
+from attnviz.ui.edit_panel import show_changes, show_edit_panel
+from attnviz.ui.explorer import ShownHead, note_picture, places_of
+from attnviz.ui.head_picker import change_head, head_title_of
+from attnviz.ui.layout import theme
+from attnviz.ui.markup import escaped
+
+
+@dataclass(frozen=True)
+class AlignmentView(HeadView):
+    """Which head is drawn of the cross-attention, and how.
+
+    reading  which of a word's two rows stands for it, in a model whose decoder reads what it wrote; None: the truer one
+    hard     "Off", "Strongest", "Balanced" or "Threshold": how the hard links are found; `threshold` is the least weight of one
+    word     the target word that is looked at where none was chosen, if it is there
+    """
+
+    reading: Reading | None
+    hard: str
+    threshold: float
+    word: str = ""
+
+    def of(self, result: Result) -> "AlignmentView":
+        """The same of one model: the head it has, or of heads that are mixed their layer; and the reading of that head."""
+        own = self.within(result.trace.cross, mean=result.quantity == "mixing")
+        return replace(own, reading=self.reading or truer(result.card.metrics, own.layer, own.head))
+
+    def attention(self, result: Result) -> AttentionMap:
+        """The cross-attention of a model, its rows read as they are drawn."""
+        draft, attention = result.draft, result.trace.cross
+        reading = self.of(result).reading
+        return read_as(attention, draft.written, reading) if draft.reads_its_rows and reading else attention
+
+    def first_row(self, result: Result) -> int:
+        """The number that the address has for the first row: a word keeps its own in both readings, the start mark has 0."""
+        return int(result.draft.reads_its_rows and self.of(result).reading == "naive")
+
+    def given_weights(self, result: Result, position: int) -> Float[np.ndarray, "layer head key"]:
+        """What the word at a position of the address gives to each column, in every head, as `attnviz.rank_heads` has it.
+
+        A decoder that reads what it wrote has two rows of a word: unasked it is the one that writes it, in every head.
+        """
+        return word_weights(result.trace.cross, result.draft.written, self.view, position, self.step)
+
+    @property
+    def step(self) -> Step:
+        """The step that stands for a word where heads are ranked."""
+        return "reads" if self.reading == "shifted" else "writes"
+
+    def followed(self, result: Result, slot: int) -> tuple[int, int] | None:
+        """The head that gives most to the link that was asked, or of a word to another; None where there is nothing to follow.
+
+        Only heads whose picture has the row that counts are followed.
+
+        Raises:
+            TraceError: the view leaves no token.
+        """
+        query, key = (value(f"{name}{slot}") for name in ("query", "key"))
+        cross = result.trace.cross
+        shape = cross.n_layers, cross.n_heads
+        if query is None or shape == (1, 1):
+            return None
+        is_drawn = np.reshape([self._draws(result, query, place) for place in np.ndindex(shape)], shape)
+        if not is_drawn.any():
+            return None
+        lens = Lens(cross, self.view)
+        columns = [column for column, part in enumerate(lens.column_parts) if key in part]
+        columns = columns or telling_columns(self.token_at(result, query), lens.keys)
+        weights = np.where(is_drawn[..., None], self.given_weights(result, query)[..., columns], -1)
+        layer, head, _ = np.unravel_index(int(weights.argmax()), weights.shape)
+        return int(layer), int(head)
+
+    def _draws(self, result: Result, position: int, place: tuple[int, int]) -> bool:
+        """Whether a head is drawn with the row by which the word at a position is ranked."""
+        if not result.draft.reads_its_rows:
+            return True
+        drawn = "naive" if replace(self, layer=place[0], head=place[1]).first_row(result) else "shifted"
+        count = len(result.trace.cross.queries)
+        return 0 <= position <= count and "not" not in ranked_step(position, count, self.step, drawn)
+
+    def token_at(self, result: Result, position: int) -> Token:
+        """The target token that the address calls so."""
+        return (*result.trace.cross.queries, *result.draft.written[-1:])[position]
+
+    def alignment(self, result: Result) -> HeadMatrix:
+        """The alignment of a model as it is drawn."""
+        return self.of(result).matrix(self.attention(result))
+
+    def links(self, matrix: HeadMatrix) -> tuple[Link, ...] | None:
+        """The hard links of a matrix, None where they are off."""
+        if self.hard == "Strongest":
+            return strongest_links(matrix)
+        if self.hard == "Balanced":
+            return balanced_links(matrix)
+        return links_from(matrix, self.threshold) if self.hard == "Threshold" else None
+
+
+def alignment_download(result: Result, view: AlignmentView) -> Download:
+    """The alignment of a model as it is drawn."""
+    own = view.of(result)
+
+    def picture() -> Picture:
+        return Picture(result.trace, "cross", own.layer, own.head, view.alignment(result), own.view, own.full_scale)
+
+    source = source_of(result, naive=result.draft.reads_its_rows and own.reading == "naive")
+    sheets = {"Word links": lambda: translation_links.draw_links(picture(), view.links(view.alignment(result)))}
+    return Download(result.name, picture, source, sheets)
+
+
+def telling_columns(query: Token, keys: Sequence[Token]) -> list[int]:
+    """The columns that tell something when a token looks at them: of a word the words, if there are any."""
+    words = [column for column, token in enumerate(keys) if is_word(token)] if is_word(query) else []
+    return words or list(range(len(keys)))
+
+
+def chosen_cell(result: Result, view: AlignmentView, slot: int) -> tuple[int, int]:
+    """The (row, column) asked in the picture at `slot`, else the strongest of `view.word`, else the surest between two words.
+
+    Of a word that was asked without another it is the one that it looks at most. What was asked stays in the address, where
+    this view hides it, too. An edit does not move what was not asked: it is chosen as without edits, where both wrote the same.
+    """
+    matrix, asked = view.alignment(result), {name: value(f"{name}{slot}") for name in ("query", "key")}
+    for name, place in asked.items():
+        publish(f"{name}{slot}", place, None)
+    before = view.alignment(result.unedited)
+    first = before if (before.queries, before.keys) == (matrix.queries, matrix.keys) else matrix
+    query, key = asked["query"], asked["key"]
+    if query is not None and (row := query - view.first_row(result)) in matrix.rows:
+        row = matrix.rows.index(row)
+        if key in matrix.columns:
+            return row, matrix.columns.index(key)
+        if key is None:
+            looks = matrix if matrix.weights[row].any() else first
+            return row, max(telling_columns(looks.queries[row], looks.keys), key=lambda column: looks.weights[row, column])
+    link = origin_of(first, view.word) or clearest_link(first)
+    return (link.query, link.key) if link else (0, int(first.weights[0].argmax()))
+
+
+def missing_row(result: Result, view: AlignmentView, slot: int) -> tuple[Sentence, ...]:
+    """Say that the word which was asked has no row in the head that is drawn; nothing where it has one."""
+    query = value(f"query{slot}")
+    if (
+        query is None
+        or not result.draft.reads_its_rows
+        or 0 <= query - view.first_row(result) < len(result.trace.cross.queries)
+    ):
+        return ()
+    if not 0 <= query <= len(result.trace.cross.queries):
+        return ()
+    name, own = quoted(view.token_at(result, query).text), view.of(result)
+    only, drawn = ("reads", "writes") if query == 0 else ("writes", "reads")
+    where = head_words(own.layer, own.head)
+    lead = (Part(f"The translator only {only} "), name)
+    return ((*lead, Part(f": {where} is drawn by the steps that {drawn.removesuffix('s')} a word, and has no row of it.")),)
+
+
+# The recipes leave out longer pairs (recipes.translate.recipe.Corpus).
+TRAINED_TOKENS = 40
+_CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."
+_NO_MODEL = (
+    "Choose a translator in the sidebar. None travels with this copy of attnviz yet: train one with "
+    "`python -m recipes bahdanau-en-fr --data FOLDER`, or name an encoder-decoder of the hub, such as "
+    "Helsinki-NLP/opus-mt-en-fr."
+)
+_HOW = """
+Before it writes token *i*, the decoder compares its state with every source token *j*. The softmax of these scores is the
+alignment: a row that sums to 1. The weighted mean of the source is what the decoder reads next
+(Bahdanau, Cho & Bengio 2014, *Neural Machine Translation by Jointly Learning to Align and Translate*, section 3.1).
+"""
+_HOW_SCORED = """
+The generations differ in the score. Bahdanau's is a small network; Luong et al. 2015 made it a dot product of query and key,
+which Vaswani et al. 2017 divide by √d; a Transformer computes it in every head of every layer.
+"""
+_HOW_LIKELY = "*log p* is the sum of the logarithms of the tokens' probabilities: 0 would be certainty."
+_BELIEVE = """
+- The weights are the model's own, from the very pass that wrote the translation.
+- A weight says where the decoder **looked**, not that the words mean the same: to write *ne* it must know of *not*, and may
+  have read that at the verb.
+- Each source token's vector has already seen its neighbours, so a link may be off by one and still be used rightly.
+- A Transformer's step reads one word and writes the next, so a word has two rows. By the time it is **read** it is known, and
+  its row is the better alignment; the row that **writes** it is what the model had to go by.
+- Subwords merged to words: a word receives the sum over its pieces, and gives their mean.
+"""
+
+
+_ROWS: dict[Reading, str] = {
+    "shifted": "The row of a word is the step that **reads** it, just after it was written (shifted: Chen et al. 2020).",
+    "naive": "The row of a word is the step that **writes** it, while the decoder reads the word before (naive).",
+}
+_SUPERVISED = (
+    "**{} was told where to look.** Beside translating, it was trained to agree with the links that a statistical aligner "
+    "found in the training pairs (Garg et al. 2019). This picture is taught, not discovered; the other heads found their own."
+)
+
+
+def ask_for_translator() -> None:
+    """What to do where no translator is chosen."""
+    st.info(_CHOOSE if catalog.available_for("translate") else _NO_MODEL, icon=":material/school:")
+
+
+def length_notices(results: Iterable[Result]) -> Iterator[str]:
+    """Says when a text or a translation is longer than translators of ours can do well."""
+    own = [each for each in results if each.card.languages[:1] == ("en",)]
+    longest = max((len(each.trace.cross.keys) for each in own), default=0)
+    if longest > TRAINED_TOKENS:
+        names = join_names([each.card.name for each in own])
+        more = "more than " * any(each.trace.cut is not None for each in own)
+        yield (
+            f"This text has {more}{longest} tokens, and {escaped(names)} learned from {TRAINED_TOKENS} at most: "
+            "expect its end to suffer."
+        )
+    for each in own:
+        written = each.draft.written
+        if not each.trace.prompt.target and not written[-1].special:
+            yield f"{escaped(each.card.name)} had not ended its translation after {len(written)} tokens: it was stopped there."
+
+
+def spelling_notices(results: Iterable[Result]) -> Iterator[str]:
+    """Says which words a model does not know, and had to read letter by letter; models that spell the same say it together."""
+    readers: dict[tuple[tuple[str, ...], ...], list[str]] = {}
+    for each in results:
+        if words := spelled_out(each.trace.cross.keys):
+            readers.setdefault(words, []).append(each.card.name)
+    for words, models in readers.items():
+        names = join_names([_spelling(pieces) for pieces in words[:3]] + ["others"] * (len(words) > 3))
+        whose = "their" if len(models) > 1 else "its"
+        yield (
+            f"{escaped(join_names(models))} spelled out {escaped(names)}, which {whose} vocabulary does not have: "
+            "expect guesses there."
+        )
+
+
+def _spelling(pieces: Sequence[str]) -> str:
+    return f"“{cut(''.join(pieces), LONGEST_NAME)}” ({cut('·'.join(pieces), LONGEST_NAME)})"
+
+
+def show_rows_notice(result: Result, view: AlignmentView) -> None:
+    """Which row was taken for a word, where there are two; and of a supervised head, by whom."""
+    own = view.of(result)
+    if result.draft.reads_its_rows and own.reading:
+        st.caption(_ROWS[own.reading])
+    if (own.layer, own.head) == result.card.supervised_head and result.quantity == "weights":
+        st.info(_SUPERVISED.format(head_name(own.layer, own.head)), icon=":material/school:")
+
+
+def explain_alignments() -> None:
+    """How an alignment is computed."""
+    with st.expander("How these numbers come about", icon=":material/function:"):
+        st.markdown(_HOW)
+        st.latex(r"\alpha_{ij} = \frac{e^{e_{ij}}}{\sum_k e^{e_{ik}}}, \qquad c_i = \sum_j \alpha_{ij} h_j")
+        st.markdown(_HOW_SCORED)
+        st.latex(r"e_{ij} = v^\top \tanh(W s_{i-1} + U h_j)")
+        st.latex(r"\text{or} \qquad e_{ij} = q_i \cdot k_j \;/\; \sqrt{d}")
+        st.markdown(_HOW_LIKELY)
+
+
+def explain_trust_in_alignments() -> None:
+    """How much an alignment says."""
+    with st.expander("How much to trust this", icon=":material/balance:"):
+        st.markdown(_BELIEVE)
+
+
+_ALIGNMENTS = component("attnviz.alignments", html='<div class="alignment"></div>', css=STYLE, js=script())
+_KEY, _SEQ = "alignments", "alignments_seq"
+
+
+def show_alignments(results: Mapping[int, Result], view: AlignmentView, large: int) -> None:
+    """Every translation in a table, and its alignment: the one at slot `large` as the large picture.
+
+    Raises:
+        TraceError: the view leaves no token.
+    """
+    shown, result = view.of(results[large]), results[large]
+    matrix, cell = view.alignment(result), chosen_cell(result, view, large)
+    picture = ShownHead(view.attention(result), shown, matrix, cell)
+    note_picture(picture, slot=str(large), first_row=view.first_row(result))
+    unlike = differences([each.trace.output for each in results.values()])
+    models = [_aligned(slot, each, view, marked) for (slot, each), marked in zip(results.items(), unlike, strict=True)]
+    is_open = one_shown("alternatives", ("", "open"), "") == "open"
+    settings = {"seq": st.session_state.get(_SEQ, 0), "hero": large, "open": is_open, "least": LEAST_WEIGHT}
+    cells = {each.slot: each.cell for each in models}
+    settings["ranked"] = {slot: ranked for slot, each in results.items() if (ranked := _ranked(each, view, cells[slot]))}
+    settings["isPinned"] = is_pinned()
+    name, package = alignments(models, **settings, theme=theme().name, fullScale=view.full_scale)
+    # Streamlit keeps the callback of every figure that a visit has seen: it holds names, and no trace.
+    pieces = {slot: each.draft.pieces for slot, each in results.items()}
+    offered = {slot: [[name for name, _ in step.alternatives] for step in each.draft.steps] for slot, each in results.items()}
+    first_rows = {slot: view.first_row(each) for slot, each in results.items()}
+
+    def pick() -> None:
+        change = sent(_KEY, "picked") or {}
+        st.session_state[_SEQ] = change.get("seq", 0)
+        # A click on the picture before this one means nothing here.
+        if change.get("of") == name:
+            slot = change["hero"]
+            _take(change, first_rows[slot])
+            if "steer" in change:
+                step, place = change["steer"]
+                st.session_state[f"begins{slot}"] = " ".join((*pieces[slot][:step], offered[slot][step][place]))
+                st.session_state[f"candidate{slot}"] = 0
+                forget_cell()
+
+    _ALIGNMENTS(key=_KEY, data=package, on_picked_change=pick)
+
+
+def _take(change: dict[str, Any], first_row: int) -> None:
+    """Makes what was clicked what is looked at: the large model, its word or its link, whether its choices are open."""
+    slot = change["hero"]
+    st.session_state.update(hero=slot, alternatives="open" if change.get("open") else "")
+    if "query" in change:
+        select_cell(change["query"] + first_row, change["key"], slot)
+        if not change.get("isLink", True):
+            forget(f"key{slot}")
+    if "layer" in change:
+        change_head(change["layer"], change["head"])
+    if change.get("unpin"):
+        unpin()
+
+
+def _aligned(slot: int, result: Result, view: AlignmentView, unlike: tuple[tuple[int, int], ...]) -> Aligned:
+    matrix, card, own = view.alignment(result), result.card, view.of(result)
+    given = "target given" if result.prompt.target else ""
+    mixed = result.quantity == "mixing"
+    head = head_title("mixing", own.layer, None) if mixed else head_title_of(card, own.layer, own.head)
+    unit = NUMBERS[result.quantity]
+    places = places_of(view.attention(result), view.view).within(matrix)
+    marks = places.head_marks(result.trace.edits, own.layer, own.head)
+    return Aligned(
+        slot=slot,
+        name=card.name,
+        head=" · ".join(filter(None, (head, "" if result.quantity == "weights" else unit, given))),
+        translation=result.trace.output,
+        matrix=matrix,
+        number=unit,
+        marks=marks,
+        choices=row_choices(result, view, matrix),
+        cell=chosen_cell(result, view, slot),
+        unlike=unlike,
+        links=view.links(matrix),
+        place=(own.layer, own.head),
+        shape=(result.trace.cross.n_layers, result.trace.cross.n_heads),
+        where=_where(result, own),
+    )
+
+
+def _where(result: Result, view: AlignmentView) -> str:
+    """Where the head that is drawn stands, in words."""
+    attention, place = result.trace.cross, (view.layer, view.head)
+    if result.quantity == "mixing":
+        return f"all heads of layer {view.layer} together"
+    return head_place(*place, attention.n_layers * attention.n_heads, trained=place == result.card.supervised_head)
+
+
+def _ranked(result: Result, view: AlignmentView, cell: tuple[int, int]) -> dict[str, object] | None:
+    """The heads that give most to a link, and the mean over all; None where there is but one, or all are mixed."""
+    attention = result.trace.cross
+    if attention.n_layers * attention.n_heads == 1 or result.quantity == "mixing":
+        return None
+    first_row = view.first_row(result)
+    position = view.alignment(result).rows[cell[0]] + first_row
+    weights = view.given_weights(result, position)[..., cell[1]]
+    listed = [{"layer": at[0], "head": at[1], "weight": float(weights[at])} for at in strongest_places(weights)]
+    drawn = "naive" if first_row else "shifted"
+    step = ranked_step(position, len(attention.queries), view.step, drawn) if result.draft.reads_its_rows else ""
+    return {"cell": cell, "mean": float(weights.mean()), "first": listed, "step": step}
+
+
+def row_choices(result: Result, view: AlignmentView, matrix: HeadMatrix) -> tuple[tuple[WrittenToken, ...], ...]:
+    """What was chosen at each row of the matrix: the tokens that were written for its word.
+
+    A token that has no row of its own, such as the end mark where rows are named after what is read, stands with the last.
+    """
+    draft, attention = result.draft, view.attention(result)
+    # Those that a person has chosen.
+    fixed = 0 if result.prompt.target else len(result.options.begins)
+    groups = word_groups(attention.queries) if view.view.words else [[place] for place in range(len(attention.queries))]
+    row_of = {place: matrix.rows.index(group[0]) for group in groups if group[0] in matrix.rows for place in group}
+    # Rows that are named after what is read stand one below those that wrote it.
+    below = int(draft.reads_its_rows and view.of(result).reading == "shifted")
+    choices: list[list[WrittenToken]] = [[] for _ in matrix.rows]
+    row = 0
+    for step, each in enumerate(draft.steps):
+        row = row_of.get(step + below, row)
+        can = tuple(_is_open(draft, name) for name, _ in each.alternatives)
+        choices[row].append(WrittenToken(step, each.token, each.probability, each.alternatives, can, step < fixed))
+    return tuple(map(tuple, choices))
+
+
+def _is_open(draft: Draft, name: str) -> bool:
+    """Whether the model can go on from a piece; a target that a person has given is changed by typing."""
+    return bool(draft.pieces) and name not in draft.closed
+
+
+def show_translation_edits(result: Result, editing: Editor) -> None:
+    """What is edited and the way back, and what the model writes before and after."""
+    show_edit_panel(CurrentMap(result, "cross", editing))
+    if result.before and result.draft.original is not None:
+        before = result.before.draft
+        rows = [
+            changed_text("Translation", before.trace.output, result.trace.output),
+            number("log p of it", before.log_probability, result.draft.log_probability, ".2f"),
+            number("log p of the one before", before.log_probability, result.draft.original, ".2f"),
+        ]
+        show_changes(rows, slot=editing.slot)
