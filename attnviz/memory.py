@@ -40,7 +40,7 @@ class Memory(NamedTuple):
 
 
 def read(root: Path = Path("/")) -> Memory | None:
-    """What this process takes and may take; None where the system does not tell, as on macOS and Windows.
+    """Read what this process takes and may take; None where the system does not tell, as on macOS and Windows.
 
     Raises:
         SettingError: ATTNVIZ_MEMORY_MB is no positive number.
@@ -87,7 +87,7 @@ def give_back() -> None:
 
 
 def _kilobytes(path: Path, name: str) -> list[int]:
-    """The bytes of a line such as "VmRSS:  1234 kB"."""
+    """Read the bytes of a line such as "VmRSS:  1234 kB"."""
     return [int(number) * 1024 for number in re.findall(rf"^{name}:\s+(\d+) kB$", _text(path), re.MULTILINE)]
 
 

@@ -13,7 +13,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def app_folder() -> Path:
-    """The folder that holds app.py, pages/, assets/ and .streamlit/.
+    """Find the folder that holds app.py, pages/, assets/ and .streamlit/.
 
     >>> (app_folder() / "app.py").name
     'app.py'
@@ -25,7 +25,7 @@ def app_folder() -> Path:
 
 
 def page_file(name: str) -> Path:
-    """The script of a page of the app.
+    """Find the script of a page of the app.
 
     >>> page_file("encode").name
     'encode.py'
@@ -34,7 +34,7 @@ def page_file(name: str) -> Path:
 
 
 def assets_folder() -> Path:
-    """The folder of the examples and of the models that travel with attnviz."""
+    """Find the folder of the examples and of the models that travel with attnviz."""
     return app_folder() / "assets"
 
 
@@ -76,7 +76,7 @@ _SITE = re.compile(r"https?://(\*\.)?[\w-]+(\.[\w-]+)*(:\d+)?", re.ASCII)
 
 
 def text(name: str) -> str:
-    """A setting as it was written; its default where it is empty or not set.
+    """Read a setting as it was written; its default where it is empty or not set.
 
     Raises:
         SettingError: it is none of its choices.
@@ -88,7 +88,7 @@ def text(name: str) -> str:
 
 
 def number(name: str) -> int | None:
-    """A setting that is a positive whole number, which may be written as "1.5e9"; None where it has no default and is not set.
+    """Read a positive whole number, which may be written as "1.5e9"; None where it has no default and is not set.
 
     Raises:
         SettingError: it is set to something else.
@@ -106,7 +106,7 @@ def number(name: str) -> int | None:
 
 
 def limit(name: str) -> int:
-    """A setting that is a number and has a default.
+    """Read a setting that is a number and has a default.
 
     >>> limit("ATTNVIZ_RUNS") >= 1
     True
@@ -118,19 +118,19 @@ def limit(name: str) -> int:
 
 
 def yes(name: str) -> bool | None:
-    """Whether a setting says yes: "1", "on", "yes" or "true"; None where it is empty or not set."""
+    """Say whether a setting says yes: "1", "on", "yes" or "true"; None where it is empty or not set."""
     value = text(name)
     return value.casefold() in _YES if value else None
 
 
 def names(name: str) -> tuple[str, ...] | None:
-    """A setting that lists names, between commas or spaces: none where it is empty, None where it is not set."""
+    """Read a setting that lists names, between commas or spaces: none where it is empty, None where it is not set."""
     written = os.environ.get(name)
     return None if written is None else tuple(written.replace(",", " ").split())
 
 
 def words(name: str) -> tuple[str, ...]:
-    """A setting that lists words between commas, or names a text file of them, one a line; none where it is not set.
+    """Read a setting that lists words between commas, or names a text file of them, one a line; none where it is not set.
 
     Raises:
         SettingError: the file cannot be read.
@@ -146,7 +146,7 @@ def words(name: str) -> tuple[str, ...]:
 
 
 def sites(name: str) -> tuple[str, ...]:
-    """A setting that lists sites, such as https://moodle.school.example; none where it is not set.
+    """Read a setting that lists sites, such as https://moodle.school.example; none where it is not set.
 
     Raises:
         SettingError: one of them is no site.
@@ -158,7 +158,7 @@ def sites(name: str) -> tuple[str, ...]:
 
 
 def address() -> str:
-    """Where the app is reached, such as https://attnviz.school.example; empty where ATTNVIZ_ADDRESS is not set.
+    """Return where the app is reached, such as https://attnviz.school.example; empty where ATTNVIZ_ADDRESS is not set.
 
     Raises:
         SettingError: it is no such address.
@@ -197,7 +197,7 @@ def check() -> None:
 
 
 def unknown() -> list[str]:
-    """One sentence for each environment variable that looks like a setting and is none.
+    """Write one sentence for each environment variable that looks like a setting and is none.
 
     >>> os.environ["ATTNVIZ_DEVCE"] = "cpu"
     >>> unknown()

@@ -227,7 +227,7 @@ def describe_confidence(confidence: float) -> str:
 
 
 def describe_question_words(
-    shown: QuestionAttention, text: str, answer: tuple[int, int], number: str = WEIGHT, *, word: int | None = None
+    attention: QuestionAttention, text: str, answer: tuple[int, int], number: str = WEIGHT, *, word: int | None = None
 ) -> Sentence:
     """Say which words of the question the answer looks at in a head, or which look at it.
 
@@ -236,21 +236,20 @@ def describe_question_words(
     word    the word of the question that was asked about; None: the one with the largest weight
     """
     look, at = _LOOKING if number == WEIGHT else _TAKING
-    shares, subject = shown.of_text(*answer), quoted(cut(text, MOST_CHARACTERS))
-    places = [place for place in np.argsort(-shares, kind="stable") if is_word(shown.question[place]) and shares[place] > 0]
+    shares, subject = attention.of_text(*answer), quoted(cut(text, MOST_CHARACTERS))
+    places = [place for place in np.argsort(-shares, kind="stable") if is_word(attention.question[place]) and shares[place] > 0]
     if not places:
         return (Part("In this head nothing passes between "), subject, Part(" and the words of the question."))
-    names = word_names(shown.question)
+    names = word_names(attention.question)
     named = [(quoted(names[place]), Part(f" ({percent(float(shares[place]))})")) for place in places[:2]]
     second = len(places) > 1 and shares[places[1]] >= _SECOND
     if word is not None:
         asked, share = quoted(names[word]), percent(float(shares[word]))
-        best = (
-            () if word == places[0] or shown.from_question else (Part(f", and of the question's words most {at} "), *named[0])
-        )
-        both = (asked, subject) if shown.from_question else (subject, asked)
+        others = (Part(f", and of the question's words most {at} "), *named[0])
+        best = () if word == places[0] or attention.from_question else others
+        both = (asked, subject) if attention.from_question else (subject, asked)
         return (both[0], Part(f" {look}s {at} "), both[1], Part(f" with {share} of its attention"), *best, Part("."))
-    if shown.from_question:
+    if attention.from_question:
         then = (Part(", then "), *named[1]) if second else ()
         return (
             Part("Of the question, "),
@@ -260,7 +259,7 @@ def describe_question_words(
             subject,
             Part("."),
         )
-    most, rest = float(shares[places[0]]), float(sum(shares[at] for at, each in enumerate(shown.question) if each.special))
+    most, rest = float(shares[places[0]]), float(sum(shares[at] for at, each in enumerate(attention.question) if each.special))
     if rest >= MOSTLY and rest > most:
         return (subject, Part(f" {look}s {at} no word of the question: {percent(rest)} goes to its special tokens."))
     if most < _LEAST_SAID:
@@ -272,21 +271,21 @@ def describe_question_words(
     return (Part("Of the question's words, "), subject, Part(f" {look}s most {at} "), *named[0], *then, Part(goes))
 
 
-def describe_word(shown: QuestionAttention, word: int, number: str = WEIGHT) -> Sentence:
+def describe_word(attention: QuestionAttention, word: int, number: str = WEIGHT) -> Sentence:
     """Name the words of the passage with the largest weights to, or from, a word of the question.
 
     `number` as in `describe_question_words`.
     """
     look, at = _LOOKING if number == WEIGHT else _TAKING
-    asked = quoted(shown.question[word].text)
-    lookers = [(token, weight) for token, weight in shown.lookers(word) if weight > 0]
+    asked = quoted(attention.question[word].text)
+    lookers = [(token, weight) for token, weight in attention.lookers(word) if weight > 0]
     if not lookers:
         return (Part("In this head nothing passes between the passage and "), asked, Part("."))
     parts: list[Part] = []
     for index, (token, weight) in enumerate(lookers):
         joint = "" if index == 0 else " and " if index == len(lookers) - 1 else ", "
         parts += [Part(joint), quoted(token.text), Part(f" ({percent(weight)})")]
-    if shown.from_question:
+    if attention.from_question:
         return (Part("In the passage, "), asked, Part(f" {look}s most {at} "), *parts, Part("."))
     return (Part("In the passage, "), *parts, Part(f" {look if len(lookers) > 1 else f'{look}s'} most {at} "), asked, Part("."))
 

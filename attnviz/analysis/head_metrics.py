@@ -138,7 +138,7 @@ def strongest_link(matrix: HeadMatrix) -> Link | None:
 
 
 def _stronger(strongest: Link | None, slab: Slab, between: Bool[np.ndarray, "query key"]) -> Link | None:
-    """The largest weight between two words so far, with those of some more rows."""
+    """Find the largest weight between two words, among the strongest so far and some more rows."""
     weights, least = slab.weights, strongest.weight if strongest else 0
     # Cells that are no link are cleared only where there is a larger weight than what was found.
     if weights.max() <= least:
@@ -173,7 +173,7 @@ def summarize(matrix: HeadMatrix) -> HeadSummary:
 def _near(
     weights: Float[np.ndarray, "query key"], rows: Int[np.ndarray, " n"], columns: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
-    """What some rows give to their own column and the two beside it; a column behind those that there are gets nothing."""
+    """Sum what some rows give to their own column and the two beside it; a column behind the last one gets nothing."""
     shares = np.zeros(len(rows), np.float32)
     for step in (-1, 0, 1):
         near = columns + step
@@ -229,7 +229,7 @@ def matrix_slabs(matrix: HeadMatrix) -> Iterator[Slab]:
 
 
 def _inside(sorted_rows: Int[np.ndarray, " n"], rows: slice) -> slice:
-    """Where rows of a slab stand among some that are sorted."""
+    """Find where rows of a slab stand among some that are sorted."""
     return slice(*np.searchsorted(sorted_rows, (rows.start, rows.stop)).tolist())
 
 

@@ -412,7 +412,7 @@ def removal_names(report: AttributionReport, removals: WordRemovals) -> list[str
 
 
 def _says(removals: WordRemovals, after: MaskedOutput) -> str:
-    """What the model says then; of the same, how sure it is."""
+    """Tell what the model says with the words masked; where it is the same, how sure it is."""
     if after.text is None:
         return ""
     if after.text != removals.before.text:

@@ -58,7 +58,7 @@ def stems(text: str) -> tuple[str, ...]:
 
 
 def longest_common(one: Sequence[str], other: Sequence[str]) -> int:
-    """The length of the longest common subsequence, with a bit for each word of `one` (Hyyrö 2004).
+    """Compute the length of the longest common subsequence, with a bit for each word of `one` (Hyyrö 2004).
 
     A table of all pairs of words takes minutes for two pages.
 
@@ -149,18 +149,18 @@ class Passage:
         places, units, numbers = np.array(rows).T
         return places, units, numbers
 
-    def words(self, kept: Units) -> str:
+    def words(self, selection: Units) -> str:
         """Write the kept units as running text, those that touch in the text unparted."""
         text, end = "", 0
-        for unit, on in zip(self.units, kept, strict=True):
+        for unit, on in zip(self.units, selection, strict=True):
             if on:
                 text += ("" if unit.start == end else " ") + self.text[unit.start : unit.end]
                 end = unit.end
         return text.strip()
 
-    def extract(self, kept: Bool[np.ndarray, " sentence"]) -> str:
+    def extract(self, selection: Bool[np.ndarray, " sentence"]) -> str:
         """Join the kept sentences, as they were typed."""
-        return " ".join(self.text[start:end] for (start, end), on in zip(self.sentences, kept, strict=True) if on)
+        return " ".join(self.text[start:end] for (start, end), on in zip(self.sentences, selection, strict=True) if on)
 
 
 def read_passage(
@@ -275,11 +275,11 @@ def _received_and_means(
     return np.stack(by_head), np.stack(means)
 
 
-def shares_of_heads(attention: AttentionMap, passage: Passage, kept: Units) -> Float[np.ndarray, "layer head"]:
+def shares_of_heads(attention: AttentionMap, passage: Passage, selection: Units) -> Float[np.ndarray, "layer head"]:
     """Compute the share of each head's attention to words that lands on kept words, 0 to 1."""
     by_head = attention_received_by_head(attention)
     units = np.array([[passage.by_unit(head) for head in layer] for layer in by_head])
-    return units[..., kept].sum(axis=-1) / np.maximum(units[..., passage.candidate].sum(axis=-1), np.finfo(float).tiny)
+    return units[..., selection].sum(axis=-1) / np.maximum(units[..., passage.candidate].sum(axis=-1), np.finfo(float).tiny)
 
 
 def rollout(attention: AttentionMap, layers: Sequence[int]) -> Received:

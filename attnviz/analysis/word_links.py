@@ -26,9 +26,9 @@ class WordLinks:
         TraceError: the view leaves no token.
     """
 
-    def __init__(self, attention: AttentionMap, view: View, kept: dict[object, np.ndarray] | None = None) -> None:
+    def __init__(self, attention: AttentionMap, view: View, cache: dict[object, np.ndarray] | None = None) -> None:
         self.attention = attention
-        self.kept = {} if kept is None else kept
+        self.kept = {} if cache is None else cache
         self.lens = Lens(attention, replace(view, words=True))
 
     @property
@@ -65,7 +65,7 @@ class WordLinks:
         return self.kept[name]
 
     def rows_of(self, layer: int, words: range) -> Float32[np.ndarray, "head word key"]:
-        """The weights that neighbouring words give, in all heads of a layer: of several tokens the mean, to several the sum."""
+        """Compute what neighbouring words give in all heads of a layer: of several tokens the mean, to several the sum."""
         parts = [self.lens.row_parts[word] for word in words]
         begins, ends = parts[0][0], parts[-1][-1] + 1
         weights = row_weights(self.attention, layer, slice(begins, ends))
@@ -74,7 +74,7 @@ class WordLinks:
         return merged.reshape(*means.shape[:2], -1).astype(np.float32)
 
     def of_place(self, place: Place, words: range) -> Float[np.ndarray, "1 word key"]:
-        """The same in one head, or in the mean over those of a layer."""
+        """Compute what neighbouring words give in one head, or in the mean over those of a layer."""
         layer, head = place
         if head is not None:
             return self.rows_of(layer, words)[head : head + 1]
@@ -137,14 +137,14 @@ def _first_word(links: WordLinks, place: Place | None) -> int:
 
 
 def _candidates(links: WordLinks, place: Place | None, word: int) -> list[int]:
-    """Where a word can look that tells something; in a head that somebody chose, at its neighbours as well."""
+    """List where a word can look that tells something; in a head that somebody chose, its neighbours as well."""
     if place is None:
         return elsewhere(word, links.lens, links.word_keys, causal=links.attention.causal)
     return [key for key in links.word_keys if key != links.lens.own[word]]
 
 
 def _strongest(links: WordLinks, place: Place | None) -> Float32[np.ndarray, " query"]:
-    """The weight that each of the first words gives to what it looks at hardest, in any head or in that of a place."""
+    """Find the largest weight that each of the first words gives, in any head or in that of a place."""
     if (name := ("strongest", links.lens.view, place)) not in links.kept:
         words = range(min(len(links.queries), MOST_WORDS))
         telling = np.zeros((len(words), len(links.keys)), dtype=bool)

@@ -147,7 +147,7 @@ def measure_dataset(
 
 
 def _is_record(n_tokens: object, figures: dict[str, list[object]]) -> bool:
-    """Whether a line of the journal holds figures: three numbers a method, and tau or nothing."""
+    """Say whether a line of the journal holds figures: three numbers a method, and tau or nothing."""
     numbers = [(more, less, tau or 0, spent) for more, less, tau, spent in figures.values()]
     return isinstance(n_tokens, int) and all(isinstance(number, int | float) for row in numbers for number in row)
 

@@ -131,7 +131,7 @@ class AttentionTape(TorchFunctionMode):
         self._awaits_output = True
         return context
 
-    def _linear(self, func: Any, args: Any, made: Tensor) -> None:
+    def _linear(self, func: Any, args: Any, output: Tensor) -> None:
         if not self._awaits_output:
             return
         self._awaits_output = False
@@ -139,13 +139,13 @@ class AttentionTape(TorchFunctionMode):
         weight = args[1] if func is F.linear else args[2].T
         n_heads, n_queries = last.weights.shape[1:3]
         if weight.shape[1] == n_heads * last.value.shape[3]:
-            last.output, last.mixed = weight, made.reshape(-1, n_queries, made.shape[-1])
+            last.output, last.mixed = weight, output.reshape(-1, n_queries, output.shape[-1])
 
-    def _norm(self, func: Any, args: Any, kwargs: Any, made: Tensor) -> None:
+    def _norm(self, func: Any, args: Any, kwargs: Any, output: Tensor) -> None:
         given = {**dict(zip(("input", "shape", "weight", "bias", "eps"), args, strict=False)), **kwargs}
         # What PyTorch takes for a root mean square norm where none is given; of LayerNorm its default is given.
-        eps = torch.finfo(made.dtype).eps if given["eps"] is None else given["eps"]
-        norm = Norm(given["input"], made, given.get("weight"), eps, centred=func is F.layer_norm)
+        eps = torch.finfo(output.dtype).eps if given["eps"] is None else given["eps"]
+        norm = Norm(given["input"], output, given.get("weight"), eps, centred=func is F.layer_norm)
         if self.attentions and self.attentions[-1].after is None:
             self.attentions[-1].after = norm
         self.norms.append(norm)
@@ -218,12 +218,12 @@ class Frozen(TorchFunctionMode):
             self._mark(made)
         return made
 
-    def _mark(self, made: Tensor) -> Tensor:
-        self._activated[id(made)] = made
-        return made
+    def _mark(self, output: Tensor) -> Tensor:
+        self._activated[id(output)] = output
+        return output
 
     def _product(self, func: Operation, first: Tensor, second: Tensor) -> Tensor:
-        """A product of two things that both depend on the text is not linear in it: what gates the other is fixed."""
+        """Multiply; where both factors depend on the text, fix the one that gates the other, so that the product is linear."""
         if not (_moves(first) and _moves(second)):
             made = func(first, second)
             return self._mark(made) if {id(first), id(second)} & self._activated.keys() else made
@@ -257,7 +257,7 @@ def curved(score: Tensor) -> str:
 
 
 def _moves(value: Any) -> bool:
-    """Whether a value depends on the text; one that is made of parameters alone does not, though it may have a gradient."""
+    """Say whether a value depends on the text; one made of parameters alone does not, though it may have a gradient."""
     if not isinstance(value, Tensor) or not value.requires_grad:
         return False
     if value.grad_fn is None:

@@ -143,7 +143,7 @@ def _check_same_pass(trace: AttentionTrace, passed: list[tuple[Attention, Attent
 
 
 def _close(there: np.ndarray, values: np.ndarray, layer: int, dtypes: set[torch.dtype]) -> bool:
-    """Whether weights of two passes differ by the rounding of their type alone."""
+    """Say whether weights of two passes differ by the rounding of their type alone."""
     few = max(dtypes, key=rounding_of)
     return near(values, there, layer, few) if rounding_of(few) else np.allclose(there, values, atol=CLOSE)
 

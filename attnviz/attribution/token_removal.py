@@ -127,14 +127,14 @@ def shares_by_method(
     return MethodShares(shares, took, refused)
 
 
-def faithfulness(bound: BoundTarget, made: MethodShares) -> dict[str, Faithfulness]:
+def faithfulness(bound: BoundTarget, method_shares: MethodShares) -> dict[str, Faithfulness]:
     """Measure how faithful each method is on this text; τ where leaving one word out is among them.
 
     Raises:
         ModelError: there is no word that can be masked.
     """
     groups = removable_words(bound)
-    values_of = {name: by_word(each.values, groups) for name, each in made.shares.items()}
+    values_of = {name: by_word(each.values, groups) for name, each in method_shares.shares.items()}
     counts = counts_of(len(groups))
     rows = [np.zeros((1, len(bound.tokens)), dtype=bool)]
     for values in values_of.values():
@@ -145,7 +145,7 @@ def faithfulness(bound: BoundTarget, made: MethodShares) -> dict[str, Faithfulne
     for (name, values), (without, alone) in zip(values_of.items(), by_method, strict=True):
         tau = None if left_out is None else kendall_tau(values, left_out)
         lost, lost_alone = full - float(without.mean()), full - float(alone.mean())
-        figures[name] = Faithfulness(lost, lost_alone, tau, made.milliseconds[name])
+        figures[name] = Faithfulness(lost, lost_alone, tau, method_shares.milliseconds[name])
     return figures
 
 
@@ -241,7 +241,7 @@ def word_removals(model: AttentionModel, prompt: Prompt, target: str = "", progr
 def _text(
     bound: BoundTarget, output_text: Callable[[torch.Tensor], str] | None, removed: Bool[np.ndarray, " token"]
 ) -> str | None:
-    """What the model says without some tokens; None where its output is no text."""
+    """Return what the model says without some tokens; None where its output is no text."""
     ids = torch.where(torch.tensor(removed, device=bound.ids.device), bound.baseline_id, bound.ids)
     with torch.no_grad():
         return output_text(ids[None]) if output_text else None
@@ -314,15 +314,15 @@ def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:
     return PairShares(bound.tokens, values, float(values.sum()))
 
 
-def _parts(made: Float[Tensor, " dim"], vectors: Float[Tensor, "one token dim2"]) -> Float[np.ndarray, "giver dim"]:
+def _parts(output: Float[Tensor, " dim"], vectors: Float[Tensor, "one token dim2"]) -> Float[np.ndarray, "giver dim"]:
     """Decompose a vector into what each token contributes, and in the last row the rest."""
-    whole = made.detach().double()
-    if not made.requires_grad:
+    whole = output.detach().double()
+    if not output.requires_grad:
         return np.concatenate([np.zeros((vectors.shape[1], len(whole))), whole[None].cpu().numpy()])
-    if name := curved(made.sum()):
+    if name := curved(output.sum()):
         raise ModelError(f"This model computes with an operation that cannot be held fixed ({name}): choose another model.")
     columns = []
-    for number in made:
+    for number in output:
         cancellation_point()
         (gradient,) = torch.autograd.grad(number, vectors, retain_graph=True, allow_unused=True)
         # Of a model that can still learn, what a decoder has written itself depends on no token, and yet has a gradient.
@@ -403,7 +403,7 @@ def value_zeroing(bound: BoundTarget) -> np.ndarray:
 
 
 def _states(bound: BoundTarget, index: int, keys: range) -> Tensor:
-    """The states behind a layer: of the whole text first, then of it without each key's value."""
+    """Compute the states behind a layer: of the whole text first, then of it without each key's value."""
 
     def change(place: int, value: Tensor) -> Tensor:
         if place == index:

@@ -107,7 +107,7 @@ class QueryKeyLayer:
             yield Slab(rows, weights[0], None if is_edited else entropy_of(weights, *told)[0])
 
     def _slabs(self, heads: slice) -> Iterator[tuple[slice, LayerWeights, tuple[np.ndarray, np.ndarray]]]:
-        """The weights of some rows of some heads; and what `softmax` tells of their entropy where they are not edited."""
+        """Yield the weights of some rows of some heads; and what `softmax` tells of their entropy where they are not edited."""
         n_queries, n_keys = self.shape
         n_columns = n_keys + (self.sink is not None)
         # Keys are laid out as the product reads them: once for all queries.

@@ -55,7 +55,7 @@ class Prompt:
 
     @staticmethod
     def of(given: object, chat: Callable[[Messages], str] | None = None) -> "Prompt":
-        """A prompt as it is, or a text as a prompt: what `trace` of every model takes.
+        """Return a prompt as it is, or a text as a prompt: what `trace` of every model takes.
 
         `chat` writes messages as one text, such as [{"role": "user", "content": "Hello"}], for a model that reads them.
 

@@ -53,13 +53,13 @@ def formats_of(holds: Holds) -> list[str]:
     return [name for name, each in FORMATS.items() if each.holds == holds]
 
 
-def export(shown: Picture | Sequence[Picture], to: str) -> bytes:
+def export(pictures: Picture | Sequence[Picture], to: str) -> bytes:
     """Write one picture, or those of several heads of one map, in a format of `FORMATS`.
 
     Raises:
         AttnvizError: there is no such format, or it holds one picture only.
     """
-    several = [shown] if isinstance(shown, Picture) else list(shown)
+    several = [pictures] if isinstance(pictures, Picture) else list(pictures)
     if to not in FORMATS:
         raise AttnvizError(f"attnviz does not write {to!r}: choose one of {', '.join(FORMATS)}.")
     if FORMATS[to].several:

@@ -29,13 +29,13 @@ from attnviz.figures.explorer import page
 from attnviz.figures.theme import LIGHT, rgb
 
 
-def explorer_page(shown: Picture) -> bytes:
+def explorer_page(picture: Picture) -> bytes:
     """Write an HTML document in UTF-8.
 
     Raises:
         TooLargeError: the trace has more weights than a file that a browser opens can hold.
     """
-    return page(shown.trace, view=shown.view, opens=(shown.kind, shown.layer, shown.head)).encode("utf-8")
+    return page(picture.trace, view=picture.view, opens=(picture.kind, picture.layer, picture.head)).encode("utf-8")
 
 
 TALLEST = 560.0

@@ -55,32 +55,32 @@ class Picture:
 PART = 60
 
 
-def other_head(shown: Picture, layer: int, head: int | None) -> Picture:
+def other_head(picture: Picture, layer: int, head: int | None) -> Picture:
     """Make the picture of another head of the same map, under the same view."""
-    attention = shown.trace.map(shown.kind)
-    return replace(shown, layer=layer, head=head, matrix=head_matrix(attention, layer=layer, head=head, view=shown.view))
+    attention = picture.trace.map(picture.kind)
+    return replace(picture, layer=layer, head=head, matrix=head_matrix(attention, layer=layer, head=head, view=picture.view))
 
 
-def is_whole(shown: Picture) -> bool:
+def is_whole(picture: Picture) -> bool:
     """Tell whether the matrix is all of the head, with its own tokens and weights."""
-    again = other_head(shown, shown.layer, shown.head).matrix
-    return (again.queries, again.keys) == (shown.matrix.queries, shown.matrix.keys) and np.array_equal(
-        again.weights, shown.matrix.weights
+    again = other_head(picture, picture.layer, picture.head).matrix
+    return (again.queries, again.keys) == (picture.matrix.queries, picture.matrix.keys) and np.array_equal(
+        again.weights, picture.matrix.weights
     )
 
 
-def parts(shown: Picture) -> list[range]:
+def parts(picture: Picture) -> list[range]:
     """Cut a long text into parts of up to 60 tokens, whose labels can be read."""
-    count = max(shown.matrix.weights.shape)
+    count = max(picture.matrix.weights.shape)
     return [range(start, min(start + PART, count)) for start in range(0, count, PART)]
 
 
-def part_of(shown: Picture, part: range) -> Picture:
+def part_of(picture: Picture, part: range) -> Picture:
     """Cut a picture to the queries and the keys of a part; of a text that ends before it, to its last ones."""
-    matrix = shown.matrix
+    matrix = picture.matrix
     starts = (min(part.start, max(count - PART, 0)) for count in matrix.weights.shape)
     rows, columns = (range(start, min(part.stop, count)) for start, count in zip(starts, matrix.weights.shape, strict=True))
-    return replace(shown, matrix=matrix.part(rows, columns), limit=shown.limit or colour_limit(matrix))
+    return replace(picture, matrix=matrix.part(rows, columns), limit=picture.limit or colour_limit(matrix))
 
 
 def picture(

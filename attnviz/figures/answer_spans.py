@@ -68,7 +68,7 @@ def marked_answer(
 
 
 def _highest(bars: Sequence[Bars]) -> float:
-    """The value of a bar of full height."""
+    """Return the value of a bar of full height."""
     return max((float(each.values.max(initial=0.0)) for each in bars), default=0.0) or 1.0
 
 

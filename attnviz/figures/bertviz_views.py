@@ -105,7 +105,7 @@ def _document(name: Literal["head", "model"], attention: AttentionMap, options: 
 
 
 def scripts() -> set[str]:
-    """All that runs in these documents: the same whatever they show, so that a page can allow this and nothing else."""
+    """List the scripts of these documents: the same whatever they show, so that a page can allow these and nothing else."""
     return {script for name in HINTS for script in _scripts(name)}
 
 

@@ -63,7 +63,7 @@ def lines_figure(lines: Sequence[Series], axes: Axes, *, band: Points = (), them
 
 
 def _dots(line: Series) -> str:
-    """The points that can be pointed at."""
+    """Draw the points that can be pointed at."""
     return "".join(
         f'<i style="left:{100 * x:.2f}%;top:{100 * y:.2f}%;background:{line.colour}" title="{html.escape(title)}"></i>'
         for (x, y), title in zip(line.points, line.titles, strict=bool(line.titles))

@@ -81,5 +81,5 @@ def head_button(cell: HeadCell) -> str:
 
 
 def least_width(n_heads: int) -> int:
-    """How many pixels the grid wants, so that a cell has room for its figure."""
+    """Return the least width of the grid in pixels, so that a cell has room for its figure."""
     return 60 + 36 * n_heads

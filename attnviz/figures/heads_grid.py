@@ -179,7 +179,7 @@ def _rival_row(name: str, rate: float, kind: str, interval: tuple[float, float] 
 
 
 def _bar(rate: float, interval: tuple[float, float] | None, rival: float | None = None) -> str:
-    """A bar of a rate, the interval as a line across it, and where the rival stands."""
+    """Draw a bar of a rate, the interval as a line across it, and a mark where the rival stands."""
     across = ""
     if interval:
         low, high = interval
@@ -206,7 +206,7 @@ def distance_bars(shares: Float[np.ndarray, " bin"], *, theme: Theme = LIGHT) ->
 
 
 def is_suitable(text: str) -> bool:
-    """Whether a sentence may stand on a school's projector: it has none of a short list of words.
+    """Say whether a sentence may stand on a school's projector: it has none of a short list of words.
 
     >>> is_suitable("Try googling it for more info."), is_suitable("They call it a covert nuclear weapons program.")
     (True, False)
@@ -229,7 +229,7 @@ def case_list(sentences: Sequence[ParsedSentence], examples: Sequence[AtlasExamp
 
 
 def _case(sentence: ParsedSentence, example: AtlasExample) -> str:
-    """The sentence with the word that looks in bold, and the word that it looks at marked."""
+    """Show the sentence with the word that looks in bold, and the word that it looks at marked."""
     pieces, end = [], 0
     for index, word in enumerate(sentence.words):
         pieces.append(html.escape(sentence.text[end : word.start]))

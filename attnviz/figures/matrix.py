@@ -83,7 +83,7 @@ class _Room:
     cell: float
 
     def box(self, row: int, column: int, rows: int = 1, columns: int = 1) -> tuple[float, float, float, float]:
-        """The left, top, right and bottom of some cells."""
+        """Return the left, top, right and bottom of some cells."""
         left, top = self.left + column * self.cell, self.top + row * self.cell
         return left, top, left + columns * self.cell, top + rows * self.cell
 
@@ -159,7 +159,7 @@ def _labelled(count: int, selected: int | None, cell: float) -> list[int]:
 
 
 def _cells(matrix: DrawnMatrix, room: _Room) -> Iterator[str]:
-    """Each cell with its title; one that all matrices share says which it is there (`data-at`)."""
+    """Draw each cell with its title; one that all matrices share says which it is there (`data-at`)."""
     (queries, keys), selected = matrix.shared, matrix.marks.selected
     for row, column in np.ndindex(*matrix.weights.shape):
         x, y, _, _ = room.box(row, column)

@@ -179,7 +179,7 @@ def _bar(name: str, removals: WordRemovals, p: float, end: float, says: str, kin
 
 
 def _looked(report: AttributionReport, removals: WordRemovals, looked: tuple[str, str], begins: list[int], theme: Theme) -> str:
-    """The same text by attention, small, and how well attention finds what matters."""
+    """Show the same text by attention, small, and how well attention finds what matters."""
     method, heading = looked
     said = f"<p>{sentence_html(describe_attention(report, removals, method))}</p>"
     text = ""
@@ -239,7 +239,7 @@ def _row(report: AttributionReport, name: str, title: str, chosen: str, waits: b
 
 
 def _drop_bar(report: AttributionReport, name: str) -> str:
-    """How much p falls, as a bar beside the mark of chance."""
+    """Draw how much p falls, as a bar beside the mark of chance."""
     drop, chance = _drop(report, name), _drop(report, "random")
     mark = f'<u style="inset-inline-start:{100 * min(max(chance, 0), 1):.1f}%"></u>' if "random" in report.figures else ""
     bar = f'<i style="width:{100 * min(max(drop, 0), 1):.1f}%"></i>'
@@ -258,7 +258,7 @@ def _drop(report: AttributionReport, name: str) -> float:
 
 
 def _strip(words: Sequence[str], shares: Float[np.ndarray, " word"], own: Collection[int], theme: Theme) -> str:
-    """The words side by side, or of a long text their colours."""
+    """Draw the words side by side, or of a long text their colours."""
     colours = share_colours(shares, own, theme)
     if sum(map(len, words)) <= READABLE:
         cells = [

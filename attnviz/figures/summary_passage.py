@@ -66,9 +66,9 @@ def _sentence_start(number: int, selection: Selection, shares: Float[np.ndarray,
     return f'<span class="sentence kept">{rank}'
 
 
-def _unit(name: str, score: float, height: float, kept: bool) -> str:
+def _unit(name: str, score: float, height: float, in_summary: bool) -> str:
     bar = f'<span class="bar"><i style="height:{height * BAR_PIXELS:.1f}px"></i></span>'
-    kind = "unit kept" if kept else "unit"
+    kind = "unit kept" if in_summary else "unit"
     return f'<span class="{kind}" title="{score:.4f}" data-score="{score:.6f}"><bdi>{name}</bdi>{bar}</span>'
 
 

@@ -173,7 +173,7 @@ def removal_lines(curve: RemovalCurve, theme: Theme = LIGHT) -> tuple[tuple[str,
 
 
 def random_band(curve: RemovalCurve) -> Points:
-    """The outline of all random draws: their largest cost from left to right, and back by their smallest."""
+    """Outline all random draws: their largest cost from left to right, and back by their smallest."""
     across = _across(curve)
     above = zip(across, _down(curve, curve.random.max(axis=0)), strict=True)
     below = zip(across, _down(curve, curve.random.min(axis=0)), strict=True)
@@ -181,7 +181,7 @@ def random_band(curve: RemovalCurve) -> Points:
 
 
 def heights(curve: RemovalCurve) -> tuple[tuple[float, str], ...]:
-    """Where lines across stand, from the top, and which cost each is: multiples of 1, 2 or 5 times a power of ten."""
+    """Place the lines across, from the top, each with its cost: a multiple of 1, 2 or 5 times a power of ten."""
     low, high = _range(curve)
     power = 10.0 ** math.floor(math.log10((high - low) / TICKS))
     step = next(step for step in (power, 2 * power, 5 * power, 10 * power) if (high - low) / step <= TICKS + 1)

@@ -90,7 +90,7 @@ LEAST = _PREFIX + 1
 
 
 def is_beginning(data: bytes) -> bool:
-    """Whether a file that begins so may be a trace file."""
+    """Say whether a file that begins so may be a trace file."""
     return data.startswith(b"{", _PREFIX)
 
 

@@ -89,7 +89,7 @@ def _unnamed(what: str) -> str:
 
 
 def _wrong_picture(lesson: Lesson, step: LessonStep, source: AnswerSource) -> str:
-    """What is wrong with a step's picture; empty: nothing."""
+    """Say what is wrong with a step's picture; empty: nothing."""
     picture = step.picture
     if picture is None or picture.page not in TASKS:
         return ""

@@ -33,7 +33,7 @@ def open_question(lesson: "Lesson", step: int, answers: Answers) -> "tuple[str, 
 
 
 def is_hidden(lesson: "Lesson", step: int, answers: Answers) -> bool:
-    """Whether the picture of a step has to wait: it shows the answer to a question that is still open."""
+    """Say whether the picture of a step has to wait: it shows the answer to a question that is still open."""
     questions = lesson.steps[step - 1].questions
     return any(each.kind not in TYPED_KINDS and number not in answers for number, each in _numbered(step, questions))
 

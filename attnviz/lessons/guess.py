@@ -86,12 +86,12 @@ def _matrix(picture: LessonPicture, source: AnswerSource) -> HeadMatrix:
 
 
 def _places(tokens: Sequence[Token]) -> tuple[int, ...]:
-    """The places of words; of special tokens only where there is nothing else."""
+    """List the places of words; those of special tokens only where there are no words."""
     return tuple(at for at, token in enumerate(tokens) if not token.special) or tuple(range(len(tokens)))
 
 
 def _lines(matrix: HeadMatrix, query: str, key: str, choose: Literal["", "query", "key"]) -> tuple[GuessLine, ...]:
-    """The words that look above those that are looked at, or one line where both are the same."""
+    """Make a line of query words and one of key words, or a single line where both are the same."""
     rows, columns = matrix.queries, matrix.keys
     asked = (word_at(query, rows),) if query else ()
     looked = (word_at(key, columns),) if key else ()

@@ -55,7 +55,7 @@ def read_sent(data: bytes, name: str) -> tuple[str, Lesson]:
 
 
 def _checked(lesson: Lesson) -> Lesson:
-    """A lesson whose questions have what their kinds need; what only a model can tell is told when it is asked."""
+    """Check that a lesson's questions have what their kinds need, and return it; what only a model can tell is told later."""
     for _, _, question in lesson.questions:
         try:
             check_fields(question)

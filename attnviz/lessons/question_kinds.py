@@ -26,7 +26,7 @@ from attnviz.text.words import visible
 
 
 def same_answer(one: str, other: str) -> bool:
-    """Whether two answers are the same but for case, spaces, what is invisible, and a full stop or quotes around them."""
+    """Say whether two answers are the same but for case, spaces, what is invisible, and a full stop or quotes around them."""
     return plain(one) == plain(other)
 
 
@@ -190,7 +190,7 @@ def _is(answer: str) -> Callable[[str], bool]:
 
 
 def _token(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
-    """Which word gets most of `from`, or which sends most to `to`."""
+    """Find the word that gets most of `from`, or that sends most to `to`."""
     picture = _needs(picture)
     matrix = picture.matrix(source.result(picture))
     sends = "to" in question.fields
@@ -211,7 +211,7 @@ def _token(question: LessonQuestion, picture: LessonPicture | None, source: Answ
 
 
 def _weight(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
-    """How large a weight is, within a tolerance."""
+    """Find a weight; an answer within the tolerance is right."""
     picture = _needs(picture)
     matrix = picture.matrix(source.result(picture))
     weight = float(matrix.weights[word_at(question.text("from"), matrix.queries), word_at(question.text("to"), matrix.keys)])
@@ -227,7 +227,7 @@ def _weight(question: LessonQuestion, picture: LessonPicture | None, source: Ans
 
 
 def _head(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
-    """Which head sends `from` mostly to `to`: any in which it gets at least half, `besides` those that are known."""
+    """Find the heads that send `from` mostly to `to`: all in which it gets at least half, `besides` those that are known."""
     picture = _needs(picture)
     result = source.result(picture)
     attention = picture.attention(result)
@@ -257,7 +257,7 @@ def _head(question: LessonQuestion, picture: LessonPicture | None, source: Answe
 
 
 def _cell(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
-    """Which cell of the picture is the strongest, between two words."""
+    """Find the strongest cell of the picture, between two words."""
     picture = _needs(picture)
     matrix = picture.matrix(source.result(picture))
     weights = words_only(words_only(matrix.weights, matrix.keys, axis=1), matrix.queries, axis=0)
@@ -269,7 +269,7 @@ def _cell(question: LessonQuestion, picture: LessonPicture | None, source: Answe
 
 
 def _output(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
-    """What the model says: the translation, the answer or the summary, with the edits of the link."""
+    """Find what the model says: the translation, the answer or the summary, with the edits of the link."""
     result = source.result(_needs(picture))
     output = result.trace.output or (NO_ANSWER if result.task == "answer" else "")
     if not output:
@@ -282,7 +282,7 @@ def _output(question: LessonQuestion, picture: LessonPicture | None, source: Ans
 
 
 def _claim(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
-    """Whether a claim about heads holds, tested over the corpus."""
+    """Say whether a claim about heads holds, tested over the corpus."""
     verdict = source.verdict(question.text("model") or (picture.model if picture else "minilm"), question.text("claim"))
     if verdict.is_small:
         raise LessonError("the corpus has too few cases of this claim to say whether it holds: ask about another one.")
@@ -291,7 +291,7 @@ def _claim(question: LessonQuestion, picture: LessonPicture | None, source: Answ
 
 
 def _order(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
-    """Some words, ranked by the weight that `from` gives them, or by what an attribution method says they are worth."""
+    """Rank some words by the weight that `from` gives them, or by what an attribution method says they are worth."""
     picture, words = _needs(picture), question.texts("words")
     if not 2 <= len(words) <= 8:
         raise LessonError("a question of kind order ranks two to eight words, such as words: [cat, mat, sat].")
@@ -312,7 +312,7 @@ def _order(question: LessonQuestion, picture: LessonPicture | None, source: Answ
 
 
 def _choice(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
-    """One of several that the teacher has typed; with `from`, and `to`, the model's numbers are said with the answer."""
+    """Take the teacher's answer, one of the choices; with `from`, and `to`, the model's numbers are said with it."""
     choices, answer = question.texts("choices"), question.text("answer")
     if sum(same_answer(each, answer) for each in choices) != 1 or len(choices) < 2:
         raise LessonError("the answer has to be one of the choices, and stand there once.")

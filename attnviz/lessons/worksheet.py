@@ -175,7 +175,7 @@ def _question(number: str, question: LessonQuestion) -> SheetQuestion:
 
 
 def _drawings(step: LessonStep, picture: LessonPicture, all_heads: bool, source: AnswerSource) -> tuple[tuple[bytes, ...], str]:
-    """The matrix of the head that the link names, or every head small where a question asks for one; no row that answers."""
+    """Draw the head that the link names, or every head small where a question asks for one; leave out rows that answer."""
     if picture.page not in TASKS:
         return (), ""
     if picture.page == "matters":

@@ -70,7 +70,7 @@ def _settings(sheet: Worksheet, paper: Paper) -> str:
 
 
 def _blocks(sheet: Worksheet) -> Iterator[str]:
-    """The statements of the document, one a line."""
+    """Yield the statements of the document, one a line."""
     yield f"text(size: 20pt, strong({_text(sheet.title)}))"
     yield f"par(small({_text(sheet.facts)}))\nname_and_date"
     yield _prose(sheet.intro)

@@ -79,7 +79,7 @@ def later_files(
 
 
 def _waits(lesson: Lesson, number: int, why: Why) -> bool:
-    """Whether the picture of a step, from 1, would give away what it asks, or what a step before it does."""
+    """Say whether the picture of a step, from 1, would give away what it asks, or what a step before it does."""
     picture = lesson.steps[number - 1].picture
     return bool(picture) and not why(picture) and any(is_hidden(lesson, each, {}) for each in range(1, number + 1))
 

@@ -530,8 +530,8 @@ def map_files(attention: AttentionMap, opened: tuple[int, int | None], name: str
     }
 
 
-def _layer(shown: Overview, attention: AttentionMap, layer: int) -> bytes:
-    return heads_package(shown, attention, {(layer, head): None for head in (*range(attention.n_heads), None)})
+def _layer(explorer: Overview, attention: AttentionMap, layer: int) -> bytes:
+    return heads_package(explorer, attention, {(layer, head): None for head in (*range(attention.n_heads), None)})
 
 
 def _placed(package: bytes, attention: AttentionMap, chunks: Mapping[str, bytes] | None = None) -> bytes:

@@ -187,12 +187,12 @@ def _write_models(folder: Path, models: Sequence[str], report: Report) -> dict[s
     return manifests
 
 
-def _write_pages(folder: Path, folders: Folders, shown: Sequence[SitePicture], models: Mapping[str, Any]) -> list[str]:
+def _write_pages(folder: Path, folders: Folders, site_pictures: Sequence[SitePicture], models: Mapping[str, Any]) -> list[str]:
     """Write every page; list what a first visit needs."""
     own_files = [*(f"{name}.js" for name in SCRIPTS), "start.js", "site.css", "steps.css", "icon.svg", "document.html"]
     needed = [f"{folders.files}/{name}" for name in own_files]
     for page in SITE_PAGES:
-        own = [picture for picture in shown if picture.said["page"] == page.name]
+        own = [picture for picture in site_pictures if picture.said["page"] == page.name]
         if not own:
             continue
         files = [f"{folders.files}/pictures/{name}" for name in _first_files(own[0])]
@@ -274,14 +274,14 @@ def _first_files(picture: SitePicture) -> list[str]:
     return [f"{said['name']}.json", next(each["file"] for each in said["maps"] if each["kind"] == said["shown"])]
 
 
-def _example(said: Mapping[str, Any]) -> dict[str, Any]:
-    into = "German" if "-en-de" in "".join(said["models"]) else "French"
+def _example(description: Mapping[str, Any]) -> dict[str, Any]:
+    into = "German" if "-en-de" in "".join(description["models"]) else "French"
     return {
-        **{name: said[name] for name in ("source", "place", "opens", "shapes") if name in said},
-        "label": said["label"],
-        "models": said["models"],
-        "prompt": said["prompt"],
-        "file": f"{said['name']}.json",
+        **{name: description[name] for name in ("source", "place", "opens", "shapes") if name in description},
+        "label": description["label"],
+        "models": description["models"],
+        "prompt": description["prompt"],
+        "file": f"{description['name']}.json",
         "into": into,
     }
 

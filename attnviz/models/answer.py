@@ -40,7 +40,7 @@ class SpanDecoding:
         return (self.slope, self.slope_nothing, self.intercept) != (1.0, 0.0, 0.0)
 
     def declines(self, nothing: float, best: float) -> bool:
-        """Whether the model gives no answer, by p(no answer) and the best span's p.
+        """Say whether the model gives no answer, by p(no answer) and the best span's p.
 
         >>> SpanDecoding().declines(0.4, 0.3), SpanDecoding(declines_above=0.5).declines(0.4, 0.3)
         (True, False)

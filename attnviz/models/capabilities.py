@@ -84,7 +84,7 @@ class Capabilities:
         return ""
 
     def says_more(self, prompt: Prompt) -> bool:
-        """Whether `reading` says more of a text than its trace does: how alike a pair is, or what layers on top find."""
+        """Say whether `reading` adds to what the trace of a text says: how alike a pair is, or what layers on top find."""
         return bool(prompt.pair)
 
     def reading(self, prompt: Prompt) -> EncoderReading:

@@ -126,7 +126,7 @@ def _begun_copy(tensor: Tensor) -> Tensor:
 
 
 def own_array(tensor: Tensor) -> np.ndarray:
-    """The tensor as float32, in memory that holds nothing else: a view would keep alive what it was cut from."""
+    """Return the tensor as float32 in memory that holds nothing else: a view would keep alive what it was cut from."""
     tensor = tensor.float()
     if tensor.untyped_storage().nbytes() > tensor.numel() * tensor.element_size():
         tensor = tensor.clone(memory_format=torch.contiguous_format)

@@ -120,8 +120,8 @@ def _projections(read: Attended, head: int, n_heads: int) -> Projections:
     )
 
 
-def _agree(made: np.ndarray, kept: np.ndarray) -> bool:
-    return made.shape == kept.shape and np.allclose(made, kept, atol=1e-4)
+def _agree(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and np.allclose(one, other, atol=1e-4)
 
 
 def _array(tensor: Tensor) -> np.ndarray:

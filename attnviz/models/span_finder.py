@@ -80,7 +80,7 @@ class PassageSearch:
         return SpanSearchResult(logits, tuple(spans), start, end, nothing, read, _widest(spans[0], read))
 
     def declines(self, result: SpanSearchResult) -> bool:
-        """Whether the model says that the passage does not answer."""
+        """Say whether the model finds no answer in the passage."""
         return self.decoding.declines(result.nothing, result.spans[0].probability)
 
     def output(self, result: SpanSearchResult, text: str, passage: Sequence[Token]) -> str:

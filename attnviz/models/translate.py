@@ -112,7 +112,7 @@ class TranslatingModel(AttentionModel, Protocol):
         ...
 
     def ended(self, pieces: Sequence[int]) -> bool:
-        """Whether an end mark is among the pieces."""
+        """Say whether an end mark is among the pieces."""
         ...
 
     def pieces(self, names: Sequence[str]) -> tuple[int, ...]:

@@ -188,7 +188,7 @@ class TranslationModel(Capabilities):
         return frozenset(self.names(UNWRITABLE))
 
     def ended(self, pieces: Sequence[int]) -> bool:
-        """Whether the end mark is among the pieces."""
+        """Say whether the end mark is among the pieces."""
         return END in pieces
 
     def speaking(self, source: Int[Tensor, "batch key"]) -> Decoder:

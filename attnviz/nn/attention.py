@@ -67,7 +67,7 @@ def sinusoids(n_positions: int, dim: int) -> Float[Tensor, "position dim"]:
 
 
 def _rows(table: Float[Tensor, "position dim"], start: int, n_tokens: int) -> Float[Tensor, "token dim"]:
-    """The rows of `n_tokens` positions; a slice alone would silently come back short."""
+    """Return the rows of `n_tokens` positions; a slice alone would silently come back short."""
     end, n_positions = start + n_tokens, table.shape[0]
     if not 0 <= start <= end <= n_positions:
         raise ModelError(f"positions {start} to {end - 1} were asked for, but this model has {n_positions}: cut the text")
@@ -92,7 +92,7 @@ class SinusoidalPositions(nn.Module):
         self.register_buffer("table", sinusoids(max_tokens, dim), persistent=False)
 
     def forward(self, states: Float[Tensor, "batch token dim"], start: int = 0) -> Float[Tensor, "batch token dim"]:
-        """The states, each with its position added."""
+        """Add its position to each of the states."""
         return states + _rows(self.table, start, states.shape[1]).to(states.dtype)
 
 
@@ -113,7 +113,7 @@ class LearnedPositions(nn.Module):
         nn.init.normal_(self.table, std=0.02)
 
     def forward(self, states: Float[Tensor, "batch token dim"], start: int = 0) -> Float[Tensor, "batch token dim"]:
-        """The states, each with its position added."""
+        """Add its position to each of the states."""
         return states + _rows(self.table, start, states.shape[1])
 
 
@@ -143,7 +143,7 @@ def masked_softmax(
 
 
 def past_visible(n_queries: int, n_keys: int, device: torch.device | None = None) -> Bool[Tensor, "query key"]:
-    """The causal mask: a query sees its own position and those before it. Vaswani et al. 2017, section 3.2.3.
+    """Make the causal mask: a query sees its own position and those before it. Vaswani et al. 2017, section 3.2.3.
 
     >>> past_visible(2, 3)
     tensor([[ True,  True, False],
@@ -231,7 +231,7 @@ class SingleHeadAttention(nn.Module):
         self.value = nn.Linear(memory_dim, dim)
 
     def project(self, memory: Float[Tensor, "batch key memory_dim"]) -> KeyValues:
-        """The keys and values of a memory, computed once for any number of queries."""
+        """Compute the keys and values of a memory, once for any number of queries."""
         return KeyValues(self.key(memory), self.value(memory))
 
     def forward(
@@ -286,11 +286,11 @@ class MultiHeadAttention(nn.Module):
         return states.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
 
     def queries(self, states: Float[Tensor, "batch query dim"]) -> Float[Tensor, "batch head query head_dim"]:
-        """The queries of all heads."""
+        """Compute the queries of all heads."""
         return self._split(self.query(states))
 
     def project(self, memory: Float[Tensor, "batch key dim"]) -> KeyValues:
-        """The keys and values of all heads, computed once for any number of queries."""
+        """Compute the keys and values of all heads, once for any number of queries."""
         return KeyValues(self._split(self.key(memory)), self._split(self.value(memory)))
 
     def forward(
@@ -322,7 +322,7 @@ class MultiHeadAttention(nn.Module):
     def _edited(
         self, context: Tensor, weights: Tensor, query: Tensor, known: KeyValues, mask: Tensor | None
     ) -> tuple[Any, Any]:
-        """What edits make of the heads' contexts and weights, where this attention is edited."""
+        """Apply the edits to the heads' contexts and weights, where this attention is edited."""
         scores = partial(self._scores, query, known.key, mask)
         return changed(self, AttentionCall(context, scores, lambda heads: known.value[:, heads], weights))
 

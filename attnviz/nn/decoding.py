@@ -23,11 +23,11 @@ class Decoder(Protocol):
     """A sentence that has been read and is being translated; each row is one unfinished translation."""
 
     def next(self, tokens: Int[Tensor, " row"]) -> tuple[Float[Tensor, "row vocabulary"], "Decoder"]:
-        """The scores of the token after these, and the decoder after this step. What it was called on stays as it was."""
+        """Return the scores of the token after these, and the decoder after this step. This decoder stays as it was."""
         ...
 
     def select(self, rows: Int[Tensor, " row"]) -> "Decoder":
-        """Some of the rows, in another order or more than once."""
+        """Return some of the rows, in another order or more than once."""
         ...
 
 
@@ -43,12 +43,12 @@ class RereadingDecoder:
     written: Int[Tensor, "row past"]
 
     def next(self, tokens: Int[Tensor, " row"]) -> tuple[Float[Tensor, "row vocabulary"], "RereadingDecoder"]:
-        """The scores of the token after these, and the decoder after this step."""
+        """Return the scores of the token after these, and the decoder after this step."""
         written = torch.cat([self.written, tokens[:, None]], dim=1)
         return self.forward(self.source, written)[0][:, -1], replace(self, written=written)
 
     def select(self, rows: Int[Tensor, " row"]) -> "RereadingDecoder":
-        """Some of the rows, in another order or more than once."""
+        """Return some of the rows, in another order or more than once."""
         return replace(self, source=self.source[rows], written=self.written[rows])
 
 
@@ -60,14 +60,14 @@ class RestrictedDecoder:
     never: tuple[int, ...]
 
     def next(self, tokens: Int[Tensor, " row"]) -> tuple[Float[Tensor, "row vocabulary"], "RestrictedDecoder"]:
-        """The scores of the token after these, and the decoder after this step."""
+        """Return the scores of the token after these, and the decoder after this step."""
         scores, after = self.decoder.next(tokens)
         # The scores are this call's own: nothing else sees them change.
         scores[:, list(self.never)] = -torch.inf
         return scores, replace(self, decoder=after)
 
     def select(self, rows: Int[Tensor, " row"]) -> "RestrictedDecoder":
-        """Some of the rows, in another order or more than once."""
+        """Return some of the rows, in another order or more than once."""
         return replace(self, decoder=self.decoder.select(rows))
 
 
@@ -79,11 +79,11 @@ class ResumedDecoder:
     last: int
 
     def next(self, tokens: Int[Tensor, " row"]) -> tuple[Float[Tensor, "row vocabulary"], Decoder]:
-        """The scores of the token after the last one, and the decoder after this step."""
+        """Return the scores of the token after the last one, and the decoder after this step."""
         return self.decoder.next(torch.full_like(tokens, self.last))
 
     def select(self, rows: Int[Tensor, " row"]) -> "ResumedDecoder":
-        """Some of the rows, in another order or more than once."""
+        """Return some of the rows, in another order or more than once."""
         return replace(self, decoder=self.decoder.select(rows))
 
 
@@ -153,7 +153,7 @@ class Beam:
 
 @torch.no_grad()
 def greedy(decoder: Decoder, n_rows: int, longest: int, device: torch.device | None = None) -> list[tuple[int, ...]]:
-    """For every row the likeliest token at each step, until the end mark or `longest` tokens."""
+    """Write for every row the likeliest token at each step, until the end mark or `longest` tokens."""
     tokens = torch.full((n_rows,), START, device=device)
     ended = torch.zeros(n_rows, dtype=torch.bool, device=device)
     written = []
@@ -214,7 +214,7 @@ class _Tip:
 
 
 def _best(log_probabilities: Float[Tensor, "row vocabulary"], before: list[float], width: int) -> list[tuple[int, int, float]]:
-    """The likeliest extensions of all rows together: row, token, and ln p of the whole."""
+    """Find the likeliest extensions of all rows together: row, token, and ln p of the whole."""
     total = (log_probabilities + torch.tensor(before)[:, None]).flatten()
     values, places = total.topk(min(width, total.shape[0]))
     vocabulary, best = log_probabilities.shape[1], zip(values.tolist(), places.tolist(), strict=True)
@@ -222,11 +222,11 @@ def _best(log_probabilities: Float[Tensor, "row vocabulary"], before: list[float
 
 
 def _dropped(
-    log_probabilities: Float[Tensor, "row vocabulary"], tips: list[_Tip], kept: list[tuple[int, int, float]]
+    log_probabilities: Float[Tensor, "row vocabulary"], tips: list[_Tip], extensions: list[tuple[int, int, float]]
 ) -> list[Node]:
-    """Of each row the likeliest token that was not kept: where the search did not go."""
-    best = log_probabilities.topk(min(len(kept) + 1, log_probabilities.shape[1]))
-    taken = {(row, token) for row, token, _ in kept}
+    """Find in each row the likeliest token that the search dropped: where it did not go."""
+    best = log_probabilities.topk(min(len(extensions) + 1, log_probabilities.shape[1]))
+    taken = {(row, token) for row, token, _ in extensions}
     nodes = []
     for row, (tip, values, tokens) in enumerate(zip(tips, best.values.tolist(), best.indices.tolist(), strict=True)):
         for value, token in zip(values, tokens, strict=True):

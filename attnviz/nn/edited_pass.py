@@ -39,7 +39,7 @@ class HeadEdits:
     weights: dict[int, list[tuple[int, int, float]]] = field(default_factory=dict)
 
     def computed(self, n_heads: int) -> Sequence[int]:
-        """The heads whose weights must be known: those at zero need none."""
+        """List the heads whose weights must be known: those at zero need none."""
         some = range(n_heads) if self.hidden else sorted({*self.replaced, *self.cuts, *self.weights})
         return [head for head in some if head not in self.zero]
 
@@ -100,7 +100,7 @@ def softmax(scores: Float[Tensor, "*batch key"]) -> Float[Tensor, "*batch key"]:
 def edited_rows(
     plan: HeadEdits, place: RowContext, scores: Rows, past: Past, pattern: Float[np.ndarray, "row column"] | None
 ) -> Rows:
-    """The weights of a head under the edits of its layer.
+    """Compute the weights of a head under the edits of its layer.
 
     `past` are its weights without edits, and before them those of earlier steps of the pass; `pattern` is what it is patched
     with.
@@ -175,7 +175,7 @@ def _patched(place: RowContext, weights: Rows, pattern: Any) -> Rows:
 
 
 def _cells(place: RowContext, shape: Sequence[int], cells: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The cells that are among these rows and columns, counted from the first of them."""
+    """List the cells that are among these rows and columns, counted from the first of them."""
     moved = [(query - place.first_query, key - place.first_key) for query, key in cells]
     return [(query, key) for query, key in moved if 0 <= query < shape[0] and 0 <= key < shape[1]]
 
@@ -248,7 +248,7 @@ class AttentionCall:
         return self.output.shape[3] if self.values is None else self.values([0]).shape[2]
 
     def mixed(self, weights: Float[Tensor, "batch query key"], head: int, rows: slice) -> Float[Tensor, "batch query dim"]:
-        """What a head gives with these weights."""
+        """Compute what a head gives with these weights."""
         if self.values is None:
             return weights
         value = self.values([head])[rows, 0]
@@ -269,7 +269,7 @@ class _Layer:
             self.weights[rows, head] = torch.where(moved, weights, self.weights[rows, head])
 
     def nothing(self, call: AttentionCall, head: int) -> Tensor:
-        """The weights of a head that is at zero."""
+        """Return the weights of a head that is at zero."""
         return torch.zeros_like(call.scores([head])[:, 0] if self.weights is None else self.weights[:, head])
 
 
@@ -353,7 +353,7 @@ class Intervention:
         return moved
 
     def _rows(self, plan: HeadEdits, scores: Tensor, place: RowContext, start: int | None) -> tuple[Tensor, Tensor]:
-        """The weights of a head as they are, and as they are edited."""
+        """Return the weights of a head as they are, and as they are edited."""
         past = own = softmax(scores)
         replaced = plan.replaced.get(place.head)
         if start is not None:
@@ -389,12 +389,12 @@ def intervening(intervention: Intervention) -> Iterator[Intervention]:
 
 
 def running() -> Intervention | None:
-    """What edits the passes of this thread, if anything does."""
+    """Return the intervention in the passes of this thread, if there is one."""
     return _running.get()
 
 
 def current() -> Edits:
-    """The edits of the text that is being read: of a batch, of its first row."""
+    """Return the edits of the text that is being read: of a batch, of its first row."""
     now = _running.get()
     return now.rows[0] if now else NO_EDITS
 

@@ -74,7 +74,7 @@ class EncoderConfig:
 
 
 def activated(states: Float[Tensor, "*batch dim"], activation: Activation) -> Float[Tensor, "*batch dim"]:
-    """What stands between the two layers of a feed-forward network.
+    """Apply the activation between the two layers of a feed-forward network.
 
     >>> import torch
     >>> activated(torch.tensor([-1.0, 2.0]), "relu")
@@ -132,7 +132,7 @@ class EncoderBlock(ResidualBlock):
         self.feed_forward_norm = nn.Identity() if config.norm == "off" else nn.LayerNorm(config.dim)
 
     def attended(self, states: Float[Tensor, "batch token dim"]) -> Attended:
-        """What the attention of `forward` reads: all that decides its weights, and far smaller than they are."""
+        """Return what the attention of `forward` reads: all that decides its weights, and far smaller than they are."""
         entered = self._enter(self.attention_norm, states)
         return Attended(self.attention, entered, entered)
 
@@ -175,7 +175,7 @@ class Encoder(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "batch token"], *, visible: Bool[Tensor, "batch token"] | None = None
     ) -> tuple[Float[Tensor, "batch token dim"], tuple[Float[Tensor, "batch head token token"], ...]]:
-        """The states of the last layer, and the weights of every layer, lowest first."""
+        """Compute the states of the last layer, and the weights of every layer, lowest first."""
         states, weights = self.embed(tokens), []
         for block in self.blocks:
             states, layer_weights = block(states, visible=visible)
@@ -183,11 +183,11 @@ class Encoder(nn.Module):
         return self.norm(states), tuple(weights)
 
     def embed(self, tokens: Int[Tensor, "batch token"]) -> Float[Tensor, "batch token dim"]:
-        """What the first block reads: √d · E[token] + position."""
+        """Compute what the first block reads: √d · E[token] + position."""
         return self.dropout(self.positions(self.tokens(tokens) * self.config.block.dim**0.5))
 
     def attended(self, tokens: Int[Tensor, "batch token"]) -> tuple[Float[Tensor, "batch token dim"], tuple[Attended, ...]]:
-        """The states of the last layer, and what the attention of every layer reads, of texts without padding."""
+        """Compute the states of the last layer, and what the attention of every layer reads, of texts without padding."""
         states, layers = self.embed(tokens), []
         for block in cast("list[EncoderBlock]", list(self.blocks)):
             layers.append(block.attended(states))

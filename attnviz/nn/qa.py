@@ -96,7 +96,7 @@ class FeedForward(nn.Module):
     def forward(
         self, states: Float[Tensor, "batch token dim"], *, visible: Bool[Tensor, "batch token"] | None = None
     ) -> tuple[Float[Tensor, "batch token dim"], None]:
-        """Each token by itself: what is visible changes nothing, and there are no weights."""
+        """Transform each token by itself: what is visible changes nothing, and there are no weights."""
         hidden = activated(self.expand(self.norm(states)), self.config.activation)
         return states + self.dropout(self.contract(hidden)), None
 
@@ -165,7 +165,7 @@ class Answerer(nn.Module):
     ) -> tuple[
         Float[Tensor, "batch context"], Float[Tensor, "batch context"], tuple[Float[Tensor, "batch head context question"], ...]
     ]:
-        """The same from states that an encoder has made of the two texts; every token has logits here."""
+        """Compute logits and weights as `forward` does, from states that an encoder has made; every token has logits here."""
         weights = []
         for block in self.blocks:
             context, layer_weights = block(
@@ -178,7 +178,7 @@ class Answerer(nn.Module):
     def attended(
         self, question: Float[Tensor, "batch question dim"], context: Float[Tensor, "batch context dim"]
     ) -> tuple[Attended, ...]:
-        """What the attention of every layer reads, of texts without padding: a trace keeps this in place of the weights."""
+        """Return what each layer's attention reads, of texts without padding: a trace keeps this in place of the weights."""
         layers = []
         for block in cast("list[CrossBlock]", list(self.blocks)):
             layers.append(Attended(block.attention, block.attention_norm(context), question))

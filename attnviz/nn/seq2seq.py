@@ -84,7 +84,7 @@ class ReadSource:
     visible: Bool[Tensor, "batch key"] | None
 
     def select(self, rows: Int[Tensor, " row"]) -> "ReadSource":
-        """The same sentences in another order, or some of them more than once: the rows of a beam."""
+        """Return the same sentences in another order, or some of them more than once: the rows of a beam."""
         known = KeyValues(self.annotations.key[rows], self.annotations.value[rows])
         state = RecurrentState(self.state.hidden[:, rows], self.state.cell[:, rows])
         return ReadSource(known, state, None if self.visible is None else self.visible[rows])
@@ -118,7 +118,7 @@ class RecurrentEncoder(nn.Module):
     def forward(
         self, source: Int[Tensor, "batch key"], visible: Bool[Tensor, "batch key"] | None = None
     ) -> tuple[Float[Tensor, "batch key dim"], RecurrentState]:
-        """The annotations, and each layer's last states, both directions side by side."""
+        """Compute the annotations, and each layer's last states, both directions side by side."""
         embedded = self.dropout(self.tokens(source))
         if visible is None:
             states, (hidden, cell) = _differentiable(self.lstm)(embedded)
@@ -156,12 +156,12 @@ class Seq2SeqDecoder:
     source: ReadSource
 
     def next(self, tokens: Int[Tensor, " row"]) -> tuple[Float[Tensor, "row vocabulary"], "Seq2SeqDecoder"]:
-        """The scores of the token after these, and the decoder after this step."""
+        """Return the scores of the token after these, and the decoder after this step."""
         seen, state, _ = self.model.step(self.model.tokens(tokens), self.source.state, self.source)
         return self.model.scores(seen[:, None])[:, 0], replace(self, source=replace(self.source, state=state))
 
     def select(self, rows: Int[Tensor, " row"]) -> "Seq2SeqDecoder":
-        """Some of the rows, in another order or more than once."""
+        """Return some of the rows, in another order or more than once."""
         return replace(self, source=self.source.select(rows))
 
 
@@ -180,7 +180,7 @@ class Readout(nn.Module):
     def forward(
         self, states: Float[Tensor, "batch query inputs"], embedding: Float[Tensor, "vocabulary dim"]
     ) -> Float[Tensor, "batch query vocabulary"]:
-        """The scores of all tokens at each step."""
+        """Compute the scores of all tokens at each step."""
         # Maxout (Goodfellow et al. 2013): of every pair of units, the larger.
         even, odd = self.combine(states).unflatten(-1, (-1, 2)).unbind(dim=-1)
         return F.linear(self.dropout(torch.maximum(even, odd)), embedding, self.bias)
@@ -227,13 +227,13 @@ class Seq2Seq(nn.Module):
         return {"cross": (self.attention,)}
 
     def weights_by_kind(self, alignment: Float[Tensor, "batch query key"]) -> dict[Kind, tuple[Tensor, ...]]:
-        """The weights of one pass, as of a model of several kinds, layers and heads."""
+        """Return the weights of one pass, as of a model of several kinds, layers and heads."""
         return {"cross": (alignment[:, None],)}
 
     def attended(
         self, source: Int[Tensor, "batch key"], inputs: Int[Tensor, "batch query"]
     ) -> dict[Kind, tuple[Attended, ...]]:
-        """What the attention of `forward` reads: the state before each step, and the annotations; without padding."""
+        """Return what the attention of `forward` reads: the state before each step, and the annotations; without padding."""
         read, states = self.read(source), []
         state = read.state
         for embedded in self.tokens(inputs).unbind(dim=1):
@@ -242,7 +242,7 @@ class Seq2Seq(nn.Module):
         return {"cross": (Attended(self.attention, torch.stack(states, dim=1), self.encoder(source)[0]),)}
 
     def scores(self, seen: Float[Tensor, "batch query inputs"]) -> Float[Tensor, "batch query vocabulary"]:
-        """The scores of the next token, from what `step` gave the readout."""
+        """Compute the scores of the next token, from what `step` gave the readout."""
         return self.readout(seen, self.tokens.weight)
 
     def read(self, source: Int[Tensor, "batch key"]) -> ReadSource:
@@ -261,7 +261,7 @@ class Seq2Seq(nn.Module):
     def step(
         self, embedded: Float[Tensor, "batch dim"], state: RecurrentState, source: ReadSource, place: int = 0
     ) -> tuple[Float[Tensor, "batch inputs"], RecurrentState, Float[Tensor, "batch key"]]:
-        """One step, that of the token at `place`: what the readout reads, the next state, and the alignment."""
+        """Take one step, that of the token at `place`: what the readout reads, the next state, and the alignment."""
         # The query is s_{i-1}: where to look is decided before the step, with what has been written so far.
         query = state.hidden[-1][:, None]
         context, weights = self.attention(query, source.annotations, visible=source.visible, start=place)
@@ -280,7 +280,7 @@ class Seq2Seq(nn.Module):
         inputs: Int[Tensor, "batch query"],
         teacher_forcing: float = 1.0,
     ) -> tuple[Float[Tensor, "batch query vocabulary"], Float[Tensor, "batch query key"]]:
-        """The scores of every next token, given those before it, and the alignment.
+        """Compute the scores of every next token, given those before it, and the alignment.
 
         `teacher_forcing` is the share of steps that read the true token; the others read what the model itself would have
         written (Bengio et al. 2015, arXiv:1506.03099). At 0 only the first is given.

@@ -77,7 +77,7 @@ class Summarizer(nn.Module):
         *,
         visible: Bool[Tensor, "batch token"] | None = None,
     ) -> tuple[Float[Tensor, "batch token output"], tuple[Float[Tensor, "batch head token token"], ...]]:
-        """The logits of every token, and the weights of every layer, lowest first; `sentences` numbers each token's, from 0."""
+        """Compute each token's logits, and each layer's weights, lowest first; `sentences` numbers each token's, from 0."""
         states = self.dropout(self.embed(source, sentences))
         weights = []
         for block in self.blocks:
@@ -88,7 +88,7 @@ class Summarizer(nn.Module):
     def attended(
         self, source: Int[Tensor, "batch token"] | Float[Tensor, "batch token state"], sentences: Int[Tensor, "batch token"]
     ) -> tuple[Attended, ...]:
-        """What the attention of every layer reads, of texts without padding: a trace keeps this in place of the weights."""
+        """Return what each layer's attention reads, of texts without padding: a trace keeps this in place of the weights."""
         states, layers = self.embed(source, sentences), []
         for block in cast("list[EncoderBlock]", list(self.blocks)):
             layers.append(block.attended(states))
@@ -98,7 +98,7 @@ class Summarizer(nn.Module):
     def embed(
         self, source: Int[Tensor, "batch token"] | Float[Tensor, "batch token state"], sentences: Int[Tensor, "batch token"]
     ) -> Float[Tensor, "batch token dim"]:
-        """What the first block reads: the token, its place in the text, and its sentence's place from either end."""
+        """Compute what the first block reads: the token, its place in the text, and its sentence's place from either end."""
         last = self.config.sentences - 1
         # The end is that of each text, not of the longest in the batch: padding is of sentence 0, which changes no end.
         left = sentences.max(dim=1, keepdim=True).values - sentences

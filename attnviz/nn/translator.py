@@ -56,7 +56,7 @@ class LayerCache:
     source: KeyValues
 
     def select(self, rows: Int[Tensor, " row"]) -> "LayerCache":
-        """Some of the rows, in another order or more than once."""
+        """Return some of the rows, in another order or more than once."""
         past = None if self.past is None else KeyValues(self.past.key[rows], self.past.value[rows])
         return LayerCache(past, KeyValues(self.source.key[rows], self.source.value[rows]))
 
@@ -83,7 +83,7 @@ class DecoderBlock(ResidualBlock):
         self.attention_norm, self.cross_norm, self.feed_forward_norm = norm(), norm(), norm()
 
     def remember(self, states: Float[Tensor, "batch query dim"], past: KeyValues | None) -> KeyValues:
-        """The keys and values of these states, after those of the past."""
+        """Return the keys and values of these states, after those of the past."""
         new = self.attention.project(self._enter(self.attention_norm, states))
         return new if past is None else past.append(new)
 
@@ -95,7 +95,7 @@ class DecoderBlock(ResidualBlock):
         visible: Bool[Tensor, "batch key"] | None = None,
         known: KeyValues | None = None,
     ) -> tuple[Float[Tensor, "batch query dim"], Float[Tensor, "batch head query past"], Float[Tensor, "batch head query key"]]:
-        """The next states, the weights over what is written, and those over the source.
+        """Compute the next states, the weights over what is written, and those over the source.
 
         `known` stands in for the keys and values of the states themselves, and may begin before them.
         """
@@ -107,7 +107,7 @@ class DecoderBlock(ResidualBlock):
     def _look_back(
         self, states: Float[Tensor, "batch query dim"], known: KeyValues | None = None
     ) -> tuple[Float[Tensor, "batch query dim"], Float[Tensor, "batch head query past"]]:
-        """The states after self-attention, and its weights."""
+        """Compute the states after self-attention, and its weights."""
         # Position t must not see its own target, which is the input at t + 1: causal.
         attended, own = self.attention(self._enter(self.attention_norm, states), known, causal=True)
         return self._leave(self.attention_norm, states, attended), own
@@ -115,7 +115,7 @@ class DecoderBlock(ResidualBlock):
     def attended(
         self, states: Float[Tensor, "batch query dim"], source: Float[Tensor, "batch key dim"]
     ) -> tuple[Attended, Attended]:
-        """What the two attentions of `forward` read: that over what is written, and that over the source."""
+        """Return what the two attentions of `forward` read: that over what is written, and that over the source."""
         read = self._enter(self.attention_norm, states)
         across = self._enter(self.cross_norm, self._look_back(states)[0])
         return Attended(self.attention, read, read), Attended(self.cross, across, source)
@@ -131,7 +131,7 @@ class TranslatorDecoder:
     position: int = 0
 
     def next(self, tokens: Int[Tensor, " row"]) -> tuple[Float[Tensor, "row vocabulary"], "TranslatorDecoder"]:
-        """The scores of the token after these, and the decoder after this step."""
+        """Return the scores of the token after these, and the decoder after this step."""
         states = self.model.embed(tokens[:, None], self.position)
         caches = []
         for block, cache in zip(self.model.blocks, self.caches, strict=True):
@@ -142,7 +142,7 @@ class TranslatorDecoder:
         return scores, replace(self, caches=tuple(caches), position=self.position + 1)
 
     def select(self, rows: Int[Tensor, " row"]) -> "TranslatorDecoder":
-        """Some of the rows, in another order or more than once."""
+        """Return some of the rows, in another order or more than once."""
         visible = None if self.visible is None else self.visible[rows]
         return replace(self, caches=tuple(cache.select(rows) for cache in self.caches), visible=visible)
 
@@ -188,7 +188,7 @@ class Translator(nn.Module):
         return {"encoder": encoder, "decoder": own, "cross": across}
 
     def weights_by_kind(self, attentions: Attentions) -> dict[Kind, tuple[Tensor, ...]]:
-        """The weights of one pass by kind."""
+        """Return the weights of one pass by kind."""
         return {"encoder": attentions.encoder, "decoder": attentions.decoder, "cross": attentions.cross}
 
     def embed(self, tokens: Int[Tensor, "batch query"], start: int = 0) -> Float[Tensor, "batch query dim"]:
@@ -196,7 +196,7 @@ class Translator(nn.Module):
         return self.dropout(self.positions(self.tokens(tokens) * self.config.block.dim**0.5, start))
 
     def scores(self, states: Float[Tensor, "batch query dim"]) -> Float[Tensor, "batch query vocabulary"]:
-        """The scores of the next token after each state of the last block."""
+        """Compute the scores of the next token after each state of the last block."""
         return F.linear(self.norm(states), self.tokens.weight)
 
     def _read(
@@ -219,7 +219,7 @@ class Translator(nn.Module):
         inputs: Int[Tensor, "batch query"],
         teacher_forcing: float = 1.0,
     ) -> tuple[Float[Tensor, "batch query vocabulary"], Attentions]:
-        """The scores of every next token, given those before it, and all weights.
+        """Compute the scores of every next token, given those before it, and all weights.
 
         All steps are computed at once, which is what a Transformer is for: `teacher_forcing` can only be 1.
 
@@ -239,7 +239,7 @@ class Translator(nn.Module):
     def attended(
         self, source: Int[Tensor, "batch key"], inputs: Int[Tensor, "batch query"]
     ) -> dict[Kind, tuple[Attended, ...]]:
-        """What the attentions of `forward` read, lowest layer first, by their names in `Attentions`; without padding."""
+        """Return what the attentions of `forward` read, lowest layer first, by their names in `Attentions`; without padding."""
         memory, encoder = self.encoder.attended(source)
         states, pairs = self.embed(inputs), []
         for block in self.blocks:

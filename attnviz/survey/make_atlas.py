@@ -75,12 +75,12 @@ def _shares(statistics: Statistics) -> np.ndarray:
     return statistics.histogram / np.where(total, total, 1)
 
 
-def _examples(atlas: Atlas, claims: Sequence[Claim], looks: CorpusAttention) -> dict[str, tuple[AtlasExample, ...]]:
+def _examples(atlas: Atlas, claims: Sequence[Claim], attention: CorpusAttention) -> dict[str, tuple[AtlasExample, ...]]:
     """Find for each head the words of the treebank that its best claim is most and least right about."""
     examples = {}
     for layer in range(atlas.shape[0]):
         for head in range(atlas.shape[1]):
             best = atlas.best(layer, head)
             if best is not None and not claims[best].needs_antecedent:
-                examples[f"{layer}.{head}"] = examples_of(claims[best], looks.sentences, looks.model, (layer, head))
+                examples[f"{layer}.{head}"] = examples_of(claims[best], attention.sentences, attention.model, (layer, head))
     return examples

@@ -65,7 +65,7 @@ def text_lines(path: Path) -> Iterator[str]:
 
 
 def _is_packed(path: Path) -> bool:
-    """Whether a file is packed by gzip, by its first two bytes; what is no file, such as a pipe, by its name."""
+    """Say whether a file is packed by gzip, by name or first two bytes; what is no file, such as a pipe, by its name."""
     if not path.is_file():
         return path.suffix == ".gz"
     with open(path, "rb") as file:

@@ -45,7 +45,7 @@ _INVISIBLE = regex.compile(r"[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}
 
 
 def has_letters(text: str) -> bool:
-    """Whether a letter or a digit is in it: what is a word, and not punctuation alone.
+    """Say whether a letter or a digit is in it: what is a word, and not punctuation alone.
 
     >>> [has_letters(text) for text in ("it", "'", "3.5", "…")]
     [True, False, True, False]
@@ -112,7 +112,7 @@ _OTHERS = (
 
 
 def seems_english(text: str) -> bool:
-    """Whether nothing speaks against English: its letters are Latin, and no other language's small words outnumber its own.
+    """Say whether nothing speaks against English: Latin letters, and no other language's small words outnumber its own.
 
     >>> [seems_english(text) for text in ("Tom sings.", "Je ne mange pas de viande.", "Ich habe das nicht.", "Я не знаю")]
     [True, False, False, False]

@@ -138,7 +138,7 @@ class HeldOut:
 
 
 def kept_back(text: str) -> bool:
-    """Whether a source text is never trained on."""
+    """Say whether a source text is never trained on."""
     return zlib.crc32(text.encode()) % _SHARE == 0
 
 

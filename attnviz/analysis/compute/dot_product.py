@@ -142,16 +142,16 @@ class Caption:
 
 
 def project(
-    made: Projected, at: int, names: tuple[str, str], result: Matrix, units: Excerpt, caption: Caption
+    projection: Projected, at: int, names: tuple[str, str], result: Matrix, units: Excerpt, caption: Caption
 ) -> ComputationStep:
     """Show x W + b for the token at position `at`: `names` are those of x and W, `units` the numbers that `result` shows."""
-    states, weight = made.states[at].astype(np.float64), made.weight.astype(np.float64)
+    states, weight = projection.states[at].astype(np.float64), projection.weight.astype(np.float64)
     excerpt = Excerpt.of(np.abs(states * weight[list(units.kept)]).sum(axis=0), MOST_ROWS)
     left = excerpt_row(names[0], result.rows[0], states, excerpt)
     table, down = excerpt_matrix(names[1], weight.T, excerpt, units)
     across = excerpt.vector(left, states)
     origins = {
-        (0, column): dot(across, down(column), cell(result, 0, column), also=float(made.bias[unit]))
+        (0, column): dot(across, down(column), cell(result, 0, column), also=float(projection.bias[unit]))
         for column, unit in enumerate(units.kept)
     }
     return ComputationStep(
@@ -273,8 +273,8 @@ def unfold_dot_product(inside: DotProduct, pair: QueryKey) -> tuple[ComputationS
     return tuple(steps)
 
 
-def _query_caption(made: Projections, pair: QueryKey) -> Caption:
-    head_dim, dim = made.query.weight.shape
+def _query_caption(projections: Projections, pair: QueryKey) -> Caption:
+    head_dim, dim = projections.query.weight.shape
     sentence = (
         f"x is “{pair.query_token}” as this attention reads it: {dim:,} numbers. W_Q was learned, and {head_dim:,} of its "
         "columns are this head's. They ask: what am I looking for?"
@@ -282,20 +282,25 @@ def _query_caption(made: Projections, pair: QueryKey) -> Caption:
     return Caption("q", "The query", "q = x W_Q + b", sentence)
 
 
-def _key_caption(made: Projections, pair: QueryKey) -> Caption:
+def _key_caption(projections: Projections, pair: QueryKey) -> Caption:
     sentence = f"x′ is “{pair.key_token}” as this attention reads it. Another matrix, W_K, says what it can be found by."
     return Caption("k", "The key", "k = x′ W_K + b", sentence)
 
 
 def _value(
-    made: Projections, pair: QueryKey, keys: Excerpt, context: Float[np.ndarray, " dim"], value: Float[np.ndarray, " dim"]
+    projections: Projections,
+    pair: QueryKey,
+    keys: Excerpt,
+    context: Float[np.ndarray, " dim"],
+    value: Float[np.ndarray, " dim"],
 ) -> ComputationStep:
     """Make v of the key's token: the row of V that the context mixes in."""
     dims = Excerpt.of(context, MOST_DIMS)
     # The very cells of V in the context's step: a click on one of them there finds this one.
     result = replace(excerpt_row("V", pair.key_token, value, dims), label="v", first=(keys.kept.index(pair.key), 0))
     sentence = f"A third matrix, W_V, makes what “{pair.key_token}” hands over to those who look at it."
-    return project(made.value, pair.key, ("x′", "W_V"), result, dims, Caption("v", "The value", "v = x′ W_V + b", sentence))
+    caption = Caption("v", "The value", "v = x′ W_V + b", sentence)
+    return project(projections.value, pair.key, ("x′", "W_V"), result, dims, caption)
 
 
 _BEGINS = (

@@ -46,13 +46,13 @@ class PairShares:
         return (*(token.text for token in self.tokens), BIASES)
 
     def largest(self, most: int = 8) -> list["Pair"]:
-        """The pairs that count most, for or against, the largest first."""
+        """Return the pairs that count most, for or against, the largest first."""
         order = np.argsort(-np.abs(self.values), axis=None, kind="stable")[:most]
         rows, columns = np.unravel_index(order, self.values.shape)
         return [Pair(int(row), int(column), float(self.values[row, column])) for row, column in zip(rows, columns, strict=True)]
 
     def sides(self) -> tuple[Float[np.ndarray, " giver"], Float[np.ndarray, " giver"]]:
-        """What each giver adds to the score by way of the query, and by way of the key; each sums to the score."""
+        """Compute what each giver adds to the score by way of the query, and by way of the key; each sums to the score."""
         return self.values.sum(axis=1), self.values.sum(axis=0)
 
 
@@ -66,7 +66,7 @@ class Pair:
 
 
 def rest_of(shares: PairShares, pairs: Sequence[Pair]) -> float:
-    """What all other pairs add to the score."""
+    """Compute what all other pairs add to the score."""
     return shares.score - sum(pair.share for pair in pairs)
 
 

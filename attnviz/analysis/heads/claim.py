@@ -349,7 +349,7 @@ def _is(term: ClaimTerm, text: str, pos: str, relation: str) -> bool:
 
 
 def is_relation(relation: str, expected: str) -> bool:
-    """Whether a word's relation is the expected one; one without a subtype stands for all of its subtypes.
+    """Say whether a word's relation is the expected one; one without a subtype stands for all of its subtypes.
 
     >>> is_relation("nsubj:pass", "nsubj"), is_relation("nsubj", "nsubj:pass")
     (True, False)

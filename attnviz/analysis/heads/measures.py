@@ -89,7 +89,7 @@ class RowValues:
 
 
 def offset(weights: Weights, places: TokenPlaces, k: int) -> RowValues:
-    """What a token gives to the one k further on: a_{i, i+k} (Clark et al. 2019, section 3.1, for k = -1, 1)."""
+    """Measure what a token gives to the one k further on: a_{i, i+k} (Clark et al. 2019, section 3.1, for k = -1, 1)."""
     columns = places.rows + k
     inside = (columns >= 0) & (columns < len(places.keys)) & places.own
     inside[inside] &= ~places.special[columns[inside]]
@@ -97,57 +97,57 @@ def offset(weights: Weights, places: TokenPlaces, k: int) -> RowValues:
 
 
 def itself(weights: Weights, places: TokenPlaces) -> RowValues:
-    """What a token gives to itself: a_{i, i}."""
+    """Measure what a token gives to itself: a_{i, i}."""
     return offset(weights, places, 0)
 
 
 def previous(weights: Weights, places: TokenPlaces) -> RowValues:
-    """What a token gives to the one before it: a_{i, i-1}."""
+    """Measure what a token gives to the one before it: a_{i, i-1}."""
     return offset(weights, places, -1)
 
 
 def following(weights: Weights, places: TokenPlaces) -> RowValues:
-    """What a token gives to the one after it: a_{i, i+1}."""
+    """Measure what a token gives to the one after it: a_{i, i+1}."""
     return offset(weights, places, 1)
 
 
 def first(weights: Weights, places: TokenPlaces) -> RowValues:
-    """What a token gives to the very first token: a_{i, 0}, where decoders park attention (Xiao et al. 2023)."""
+    """Measure what a token gives to the very first one: a_{i, 0}, where decoders park attention (Xiao et al. 2023)."""
     return _all(places, weights[:, places.rows, 0])
 
 
 def last(weights: Weights, places: TokenPlaces) -> RowValues:
-    """What a token gives to the very last token: a_{i, n-1}; in a decoder only the last row can."""
+    """Measure what a token gives to the very last one: a_{i, n-1}; in a decoder only the last row can."""
     return _all(places, weights[:, places.rows, len(places.keys) - 1])
 
 
 def special(weights: Weights, places: TokenPlaces) -> RowValues:
-    """What a token gives to special tokens: Σ_j a_{ij} over them (Clark et al. 2019, section 3.2)."""
+    """Measure what a token gives to special tokens: Σ_j a_{ij} over them (Clark et al. 2019, section 3.2)."""
     return _all(places, weights[:, places.rows][:, :, places.special].sum(axis=2))
 
 
 def punctuation(weights: Weights, places: TokenPlaces) -> RowValues:
-    """What a token gives to punctuation: Σ_j a_{ij} over tokens without a letter or digit (Clark et al. 2019, section 3.2)."""
+    """Measure what goes to punctuation: Σ_j a_{ij} over tokens without a letter or digit (Clark et al. 2019, section 3.2)."""
     return _all(places, weights[:, places.rows][:, :, places.punctuation].sum(axis=2))
 
 
 def same(weights: Weights, places: TokenPlaces) -> RowValues:
-    """What a token gives to earlier tokens of the same text (duplicate-token heads, Wang et al. 2022, section 3.2)."""
+    """Measure what a token gives to earlier ones of the same text (duplicate-token heads, Wang et al. 2022, section 3.2)."""
     return _over(weights, places, places.earlier_same)
 
 
 def after_same(weights: Weights, places: TokenPlaces) -> RowValues:
-    """What a token gives to what followed it earlier: the prefix-matching score (Olsson et al. 2022, induction heads)."""
+    """Measure what goes to what followed a token earlier: the prefix-matching score (Olsson et al. 2022, induction heads)."""
     return _over(weights, places, places.after_same)
 
 
 def entropy(weights: Weights, places: TokenPlaces) -> RowValues:
-    """How spread a row is, in bits: -Σ_j a_{ij} log2 a_{ij} (Clark et al. 2019, section 3.3)."""
+    """Measure how spread a row is, in bits: -Σ_j a_{ij} log2 a_{ij} (Clark et al. 2019, section 3.3)."""
     return _all(places, entropy_of_rows(weights[:, places.rows]))
 
 
 def confidence(weights: Weights, places: TokenPlaces) -> RowValues:
-    """The largest weight of a row among what is no special token (Voita et al. 2019, section 4, which leaves the end out)."""
+    """Find a row's largest weight on what is no special token (Voita et al. 2019, section 4, which leaves the end out)."""
     typed = ~places.special
     if not typed.any():
         return RowValues(np.zeros((len(weights), len(places.rows))), np.zeros(len(places.rows), dtype=bool))
@@ -155,14 +155,14 @@ def confidence(weights: Weights, places: TokenPlaces) -> RowValues:
 
 
 def distance(weights: Weights, places: TokenPlaces) -> RowValues:
-    """How far a row looks, in tokens: Σ_j a_{ij} |i - j| (Vig and Belinkov 2019, section 4.3)."""
+    """Measure how far a row looks, in tokens: Σ_j a_{ij} |i - j| (Vig and Belinkov 2019, section 4.3)."""
     far = np.abs(places.distances).astype(weights.dtype)
     values = np.einsum("hqk,qk->hq", weights[:, places.rows], far)
     return RowValues(values, np.full(len(places.rows), places.own))
 
 
 def block(weights: Weights, places: TokenPlaces) -> RowValues:
-    """What a token of a pair gives to the tokens of the other text: Σ_j a_{ij} over them."""
+    """Measure what a token of a pair gives to the tokens of the other text: Σ_j a_{ij} over them."""
     rows = np.array([places.queries[row].segment for row in places.rows], dtype=int)
     columns = np.array([token.segment for token in places.keys], dtype=int)
     across = (rows[:, None] != columns[None, :]) & ~places.special

@@ -94,25 +94,25 @@ def _products() -> ThreadpoolController:
 
 
 def heads_package(
-    shown: Overview,
+    current: Overview,
     attention: AttentionMap,
     heads: Mapping[tuple[int, int | None], HeadMatrix | None],
     table: tuple[str, np.ndarray] | None = None,
     **settings: object,
 ) -> bytes:
-    """Pack what the explorer that shows `shown` of a map is to look at, and the heads that it does not have yet.
+    """Pack what the explorer that shows `current` of a map is to look at, and the heads that it does not have yet.
 
     A head that has been made under the view already comes with its matrix, else with None. `table`: what some words give in all
     heads, by the name that the explorer's script has for it.
     """
     chunks = {
-        chunk_name(layer, head): head_chunk(matrix or shown.matrix(attention, layer, head), signed=is_difference(attention))
+        chunk_name(layer, head): head_chunk(matrix or current.matrix(attention, layer, head), signed=is_difference(attention))
         for (layer, head), matrix in heads.items()
-        if not shown.complete
+        if not current.complete
     }
-    if table and not shown.complete:
+    if table and not current.complete:
         chunks[table[0]] = table[1].astype("<f4").tobytes()
-    return pack_chunks({"overview": shown.name, **settings}, chunks)
+    return pack_chunks({"overview": current.name, **settings}, chunks)
 
 
 def chunk_name(layer: int, head: int | None) -> str:
@@ -190,7 +190,7 @@ def _together(slabs: Iterable[Slab], lens: Lens, visible: np.ndarray) -> tuple[I
 
 
 def _measured(lens: Lens, slabs: Iterable[Slab]) -> tuple[dict[str, object], np.ndarray]:
-    """The numbers of a head, and the pixels of its small picture: both while its rows are computed."""
+    """Compute the numbers of a head and the pixels of its small picture, both while its rows are computed."""
     meter, rows = HeadMeter(lens.queries, lens.keys, lens.own), PooledRows(len(lens.queries), len(lens.keys))
     for slab in slabs:
         meter.add(slab)

@@ -161,5 +161,5 @@ def _pool_rows(cells: Shaped[np.ndarray, "row other"], combine: np.ufunc) -> Sha
 
 @functools.cache
 def _edges(count: int) -> tuple[tuple[int, int], ...]:
-    """Where each row of pixels starts and ends among so many rows of cells."""
+    """Return where each row of pixels starts and ends among so many rows of cells."""
     return tuple(pairwise(np.linspace(0, count, min(count, THUMB_PIXELS) + 1).astype(int).tolist()))

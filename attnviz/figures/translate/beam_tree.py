@@ -102,7 +102,7 @@ def candidates(translations: Sequence[tuple[str, float]], *, chosen: int, theme:
     return f'<div class="candidates" style="{css_variables(theme)}">{rows}</div>'
 
 
-def _columns(twigs: Sequence[Twig], shown: set[int]) -> list[list[int]]:
+def _columns(twigs: Sequence[Twig], visible: set[int]) -> list[list[int]]:
     """Order the twigs of each step by the place of their parents, so that no two curves cross; then by p, dropped ones last."""
     steps: list[int] = []
     for twig in twigs:
@@ -110,7 +110,7 @@ def _columns(twigs: Sequence[Twig], shown: set[int]) -> list[list[int]]:
     columns: list[list[int]] = []
     rank: dict[int | None, int] = {None: 0}
     for step in range(max(steps, default=-1) + 1):
-        mine = [place for place, at in enumerate(steps) if at == step and place in shown]
+        mine = [place for place, at in enumerate(steps) if at == step and place in visible]
         mine.sort(key=lambda place: (rank[twigs[place].parent], not twigs[place].kept, -twigs[place].probability))
         rank |= {place: index for index, place in enumerate(mine)}
         columns.append(mine)

@@ -57,9 +57,9 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-def is_token(token: str, kept: str) -> bool:
+def is_token(token: str, stored_hash: str) -> bool:
     """Compare a secret with a kept hash, in a time that tells nothing."""
-    return hmac.compare_digest(token_hash(token), kept)
+    return hmac.compare_digest(token_hash(token), stored_hash)
 
 
 LONGEST_NICKNAME = 20
@@ -235,7 +235,7 @@ class AnswerKey:
     picture: WallPicture | None = None
 
     def accepts(self, answer: str, kind: AnswerKind) -> bool | None:
-        """Whether an answer to a question of that kind is right; None: nobody grades it."""
+        """Say whether an answer to a question of that kind is right; None: nobody grades it."""
         if not self.right:
             return None
         if self.tolerance is not None:
@@ -479,18 +479,19 @@ def class_report(code: str, rounds: Sequence[ClassRound]) -> bytes:
     return "\n".join(lines).encode("utf-8")
 
 
-def _round(asked: ClassRound) -> Iterator[str]:
-    yield f'<section>\n<h2 dir="auto">{asked.number}. {html.escape(asked.question.ask)}</h2>'
-    if asked.key is None:
-        yield f"<p>{asked.answered} answered; not revealed.</p>\n</section>"
+def _round(class_round: ClassRound) -> Iterator[str]:
+    question, key = class_round.question, class_round.key
+    yield f'<section>\n<h2 dir="auto">{class_round.number}. {html.escape(question.ask)}</h2>'
+    if key is None:
+        yield f"<p>{class_round.answered} answered; not revealed.</p>\n</section>"
         return
-    if len(asked.key.weights) == len(asked.question.words):
-        yield f"<p>{''.join(map(_word, asked.question.words, asked.key.weights))}</p>"
-    right = f"Right: {', '.join(asked.key.right[:5])}. " if asked.key.right and asked.key.tolerance is None else ""
-    yield f'<p dir="auto">{html.escape(right + asked.key.sentence)}</p>\n<table>'
-    for guess in asked.results:
+    if len(key.weights) == len(question.words):
+        yield f"<p>{''.join(map(_word, question.words, key.weights))}</p>"
+    right = f"Right: {', '.join(key.right[:5])}. " if key.right and key.tolerance is None else ""
+    yield f'<p dir="auto">{html.escape(right + key.sentence)}</p>\n<table>'
+    for guess in class_round.results:
         mark = {True: "right", False: "wrong", None: ""}[guess.is_right]
-        bar = f'<i style="width:{100 * guess.count / asked.answered:.0f}%"></i>'
+        bar = f'<i style="width:{100 * guess.count / class_round.answered:.0f}%"></i>'
         yield f'<tr><td dir="auto">{html.escape(guess.answer)}</td><td>{guess.count}</td><td>{mark}</td><td>{bar}</td></tr>'
     yield "</table>\n</section>"
 

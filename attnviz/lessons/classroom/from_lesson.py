@@ -113,9 +113,9 @@ def class_numbers(lesson: Lesson) -> list[str]:
     return numbers
 
 
-def next_question(lesson: Lesson, asked: Collection[str]) -> str | None:
-    """Find the first question of a lesson, by its number, that is none of those that a class has been `asked`."""
-    return next((number for number in class_numbers(lesson) if number not in asked), None)
+def next_question(lesson: Lesson, earlier: Collection[str]) -> str | None:
+    """Find the first question of a lesson, by its number, that is none of the `earlier` ones of a class."""
+    return next((number for number in class_numbers(lesson) if number not in earlier), None)
 
 
 def made_up(question: ClassQuestion, key: AnswerKey, *, revealed: bool) -> ClassOverview:
@@ -319,9 +319,9 @@ def _words(tokens: tuple[Token, ...], names: list[str]) -> tuple[str, ...]:
     return words or tuple(names)
 
 
-def _same_place(matrix: HeadMatrix, those: tuple[Token, ...], place: int, shown: tuple[Token, ...]) -> tuple[int, ...]:
+def _same_place(matrix: HeadMatrix, those: tuple[Token, ...], place: int, tokens: tuple[Token, ...]) -> tuple[int, ...]:
     """Find a token among those that are shown, where both are of one text."""
-    return (place,) if those == shown else ()
+    return (place,) if those == tokens else ()
 
 
 def _rounded(weights: Any) -> tuple[float, ...]:

@@ -210,7 +210,7 @@ def is_alive() -> Any:
 
 
 def is_taken(connection: Connection, code: str) -> bool:
-    """Whether a class has this code, be it over or not."""
+    """Say whether any class has this code, even one that is over."""
     return connection.execute(select(CLASSES.c.id).where(CLASSES.c.code == code)).first() is not None
 
 
@@ -258,16 +258,16 @@ def present_round(connection: Connection, class_id: int) -> Any:
     return connection.execute(chosen).first()
 
 
-def read_round(connection: Connection, asked: Any, *, is_over: bool) -> ClassRound:
+def read_round(connection: Connection, row: Any, *, is_over: bool) -> ClassRound:
     """Read a question; with its key and its answers where it is revealed, or its class `is_over`."""
-    question = ClassQuestion(**from_record(asked.question))
-    if not (is_over or asked.state == "revealed"):
-        count = select(func.count()).select_from(ANSWERS).where(ANSWERS.c.round_id == asked.id)
-        return ClassRound(asked.number, question, asked.state, connection.scalar(count) or 0)
-    chosen = select(ANSWERS.c.answer, ANSWERS.c.is_right).where(ANSWERS.c.round_id == asked.id).order_by(ANSWERS.c.id)
+    question = ClassQuestion(**from_record(row.question))
+    if not (is_over or row.state == "revealed"):
+        count = select(func.count()).select_from(ANSWERS).where(ANSWERS.c.round_id == row.id)
+        return ClassRound(row.number, question, row.state, connection.scalar(count) or 0)
+    chosen = select(ANSWERS.c.answer, ANSWERS.c.is_right).where(ANSWERS.c.round_id == row.id).order_by(ANSWERS.c.id)
     answers = [(answer, is_right) for answer, is_right in connection.execute(chosen)]
-    key = AnswerKey(**from_record(asked.key))
-    return ClassRound(asked.number, question, asked.state, len(answers), guesses_of(answers), key)
+    key = AnswerKey(**from_record(row.key))
+    return ClassRound(row.number, question, row.state, len(answers), guesses_of(answers), key)
 
 
 def find_student(connection: Connection, class_id: int, token: str) -> Any:
@@ -481,7 +481,7 @@ class ClassStore:
         return token
 
     def is_invited(self, code: str, invite: str) -> bool:
-        """Whether this is what stands in the QR code of that class."""
+        """Say whether this is the invitation in the QR code of that class."""
         with self._reading() as connection:
             found = find_class(connection, code)
             return found is not None and is_token(invite, found.invite)

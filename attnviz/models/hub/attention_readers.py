@@ -74,7 +74,7 @@ def _types(model: Any) -> list[str]:
 
 
 def _sense(model: Any, reason: str) -> str:
-    """What a model misses beside a text, by what it says; empty where it misses nothing else."""
+    """Name what a model misses beside a text, judged by its reason; empty where it misses nothing else."""
     said = _sense_of([reason])
     if said or "NoneType" not in reason:
         return said
@@ -121,7 +121,7 @@ class Tape:
     calls: list[Call] = field(default_factory=list)
 
     def layers(self, calls: Sequence[Call], *, row: int = 0) -> tuple[QueryKeyLayer, ...] | tuple[CardLayer, ...]:
-        """What some calls recorded for one row of the batch; a mask or bias that calls share is shared by their layers.
+        """Return what some calls recorded for one row of the batch; a mask or bias that calls share is shared by their layers.
 
         Raises:
             TraceError: a vector is not finite.
@@ -150,7 +150,7 @@ _running: ContextVar[Tape | None] = ContextVar("attnviz_tape", default=None)
 
 @contextmanager
 def recording() -> Iterator[Tape]:
-    """A tape that records the attention of every forward pass within this context, and of no other thread's."""
+    """Record the attention of every forward pass within this context, and of no other thread's."""
     tape = Tape()
     token = _running.set(tape)
     try:
@@ -238,7 +238,7 @@ def _output(call: Call) -> Tensor:
 
 
 def _computed(call: Call, output: Tensor) -> edited_pass.AttentionCall:
-    """A call as edits want it: the scores and the values of some heads."""
+    """Prepare a call for edits: the scores and the values of some heads."""
     groups = call.query.shape[1] // call.key.shape[1]
     return edited_pass.AttentionCall(
         output, partial(_scores_of, call), lambda heads: call.value[:, [head // groups for head in heads]]
@@ -283,7 +283,7 @@ def _biased_mask(call: Call) -> Tensor:
 
 
 def _explicit_output(call: Call, key: Tensor, value: Tensor) -> Tensor:
-    """What the fused kernel cannot do: soft-capped scores, and a sink that takes attention but gives no value."""
+    """Compute what the fused kernel cannot: soft-capped scores, and a sink that takes attention but gives no value."""
     return _weights(call, key)[..., : key.shape[2]].to(value.dtype) @ value
 
 
@@ -298,7 +298,7 @@ def _weights(call: Call, key: Tensor) -> Float[Tensor, "batch head query column"
 
 
 def _facts(call: Call, row: int, shared: dict[int, Any]) -> dict[str, Any]:
-    """What decides the weights of a layer besides its vectors."""
+    """Collect what decides the weights of a layer besides its vectors."""
     visible, added = (None, None) if call.mask is None else _once(shared, call.mask, row, _split_mask)
     bias = None if call.bias is None else _once(shared, call.bias, row, _split_bias)
     if bias is not None:
@@ -315,14 +315,14 @@ def _facts(call: Call, row: int, shared: dict[int, Any]) -> dict[str, Any]:
 
 
 def _once(shared: dict[int, Any], tensor: Tensor, row: int, read: Callable[[Tensor], Any]) -> Any:
-    """What `read` makes of a tensor's row, made once for all layers that share the tensor."""
+    """Apply `read` to a tensor's row, once for all layers that share the tensor."""
     if id(tensor) not in shared:
         shared[id(tensor)] = read(tensor[row if tensor.shape[0] > 1 else 0])
     return shared[id(tensor)]
 
 
 def _split_mask(mask: Float[Tensor, "head query key"] | Bool[Tensor, "head query key"]) -> tuple[Any, Any]:
-    """A mask as what may be seen, and what is added to the scores of that."""
+    """Split a mask into what may be seen, and what is added to the scores of that."""
     if mask.shape[0] > 1:
         raise UnsupportedModelError("This model masks every head differently, which attnviz cannot show; choose another model.")
     if mask.dtype == torch.bool:
@@ -332,7 +332,7 @@ def _split_mask(mask: Float[Tensor, "head query key"] | Bool[Tensor, "head query
 
 
 def _split_bias(bias: Float[Tensor, "head query key"]) -> np.ndarray | None:
-    """A bias; none if it is all zeros, as T5's is where it has no positions to tell apart."""
+    """Return a bias; None if it is all zeros, as T5's is where it has no positions to tell apart."""
     return _array(bias) if bias.any() else None
 
 
@@ -377,14 +377,14 @@ class Reader(Protocol):
     records: bool = False
 
     def ask(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Any, Stacks]:
-        """One forward pass: the model's outputs by name, and the attention by kind in one row of the batch.
+        """Run one forward pass: the model's outputs by name, and the attention by kind in one row of the batch.
 
         A model of one stack has its attention under "encoder", whether it looks ahead or not.
         """
         ...
 
     def read(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Tensor, Stacks]:
-        """The same, of the outputs the first alone."""
+        """Run one forward pass: the first of the model's outputs, and the attention by kind in one row of the batch."""
         outputs, stacks = self.ask(inputs, row=row)
         return outputs[0], stacks
 
@@ -477,7 +477,7 @@ def layer_numbers(modules: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _unseen(layer: QueryKeyLayer) -> QueryKeyLayer:
-    """A layer of as many heads and tokens in which nothing can be seen."""
+    """Make a layer of as many heads and tokens in which nothing can be seen."""
     n_heads, (n_queries, n_keys) = layer.query.shape[0], layer.shape
     nothing = np.zeros((n_queries, n_keys), bool)
     sink = None if layer.sink is None else np.zeros(n_heads, np.float32)
@@ -486,18 +486,18 @@ def _unseen(layer: QueryKeyLayer) -> QueryKeyLayer:
 
 
 def quiet_options(model: nn.Module) -> dict[str, Any]:
-    """What keeps a forward pass from remembering keys for a next one."""
+    """List the options that keep a forward pass from remembering keys for a next one."""
     return {"use_cache": False} if takes(model, "use_cache") else {}
 
 
 def takes(model: nn.Module, name: str) -> bool:
-    """Whether a forward pass takes an input of that name; some hand on whatever they are given."""
+    """Say whether a forward pass takes an input of that name; some hand on whatever they are given."""
     known = inspect.signature(model.forward).parameters
     return name in known or "input_ids" not in known
 
 
 def attention_kinds(model: Any) -> dict[int, Kind]:
-    """The kind of attention of each module of an encoder-decoder, told by its place and name."""
+    """Name the kind of attention of each module of an encoder-decoder, told by its place and name."""
     if not model.config.is_encoder_decoder:
         return {}
     inside = {id(module) for module in model.get_encoder().modules()}
@@ -524,7 +524,7 @@ class Attempt:
 
 
 def reader_for(model: Any, inputs: Mapping[str, Tensor]) -> Reader:
-    """The reader that tells the truth about `model`, found by reading `inputs` in both ways. The model comes under "eager".
+    """Find the reader that tells the truth about `model` by reading `inputs` in both ways. The model comes under "eager".
 
     Raises:
         UnsupportedModelError: neither way shows any attention; the message says why.
@@ -546,12 +546,12 @@ def reader_for(model: Any, inputs: Mapping[str, Tensor]) -> Reader:
 
 
 def are_weights_of(model: Any, inputs: Mapping[str, Tensor], stacks: Stacks) -> bool:
-    """Whether a model under "eager" gives these weights when asked; also where it gives none that can be read."""
+    """Say whether a model under "eager" gives these weights; True also where it gives none that can be read."""
     return _same_stacks(stacks, _attempt(EagerReader(model), inputs).stacks, model.dtype)
 
 
 def _attempt(reader: Reader, inputs: Mapping[str, Tensor]) -> Attempt:
-    """What a reader reads; nothing where the model cannot be read in this way."""
+    """Read a model; where it cannot be read in this way, return only the failure."""
     try:
         return Attempt(*reader.read(inputs))
     except (UnsupportedModelError, TraceError, *_MODEL_FAILURES) as failure:
@@ -559,7 +559,7 @@ def _attempt(reader: Reader, inputs: Mapping[str, Tensor]) -> Attempt:
 
 
 def _is_true(got: Attempt, want: Attempt, softmaxes: Sequence[Softmax], dtype: torch.dtype) -> bool:
-    """Whether what was recorded is what the model gives when asked; of one that gives nothing, what its softmaxes gave."""
+    """Say whether what was recorded is what the model gives when asked; where it gives nothing, what its softmaxes gave."""
     if not got.stacks or got.output is None or not (want.output is None or same_states(want.output, got.output)):
         return False
     if want.stacks:
@@ -573,7 +573,7 @@ def _is_true(got: Attempt, want: Attempt, softmaxes: Sequence[Softmax], dtype: t
 
 
 def same_states(one: Tensor, other: Tensor) -> bool:
-    """Whether two computations of the same states differ by rounding alone.
+    """Say whether two computations of the same states differ by rounding alone.
 
     In fewer bits than float32, what each layer rounds adds up: there the mean distance of a token's states counts, as a share
     of their length.
@@ -586,7 +586,7 @@ def same_states(one: Tensor, other: Tensor) -> bool:
 
 
 def _same_stacks(got: Stacks, want: Stacks, dtype: torch.dtype) -> bool:
-    """Whether two readings of the same tokens, by a model of that type, differ by rounding alone."""
+    """Say whether two readings of the same tokens, by a model of that type, differ by rounding alone."""
     return all(kind in got and _same(got[kind], want[kind], dtype) for kind in want)
 
 
@@ -598,7 +598,7 @@ def _same(got: AttentionStack, want: AttentionStack, dtype: torch.dtype) -> bool
 
 
 def near(got: np.ndarray, want: np.ndarray, layer: int, dtype: torch.dtype) -> bool:
-    """Whether weights are the same; a sink, which is the last column, need not be among those that the model gives.
+    """Say whether weights are the same; a sink, which is the last column, need not be among those that the model gives.
 
     In fewer bits than float32, scores are off by their size times the rounding, and the layers below add theirs: of single
     weights nothing can be said, and the mean over rows of what they give to other keys counts. What is wrong moves far more.

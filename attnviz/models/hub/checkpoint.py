@@ -65,7 +65,7 @@ _CONSUMING = re.compile(r"(?:\\[snrtdw]|\[[^]\\]+\]|[^][\\(){}.*+?|^$])(?:\+|\{[
 
 
 def read_config(name: str, path: Path) -> dict[str, Any]:
-    """What stands in a configuration, every number of it small enough for a model that can be loaded.
+    """Read a configuration; every number of it has to be small enough for a model that can be loaded.
 
     Raises:
         ModelTooLargeError: a number is not; the message says which.
@@ -145,7 +145,7 @@ def check_numbers(name: str, file: str, config: dict[str, Any]) -> None:
 
 
 def count_parameters(kind: Any, config: Any) -> int:
-    """How many parameters, or numbers in fixed tables if these are more, a model has, without making room for them.
+    """Count a model's parameters, or numbers in fixed tables if these are more, without making room for them.
 
     `kind` is a class of transformers such as `AutoModel`.
 
@@ -188,7 +188,7 @@ class _Counting(TorchFunctionMode):
 
 
 def _numbers(config: dict[str, Any]) -> Iterator[tuple[str, int | float]]:
-    """Every number of a configuration and the key that it stands under, however deep."""
+    """Yield every number of a configuration and the key that it stands under, however deep."""
     rest: list[tuple[str, Any]] = list(config.items())
     while rest:
         key, value = rest.pop()
@@ -202,7 +202,7 @@ def _numbers(config: dict[str, Any]) -> Iterator[tuple[str, int | float]]:
 
 
 def _bound(key: str) -> int | float:
-    """The most that may stand under a key.
+    """Return the most that may stand under a key.
 
     >>> _bound("num_hidden_layers"), _bound("encoder_layers"), _bound("max_position_embeddings"), _bound("rope_theta")
     (256, 256, 16777216, inf)
@@ -279,7 +279,7 @@ class Checkpoint:
     adapter: Path | None = None
 
     def config(self) -> Any:
-        """The model's configuration, checked to be one that can be traced and fits in memory.
+        """Read the model's configuration, and check that it can be traced and fits in memory.
 
         Raises:
             ModelNotFoundError: the folder holds no model.
@@ -392,7 +392,7 @@ class Checkpoint:
                 ) from error
 
     def tokenizer(self) -> Any:
-        """The model's tokenizer.
+        """Load the model's tokenizer.
 
         Raises:
             UnsupportedModelError: there is none, so the model reads no text.
@@ -421,7 +421,7 @@ class Checkpoint:
         return tokenizer
 
     def model(self, config: Any) -> Any:
-        """The model with its weights, in the type that its device computes in, under "eager" attention.
+        """Load the model with its weights, in the type that its device computes in, under "eager" attention.
 
         Raises:
             ModelError: the weights are missing, damaged, of another model, or in a format that may not be opened.
@@ -526,7 +526,7 @@ class Checkpoint:
         return max((match[1] for name in names if (match := _VARIANT.fullmatch(name))), default=None)
 
     def has_safetensors(self) -> bool:
-        """Whether the weights are in safetensors; else they are in a pickle that may be opened.
+        """Say whether the weights are in safetensors; else they are in a pickle that may be opened.
 
         Raises:
             UnsupportedModelError: they are in a pickle, and none may be opened.
@@ -552,7 +552,7 @@ class Checkpoint:
             raise ModelError(self._damaged)
 
     def _unsupported(self, reason: str) -> str:
-        """What is said of a model that transformers refuses for that reason; nothing if it may be a damaged one."""
+        """Explain why transformers refuses a model, by its reason; empty if the model may be a damaged one."""
         if "custom code" in reason:
             return f"{self.name} brings code of its own, which attnviz does not run; {_ELSE}."
         if "model_type" in reason:
@@ -618,7 +618,7 @@ def no_weights(name: str, files: Sequence[str] = ()) -> ModelNotFoundError:
 
 
 def only_pickles(name: str) -> UnsupportedModelError:
-    """What is said of a model that has no weights that may be opened here."""
+    """Make the error for a model that has no weights that may be opened here."""
     return UnsupportedModelError(
         f"{name} has its weights only as pickle files, which are not opened here; "
         "choose a model that has safetensors, or set ATTNVIZ_ALLOW_PICKLES=1."
@@ -626,7 +626,7 @@ def only_pickles(name: str) -> UnsupportedModelError:
 
 
 def answers(config: Any) -> bool:
-    """Whether the weights come with a layer that finds an answer in a text."""
+    """Say whether the weights come with a layer that finds an answer in a text."""
     named = any("ForQuestionAnswering" in name for name in _architectures(config))
     return named and type(config) in MODEL_FOR_QUESTION_ANSWERING_MAPPING
 
@@ -639,11 +639,11 @@ def _kind(config: Any) -> Any:
 
 
 def _names(config: Any, endings: tuple[str, ...]) -> bool:
-    """Whether a configuration says that its weights come with such a layer on top."""
+    """Say whether the weights come with a layer on top, which the end of a class's name tells."""
     return any(name.endswith(endings) for name in _architectures(config))
 
 
 def _architectures(config: Any) -> list[str]:
-    """The classes whose weights these are, by name; whatever else stands there names none."""
+    """List the names of the classes whose weights these are; whatever else stands there names none."""
     given = config.architectures
     return [name for name in given if isinstance(name, str)] if isinstance(given, list) else []

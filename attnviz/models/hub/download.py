@@ -64,17 +64,17 @@ class Conversion:
     files: Mapping[str, Blob]
 
     def has(self, file: str, blob: Blob) -> bool:
-        """Whether it has this very file."""
+        """Say whether it has this very file."""
         return blob.identity is not None and file in self.files and self.files[file].identity == blob.identity
 
 
 def repository_files(name: str, revision: str) -> Mapping[str, Blob]:
-    """The files of a model of the hub."""
+    """List the files of a model of the hub."""
     return _contents(name, revision).files
 
 
 def find_conversion(name: str, read: Mapping[str, Blob], pattern: str, wants: Callable[[str], bool]) -> Conversion | None:
-    """The bot's conversion of exactly the files that would be read, with weights of that pattern, if there is one.
+    """Find the bot's conversion of exactly the files that would be read, with weights of that pattern, if there is one.
 
     `wants` tells which of its files are read: none of them may be new, but for the weights and their index.
     """
@@ -141,7 +141,7 @@ class _Source:
         return [*FILES, self.pattern]
 
     def wants(self, file: str) -> bool:
-        """Whether a file of the repository is one of the model's."""
+        """Say whether a file of the repository is one of the model's."""
         return any(fnmatch(file, kept) for kept in self.patterns) and not any(fnmatch(file, left) for left in NOT_FILES)
 
 
@@ -151,7 +151,7 @@ _PICKLE = _Source("", PICKLES, NUMBERS)
 
 
 def fetch(name: str, revision: str | None, progress: Progress, *, allow_pickles: bool = True, file: str = "") -> Fetched:
-    """The local folder of a model of the hub, downloaded where it is not there yet; `file` is a GGUF file of it.
+    """Find the local folder of a model of the hub, or download it; `file` is a GGUF file of it.
 
     Raises:
         ModelNotFoundError: there is no such model, or no network to get it by.
@@ -234,7 +234,7 @@ def _fetch_alone(name: str, revision: str | None, progress: Progress, file: str)
 
 
 def _cached(name: str, revision: str | None, allow_pickles: bool) -> Fetched | None:
-    """The folder of an earlier download, if it is whole: then no network is needed."""
+    """Find the folder of an earlier download, if it is whole: then no network is needed."""
     sources = [(revision, _SAFETENSORS), (REF, _CONVERTED)] + [(revision, _PICKLE)] * allow_pickles
     for ref, source in sources:
         try:
@@ -285,7 +285,7 @@ def _download(name: str, revision: str | None, progress: Progress, allow_pickles
 
 
 def _choose(name: str, commit: str, allow_pickles: bool) -> tuple[_Source, dict[str, int]]:
-    """Where the weights are, and the size of every file there: safetensors, else the bot's of them, else a pickle.
+    """Choose safetensors, else the bot's of them, else a pickle; with it comes the size of every file there.
 
     Raises:
         UnsupportedModelError: there are none that may be opened.
@@ -315,7 +315,7 @@ def _out_of_reach(name: str) -> ModelNotFoundError:
 
 
 def _reachable() -> bool:
-    """Whether the hub answers at all, asked once: its own library would try six times, for over 20 seconds."""
+    """Check once whether the hub answers at all: its own library would try six times, for over 20 seconds."""
     try:
         urlopen(Request(constants.ENDPOINT, method="HEAD"), timeout=REACH_SECONDS)
     except HTTPError:
@@ -341,7 +341,7 @@ def _limit(request: Any) -> None:
 
 
 def _bar(progress: Progress, stage: str, total: int) -> type[tqdm]:
-    """A progress bar that draws nothing and tells `progress` instead how much there is of `total` bytes."""
+    """Make a progress bar that draws nothing and tells `progress` instead how much there is of `total` bytes."""
     most = 0.0
 
     class Bar(tqdm):

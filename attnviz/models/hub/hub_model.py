@@ -170,12 +170,12 @@ def body_of(model: Any) -> Any:
 
 
 def writes(model: Any) -> bool:
-    """Whether a model is an encoder-decoder with a layer that names what it writes."""
+    """Say whether a model is an encoder-decoder that can write text."""
     return bool(model.config.is_encoder_decoder) and model.can_generate()
 
 
 def start_of(model: Any) -> int | None:
-    """Which token an encoder-decoder's decoder reads first; None where it does not say so."""
+    """Find the token that an encoder-decoder's decoder reads first; None where it does not say so."""
     if writes(model):
         return model.generation_config.decoder_start_token_id
     places = (model.config, model.config.get_text_config(decoder=True))
@@ -398,7 +398,7 @@ def label_log_probabilities(model: TracedModel, logits: Float[Tensor, "*batch la
 
 
 def has_labels(model: TracedModel) -> bool:
-    """Whether a layer on top gives labels to a text."""
+    """Say whether a layer on top gives labels to a text."""
     return "ForSequenceClassification" in type(model.model).__name__
 
 
@@ -489,7 +489,7 @@ def _common(model: TracedModel, tokens: Any, ids: Any) -> dict[str, Any]:
 
 
 def baseline_id(model: TracedModel) -> int:
-    """What a model of the hub reads in the place of a word that is taken away: its mask, or what is nearest to one."""
+    """Return what a model of the hub reads in the place of a removed word: its mask, or what is nearest to one."""
     known = model.tokenizer
     return own_piece(model.model, (known.mask_token_id, known.unk_token_id, known.pad_token_id, known.eos_token_id))
 

@@ -112,7 +112,7 @@ def load(name: str, *, allow_folders: bool = True, allow_pickles: bool = True, p
 
 
 def is_path(name: str) -> bool:
-    """Whether a name says by its form that it means a folder.
+    """Say whether a name has the form of a path to a folder.
 
     >>> is_path("./model"), is_path("~/model"), is_path("facebook/bart-base")
     (True, True, False)

@@ -254,7 +254,7 @@ class WritingModel(TracedModel):
         return frozenset(self.names(sorted(special)))
 
     def ended(self, pieces: Sequence[int]) -> bool:
-        """Whether an end mark is among the pieces."""
+        """Say whether an end mark is among the pieces."""
         return not self._ends.isdisjoint(pieces)
 
     def pieces(self, names: Sequence[str]) -> tuple[int, ...]:

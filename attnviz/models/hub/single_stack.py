@@ -97,7 +97,7 @@ class StackModel(TracedModel):
         return states, tuple(store.layers)
 
     def says_more(self, prompt: Prompt) -> bool:
-        """Whether there is a pair, or a layer on top that finds something likeliest."""
+        """Say whether there is a pair, or a layer on top that finds something likeliest."""
         return bool(prompt.pair) or self.model.base_model is not self.model
 
     def reading(self, prompt: Prompt) -> EncoderReading:

@@ -62,7 +62,7 @@ class Facts:
 
 
 def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
-    """An `AttentionModel` around a Hugging Face model that belongs to nobody else.
+    """Build an `AttentionModel` around a Hugging Face model that belongs to nobody else.
 
     Raises:
         UnsupportedModelError: its attention cannot be shown, or its tokenizer reads no text.
@@ -325,18 +325,18 @@ def twin(model: Any) -> Any:
 
 
 def _is_adapted(module: Any) -> bool:
-    """Whether a module is a layer that peft has put around another."""
+    """Say whether a module is a layer that peft has put around another."""
     layers = sys.modules.get("peft.tuners.tuners_utils")
     return layers is not None and isinstance(module, layers.BaseTunerLayer)
 
 
 def _accepts(model: Any, body: Any) -> frozenset[str]:
-    """The inputs that a forward pass takes, and hands to the layers below a model's top."""
+    """List the inputs that a forward pass takes, and hands to the layers below a model's top."""
     return frozenset(name for name in inspect.signature(model.forward).parameters if takes(body, name))
 
 
 def max_tokens(model: Any, tokenizer: Any) -> int:
-    """How many tokens the model reads at once: what its tokenizer, its positions and ATTNVIZ_MAX_TOKENS allow."""
+    """Return how many tokens the model reads at once: what its tokenizer, its positions and ATTNVIZ_MAX_TOKENS allow."""
     limits = [settings.limit("ATTNVIZ_MAX_TOKENS"), tokenizer.model_max_length]
     config = model.config.get_text_config()
     # Where encoder and decoder have each their own, the least of both: LED reads 16,384 tokens and writes 1,024.
@@ -424,7 +424,7 @@ def _check_vocabularies(name: str, model: Any, tokenizer: Any) -> None:
 
 
 def _writing(name: str, model: Any, tokenizer: Any) -> dict[str, Any]:
-    """What writing needs besides the text: a cache that fits, and of many languages the one to write.
+    """Collect what writing needs besides the text: a cache that fits, and of many languages the one to write.
 
     The language is that of the tokenizer's `tgt_lang`, else the one that the model's authors force, else French.
 
