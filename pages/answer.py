@@ -20,7 +20,7 @@ from attnviz.ui.prompt_box import question_box, show_text_notices
 
 
 def show_answers(results: Mapping[int, Result], editors: Mapping[int, Editor], view: AnswerView) -> None:
-    """Every model's answer and, in the frame of the picture, what was edited in it and its picture."""
+    """Show every model's answer and, in the frame of the picture, what was edited in it and its picture."""
     shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
     with hero() as beside:
         windows = [sentence for each in shown.values() for sentence in answer.windows_notice(each)]

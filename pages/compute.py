@@ -39,7 +39,7 @@ SOURCES = {"worked": "An example", "model": "A model"}
 
 
 def compute_example() -> Download | None:
-    """A small example: tokens and tables to type into, and every matrix from X to the output."""
+    """Show a small example: tokens and tables to type into, and every matrix from X to the output."""
     tokens, example = tokens_box()
     if not tokens:
         st.info("There is nothing to compute yet: type a few words.", icon=":material/edit:")
@@ -65,7 +65,7 @@ def compute_example() -> Download | None:
 
 
 def compute_weight() -> Download | None:
-    """One weight of a real model."""
+    """Explain one weight of a real model."""
     model = model_picker()
     prompt, example = prompt_box("encode", forget=forget_text_before)
     if not prompt:
@@ -81,7 +81,7 @@ def compute_weight() -> Download | None:
 
 
 def show_weight(model: str, opened: "InspectedTrace", attention: AttentionMap, first: Example) -> Download:
-    """The steps of the weight that is chosen in the sidebar; `first` is what a first visit opens."""
+    """Show the steps of the weight that is chosen in the sidebar; `first` is what a first visit opens."""
     layer, head = head_steppers(st.sidebar, (first.layer, first.head), (attention.n_layers, attention.n_heads))
     link = link_picker(attention, query=first.query, key=first.key)
     predict = predict_picker()

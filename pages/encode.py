@@ -24,7 +24,7 @@ from attnviz.ui.prompt_box import Example, compare_button, examples, prompt_box,
 
 
 def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, example: Example | None) -> None:
-    """The text as words in the frame of the picture, where they look, all heads, and the one that is looked at."""
+    """Show the text as words in the frame of the picture, where they look, all heads, and the one that is looked at."""
     result, attention, editing = current.result, current.current, current.editing
     matrix, number = head.matrix(attention), NUMBERS[result.quantity]
     cell = question.cell(matrix)

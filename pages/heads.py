@@ -64,7 +64,7 @@ explain_claims()
 
 
 def downloads() -> None:
-    """What is in the box Download."""
+    """Draw what is in the box Download."""
     claim_buttons(model, claim, own)
     if buttons:
         buttons()

@@ -22,7 +22,7 @@ SHOWN = ("layer", "head", "query", "key", "queries", "keys")
 
 
 def show_sentence(result: Result, example: Example) -> None:
-    """The sentence as words that can be clicked, where one of them looks, and every head that reads it."""
+    """Show the sentence as words that can be clicked, where one of them looks, and every head that reads it."""
     attention = result.trace.encoder
     question = ask(attention, View(), (example.layer, example.head))
     with hero() as heading:
@@ -30,10 +30,10 @@ def show_sentence(result: Result, example: Example) -> None:
         show_words(attention, HeadView(*question.place, View(), True), question)
 
 
-def example_cards(shown: tuple[Example, ...]) -> None:
+def example_cards(cards: tuple[Example, ...]) -> None:
     """Sentences worth a look, each opened on Encode at the link that it is about."""
     with st.container(key="cards-examples"):
-        for number, example in enumerate(shown):
+        for number, example in enumerate(cards):
             with st.container(border=True, gap=None, key=f"card-example-{number}"):
                 st.page_link(page_file("encode"), label=f"**{example.label}**", query_params=example_address(example))
                 st.caption(example.notice)

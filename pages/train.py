@@ -12,7 +12,7 @@ from attnviz.ui.train.watch_training import current_frame, current_run, watch
 
 
 def train_alignment() -> list[Download]:
-    """An alignment that emerges, and what can be done with the model that learns it; returns what can be downloaded."""
+    """Show an alignment that emerges, and what can be done with the model that learns it; return what can be downloaded."""
     known = st.session_state.get("run")
     recipe, preset = recipe_picker(known.recipe if known else None)
     head = drawn_head_picker(recipe)

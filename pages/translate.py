@@ -32,7 +32,7 @@ HOW = "Click a word of the translation to see where it looks."
 
 
 def show_translations(results: dict[int, Result], editors: dict[int, Editor], view: AlignmentView, large: int) -> None:
-    """What is edited, and the picture: every translation, the words of the large one, and its alignment."""
+    """Show what is edited, and the picture: every translation, the words of the large one, and its alignment."""
     shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
     one, editing = shown[large], editors[large]
     own = view.of(one)

@@ -25,7 +25,7 @@ MISLEADS = "How to read this, and what misleads"
 
 
 def switch_heads_off() -> None:
-    """Every head off in turn, and what that costs the output."""
+    """Switch every head off in turn, and show what that costs the output."""
     ablation = ablation_controls()
     if ablation is None or is_stopped("costs"):
         return
@@ -41,7 +41,7 @@ def switch_heads_off() -> None:
 
 
 def show_costs(ablation: Ablation, result: Result, costs: HeadCosts) -> None:
-    """What each head costs, and how the output holds when many are off; then the downloads."""
+    """Show what each head costs, and how the output holds when many are off; then the downloads."""
     chosen = costs_view.chosen_head(costs)
     with hero() as heading:
         story(*describe_costs(costs, chosen), place=heading)
@@ -80,7 +80,7 @@ def compare_sides(change: str, beside: DeltaGenerator) -> None:
 
 
 def show_changes(compared: Comparison, sides: Sides, results: tuple[Result, Result]) -> None:
-    """How far each head has changed, and one of them on both sides; below it what to notice."""
+    """Show how far each head has changed, and one of them on both sides; below it what to notice."""
     chosen = changes.chosen_head(compared)
     at = chosen or (compared.most if sides.are_models else compared.first)
     with hero() as heading:

@@ -38,7 +38,7 @@ from attnviz.ui.write import (
 
 
 def show_writing(current: CurrentMap, upcoming: Upcoming, head: HeadView, question: WordQuestion) -> None:
-    """What comes next, in a sentence, in the text and as bars; and below it where the heads looked."""
+    """Show what comes next, in a sentence, in the text and as bars; and below it where the heads looked."""
     attention, editing = current.current, current.editing
     is_edited = current.result.before is not None
     matrix = head.matrix(attention)

@@ -44,7 +44,7 @@ EXAMPLES = """examples:
 
 
 def port(text: str) -> int:
-    """A port number, as typed.
+    """Parse a port number, as typed.
 
     >>> port("8501")
     8501
@@ -55,7 +55,7 @@ def port(text: str) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """All commands and options. A command is a subparser with a default `command`: args -> exit status."""
+    """Build the parser of all commands and options. A command is a subparser with a default `command`: args -> exit status."""
     top = argparse.ArgumentParser(
         prog="attnviz",
         description="Type a sentence and see what every attention head of a real model does with it.",

@@ -112,9 +112,9 @@ def _parsed(text: str) -> Claim | ClaimError:
         return error
 
 
-def _examples(looks: Any, tested: ClaimResult, most: int) -> list[str]:
+def _examples(attention: Any, tested: ClaimResult, most: int) -> list[str]:
     """Sentences where the claim fails, then some where it holds, each with where the head looks."""
-    report, lines = looks.report(tested, most), []
+    report, lines = attention.report(tested, most), []
     for example in report.cases:
         sentence = report.sentences[example.sentence]
         source, looked = (unit_name(sentence, unit) for unit in (example.word, example.looks))
@@ -144,7 +144,7 @@ def run_survey(arguments: argparse.Namespace) -> int:
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """The shard K of N, as typed."""
+    """Parse the shard K of N, as typed."""
     try:
         number, total = map(positive, text.split("/"))
     except (argparse.ArgumentTypeError, ValueError):

@@ -197,7 +197,7 @@ def rank_trace(arguments: argparse.Namespace) -> int:
 
 
 def list_models(arguments: argparse.Namespace) -> int:
-    """The names of the catalog and those worth a look on the hub; or all that is known of one model."""
+    """Print the names of the catalog and those worth a look on the hub; or all that is known of one model."""
     if arguments.name:
         card = vars(catalog.load(arguments.name, progress=progress_line).card)
         fields = {name: value for name, value in card.items() if value not in ("", (), {}, None)}
@@ -217,7 +217,7 @@ def list_models(arguments: argparse.Namespace) -> int:
 
 
 def _stdin(what: str) -> Any:
-    """The stream that `what` comes from where no name is given."""
+    """Return the stream that `what` comes from where no name is given."""
     if sys.stdin is None:
         raise AttnvizError(f"There is no {what}, and stdin is closed: name it, or send it through a pipe.")
     return sys.stdin
@@ -235,7 +235,7 @@ def typed_text() -> str:
 
 
 def summary(trace: AttentionTrace) -> dict[str, Any]:
-    """What is in a trace, without its weights."""
+    """List what is in a trace, without its weights."""
     maps = {
         each.kind: {
             "layers": each.n_layers,

@@ -84,7 +84,7 @@ class AnswerView(HeadView):
     side: Side
 
     def of(self, trace: AttentionTrace) -> "AnswerView":
-        """The same of one model: the encoder's side where it has no cross-attention, and a head that it has.
+        """Return the same view for one model: the encoder's side where it has no cross-attention, and a head that it has.
 
         A map of one head is its own mean. Of the encoder's attention, it is the block of the side.
         """
@@ -95,11 +95,11 @@ class AnswerView(HeadView):
         return own.within(attention, mean=attention.n_heads == 1)
 
     def attention(self, trace: AttentionTrace) -> AttentionMap:
-        """The map that the side is of."""
+        """Return the map that the side belongs to."""
         return trace.cross if self.side == "cross" else trace.encoder
 
     def place(self, result: Result) -> str:
-        """Which head is drawn, in words."""
+        """Name the head that is drawn, in words."""
         attention = self.attention(result.trace)
         if result.quantity == "mixing":
             return head_title("mixing", self.layer, None)
@@ -111,7 +111,7 @@ class AnswerView(HeadView):
 
 
 def answerers_picker() -> tuple[str, ...]:
-    """One model, or two side by side: of the catalog, of the hub, or any id or folder that is typed."""
+    """Offer one model, or two side by side: of the catalog, of the hub, or any id or folder that is typed."""
     own = catalog.available_for("answer")
     help_text = (
         "One, or two side by side. answer-en and answer-en-dual travel with attnviz; others come from the Hugging Face hub: "
@@ -120,15 +120,15 @@ def answerers_picker() -> tuple[str, ...]:
     return side_by_side(Choices(offered([*own, *HUB]), own[:1], MOST, "Choose a model", help_text))
 
 
-def answer_view_picker(shown: Mapping[int, Result], sidebar: DeltaGenerator) -> AnswerView:
-    """Where to look, layer and head, and how it is drawn; all of it in the address.
+def answer_view_picker(results: Mapping[int, Result], sidebar: DeltaGenerator) -> AnswerView:
+    """Offer where to look, layer and head, and how it is drawn; keep all of it in the address.
 
     Until a person chooses a head, it is the one that passes most to the chosen word of the question.
     """
-    results = tuple(shown.values())
-    there: list[Side] = [side for side in SIDES if any(side in sides(each.trace) for each in results)]
+    listed = tuple(results.values())
+    there: list[Side] = [side for side in SIDES if any(side in sides(each.trace) for each in listed)]
     asking: list[Side] = [side for side in there if side != "question"]
-    firmest = max(asking, key=lambda side: min(each.share if each else 0.0 for each in _strongest_of(results, side)))
+    firmest = max(asking, key=lambda side: min(each.share if each else 0.0 for each in _strongest_of(listed, side)))
     side: Side = dropdown(
         sidebar,
         "Attention",
@@ -138,10 +138,10 @@ def answer_view_picker(shown: Mapping[int, Result], sidebar: DeltaGenerator) -> 
         format_func=_SIDES.__getitem__,
         on_change=forget_cell,
     )
-    first = next(filter(None, _strongest_of(results, side)), None)
-    maps = [_seen_from(side, each).attention(each.trace) for each in results]
-    unasked = _head_of_word(side, shown) or ((first.layer, first.head) if first else None)
-    layer, head = head_picker(maps, sidebar, first=unasked, mixed=heads_are_mixed(results))
+    first = next(filter(None, _strongest_of(listed, side)), None)
+    maps = [_seen_from(side, each).attention(each.trace) for each in listed]
+    unasked = _head_of_word(side, results) or ((first.layer, first.head) if first else None)
+    layer, head = head_picker(maps, sidebar, first=unasked, mixed=heads_are_mixed(listed))
     words = toggle(sidebar, "Merge subwords to words", "whole_words")
     hide = toggle(sidebar, "Hide special tokens", "hide_special")
     return AnswerView(layer, head, View(words, hide), scale_picker(sidebar), side)
@@ -151,10 +151,10 @@ def _seen_from(side: Side, result: Result) -> AnswerView:
     return AnswerView(0, None, View(), True, side).of(result.trace)
 
 
-def _head_of_word(side: Side, shown: Mapping[int, Result]) -> tuple[int, int] | None:
-    """The head that passes most between the answer and the word of the question that is chosen; None where none is."""
+def _head_of_word(side: Side, results: Mapping[int, Result]) -> tuple[int, int] | None:
+    """Find the head that passes most between the answer and the chosen word of the question; None where none is chosen."""
     view = View(value("whole_words", True), value("hide_special", False))
-    for slot, result in shown.items():
+    for slot, result in results.items():
         own = replace(_seen_from(side, result), view=view).of(result.trace)
         word = chosen_word(own.question_attention(result.trace), slot)
         if word is not None:
@@ -163,7 +163,7 @@ def _head_of_word(side: Side, shown: Mapping[int, Result]) -> tuple[int, int] | 
 
 
 def _strongest_of(results: Iterable[Result], side: Side) -> list[StrongestHead | None]:
-    """Of each model the head whose answer looks most firmly at a word of the question from a side; None: none does."""
+    """Find for each model the head whose answer looks most firmly at a word of the question from a side; None: none does."""
     strongest = []
     for each in results:
         if each.trace not in _STRONGEST:
@@ -173,17 +173,17 @@ def _strongest_of(results: Iterable[Result], side: Side) -> list[StrongestHead |
 
 
 def picture_picker(slots: Sequence[int]) -> str:
-    """Which picture of the answer is shown: one of `ANSWER_PICTURES`; and the switch of the Edit mode of the models there."""
+    """Offer the pictures of the answer, `ANSWER_PICTURES`, and the switch of the Edit mode of the models there."""
     with st.container(horizontal=True, vertical_alignment="center", key="desk-pictures"):
         place, beside = st.container(), st.container(width="content")
     edit_toggle(beside, slots)
     return segments(place, "Picture", "picture", format_func=_PICTURES.__getitem__, label_visibility="collapsed")
 
 
-def chosen_word(shown: QuestionAttention, slot: int) -> int | None:
-    """The word of the question that is chosen, by a click or in the address."""
+def chosen_word(attention: QuestionAttention, slot: int) -> int | None:
+    """Return the word of the question that is chosen, by a click or in the address; None where none is."""
     asked = value(f"asked{slot}")
-    chosen = asked if asked is not None and 0 <= asked < len(shown.question) else None
+    chosen = asked if asked is not None and 0 <= asked < len(attention.question) else None
     publish(f"asked{slot}", chosen, None)
     return chosen
 
@@ -233,12 +233,12 @@ _BELIEVE = """
 
 
 def ask_for_model() -> None:
-    """What to do where no model is chosen."""
+    """Say what to do where no model is chosen."""
     st.info(_CHOOSE if catalog.available_for("answer") else _NO_MODEL, icon=":material/school:")
 
 
 def show_answer(slot: int, result: Result, view: AnswerView, place: DeltaGenerator) -> None:
-    """One model's answer, and sentences made of its numbers."""
+    """Show one model's answer, and sentences made of its numbers."""
     own = view.of(result.trace)
     shown = own.question_attention(result.trace)
     _show_headline(result, place)
@@ -246,7 +246,7 @@ def show_answer(slot: int, result: Result, view: AnswerView, place: DeltaGenerat
 
 
 def _show_headline(result: Result, place: DeltaGenerator) -> None:
-    """The answer in large type, or that there is none; and how sure the model is, and how good it was measured to be."""
+    """Show the answer in large type, or that there is none; and how sure the model is, and how good it was measured to be."""
     answers, card = result.answers, result.card
     best = answers.result.spans[0]
     facts = [card.name, f"{percent(best.probability)} sure"]
@@ -259,20 +259,20 @@ def _show_headline(result: Result, place: DeltaGenerator) -> None:
     place.html(f'<p class="answer">{span} <small>{html.escape(" · ".join(facts))}</small></p>')
 
 
-def _sentences(result: Result, shown: QuestionAttention, word: int | None) -> tuple[Sentence, Sentence]:
-    """Where the answer looks in the question; and the next best answer, or what else looks at the chosen word."""
+def _sentences(result: Result, attention: QuestionAttention, word: int | None) -> tuple[Sentence, Sentence]:
+    """Describe where the answer looks in the question; and the next best answer, or what else looks at the chosen word."""
     answers = result.answers
     spans = answers.result.spans
     texts = [answers.text(span) for span in spans]
     nothing = answers.result.nothing if answers.declined else None
     likely = describe_answer(texts, spans, nothing=nothing, threshold=answers.decoding.declines_above)
     number = NUMBERS[result.quantity]
-    looks = describe_question_words(shown, texts[0], answers.place, number, word=word)
-    return looks, likely if word is None else describe_word(shown, word, number)
+    looks = describe_question_words(attention, texts[0], answers.place, number, word=word)
+    return looks, likely if word is None else describe_word(attention, word, number)
 
 
 def windows_notice(result: Result) -> Iterator[str]:
-    """Of a passage that was read in parts, which part the attention is of."""
+    """Say of a passage that was read in parts which part the attention is of."""
     found = result.answers.result
     if len(found.windows) > 1:
         window = found.windows[found.best]
@@ -284,7 +284,7 @@ def windows_notice(result: Result) -> Iterator[str]:
 
 
 def explain_answer(results: Iterable[Result]) -> None:
-    """How an answer is found, and how much to trust this."""
+    """Explain how an answer is found, and how much to trust this."""
     with st.expander("How this answer is found · softmax over all spans"):
         st.markdown(_HOW)
         st.latex(r"p(i, j) = \frac{e^{\,s_i + e_j}}{e^{\,0} + \sum_{k \le l \le k + L} e^{\,s_k + e_l}}")
@@ -300,7 +300,7 @@ _DECLINES = "The passage does not say."
 
 
 def show_picture(slot: int, result: Result, editing: Editor, view: AnswerView, picture: str) -> None:
-    """One model's picture: question and passage, where they meet as a matrix, or start × end."""
+    """Draw one model's picture: question and passage, where they meet as a matrix, or start × end."""
     if picture == "spans":
         st.caption(
             "First word down, last word across: how likely this answer is. The best are numbered; grey cells are no answer."
@@ -318,7 +318,7 @@ def show_picture(slot: int, result: Result, editing: Editor, view: AnswerView, p
     _explain_cell(result, own, slot, chosen)
 
 
-def _show_passage(result: Result, shown: QuestionAttention, word: int | None, slot: int, view: AnswerView) -> None:
+def _show_passage(result: Result, attention: QuestionAttention, word: int | None, slot: int, view: AnswerView) -> None:
     """Question and passage as one: the best spans marked, bars where answers start and end, or what meets a chosen word.
 
     A click on a word of the question chooses it, a second lets it go.
@@ -335,34 +335,34 @@ def _show_passage(result: Result, shown: QuestionAttention, word: int | None, sl
         Bars("how likely it ends here", answers.result.end),
     ]
     above = f"How much the answer looks at each question word ({view.place(result)}). Click a word."
-    shares = shown.of_text(*answers.place)
-    if shown.from_question:
+    shares = attention.of_text(*answers.place)
+    if attention.from_question:
         above = f"How much each question word looks at the answer ({view.place(result)}). Click a word."
     if word is not None:
-        name = shown.question[word].text
-        meets = f"“{name}” looks here" if shown.from_question else f"looks at “{name}”"
-        bars = [Bars(meets, shown.of_word(word, answers.tokens))]
+        name = attention.question[word].text
+        meets = f"“{name}” looks here" if attention.from_question else f"looks at “{name}”"
+        bars = [Bars(meets, attention.of_word(word, answers.tokens))]
         above = f"Bars show attention with “{name}” in {view.place(result)}. Click it again to go back."
-    asked = question_buttons(shown.question, shares, chosen=word, full_scale=view.full_scale, theme=theme())
+    asked = question_buttons(attention.question, shares, chosen=word, full_scale=view.full_scale, theme=theme())
     passage = marked_answer(
         result.prompt.text, answers.tokens, answers.result.spans, bars, declined=answers.declined, theme=theme()
     )
     _markup(f"passage{slot}", question_and_passage(asked, passage, bars, above=above, theme=theme()), pick)
-    _show_first_heads(result, shown, word, slot, view)
+    _show_first_heads(result, attention, word, slot, view)
 
 
-def _show_first_heads(result: Result, shown: QuestionAttention, word: int | None, slot: int, view: AnswerView) -> None:
-    """The heads that pass most between the answer and the chosen word, or the one it looks at most. A click opens one."""
-    attention, answers = view.attention(result.trace), result.answers
-    places = [place for place, token in enumerate(shown.question) if is_word(token)]
-    if attention.n_layers * attention.n_heads == 1 or result.quantity == "mixing" or not places:
+def _show_first_heads(result: Result, attention: QuestionAttention, word: int | None, slot: int, view: AnswerView) -> None:
+    """Draw the heads that pass most between the answer and the chosen word, or the one it looks at most. A click opens one."""
+    own_map, answers = view.attention(result.trace), result.answers
+    places = [place for place, token in enumerate(attention.question) if is_word(token)]
+    if own_map.n_layers * own_map.n_heads == 1 or result.quantity == "mixing" or not places:
         return
-    shares = shown.of_text(*answers.place)
+    shares = attention.of_text(*answers.place)
     asked = max(places, key=lambda place: float(shares[place])) if word is None else word
     weights = head_shares(result.trace, view.side, view.view, answers.place, asked)
     heads = [(place, float(weights[place])) for place in strongest_places(weights)]
-    names = cut(answers.text(answers.result.spans[0]), MOST_CHARACTERS), shown.question[asked].text
-    drawn = first_heads(heads, (names[1], names[0]) if shown.from_question else names, (view.layer, view.head), theme())
+    names = cut(answers.text(answers.result.spans[0]), MOST_CHARACTERS), attention.question[asked].text
+    drawn = first_heads(heads, (names[1], names[0]) if attention.from_question else names, (view.layer, view.head), theme())
 
     def pick(picked: str) -> None:
         if head := picked_cell(picked):
@@ -387,14 +387,16 @@ def _show_spans(result: Result, slot: int) -> None:
     _markup(f"joint{slot}", joint_matrix(table, theme=theme()))
 
 
-def _show_matrix(result: Result, shown: QuestionAttention, slot: int, view: AnswerView) -> tuple[HeadMatrix, tuple[int, int]]:
-    """The head as a matrix, around the answer. A click on a cell selects it; returns the matrix and its chosen cell."""
+def _show_matrix(
+    result: Result, attention: QuestionAttention, slot: int, view: AnswerView
+) -> tuple[HeadMatrix, tuple[int, int]]:
+    """Draw the head as a matrix, around the answer. A click on a cell selects it; returns the matrix and its chosen cell."""
     answer = result.answers.place
-    matrix = shown.around(*answer)
+    matrix = attention.around(*answer)
     inside = [
-        place for place, token in enumerate(matrix.keys if shown.from_question else matrix.queries) if token.end > answer[0]
+        place for place, token in enumerate(matrix.keys if attention.from_question else matrix.queries) if token.end > answer[0]
     ]
-    row = 0 if shown.from_question or not inside else inside[0]
+    row = 0 if attention.from_question or not inside else inside[0]
     cell = selected_cell(matrix, str(slot)) or (row, int(matrix.weights[row].argmax()))
     places = places_of(view.attention(result.trace), view.view).within(matrix)
     marks = Marks(cell, places.head_marks(result.trace.edits, view.layer, view.head))
@@ -404,7 +406,7 @@ def _show_matrix(result: Result, shown: QuestionAttention, slot: int, view: Answ
 
 
 def show_every_head(result: Result, editing: Editor, view: AnswerView, slot: int) -> None:
-    """What the numbers are, if not weights; and folded, all heads of the side that is drawn: a click opens one, or edits it."""
+    """Explain numbers that are no weights; and fold away all heads of the side in view: a click opens one, or edits it."""
     shown = current_result(result, editing)
     own = view.of(shown.trace)
     current = CurrentMap(result, own.attention(shown.trace).kind, editing)
@@ -413,7 +415,7 @@ def show_every_head(result: Result, editing: Editor, view: AnswerView, slot: int
 
 
 def _explain_cell(result: Result, view: AnswerView, slot: int, chosen: tuple[HeadMatrix, tuple[int, int]]) -> None:
-    """The way into Compute for the chosen cell of one head."""
+    """Offer the way into Compute for the chosen cell of one head."""
     prompt, (matrix, (row, column)) = result.prompt, chosen
     if view.head is None or result.quantity != "weights" or not matrix.visible[row, column]:
         return
@@ -424,7 +426,7 @@ def _explain_cell(result: Result, view: AnswerView, slot: int, chosen: tuple[Hea
 
 
 def show_answer_edits(result: Result, editing: Editor, view: AnswerView, *, compares: bool) -> None:
-    """What is edited in a model, with the way back, and what it says before and after; `compares` as of `show_edit_panel`."""
+    """Show what is edited in a model, the way back, and its answers before and after; `compares` as of `show_edit_panel`."""
     kind = view.of(current_result(result, editing).trace).attention(result.trace).kind
     show_edit_panel(CurrentMap(result, kind, editing), compares=compares)
     if result.before is None:
@@ -438,7 +440,7 @@ def show_answer_edits(result: Result, editing: Editor, view: AnswerView, *, comp
 
 
 def answer_download(result: Result, view: AnswerView) -> Download:
-    """The head as it is drawn of a model, and the passage with the answer framed."""
+    """Return the download of a model's head as it is drawn, and of the passage with the answer framed."""
     own, trace = view.of(result.trace), result.trace
 
     def picture() -> Picture:
@@ -449,7 +451,7 @@ def answer_download(result: Result, view: AnswerView) -> Download:
 
 
 def _marked_sheet(result: Result) -> Sheet:
-    """The passage with the answer framed, shaded by how likely the answer starts or ends at each token."""
+    """Draw the passage with the answer framed, shaded by how likely the answer starts or ends at each token."""
     answers = result.answers
     (best, *_) = answers.result.spans
     likely = np.maximum(answers.result.start, answers.result.end)

@@ -66,7 +66,7 @@ class ExampleSettings:
 
 
 def tokens_box() -> tuple[tuple[str, ...], WorkedExample]:
-    """The tokens, and worked examples as chips under them; the example is the one that was opened last."""
+    """Draw the box of tokens, with worked examples as chips under it; return the tokens and the example opened last."""
     examples = {example.label: example for example in worked_examples()}
     labels = list(examples)
     restore("worked", labels[0], labels)
@@ -88,7 +88,7 @@ def tokens_box() -> tuple[tuple[str, ...], WorkedExample]:
 
 
 def _cut(tokens: tuple[str, ...]) -> tuple[str, ...]:
-    """The first tokens, as many as there is room for, after a word about the others."""
+    """Keep as many of the first tokens as there is room for, and say which are left out."""
     if left_out := tokens[MOST_TOKENS:]:
         named = ", ".join(f"“{escaped(token)}”" for token in left_out[:3]) + (" and more" if len(left_out) > 3 else "")
         verb = "is" if len(left_out) == 1 else "are"
@@ -106,7 +106,7 @@ def open_example(example: WorkedExample) -> None:
 
 
 def settings_picker(example: WorkedExample, numbers: Numbers) -> ExampleSettings:
-    """The heads, mask, scale and seed, in the sidebar."""
+    """Offer the heads, mask, scale and seed, in the sidebar."""
     sidebar, dim = st.sidebar, numbers["x"].shape[1]
     choices = [str(heads) for heads in range(1, dim + 1) if dim % heads == 0]
     first = str(example.heads) if str(example.heads) in choices else "1"
@@ -144,7 +144,7 @@ def _seed_picker(sidebar: DeltaGenerator, example: WorkedExample, dim: int) -> i
 
 
 def starting_numbers(tokens: tuple[str, ...], example: WorkedExample) -> Numbers:
-    """The numbers that the tables begin with: of this visit, of the address, or the example's; as many rows as tokens."""
+    """Return the numbers that the tables begin with: of this visit, the address, or the example; as many rows as tokens."""
     n_tokens = max(1, min(len(tokens), MOST_TOKENS))
     if "numbers" not in st.session_state:
         numbers = parse_numbers(url_value("numbers", ""), n_tokens)
@@ -222,7 +222,7 @@ def _edit_mask(tokens: tuple[str, ...]) -> Bool[np.ndarray, "token token"]:
 
 
 def predict_picker() -> Predict:
-    """Whether weights are hidden until the class has guessed."""
+    """Offer to hide weights until the class has guessed."""
     return segments(
         st.sidebar, "Predict, then reveal", "predict", format_func=_PREDICT.__getitem__,
         help="Hides the weights at the step softmax until you reveal them, so that the class can guess first: which token gets "
@@ -231,7 +231,7 @@ def predict_picker() -> Predict:
 
 
 def link_picker(attention: AttentionMap, *, query: int, key: int) -> QueryKey:
-    """The query and the key whose weight is explained, in the sidebar; the arguments are what a first visit opens."""
+    """Offer the query and the key whose weight is explained, in the sidebar; the arguments are what a first visit opens."""
     queries, keys = (tuple(token.text for token in tokens) for tokens in (attention.queries, attention.keys))
     chosen = [
         _token_picker("Query: the token that looks", "query", queries, query),
@@ -269,7 +269,7 @@ _DIGITS = 8
 def show_steps(
     steps: Sequence[ComputationStep], *, first: str = "", cell: tuple[int, int] | None = None, predict: Predict
 ) -> bool:
-    """The steps, opened at the place of the address, or else at the step of symbol `first`; False while weights are hidden.
+    """Draw the steps, at the place of the address, or else at the step of symbol `first`; False while weights are hidden.
 
     `cell` is the row and the column of that step's result to open with, where it has them.
     """
@@ -349,13 +349,13 @@ def show_score_pairs(model: str, inspected: "InspectedTrace", kind: str, place: 
 def weight_download(
     name: str, trace: AttentionTrace, attention: AttentionMap, place: tuple[int, int], *, words: bool
 ) -> Download:
-    """The head of a model whose weight is explained."""
+    """Return the download of the head whose weight is explained."""
     picture = head_picture(trace, attention.kind, HeadView(*place, View(words=words), True))
     return Download(name, picture, Source(trace_expression(name, trace.prompt)))
 
 
 def example_download(tables: Tables, computed: Computed, head: int) -> Download:
-    """The weights of the example that is worked out, as a trace like any other."""
+    """Return the download of the worked example's weights, a trace like any other."""
     trace = from_weights(computed.weights, tables.tokens, model="worked example")
     rounded = np.round(computed.weights, _DIGITS).tolist()
     made = f"av.from_weights({rounded}, {list(tables.tokens)}, model='worked example')"

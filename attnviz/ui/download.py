@@ -66,12 +66,12 @@ def head_picture(trace: AttentionTrace, kind: Kind, head: HeadView) -> Callable[
 def head_download(
     result: Result, kind: Kind, head: HeadView, sheets: Mapping[str, Callable[[], Sheet]] | None = None
 ) -> Download:
-    """A head of a result, and what the page shows besides."""
+    """Return the download of a head of a result, and of what the page shows besides."""
     return Download(result.name, head_picture(result.trace, kind, head), source_of(result), sheets or {})
 
 
 def source_of(result: Result, *, naive: bool = False) -> Source:
-    """Where Python has the trace of a result from, by the name of its model and the same edits, options and quantity.
+    """Write the Python that gives the trace of a result, with the same model, edits, options and quantity.
 
     `naive` rows are named after the token that is written there (`attnviz.analysis.translation_alignment.read_as`).
     """
@@ -110,12 +110,12 @@ def _writing_expression(result: Result, options: WritingOptions) -> str:
 
 
 def _writes_unasked(result: Result) -> bool:
-    """Whether a translation is the one that the model gives when it is only asked for its trace."""
+    """Say whether a translation is the one that the model gives when it is only asked for its trace."""
     return not result.draft.task_prefix and (bool(result.prompt.target) or result.options == GREEDY)
 
 
-def download_button(shown: Sequence[Download], own: Callable[[], None] = lambda: None) -> None:
-    """A button with all that can be had: nothing is computed before it is opened, no file before it is asked for.
+def download_button(downloads: Sequence[Download], own: Callable[[], None] = lambda: None) -> None:
+    """Draw a button with all that can be had: nothing is computed before it is opened, no file before it is asked for.
 
     `own` draws the buttons of a page whose picture is no head.
     """
@@ -124,28 +124,28 @@ def download_button(shown: Sequence[Download], own: Callable[[], None] = lambda:
         return
     with box:
         own()
-        if shown:
-            _downloads(shown)
+        if downloads:
+            _downloads(downloads)
 
 
 def drawing_buttons(file: str, sheet: Callable[[], Sheet], key: str = "download") -> None:
-    """A button for each format of drawings; `file` is the file's name without its end."""
+    """Draw a button for each format of drawings; `file` is the file's name without its end."""
     for to in formats_of("drawing"):
         file_button(f"{file}.{to}", lambda to=to: draw_sheet(sheet(), to), key=f"{key}_{to}")
 
 
 def file_button(file: str, data: Callable[[], bytes], label: str = "", key: str = "") -> None:
-    """A button for a file, which is made when it is asked for; what it is follows from the end of its name."""
+    """Draw a button for a file, which is made when it is asked for; what it is follows from the end of its name."""
     to = file.rsplit(".", 1)[-1]
     media_type = FORMATS[to].media_type if to in FORMATS else "application/octet-stream"
     st.download_button(label or to.upper(), data, file, media_type, key=key or f"download_{to}", on_click="ignore")
 
 
-def _downloads(shown: Sequence[Download]) -> None:
-    chosen, slot = shown[0], 0
-    if len(shown) > 1:
-        slot = st.selectbox("Drawn from", range(len(shown)), format_func=lambda index: shown[index].label, key="kept")
-        chosen = shown[slot]
+def _downloads(downloads: Sequence[Download]) -> None:
+    chosen, slot = downloads[0], 0
+    if len(downloads) > 1:
+        slot = st.selectbox("Drawn from", range(len(downloads)), format_func=lambda index: downloads[index].label, key="kept")
+        chosen = downloads[slot]
     try:
         picture = chosen.picture()
     except TraceError as error:
@@ -165,7 +165,7 @@ def _downloads(shown: Sequence[Download]) -> None:
 
 
 def _drawings(chosen: Download, picture: Picture, file: str, slot: int) -> list[Picture]:
-    """What is drawn, of which heads, and of which part of a long text. Returns the heads that are chosen."""
+    """Offer what is drawn, of which heads, and of which part of a long text. Returns the heads that are chosen."""
     whole = is_whole(picture)
     kinds = [*chosen.sheets, *(kind for kind in _KINDS if whole or kind != "All heads")]
     kind = st.segmented_control("Picture", kinds, key="keep_kind", default=next(iter(chosen.sheets), "Matrix"),
@@ -186,7 +186,7 @@ def _drawings(chosen: Download, picture: Picture, file: str, slot: int) -> list[
 
 
 def _heads_picker(picture: Picture) -> list[Picture]:
-    """The heads that are drawn side by side, that of the page first."""
+    """Offer more heads to draw beside that of the page, which comes first."""
     attention = picture.trace.map(picture.kind)
     if attention.n_layers * attention.n_heads == 1:
         return [picture]
@@ -199,7 +199,7 @@ def _heads_picker(picture: Picture) -> list[Picture]:
 
 
 def _part_picker(picture: Picture, kind: str, slot: int) -> range | None:
-    """The part of a long text that is drawn: at first the one where the page looks; None: all of it."""
+    """Offer the parts of a long text: at first the one where the page looks; None: all of it."""
     known = parts(picture)
     if len(known) == 1 or kind == "Text":
         return None
@@ -213,7 +213,7 @@ def _part_picker(picture: Picture, kind: str, slot: int) -> range | None:
 
 
 def _row(picture: Picture, slot: int) -> int:
-    """The query that the page looks at, else that of the head's strongest link."""
+    """Return the query that the page looks at, else that of the head's strongest link."""
     for query in (value("query"), value(f"query{slot + 1}")):
         if query in picture.matrix.rows:
             return picture.matrix.rows.index(query)
@@ -221,7 +221,7 @@ def _row(picture: Picture, slot: int) -> int:
 
 
 def _sheet(kind: str, heads: list[Picture], part: range | None, slot: int) -> Sheet:
-    """One drawing, or several with their heads' names above them."""
+    """Draw one picture, or several side by side with their heads' names."""
     drawn = []
     for each in heads:
         cut = part_of(each, part) if part else each
@@ -257,7 +257,7 @@ class _Opened:
 
 
 def file_box() -> None:
-    """Where a person chooses a trace file; what is wrong with it is said below."""
+    """Draw the box where a person chooses a trace file; what is wrong with it is said below."""
     st.file_uploader(
         "Open a trace file",
         type=["attn"],
@@ -300,7 +300,7 @@ def _check_size(trace: AttentionTrace, name: str) -> None:
 
 
 def opened_file(model: str, prompt: Prompt | None) -> Result | None:
-    """The result that a file which is open holds; None once another model or text is asked for, which closes it."""
+    """Return the result that an open file holds; None once another model or text is asked for, which closes it."""
     held: _Opened | None = st.session_state.get("opened")
     if held is None:
         return None
@@ -316,12 +316,12 @@ def opened_file(model: str, prompt: Prompt | None) -> Result | None:
 
 
 def close() -> None:
-    """The page computes for itself again; for a callback, too."""
+    """Close the file, so that the page computes for itself again; for a callback, too."""
     st.session_state.pop("opened", None)
 
 
 def _card(trace: AttentionTrace) -> ModelCard:
-    """What a trace tells of its model."""
+    """Build a model's card from what its trace tells."""
     attention = trace.maps[-1]
     architecture: Architecture = "encoder-decoder" if "cross" in trace.kinds else "decoder" if attention.causal else "encoder"
     reads = ("pair",) if any(token.segment for token in trace.maps[0].keys) else ()
@@ -358,7 +358,7 @@ def explain_button(
     slot: str = "",
     begins: Sequence[str] = (),
 ) -> None:
-    """The way from a heatmap into Compute: `place` has the model, the layer, the head, the query and the key.
+    """Offer the way from a heatmap into Compute: `place` has the model, the layer, the head, the query and the key.
 
     `slot` tells several pictures of a page apart; `begins` names the pieces of a translation that a search has found.
     """
@@ -377,7 +377,7 @@ def explain_button(
 
 
 def show_toolbar(
-    shown: Sequence[Download] = (), opens: str = "Opens this very picture", own: Callable[[], None] = lambda: None
+    downloads: Sequence[Download] = (), opens: str = "Opens this very picture", own: Callable[[], None] = lambda: None
 ) -> None:
     """Fills the toolbar at the picture with downloads and more, and draws here the buttons to other pages.
 
@@ -386,7 +386,7 @@ def show_toolbar(
     """
     _keep_for_home()
     with fill_toolbar(opens):
-        download_button(shown, own)
+        download_button(downloads, own)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.session_state.page in MODEL_PAGES:
             _ablate_button()
@@ -395,7 +395,7 @@ def show_toolbar(
 
 
 def _ablate_button() -> None:
-    """The way to what each head costs this output; from Translate, that of the model in the large picture."""
+    """Offer the way to what each head costs this output; from Translate, that of the model in the large picture."""
     given = {name: value(name) for name in ("text", "pair", "question", "passage", "target")}
     st.button(
         "Which heads matter here?", key="to-whatif", icon=":material/tune:", help="Switches every head off in turn.",
@@ -404,7 +404,7 @@ def _ablate_button() -> None:
 
 
 def _matters_button() -> None:
-    """The way to what each word is worth to the output that stands here; from Encode, with the head that is looked at."""
+    """Offer the way to what each word is worth to the output that stands here; from Encode, with the head that is looked at."""
     given = {"text": value("passage") or value("text"), "pair": value("question") or value("target") or value("pair")}
     if st.session_state.page == "encode" and not value("mean", False):
         given["seen"] = f"head:{value('attention', 'encoder')}:{value('layer', 0)}:{value('head', 0)}"
@@ -416,22 +416,22 @@ def _matters_button() -> None:
 
 
 def _large_model() -> str | None:
-    """The model of the page; of several, that in the large picture."""
+    """Return the model of the page; of several, that in the large picture."""
     models = st.session_state.get("models") or [st.session_state.get("model")]
     return models[min(value("hero", 1), len(models)) - 1]
 
 
 def _keep_for_home() -> None:
-    """What was typed last on a page that reads a sentence is what Home shows."""
+    """Let Home show what was typed last on a page that reads a sentence."""
     state = st.session_state
     if state.page in SENTENCE_READERS and (text := state.address.get("text")):
         state.visits["home"] = {"text": text}
 
 
-def reader_buttons(shown: Mapping[str, Written] | None = None) -> None:
-    """The ways to what other pages make of the text that was run here, with the models that were chosen there.
+def reader_buttons(address: Mapping[str, Written] | None = None) -> None:
+    """Link to what other pages make of the text that was run here, with the models that were chosen there.
 
-    `shown`: what of this page's address Encode understands as well.
+    `address`: what of this page's address Encode understands as well.
     """
     state = st.session_state
     if not (text := state.get("passage") or state.get("text")):
@@ -443,7 +443,7 @@ def reader_buttons(shown: Mapping[str, Written] | None = None) -> None:
             given = (
                 {"source": "model", "text": text} if page == "compute" else {"passage" if page == "answer" else "text": text}
             )
-            given |= dict(shown or {}) if page == "encode" else {}
+            given |= dict(address or {}) if page == "encode" else {}
             st.button(
                 page.title(), key=f"to-{page}", type="tertiary", icon=f":material/{icon}:",
                 on_click=visit, args=(page,), kwargs=there | given,

@@ -60,7 +60,7 @@ def editor(slot: str, model: str, prompt: Prompt) -> Editor:
 
 
 def _parsed(slot: str, written: str) -> Edits:
-    """What is written, as far as it can be read; else none, after the page has said why, and how to go on."""
+    """Read edits; where that fails, return none, after the page has said why, and how to go on."""
     try:
         return Edits.parse(written)
     except EditError as error:
@@ -98,7 +98,7 @@ def refuse(error: EditError, slot: str, trace: AttentionTrace) -> bool:
 
 
 def edits_now(slot: str = "") -> Edits:
-    """The edits that stand now; none where what stands there cannot be read."""
+    """Return the edits that stand now; none where what stands there cannot be read."""
     try:
         return Edits.parse(value(f"edits{slot}", ""))
     except EditError:
@@ -120,7 +120,7 @@ def change(edits: Edits, slot: str = "") -> None:
 
 
 def _changes(written: str) -> list[tuple[Edit, ...]]:
-    """The edits that were made at once, one change after another; none where what is written cannot be read."""
+    """Read changes, each the edits that were made at once; none where what is written cannot be read."""
     try:
         return [Edits.parse(part).each for part in written.split(",")]
     except EditError:
@@ -128,7 +128,7 @@ def _changes(written: str) -> list[tuple[Edit, ...]]:
 
 
 def _in_order(changes: Sequence[tuple[Edit, ...]]) -> str:
-    """What `_changes` reads."""
+    """Write changes as `_changes` reads them."""
     return ",".join(";".join(Edits((edit,)).text for edit in made) for made in changes if made)
 
 
@@ -178,7 +178,7 @@ def _keep_what_fits(slot: str, model: str, prompt: Prompt) -> None:
 def run_edited(
     name: str, task: Task, prompt: Prompt, *, options: Options = GREEDY, slot: str = ""
 ) -> tuple[Result, Editor] | None:
-    """What the model of that name makes of a prompt with the page's edits, and those; None after the page has said why not.
+    """Run a model over a prompt with the page's edits, and return result and edits; None after the page has said why not.
 
     A change that the model cannot make is taken back. Where edits of an address cannot be made the model stands as it is, after
     the page has said so.
@@ -201,7 +201,7 @@ def run_edited(
 def run_side_by_side(
     names: Sequence[str], task: Task, prompt: Prompt, options: Mapping[int, DecodingOptions] | None = None
 ) -> tuple[dict[int, Result], dict[int, Editor]]:
-    """The same for several models, by their slots, which count from 1; without those that make nothing of the prompt."""
+    """Run several models so, by their slots, which count from 1; leave out those that make nothing of the prompt."""
     results, editors = {}, {}
     for slot, name in enumerate(names, start=1):
         how = options[slot] if options else GREEDY
@@ -215,7 +215,7 @@ _DIFFERENCES: WeakKeyDictionary[AttentionMap, tuple[AttentionMap, AttentionMap]]
 
 
 def current_result(result: Result, editing: Editor | None) -> Result:
-    """The result that is in view: with the edits, or without."""
+    """Return the result that is in view: with the edits, or without."""
     return result.unedited if editing and editing.compared == "Before" else result
 
 
@@ -258,7 +258,7 @@ class CurrentMap:
         return kept[1]
 
     def drawn_as(self, head: HeadView) -> HeadView:
-        """How it is drawn: the rows of a difference sum to 0, and are scaled to nothing."""
+        """Return how the head is drawn: the rows of a difference sum to 0, and are not renormalized."""
         return head if self.drawn is self.current else replace(head, view=replace(head.view, renormalize=False))
 
     @property
@@ -267,7 +267,7 @@ class CurrentMap:
         return self.before if self.alike else self.current
 
     def describe_edited(self, head: HeadView) -> tuple[Sentence, ...]:
-        """What is said of a head in place of where it looks: that it is off, or what changed in it; else nothing."""
+        """Say of a head that it is off, or what changed in it, in place of where it looks; else nothing."""
         if off := self.describe_off(head):
             return off
         if head.head is None or self.drawn is self.current:
@@ -279,7 +279,7 @@ class CurrentMap:
             return ()
 
     def describe_off(self, head: HeadView) -> tuple[Sentence, ...]:
-        """What is said of a head, or of all of a layer, that is switched off; of others nothing."""
+        """Say of a head, or of all of a layer, that it is switched off; of others nothing."""
         heads = range(self.current.n_heads) if head.head is None else (head.head,)
         if not self.result.before or any(self.current.weights(head.layer, each).any() for each in heads):
             return ()

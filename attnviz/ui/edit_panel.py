@@ -23,7 +23,7 @@ _markup = Markup("edits", shared.STYLE + STYLE)
 
 
 def show_chips(editing: Editor, trace: AttentionTrace) -> None:
-    """The edits in words, named by the tokens of the trace; a press on one takes it away."""
+    """Show the edits in words, named by the tokens of the trace; a press on one takes it away."""
     slot = editing.slot
 
     def take(picked: str) -> None:
@@ -34,13 +34,13 @@ def show_chips(editing: Editor, trace: AttentionTrace) -> None:
 
 
 def show_changes(rows: Sequence[OutputChange], *, below: str = "", slot: str = "") -> None:
-    """What a model says, as a table of before and after."""
+    """Show what a model says, as a table of before and after."""
     if rows or below:
         _markup(f"said{slot}", before_and_after(rows, theme=theme(), below=below))
 
 
 def show_reading(result: Result) -> None:
-    """What a model makes of a text on Encode: what it writes, or what its layers on top say, and how far its states moved."""
+    """Show what a model makes of a text on Encode: its text, or what its layers on top say, and how far its states moved."""
     edited = result.before
     if len(result.trace.maps) > 1:
         show_changes([changed_text("Output", edited.trace.output, result.trace.output)] if edited else [])
@@ -64,7 +64,7 @@ HELP = (
 
 
 def edit_toggle(place: DeltaGenerator, slots: Iterable[int | str]) -> None:
-    """The switch of the Edit mode, where the explorer is folded away; with it, its grids of all heads open."""
+    """Draw the switch of the Edit mode, where the explorer is folded away; with it, its grids of all heads open."""
 
     def turned() -> None:
         if st.session_state.get("editing"):
@@ -80,7 +80,7 @@ def edit_toggle(place: DeltaGenerator, slots: Iterable[int | str]) -> None:
 
 
 def show_edit_panel(current: CurrentMap, *, compares: bool = True) -> None:
-    """The edits as chips with the way back, and which map is in view; nothing where nothing is edited, or to be.
+    """Show the edits as chips with the way back, and which map is in view; nothing where nothing is edited, or to be.
 
     `compares`: whether a person chooses between the maps before and after here, which stands once on a page.
     """
@@ -105,16 +105,16 @@ def show_edit_panel(current: CurrentMap, *, compares: bool = True) -> None:
             segments(place, "Map in view", "edit_view", options=options, label_visibility="collapsed")
 
 
-def show_edit_buttons(editing: Editor | None, shown: ShownHead) -> None:
-    """In the Edit mode, what clicks in the picture of a map do, as buttons for its head and the chosen cell of its matrix.
+def show_edit_buttons(editing: Editor | None, picture: ShownHead) -> None:
+    """Offer as buttons, in the Edit mode, what clicks in the picture of a map do, for its head and its chosen cell.
 
     The weight of the cell can be typed, too.
     """
     if editing is None or not editing.on:
         return
     slot, now = editing.slot, set(edits_now(editing.slot).each)
-    head, matrix, (row, column) = shown.head, shown.matrix, shown.cell
-    places = places_of(shown.attention, head.view)
+    head, matrix, (row, column) = picture.head, picture.matrix, picture.cell
+    places = places_of(picture.attention, head.view)
     asking, asked = (f"“{escaped(token.text)}”" for token in (matrix.queries[row], matrix.keys[column]))
     place = {"layer": head.layer, "head": head.head}
     cell = {"query": places.row_of(matrix.rows[row]), "key": places.column_of(matrix.columns[column])}
@@ -132,7 +132,7 @@ def show_edit_buttons(editing: Editor | None, shown: ShownHead) -> None:
 
 
 def _weight_box(slot: str, link: LinkCut, label: str, weight: float) -> None:
-    """Where a weight is typed; the rest of its row shares what is left. It says what was typed, else the weight in view."""
+    """Draw the box where a weight is typed; the rest of its row shares what is left. It shows the typed or current one."""
     place = (link.kind, link.layer, link.head, link.query, link.key)
     typed_weights = [edit for edit in edits_now(slot).each if isinstance(edit, WeightSet)]
     stands = next((edit.weight for edit in typed_weights if edit == WeightSet(*place, edit.weight)), min(round(weight, 4), 1.0))
@@ -152,5 +152,5 @@ def _weight_box(slot: str, link: LinkCut, label: str, weight: float) -> None:
 
 
 def comparing_editor(editors: Sequence[Editor]) -> Editor | None:
-    """Which of several models' panels has the choice between before and after: the first that is edited."""
+    """Choose the panel that offers before and after: that of the first edited model."""
     return next((each for each in editors if each.edits and each.applied), None)

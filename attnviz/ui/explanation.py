@@ -28,7 +28,7 @@ _BELIEVE = """
 
 
 def explain_weight(attention: AttentionMap, matrix: HeadMatrix, looked_at: HeadView, cell: tuple[int, int]) -> None:
-    """The formula, with the numbers of the chosen cell; for a model that keeps its queries and keys to itself, in words."""
+    """Explain a weight by its formula and numbers; in words, where the model keeps its queries and keys to itself."""
     if looked_at.head is not None:
         place = {"model": st.session_state.model, "layer": looked_at.layer, "head": looked_at.head}
         place |= {
@@ -61,6 +61,6 @@ def explain_weight(attention: AttentionMap, matrix: HeadMatrix, looked_at: HeadV
 
 
 def explain_trust() -> None:
-    """What attention shows, and what it does not."""
+    """Explain what attention shows, and what it does not."""
     with st.expander("How much to trust this"):
         st.markdown(_BELIEVE)

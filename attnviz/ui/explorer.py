@@ -75,7 +75,7 @@ def all_heads(
     label: str = "All heads, any of them at full size",
     editing: Editor | None = None,
 ) -> None:
-    """Every head of a map in the explorer, folded until somebody opens it; for pages whose main picture is another one.
+    """Draw every head of a map in the explorer, folded until somebody opens it; for pages whose main picture is another one.
 
     A head that is clicked is given to `on_head(layer, head)`, `head` None for the mean of the layer. A cell that is clicked
     becomes `query` and `key` of the session, which `selected_cell` reads; `cell` is the one that the page's own picture has
@@ -92,20 +92,20 @@ def all_heads(
             explore(ShownHead(attention, head, matrix, at), slot=slot, on_head=on_head, editing=editing)
 
 
-def note_picture(shown: ShownHead, *, slot: str = "", first_row: int = 0) -> None:
+def note_picture(picture: ShownHead, *, slot: str = "", first_row: int = 0) -> None:
     """Notes which head and which cell the page shows, for whoever asks about its picture: the address may leave them to it.
 
     `first_row`: where the picture's first row stands among the positions that an address counts.
     """
-    (row, column), matrix = shown.cell, shown.matrix
-    place = {"layer": str(shown.head.layer)} | ({} if shown.head.head is None else {"head": str(shown.head.head)})
+    (row, column), matrix = picture.cell, picture.matrix
+    place = {"layer": str(picture.head.layer)} | ({} if picture.head.head is None else {"head": str(picture.head.head)})
     place |= {f"query{slot}": str(matrix.rows[row] + first_row), f"key{slot}": str(matrix.columns[column])}
     names = word_names(matrix.queries)[row], word_names(matrix.keys)[column]
     st.session_state.shown_picture = (st.session_state.page, place, names)
 
 
 def show_words(attention: AttentionMap, head: HeadView, question: WordQuestion) -> None:
-    """The text as words that can be clicked, all heads, and beside them, where there is room, the one that is looked at."""
+    """Draw the text as words to click, all heads, and beside them, where there is room, the one that is looked at."""
     matrix = head.matrix(attention)
     cell, places = question.cell(matrix), (matrix.rows, matrix.columns)
     note_picture(ShownHead(attention, head, matrix, cell))
@@ -115,7 +115,7 @@ def show_words(attention: AttentionMap, head: HeadView, question: WordQuestion) 
 
 
 def _take_words(places: tuple[tuple[int, ...], tuple[int, ...]], change: dict[str, Any]) -> None:
-    """Which words, and which head, were clicked; for a callback."""
+    """Take over which words, and which head, were clicked; for a callback."""
     if change.get("unpin"):
         widgets.unpin()
     if "layer" in change:
@@ -125,7 +125,7 @@ def _take_words(places: tuple[tuple[int, ...], tuple[int, ...]], change: dict[st
 
 
 def show_heads(attention: AttentionMap, head: HeadView, on_head: OnHead, *, slot: str = "") -> None:
-    """All heads as small pictures, and nothing else; `on_head` is called with the layer and the head that are clicked."""
+    """Draw all heads as small pictures, and nothing else; `on_head` is called with the layer and the head that are clicked."""
 
     def picked(change: dict[str, Any]) -> None:
         if "layer" in change:
@@ -134,20 +134,20 @@ def show_heads(attention: AttentionMap, head: HeadView, on_head: OnHead, *, slot
     _mount(attention, head, None, {"shownViews": ("grid",), "view": "grid"}, (slot, picked))
 
 
-def show_matrix(shown: ShownHead, on_cell: Callable[[int, int], None], *, slot: str = "") -> None:
-    """One head at full size, and nothing else; `on_cell` is called with the row and the column that are clicked."""
+def show_matrix(picture: ShownHead, on_cell: Callable[[int, int], None], *, slot: str = "") -> None:
+    """Draw one head at full size, and nothing else; `on_cell` is called with the row and the column that are clicked."""
 
     def picked(change: dict[str, Any]) -> None:
         if "query" in change:
             on_cell(change["query"], change["key"])
 
-    query, key = shown.cell
+    query, key = picture.cell
     settings: dict[str, object] = {"shownViews": ("matrix",), "view": "matrix", "query": query, "key": key}
-    _mount(shown.attention, shown.head, shown.matrix, settings, (slot, picked))
+    _mount(picture.attention, picture.head, picture.matrix, settings, (slot, picked))
 
 
 def explore(
-    shown: ShownHead,
+    picture: ShownHead,
     *,
     extra: tuple[str, ...] = (),
     slot: str = "",
@@ -155,7 +155,7 @@ def explore(
     question: WordQuestion | None = None,
     editing: Editor | None = None,
 ) -> str:
-    """The explorer: all heads, and the matrix of one with its chosen cell. What a person chooses in it becomes the page's.
+    """Draw the explorer: all heads, and the matrix of one with its chosen cell. What a person chooses in it becomes the page's.
 
     `question`: what is asked of the map by words; None: a click on a word is one on the cell of its strongest link, and a head
     that is clicked is given to `on_head`.
@@ -164,16 +164,16 @@ def explore(
     several explorers of a page apart. Returns the view that is shown: one of `VIEWS`, or of `extra`, tabs whose picture the
     page draws below.
     """
-    name, attention, matrix = f"view{slot}", shown.attention, shown.matrix
+    name, attention, matrix = f"view{slot}", picture.attention, picture.matrix
     if question is not None:
-        note_picture(shown)
+        note_picture(picture)
     wanted = one_shown(name, (*VIEWS, *extra), VIEWS[0])
     # Of a difference there are no arcs and no shaded text.
     views, extra = (VIEWS[:2], ()) if is_difference(attention) else (VIEWS, extra)
     view = wanted if wanted in (*views, *extra) else VIEWS[0]
 
     # Streamlit keeps the callback of a visit that has left for a while: it holds places and names, and no map.
-    places, rows, columns = places_of(attention, shown.head.view), matrix.rows, matrix.columns
+    places, rows, columns = places_of(attention, picture.head.view), matrix.rows, matrix.columns
     is_asked, edited = question is not None, editing.slot if editing else None
 
     def picked(change: dict[str, Any]) -> None:
@@ -188,23 +188,23 @@ def explore(
         if edited is not None:
             _edit(edited, places, change)
 
-    query, key = shown.cell
+    query, key = picture.cell
     settings = {"shownViews": views, "view": view, "query": query, "key": key, "extra": extra, "fact": size(attention)}
     settings["words"] = question and question.settings(matrix)
     if editing is not None:
         is_marked = editing.applied and editing.compared != "Before"
         settings["edits"] = {"on": editing.on} | (places.marks(editing.edits) if is_marked else {})
-    _mount(attention, shown.head, matrix, settings, (slot, picked), question)
+    _mount(attention, picture.head, matrix, settings, (slot, picked), question)
     return view
 
 
 def places_of(attention: AttentionMap, view: View) -> explorer.PicturePlaces:
-    """Where the rows and columns of a picture stand in the map: what its clicks, and the buttons beside it, edit."""
+    """Find where the rows and columns of a picture stand in the map: what its clicks, and the buttons beside it, edit."""
     return explorer.PicturePlaces.of(attention, Lens(attention, view))
 
 
 def _edit(slot: str, places: explorer.PicturePlaces, change: dict[str, Any]) -> None:
-    """What a click did to the Edit mode, or with it to the model's attention; for a callback."""
+    """Apply a click to the Edit mode, or in it to the model's attention; for a callback."""
     if "editing" in change:
         st.session_state.editing = bool(change["editing"])
     try:
@@ -259,7 +259,7 @@ def _mount(
 
 
 def _overview(attention: AttentionMap, view: View, limit: int) -> explorer.Overview:
-    """The overview of a map is made once for each way to see its tokens, and kept as long as the map is."""
+    """Make the overview of a map once for each way to see its tokens, and keep it as long as the map is."""
     ways = _OVERVIEWS.setdefault(attention, {})
     if (view, limit) not in ways:
         cells = attention.n_layers * attention.n_heads * len(attention.queries) * len(attention.keys)

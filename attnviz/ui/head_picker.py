@@ -29,7 +29,7 @@ _HELP = "How much a head looks, or how much it moves: a large weight on a short 
 
 
 def quantity_picker(results: Iterable[Result], sidebar: DeltaGenerator) -> Quantity:
-    """The quantity of the maps; weights, where no other can be known: something is edited, or comes out of a file."""
+    """Offer the quantities of the maps; weights only, where no other is known: something is edited, or comes out of a file."""
     if any(each.before or each.file for each in results):
         publish("weighing", "weights", "weights")
         return "weights"
@@ -37,18 +37,18 @@ def quantity_picker(results: Iterable[Result], sidebar: DeltaGenerator) -> Quant
 
 
 def in_chosen_quantity(results: Mapping[int, Result], sidebar: DeltaGenerator) -> dict[int, Result]:
-    """The results with the quantity that is chosen in the sidebar; with weights, where no other is known."""
+    """Return the results with the quantity that is chosen in the sidebar; with weights, where no other is known."""
     quantity = quantity_picker(results.values(), sidebar)
     return {slot: in_quantity(each, quantity) for slot, each in results.items()}
 
 
 def heads_are_mixed(results: Iterable[Result]) -> bool:
-    """Whether the quantity that is chosen is of whole layers, so that no head can be."""
+    """Say whether the chosen quantity is of whole layers, so that no head can be chosen."""
     return value("weighing", "weights") == "mixing" and not any(each.trace.edits for each in results)
 
 
 def explain_quantity(result: Result, kind: Kind, layer: int) -> bool:
-    """What the numbers are, and how much the layer changes a token; False where they are weights."""
+    """Explain what the numbers are, and how much the layer changes a token; False where they are weights."""
     if result.quantity == "weights":
         return False
     st.markdown(f"**{escaped(describe_mixing(result.mixing, kind, layer))}** {_MEANING[result.quantity]}")
@@ -100,14 +100,14 @@ def head_picker(
 
 
 def reading_picker(results: Iterable[Result], sidebar: DeltaGenerator) -> Reading | None:
-    """Which of a word's two rows is its own, where a model has two; None: the truer one of each head."""
+    """Ask which of a word's two rows is its own, where a model has two; None: the truer one of each head."""
     if not any(each.draft.reads_its_rows for each in results):
         return None
     return _READINGS[segments(sidebar, "Row of a word", "reading", help=_READING_HELP, on_change=forget_cell)]
 
 
 def head_title_of(card: ModelCard, layer: int, head: int | None) -> str:
-    """The head that is drawn of a model, marked if it was trained to align; nothing for a model of one.
+    """Name the head that is drawn of a model, marked if it was trained to align; nothing for a model of one.
 
     >>> card = ModelCard("t", "", "encoder-decoder", 2, 4, 1, 128, "cpu", supervised_head=(1, 0))
     >>> head_title_of(card, 1, 0), head_title_of(card, 1, 2), head_title_of(card, 0, None)
@@ -128,7 +128,7 @@ def pick_head(picked: str) -> None:
 
 
 def clicked_head(heads: Collection[tuple[Any, ...]], names: tuple[str, ...] = ("layer", "head")) -> tuple[Any, ...] | None:
-    """The head that was clicked, or that the address names; None where it names none of `heads`."""
+    """Return the head that was clicked, or that the address names; None where it names none of `heads`."""
     place = tuple(value(name) for name in names)
     if None in place:
         return None
@@ -144,13 +144,13 @@ def choose_head(layer: int, head: int | None) -> None:
 
 
 def change_head(layer: int, head: int | None) -> None:
-    """The same, and the link that is looked at stays; for a callback."""
+    """Choose a head in the same way, but keep the link that is looked at; for a callback."""
     st.session_state.update({"layer": layer, "head": head or 0, _MEAN: head is None})
     pin()
 
 
 def _supervised_head_button(supervised_head: tuple[int, int], sidebar: DeltaGenerator) -> None:
-    """The way to the supervised head."""
+    """Draw the button that opens the supervised head."""
     sidebar.button(
         f"Show {head_name(*supervised_head)}, trained to align",
         key="supervised_head",
@@ -163,7 +163,7 @@ def _supervised_head_button(supervised_head: tuple[int, int], sidebar: DeltaGene
 
 
 def _follow(first: tuple[int, int, bool]) -> None:
-    """A choice that nobody made goes with the models: what stood there unasked becomes what is first now."""
+    """Reset an untouched head choice to the new model's default."""
     state = st.session_state
     names = ("layer", "head", _MEAN)
     if tuple(state.get(name) for name in names) == state.get("first_head") != first:

@@ -65,7 +65,7 @@ _ANY = "What each head does best"
 
 
 def model_picker() -> str:
-    """The model whose heads are looked at: those first whose atlas travels with attnviz."""
+    """Offer the models whose heads can be looked at, those first whose atlas travels with attnviz."""
     ready = [name for name in catalog.available() if name in available()]
     hub = [name for kind in ("encoder", "decoder") for name in catalog.HUB[kind]]
     return one_model(
@@ -74,7 +74,7 @@ def model_picker() -> str:
 
 
 def claim_box() -> str:
-    """Where a person types a claim, with examples as chips; what was run last."""
+    """Draw the box for a claim, with examples as chips; return what was run last."""
     box = TextBox("claim", "A claim about heads", "Test your own claim; click an example below to see how to write one")
     claim = run_texts([box])["claim"]
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -100,7 +100,7 @@ def set_claim(text: str) -> None:
 
 
 def own_sentences_box() -> str:
-    """Where a person puts sentences of their own, one a line; empty: the treebank."""
+    """Draw the box for sentences of one's own, one a line; empty: the treebank."""
     sentences = text_field(
         st.text_area, "Your own sentences, one a line", "sentences", height="content",
         help="Claims about words and positions are then tested on these. Syntax is known only for the treebank.",
@@ -121,13 +121,13 @@ def claim_filter(atlas: Atlas) -> int | None:
 
 
 def draws_pattern() -> bool:
-    """Whether heads are looked for by a drawing."""
+    """Ask whether heads are looked for by a drawing."""
     help_ = "Draw a pattern, and see how similar each head is to it."
     return toggle(st.sidebar, "Find heads by a drawing", "drawing", help=help_)
 
 
 def head_choice(atlas: Atlas) -> tuple[int, int]:
-    """The head that is looked at: of a first visit, the one whose claim about syntax is furthest above its rivals."""
+    """Offer the head to look at: at first the one whose claim about syntax is furthest above its rivals."""
     places = [
         (float(atlas.ahead[number, layer, head]), layer, head)
         for number, claim in enumerate(atlas.claims)
@@ -142,7 +142,7 @@ _survey_markup = Markup("survey", shared.STYLE + STYLE)
 
 
 def opened_survey() -> State | None:
-    """The survey whose folder is asked for; None where none is, and after the page has said what is wrong with it."""
+    """Open the survey whose folder is asked for; None where none is, and after the page has said what is wrong with it."""
     restore("survey", "")
     folder = st.session_state.survey.strip()
     if not folder:
@@ -157,7 +157,7 @@ def opened_survey() -> State | None:
 
 
 def survey_box() -> None:
-    """The box for the folder of a survey, for those at the machine."""
+    """Draw the box for the folder of a survey, for those at the machine."""
     folder = st.session_state.survey
     if folders_allowed():
         folder = st.text_input(
@@ -168,7 +168,7 @@ def survey_box() -> None:
 
 
 def show_survey(survey: State) -> None:
-    """One measure of every head, then all measures of the chosen one."""
+    """Show one measure of every head, then all measures of the chosen one."""
     statistics = survey.statistics
     labels = MEASURE_LABELS.__getitem__
     measure = dropdown(st.sidebar, "Measure", "measure", options=NAMES, default="previous", format_func=labels)
@@ -190,7 +190,7 @@ def show_survey(survey: State) -> None:
 
 
 def _head_choice(statistics: Statistics, number: int) -> tuple[int, int]:
-    """The head that is looked at: of a first visit, the one with the largest mean."""
+    """Offer the head to look at: at first the one with the largest mean."""
     means = np.nan_to_num(statistics.means[number], nan=-1.0)
     layer, head = (int(place) for place in np.unravel_index(means.argmax(), means.shape))
     return head_steppers(st.sidebar, (layer, head), means.shape)
@@ -251,12 +251,12 @@ def verdict_sentences(atlas: Atlas, chosen: tuple[int, int]) -> tuple[Sentence, 
 
 
 def show_grid(atlas: Atlas, chosen: tuple[int, int], find: int | None) -> None:
-    """Every head; a click chooses one."""
+    """Draw every head; a click chooses one."""
     _markup("atlas", heads_grid(atlas, chosen=chosen, find=find, theme=theme()), pick_head)
 
 
 def show_evidence(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
-    """The claims of a head with their rivals, and how far it looks."""
+    """Show the claims of a head with their rivals, and how far it looks."""
     layer, head = chosen
     name = head_name(layer, head)
     st.subheader(f"What {name} does, and how sure that is", anchor=False)
@@ -282,7 +282,7 @@ def show_sentences(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
 
 
 def _open_sentence(sentences: tuple[ParsedSentence, ...], model: str, layer: int, head: int | None) -> Callable[[str], None]:
-    """What opens a sentence on Encode, at the head, when it is clicked."""
+    """Return the callback that opens a clicked sentence on Encode, at the head."""
 
     def pick(picked: str) -> None:
         kind, _, number = picked.partition(":")
@@ -294,7 +294,7 @@ def _open_sentence(sentences: tuple[ParsedSentence, ...], model: str, layer: int
 
 
 def show_verdict(report: ClaimReport, model: str, *, own: bool = False) -> None:
-    """The verdict in words that can be handed in, its rivals, and sentences, those where the claim holds first."""
+    """Show the verdict in words that can be handed in, its rivals, and sentences, those where the claim holds first."""
     tested = report.result
     # What somebody has typed is shown, whatever it says.
     cases = report.cases if own else suitable(report.sentences, report.cases)
@@ -311,7 +311,7 @@ def show_verdict(report: ClaimReport, model: str, *, own: bool = False) -> None:
 
 
 def show_likeness(model: str, chosen: tuple[int, int], heading: DeltaGenerator) -> Float[np.ndarray, "layer head"] | None:
-    """The board, and how similar each head is to what is drawn on it, which is returned; a click on a head chooses it."""
+    """Show the board, and how similar each head is to what is drawn on it, which is returned; a click on a head chooses it."""
     pattern = _pattern_board()
     if (first := first_words_of(model)) is None:
         return None
@@ -322,7 +322,7 @@ def show_likeness(model: str, chosen: tuple[int, int], heading: DeltaGenerator) 
 
 
 def _pattern_board() -> Drawn:
-    """The board with what is drawn, and patterns to begin with beside it; a click on a cell fills or empties it."""
+    """Draw the board with its pattern, and patterns to begin with beside it; a click on a cell fills or empties it."""
     restore("drawn", pattern_text(_FIRST_PATTERN))
     drawn = read_pattern(st.session_state.drawn)
     pattern = _FIRST_PATTERN if drawn is None else drawn
@@ -369,7 +369,7 @@ def _pattern_sentences(alike: Float[np.ndarray, "layer head"], pattern: Drawn, s
 
 
 def explain_claims() -> None:
-    """How a claim is tested, and how much to trust that."""
+    """Explain how a claim is tested, and how much to trust that."""
     with st.expander("How a claim is tested"):
         st.markdown(_HOW)
     with st.expander("How much to trust this"):
@@ -377,7 +377,7 @@ def explain_claims() -> None:
 
 
 def claim_buttons(model: str, claim: str, own: str) -> None:
-    """The verdict on a claim, as a drawing and as a table; nothing where there is none."""
+    """Offer the verdict on a claim, as a drawing and as a table; nothing where there is none."""
     if claim and (report := claim_verdict(model, claim, own)):
         tested = report.result
         st.caption("The verdict")
@@ -388,13 +388,13 @@ def claim_buttons(model: str, claim: str, own: str) -> None:
 
 
 def atlas_buttons(atlas: Atlas, find: int | None) -> None:
-    """The grid of an atlas as a drawing, and every claim of every head as a table."""
+    """Offer the grid of an atlas as a drawing, and every claim of every head as a table."""
     file = f"{_file_name(atlas.model)}-heads"
     _buttons(file, lambda: draw_atlas(atlas, find), lambda: atlas_csv(atlas))
 
 
 def likeness_buttons(model: str, alike: Float[np.ndarray, "layer head"]) -> None:
-    """How similar every head is to what is drawn, as a drawing and as a table."""
+    """Offer how similar every head is to what is drawn, as a drawing and as a table."""
     title = f"{model}: correlation of each head with the drawing"
     _buttons(
         f"{_file_name(model)}-likeness",
@@ -404,7 +404,7 @@ def likeness_buttons(model: str, alike: Float[np.ndarray, "layer head"]) -> None
 
 
 def survey_buttons(survey: State) -> None:
-    """One measure of every head over a corpus, as a drawing and as a table."""
+    """Offer one measure of every head over a corpus, as a drawing and as a table."""
     measure = value("measure", "previous")
     means = survey.statistics.means[NAMES.index(measure)]
     title = f"{survey.model}, {survey.statistics.read:,} texts: {MEASURE_LABELS[measure].lower()}"

@@ -32,7 +32,7 @@ def theme() -> Theme:
 
 
 def header(title: str, promise: str, page: str = "") -> None:
-    """The page's name, and one line saying what you will see; `page` is its name in an address, where that is another."""
+    """Draw the page's name, and one line saying what you will see; `page` is its name in an address, where that is another."""
     _check_settings()
     _tell_memory()
     _open(page or title.lower())
@@ -66,7 +66,7 @@ def _forget_fragments() -> None:
 
 
 def _path(page: str) -> str:
-    """A page in an address: Home stands at the root."""
+    """Name a page as an address does: Home stands at the root."""
     return "" if page == "home" else page
 
 
@@ -91,7 +91,7 @@ def _tell_memory() -> None:
 
 @contextmanager
 def hero() -> Iterator[DeltaGenerator]:
-    """The frame of the picture, with the toolbar at its top right; beside that the place for its sentences, which it yields.
+    """Frame the picture, with the toolbar at its top right; yield the place beside that for its sentences.
 
     A page that knows its sentences only later gives that place to `story` then.
     """
@@ -111,7 +111,7 @@ def story(*sentences: Sentence, place: DeltaGenerator | None = None) -> None:
 
 
 def size(attention: AttentionMap) -> str:
-    """How much a map shows, in words."""
+    """Say how much a map shows, in words."""
     queries, keys = len(attention.queries), len(attention.keys)
     tokens = f"{keys} tokens" if queries == keys else f"{queries} × {keys} tokens"
     heads = attention.n_layers * attention.n_heads
@@ -119,6 +119,6 @@ def size(attention: AttentionMap) -> str:
 
 
 def answer(text: str) -> None:
-    """What the model wrote, in large type."""
+    """Show what the model wrote, in large type."""
     if text:
         st.html(f'<p class="answer" dir="auto">{html.escape(text)}</p>')

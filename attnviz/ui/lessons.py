@@ -122,7 +122,7 @@ def keep_sent(data: bytes, name: str) -> str:
 
 
 def offered_lessons() -> dict[str, Path]:
-    """The lessons that can be opened here by name: shipped ones, and those of the folder that ATTNVIZ_LESSONS names."""
+    """List the lessons that can be opened here by name: shipped ones, and those of the folder that ATTNVIZ_LESSONS names."""
     folder = settings.text("ATTNVIZ_LESSONS")
     return lessons_of(Path(folder) if folder else None)
 
@@ -141,7 +141,7 @@ def lesson_named(name: str) -> Lesson:
 
 
 def place_of(page: str) -> LessonPlace | None:
-    """Where the address of a page stands in a lesson, before the page is run; None: in none.
+    """Find where the address of a page stands in a lesson, before the page is run; None: in none.
 
     Raises:
         LessonError: there is no such lesson.
@@ -157,7 +157,7 @@ def place_of(page: str) -> LessonPlace | None:
 
 
 def _journal(name: str) -> dict[str, GivenAnswer]:
-    """All answers that this visitor has given to a lesson: back and forward of the browser must lose none."""
+    """Return all answers that this visitor has given to a lesson: back and forward of the browser must lose none."""
     return st.session_state.setdefault("lesson_journal", {}).setdefault(name, {})
 
 
@@ -174,7 +174,7 @@ def restore_answers(place: LessonPlace, written: str) -> None:
 
 
 def address_of(place: LessonPlace, step: int) -> tuple[str, dict[str, Written]]:
-    """The page and the address of a step, with every answer that was given."""
+    """Return the page and the address of a step, with every answer that was given."""
     there = LessonPlace(place.name, place.lesson, step, {**_journal(place.name), **place.answers})
     own: dict[str, Written] = {}
     if not there.is_end and (picture := there.step.picture):
@@ -252,7 +252,7 @@ def truth_at(place: LessonPlace, number: str) -> Truth:
 
 
 def picked_answer(place: LessonPlace, number: str) -> str:
-    """The word or the head that was clicked in the picture for this question; empty: none."""
+    """Return the word or the head that was clicked in the picture for this question; empty: none."""
     name, asked, answer = st.session_state.get("lesson_picked", ("", "", ""))
     return answer if (name, asked) == (place.name, number) else ""
 
@@ -284,7 +284,7 @@ def show_hidden_picture(place: LessonPlace, number: str, question: LessonQuestio
 def _show_rest(
     attention: AttentionMap, picture: LessonPicture, question: LessonQuestion, pick: Callable[[str], None], slot: str
 ) -> None:
-    """The head of the link, whose other rows show what it does."""
+    """Draw the head of the link, whose other rows show what it does."""
     result = PageSource().result(picture)
     layer, number = picture.head(result.card)
     head = HeadView(layer, number, picture.view, True)
@@ -299,7 +299,7 @@ def _show_rest(
 
 
 def _hidden(place: LessonPlace) -> AttentionMap | None:
-    """The map of the step, the same in every run: what is drawn of it is kept as long as it is."""
+    """Return the map of the step, the same in every run: what is drawn of it is kept as long as it is."""
     key = place.name, place.number
     known = st.session_state.get("lesson_hidden")
     if known is None or known[0] != key:
@@ -337,7 +337,7 @@ def verdict_html(question: LessonQuestion, given: str, truth: Truth) -> str:
 
 
 def show_end(place: LessonPlace) -> None:
-    """The points, every answer, and the file with them."""
+    """Show the points, every answer, and the file with them."""
     summary = st.container()
     student = st.text_input("Your name, if your teacher wants it", key="lesson-student", max_chars=LONGEST_NAME)
     answers = {number: given.text for number, given in place.answers.items() if given.text}
@@ -358,7 +358,7 @@ def show_end(place: LessonPlace) -> None:
 
 
 def _show_points(place: LessonPlace) -> None:
-    """How many points the answers make, and how each of them was; nothing of what was not answered."""
+    """Show how many points the answers make, and how each of them was; nothing of what was not answered."""
     made, most, parts = 0, 0, []
     for number, _, question in place.lesson.questions:
         if question.kind != "text":
@@ -377,7 +377,7 @@ def _show_points(place: LessonPlace) -> None:
 
 
 def _show_answers(place: LessonPlace) -> None:
-    """What was answered, and nothing of how it was."""
+    """Show what was answered, but not whether it was right."""
     given = [
         (question, place.answers[number].text) for number, _, question in place.lesson.questions if number in place.answers
     ]
@@ -419,7 +419,7 @@ def run_in_lesson(page: str, title: str, run: Callable[[], None]) -> None:
 
 
 def _show_panel(place: LessonPlace) -> None:
-    """What stands beside the picture."""
+    """Draw what stands beside the picture."""
     with st.container(key="lesson"):
         count = len(place.lesson.steps)
         where = "The end" if place.is_end else f"Step {place.number} of {count}"
@@ -455,7 +455,7 @@ def _restore(place: LessonPlace) -> None:
 
 
 def _show_questions(place: LessonPlace) -> None:
-    """How the answers of this step were; and what is asked now, unless that is asked in the picture's place."""
+    """Show how the answers of this step were; and ask the next question, unless it is asked in the picture's place."""
     if place.is_end:
         return
     for at, question in enumerate(place.step.questions, 1):
@@ -478,7 +478,7 @@ def _show_questions(place: LessonPlace) -> None:
 
 
 def _ask(place: LessonPlace, number: str, question: LessonQuestion) -> None:
-    """The question, its hint, and what it is answered with."""
+    """Show the question, its hint, and what it is answered with."""
     begin(place, number)
     hint = question.text("hint")
     folded = f"<details><summary>Hint</summary>{html.escape(hint)}</details>" if hint else ""
@@ -505,7 +505,7 @@ def _ask(place: LessonPlace, number: str, question: LessonQuestion) -> None:
 
 
 def _show_step(place: LessonPlace, page: str, title: str) -> None:
-    """What stands in the picture's place: the open question of the step; at the end of the lesson what is handed in."""
+    """Show in the picture's place the open question of the step; at the end of the lesson what is handed in."""
     header(title, "What you have answered." if place.is_end else _GUESS_FIRST if place.hides else "", page=page)
     with hero():
         if place.is_end:
@@ -532,7 +532,7 @@ _KEPT = (
 
 
 def show_cards() -> None:
-    """A card for each lesson, which opens its first step, or the one that this visitor has come to."""
+    """Draw a card for each lesson, which opens its first step, or the one that this visitor has come to."""
     listed = offered_lessons()
     names = ordered(listed)
     wrong: list[str] = []
@@ -555,7 +555,7 @@ def ordered(names: Collection[str]) -> list[str]:
 
 @cache
 def _lesson(name: str, path: Path, changed: int) -> Lesson:
-    """A lesson, read again when its file has changed."""
+    """Read a lesson, and again when its file has changed."""
     return read_named(name, {name: path})
 
 
@@ -570,7 +570,7 @@ def _card(name: str, lesson: Lesson) -> None:
 
 
 def show_upload() -> None:
-    """A box for a lesson of one's own; what is wrong with it is one sentence with its line."""
+    """Draw a box for a lesson of one's own; what is wrong with it is one sentence with its line."""
     st.file_uploader("Open a lesson of your own (Markdown)", type=["md"], key="lesson-file", on_change=_receive,
                      max_upload_size=1, help=_KEPT)  # fmt: skip
     if refused := st.session_state.get("lesson_refused"):

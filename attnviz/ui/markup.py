@@ -18,7 +18,7 @@ _JOINER, _NOTHING = "\u2060", ":small[]"
 
 
 def escaped(text: object) -> str:
-    r"""A text, or what an error says, as one line that Streamlit shows as it stands wherever it reads Markdown.
+    r"""Write a text, or what an error says, as one line that Streamlit shows as it stands wherever it reads Markdown.
 
     Everything goes through here that is not attnviz's own: typed, from a link, out of a file, the name of a model.
 

@@ -44,7 +44,7 @@ _SECOND = {"answer": "Question", "encode": "Second text", "translate": "Translat
 
 
 def text_boxes(model: str) -> Prompt | None:
-    """What is typed for a model: a text, and what else it reads; None after the page has said what is wrong."""
+    """Ask for what a model reads, a text and what may go with it; None after the page has said what is wrong."""
     known = CATALOG[model].reading_task if model in CATALOG else "translate" if model in HUB["encoder-decoder"] else "encode"
     text, pair = _first_texts(known)
     boxes = [text_box("Text", "Type a text", text)]
@@ -69,7 +69,7 @@ def text_boxes(model: str) -> Prompt | None:
 
 
 def _first_texts(task: str) -> tuple[str, str]:
-    """What stands in the boxes unasked, by what the model does."""
+    """Return the texts of a first visit, by what the model does."""
     if task == "answer":
         shown = examples("answer")[0]
         return shown.text, shown.question
@@ -80,7 +80,7 @@ def _first_texts(task: str) -> tuple[str, str]:
 
 
 def method_of_seen_head() -> str:
-    """The head from which somebody came, as an attribution method; "" where there is none."""
+    """Return the head from which somebody came, as an attribution method; "" where there is none."""
     seen = value("seen", "")
     try:
         known = seen if seen and isinstance(method_named(seen), HeadMethod) else ""
@@ -91,7 +91,7 @@ def method_of_seen_head() -> str:
 
 
 def chosen_target(model: str) -> str:
-    """The part of the output to explain, as the address has it; "" for the first of the model.
+    """Return the part of the output to explain, as the address has it; "" for the first of the model.
 
     That of another model is forgotten.
     """
@@ -104,7 +104,7 @@ def chosen_target(model: str) -> str:
 
 
 def target_picker(report: AttributionReport) -> None:
-    """The parts of the output that can be explained, in the sidebar, once they are known."""
+    """Offer the parts of the output that can be explained, in the sidebar, once they are known."""
     if not (options := list(report.targets)):
         return
     st.session_state.about_first = options[0]
@@ -115,13 +115,13 @@ def target_picker(report: AttributionReport) -> None:
 
 
 def default_target_button() -> None:
-    """The way back from a part of the output that there is not."""
+    """Offer the way back from a part that the output does not have."""
     if url_value("about", ""):
         st.button("Back to the default question", icon=":material/undo:", on_click=forget, args=("about",))
 
 
 def removed_words(report: AttributionReport) -> tuple[int, ...]:
-    """The places of the words that the person has removed, as the address has them."""
+    """Return the places of the words that the person has removed, as the address has them."""
     written = str(value("taken", ""))
     places = {int(part) for part in written.split(".") if part.isdecimal() and len(part) < 6}
     removed = tuple(sorted(place for place in places if place < len(report.words) and place not in report.own))
@@ -130,7 +130,7 @@ def removed_words(report: AttributionReport) -> tuple[int, ...]:
 
 
 def chosen_method(report: AttributionReport, seen: str) -> str:
-    """The method whose shares the text has: chosen, else the head from which somebody came, else the most faithful fast one."""
+    """Return the method to show: the chosen one, else the head from which somebody came, else the most faithful fast one."""
     # Chance is there where no method can follow the model.
     ready = [name for name in report.shares if name != "random"] or ["random"]
     # Those that come later do not change what is shown unasked.
@@ -140,7 +140,7 @@ def chosen_method(report: AttributionReport, seen: str) -> str:
 
 
 def compared_methods(model: str, prompt: Prompt, target: str, seen: str) -> tuple[AttributionReport | None, bool]:
-    """The methods, tested, and whether the slow ones are still to come; None after the page has said why there are none.
+    """Test the methods, and say whether the slow ones are still to come; None after the page has said why there are none.
 
     `seen` is the head from which somebody came, one more method. For the slow ones the page waits only if one is chosen.
     """
@@ -154,7 +154,7 @@ def compared_methods(model: str, prompt: Prompt, target: str, seen: str) -> tupl
 
 
 def with_slow_methods(model: str, prompt: Prompt, target: str, report: AttributionReport) -> AttributionReport:
-    """The report with the slow methods, for which the page waits."""
+    """Add the slow methods, for which the page waits, to the report."""
     more = matters_slowly(model, prompt, target, SLOW)
     return report.joined(more) if more else report
 
@@ -185,7 +185,7 @@ _HOW = """
 def show_experiment(
     report: AttributionReport, removals: WordRemovals, removed: tuple[int, ...], after: MaskedOutput | None, looked: str
 ) -> None:
-    """The text, shaded by what the output loses without each word, with bars; beside them where attention looked.
+    """Draw the text, shaded by what the output loses without each word, with bars; beside them where attention looked.
 
     A click removes a word, another restores it. `looked` is the method of attention.
     """
@@ -211,7 +211,7 @@ def describe_experiment(
     after: MaskedOutput | None,
     place: DeltaGenerator,
 ) -> None:
-    """What becomes of the output without the removed words, else without the one that it needs most; and what it is."""
+    """Say what becomes of the output without the removed words, else without the one that it needs most; and what it is."""
     if report.part:
         place.info(f"This passage is read in overlapping windows. What is explained is {report.part}.", icon=":material/info:")
     first = strongest_first(report, removals)[0]
@@ -222,7 +222,7 @@ def describe_experiment(
 
 
 def show_verdict(report: AttributionReport, method: str) -> None:
-    """Which words the output depends on most by the chosen method, and how faithful that is."""
+    """Say which words the output depends on most by the chosen method, and how faithful that is."""
     sentence = f"{sentence_html(_top_words(report, method))} {html.escape(_tested(report, method))}"
     st.html(f'<p class="verdict" style="--accent:{theme().accent}">{sentence}</p>')
 
@@ -259,7 +259,7 @@ def _top_words(report: AttributionReport, method: str) -> Sentence:
 
 
 def show_text(report: AttributionReport, method: str, removed: tuple[int, ...]) -> None:
-    """The text by one method. A click removes a word, another restores it."""
+    """Shade the text by one method. A click removes a word, another restores it."""
 
     def pick(picked: str) -> None:
         if picked.isdecimal():
@@ -271,7 +271,7 @@ def show_text(report: AttributionReport, method: str, removed: tuple[int, ...]) 
 
 
 def show_methods(place: DeltaGenerator, report: AttributionReport, method: str, waiting: Collection[str]) -> None:
-    """All methods under each other, the most faithful first; a click chooses one. Those `waiting` have their rows already."""
+    """List all methods, the most faithful first; a click chooses one. Those `waiting` have their rows already."""
 
     def pick(picked: str) -> None:
         if picked.startswith("way:"):
@@ -287,7 +287,7 @@ def show_methods(place: DeltaGenerator, report: AttributionReport, method: str, 
 
 
 def show_curve(curve: Removals, method: str) -> None:
-    """How p(output) falls as words are removed in the order of the chosen method."""
+    """Draw how p(output) falls as words are removed in the order of the chosen method."""
     title = _lower(method_named(method).title)
     st.subheader("Probability of the output as words are removed", anchor=False)
     st.caption(f"Removed in the order of {escaped(title)}; the further apart the two lines are, the better the order.")
@@ -295,7 +295,7 @@ def show_curve(curve: Removals, method: str) -> None:
 
 
 def explain_numbers() -> None:
-    """What the numbers are, and how much to trust them."""
+    """Explain what the numbers are, and how much to trust them."""
     st.subheader("How to read this", anchor=False)
     st.markdown(_HOW)
 
@@ -303,7 +303,7 @@ def explain_numbers() -> None:
 def download_buttons(
     model: str, prompt: Prompt, target: str, report: AttributionReport, method: str, curve: Removals | None
 ) -> None:
-    """The text by the chosen method and all methods as a drawing, their numbers, and the Python.
+    """Offer the text by the chosen method and all methods as a drawing, their numbers, and the Python.
 
     `method` is one of the report's, or `DROP`: what p of the output loses without each word.
     """

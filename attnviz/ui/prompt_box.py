@@ -54,7 +54,7 @@ class Example:
 
 @cache
 def examples(page: str) -> tuple[Example, ...]:
-    """The examples of a page, in the order of the file."""
+    """Read the examples of a page, in the order of the file."""
     table = tomllib.loads((assets_folder() / "examples.toml").read_text(encoding="utf-8"))
     return tuple(Example(**entry) for entry in table[page])
 
@@ -86,7 +86,7 @@ class TextBox:
 
 
 def text_box(label: str = "Your text", placeholder: str = "Type a sentence", first: str = "") -> TextBox:
-    """The first box of most pages."""
+    """Return the first box of most pages."""
     return TextBox("text", label, placeholder, first, key="typed")
 
 
@@ -105,7 +105,7 @@ def run_texts(boxes: Sequence[TextBox], forget: Callable[[], None] = lambda: Non
 
 
 def checked_prompt(make: Callable[[], Prompt], *texts: str) -> Prompt | None:
-    """The prompt of texts; None after the page has said what is wrong with them."""
+    """Make a prompt of texts; None after the page has said what is wrong with them."""
     try:
         check_length(*texts)
         return make()
@@ -128,7 +128,7 @@ def unrun_notice() -> None:
 
 
 def is_drafted(key: str) -> bool:
-    """Whether a box holds what was typed and not run."""
+    """Say whether a box holds what was typed and not run."""
     return key in _drafts()
 
 
@@ -172,7 +172,7 @@ def _draw_box(box: TextBox, run: str) -> None:
 
 
 def _drafts() -> dict[str, str]:
-    """What was typed on this page and not run, by box."""
+    """Return what was typed on this page and not run, by box."""
     return st.session_state.setdefault("drafts", {}).setdefault(st.session_state.page, {})
 
 
@@ -181,7 +181,7 @@ _Notice = tuple[str, str, str]
 
 
 def show_text_notices(*results: Result, more: Sequence[str] = ()) -> None:
-    """What happened to the text before the models read it, and what `more` a page says of it, as one notice."""
+    """Say what happened to the text before the models read it, and what `more` a page says of it, as one notice."""
     sentences = dict.fromkeys((*_joint_notices(results), *more))
     if sentences:
         is_cut = any(each.trace.cut is not None or each.trace.cut_pair is not None for each in results)
@@ -190,7 +190,7 @@ def show_text_notices(*results: Result, more: Sequence[str] = ()) -> None:
 
 
 def _joint_notices(results: Sequence[Result]) -> Iterator[str]:
-    """What models say of their texts; several that say the same say it together."""
+    """Yield what models say of their texts; several that say the same say it together."""
     speakers: dict[_Notice, list[str]] = {}
     for each in results:
         for notice in _text_notices(each):
@@ -227,7 +227,7 @@ def _text_notices(result: Result) -> Iterator[_Notice]:
 
 
 def _unknown(trace: AttentionTrace) -> str:
-    """The typed tokens that the vocabulary has no piece for, named once each."""
+    """Name the typed tokens that the vocabulary has no piece for, once each."""
     tokens = trace.maps[0].keys
     texts = dict.fromkeys(token.text for token in tokens if not token.special and token.piece in ("[UNK]", "<unk>"))
     names = [f"“{cut(text, LONGEST_NAME)}”" for text in texts]
@@ -272,7 +272,7 @@ def prompt_box(
 
 
 def sentence_box(first: str) -> Prompt | None:
-    """A box for one text and Run, and nothing else; `first` is what is run on a first visit. Returns what was run last.
+    """Draw a box for one text and Run, and nothing else; `first` is what is run on a first visit. Returns what was run last.
 
     None after the page has said what is wrong with what was typed.
     """
@@ -283,7 +283,7 @@ def sentence_box(first: str) -> Prompt | None:
 
 
 def question_box(*, forget: Callable[[], None]) -> tuple[Prompt | None, Example | None]:
-    """The same as `prompt_box` for a question and the passage that it is about."""
+    """Draw the same as `prompt_box` for a question and the passage that it is about."""
     shown = examples("answer")
     boxes = [
         TextBox("question", "Question", "Ask something about the passage", shown[0].question),
@@ -309,16 +309,16 @@ def question_box(*, forget: Callable[[], None]) -> tuple[Prompt | None, Example 
     return checked_prompt(lambda: Prompt(passage, question=question), passage, question), example
 
 
-def example_pills(shown: Sequence[Example], current: Example | None, choose: Callable[[Example], None]) -> None:
-    """The examples as chips; the one that was run is marked."""
+def example_pills(choices: Sequence[Example], current: Example | None, choose: Callable[[Example], None]) -> None:
+    """Offer the examples as chips; the one that was run is marked."""
     st.session_state.example = current.label if current else None
 
     def chosen() -> None:
-        example = next((each for each in shown if each.label == st.session_state.example), current)
+        example = next((each for each in choices if each.label == st.session_state.example), current)
         if example is not None:
             choose(example)
 
-    st.pills("Examples", [each.label for each in shown], key="example", on_change=chosen, label_visibility="collapsed")
+    st.pills("Examples", [each.label for each in choices], key="example", on_change=chosen, label_visibility="collapsed")
 
 
 def _chips(
@@ -328,7 +328,7 @@ def _chips(
     forget: Callable[[], None],
     beside: Callable[[str, Example | None], None],
 ) -> Example | None:
-    """The examples, the one that was run marked; and the switches of the boxes that the page offers besides."""
+    """Offer the examples, the one that was run marked; and the switches of the boxes that the page has besides."""
     shown = examples(page)
     current = next((example for example in shown if (example.text, example.pair) == run), None)
 
@@ -356,7 +356,7 @@ def _chips(
 
 
 def compare_button(text: str, example: Example | None) -> None:
-    """The way to What if, with the same text twice, to change a word of the second; of an example, with its word changed."""
+    """Offer the way to What if, with the same text twice, to change a word of the second; of an example, with it changed."""
     st.button(
         "Compare", key="to-compare", type="tertiary", icon=":material/compare_arrows:",
         help="Opens What if: change a word, and see which heads look elsewhere.", on_click=visit, args=("whatif",),
@@ -369,7 +369,7 @@ def _switch(box: TextBox) -> str:
 
 
 def example_address(example: Example) -> dict[str, str]:
-    """The query parameters of a page that shows an example."""
+    """Return the query parameters of a page that shows an example."""
     numbers = {name: str(getattr(example, name)) for name in ("layer", "head", "query", "key")}
     return {"text": example.text, "pair": example.pair, **numbers}
 

@@ -62,7 +62,7 @@ class FirstPaint:
 
 
 def _uncompressed(scope: Any) -> Any:
-    """A request; one for a page as of a browser that reads it only as it is."""
+    """Drop what encodings a request for a page accepts, so that the page is sent as it is."""
     if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
         return scope
     return {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]}
@@ -106,7 +106,7 @@ def _is_known(host: str) -> bool:
 
 
 def _is_number(name: str) -> bool:
-    """Whether a name is an address of the network itself, which nobody can make lead elsewhere."""
+    """Say whether a name is an address of the network itself, which nobody can make lead elsewhere."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -120,7 +120,7 @@ def _is_on_streamlit_cloud() -> bool:
 
 
 def own_names() -> set[str]:
-    """What the app answers to, besides numbers: this machine's names, and those of ATTNVIZ_HOSTS.
+    """List what the app answers to, besides numbers: this machine's names, and those of ATTNVIZ_HOSTS.
 
     Read at every request: Streamlit Cloud sets what stands among an app's secrets only when the server has started.
     """
@@ -157,7 +157,7 @@ class MessageFilter:
 
 
 def _bounded(message: bytes) -> bytes | None:
-    """A message of a visitor's with every text cut one character above what is read here; None where it is refused.
+    """Cut every text of a visitor's message one character above what is read here; None where the message is refused.
 
     A page says of a text that is one character too long that it is too long (`attnviz.ui.visitor_limits.check_length`).
     """
@@ -201,7 +201,7 @@ _INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 def policy() -> str:
-    """The Content-Security-Policy of every answer: nothing is fetched from anywhere else, and no script runs but the app's."""
+    """Write the Content-Security-Policy of every answer: nothing comes from elsewhere, and no script runs but the app's."""
     page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     # A frame that is made on the page lives under the page's policy: so the scripts of BertViz's are known as well.
     scripts = " ".join(sorted(map(_hash, {*_INLINE.findall(page), *bertviz.scripts(), phone_script()})))
@@ -309,7 +309,7 @@ def _network(peer: Any) -> str:
 
 
 def _is_trusted(network: str) -> bool:
-    """Whether a connection comes from a proxy, or from this very machine, where the health check is."""
+    """Say whether a connection comes from a proxy, or from this very machine, where the health check is."""
     trusted = settings.names("FORWARDED_ALLOW_IPS") or ()
     try:
         is_here = ipaddress.ip_address(network).is_loopback
@@ -339,7 +339,7 @@ def _close_if_silent(connection: Any, was_silent: bool = True, waited: float = 0
 
 
 def _body_seconds(cycle: Any) -> float:
-    """How long the body of a request may take, by the length that its head tells."""
+    """Return how long the body of a request may take, by the length that its head tells."""
     if cycle is None:
         return PATIENCE
     length = dict(cycle.scope["headers"]).get(b"content-length", b"0")

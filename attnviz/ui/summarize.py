@@ -81,11 +81,11 @@ _BELIEVE = """
 """
 
 
-def show_kept(result: Result, passage: Passage, kept: Selection, selector: Selector) -> None:
-    """What the model wrote, or else the sentences that were kept, in large type; and by which model and selector."""
+def show_kept(result: Result, passage: Passage, selection: Selection, selector: Selector) -> None:
+    """Show what the model wrote, or else the sentences that were kept, in large type; and by which model and selector."""
     wrote = result.trace.output
     small = f"{result.card.name} wrote this" if wrote else f"The summary · {result.card.name} · {selector.name}"
-    text = html.escape(wrote or passage.extract(kept.sentences)) or "<em>nothing</em>"
+    text = html.escape(wrote or passage.extract(selection.sentences)) or "<em>nothing</em>"
     st.html(f'<p class="answer"><bdi>{text}</bdi> <small>{html.escape(small)}</small></p>')
 
 
@@ -97,12 +97,12 @@ def measured() -> dict[str, Any]:
 
 
 def measured_rouge(model: str, selector: str) -> float | None:
-    """The measured ROUGE-1 of a selector, in percent; None of other models, and of selectors that nobody measured."""
+    """Return the measured ROUGE-1 of a selector, in percent; None of other models, and of selectors that nobody measured."""
     return measured().get(f"{selector}: ROUGE-1") if model in (OWN, READ_BY) else None
 
 
 def rouge_note(model: str, reference: str) -> str:
-    """What the figures in the table of selectors are; empty where it has none."""
+    """Say what the figures in the table of selectors are; empty where it has none."""
     if reference:
         return "ROUGE of the kept sentences against your summary, in percent."
     if model not in (OWN, READ_BY) or not measured():
@@ -111,7 +111,7 @@ def rouge_note(model: str, reference: str) -> str:
 
 
 def show_measured() -> None:
-    """How good attention alone is at this, as it was measured."""
+    """Say how good attention alone is at this, as it was measured."""
     figures = measured()
     rows = (ALONE, "First", "Random", "Trained selector", BEST)
     values = [figures.get(f"{row}: ROUGE-1") for row in rows]
@@ -126,7 +126,7 @@ def show_measured() -> None:
 
 
 def explain_choice() -> None:
-    """How a choice comes about, and how much to trust this."""
+    """Explain how a choice comes about, and how much to trust this."""
     with st.expander("How this choice comes about · attention received"):
         st.markdown(_HOW)
         st.latex(r"r_j = \frac{1}{|H|\,|Q|} \sum_{h \in H} \sum_{i \in Q} \alpha^{h}_{ij}")
@@ -152,12 +152,12 @@ class SummaryView(HeadView):
     punctuation: bool
 
     def of(self, attention: AttentionMap) -> "SummaryView":
-        """The same for a map that may have fewer heads, such as one in which they are mixed: there, their mean."""
+        """Return the same view for a map that may have fewer heads, such as one in which they are mixed: there, their mean."""
         return self.within(attention, mean=self.head is not None and self.head >= attention.n_heads)
 
 
 def summarizer_picker() -> str:
-    """The model that reads the text: of the catalog, of the hub, or any id or folder that is typed."""
+    """Offer the models that read the text: of the catalog, of the hub, or any id or folder that is typed."""
     return one_model(
         [OWN, "minilm", *HUB],
         "summarize-en and minilm are on this machine and choose from the text. Others come from the Hugging Face hub: "
@@ -166,7 +166,7 @@ def summarizer_picker() -> str:
 
 
 def summary_view_picker(attention: AttentionMap, selects: tuple[int, int] | None, sidebar: DeltaGenerator) -> SummaryView:
-    """The selector, how much to keep, layer and head; all of it in the address."""
+    """Offer the selector, how much to keep, layer and head; keep all of it in the address."""
     names = [name for name in SELECTORS if selects or name != "trained"]
     selector = dropdown(sidebar, "Choose by", "way", options=names, format_func=_selector_label)
     left, right = sidebar.columns(2)
@@ -196,13 +196,13 @@ def _selector_label(name: str) -> str:
 
 
 def reference_summary() -> str:
-    """The summary that a person wrote in `reference_box`, to compare with; none where it is too long."""
+    """Return the summary that a person wrote in `reference_box`, to compare with; none where it is too long."""
     written = value("reference", "")
     return written.strip() if len(written) <= MOST_REFERENCE else ""
 
 
 def reference_box() -> None:
-    """Where a person writes what the summary should be."""
+    """Draw the box where a person writes what the summary should be."""
     written = text_field(
         st.text_area,
         "A summary of your own",
@@ -271,21 +271,21 @@ def summary_of(result: Result, attention: AttentionMap, view: SummaryView) -> Su
     return Summary(passage, chosen, kept, at)
 
 
-def show_selectors(shown: Summary, model: str, reference: str) -> None:
-    """What every selector keeps of this text, with its ROUGE; a click shows one large."""
+def show_selectors(summary: Summary, model: str, reference: str) -> None:
+    """Show what every selector keeps of this text, with its ROUGE; a click shows one large."""
     rows = []
-    for selector, kept in zip(shown.selectors, shown.selections, strict=True):
-        extract = shown.passage.extract(kept.sentences)
+    for selector, kept in zip(summary.selectors, summary.selections, strict=True):
+        extract = summary.passage.extract(kept.sentences)
         score = rouge(extract, [reference]) if reference else None
         key = next(key for key, name in SELECTORS.items() if name in selector.name)
         rows.append(
-            Row(key, selector.name, extract, shown.passage.words(kept.units), score, measured_rouge(model, selector.name))
+            Row(key, selector.name, extract, summary.passage.words(kept.units), score, measured_rouge(model, selector.name))
         )
 
     def pick(key: str) -> None:
         st.session_state.way = key
 
-    _markup("ways", selectors_table(rows, chosen=rows[shown.at].key, theme=theme()), pick)
+    _markup("ways", selectors_table(rows, chosen=rows[summary.at].key, theme=theme()), pick)
     if note := rouge_note(model, reference):
         st.caption(note)
 
@@ -302,24 +302,24 @@ class Written:
         return None if self.at is None else self.words[self.at]
 
 
-def written_summary(result: Result, attention: AttentionMap, shown: Summary, view: SummaryView) -> Written:
-    """The summary that a model wrote, with the word that the address says is chosen."""
+def written_summary(result: Result, attention: AttentionMap, summary: Summary, view: SummaryView) -> Written:
+    """Return the summary that a model wrote, with the word that the address chooses."""
     if not result.trace.output:
         return Written((), None)
-    words, word = summary_words(attention, shown.passage, layer=view.layer, head=view.head), value("word")
+    words, word = summary_words(attention, summary.passage, layer=view.layer, head=view.head), value("word")
     at = word if word is not None and 0 <= word < len(words) else None
     if words:
         publish("word", at, None)
     return Written(words, at)
 
 
-def show_summary(result: Result, shown: Summary, written: Written) -> None:
-    """What the chosen selector keeps, large: the summary, and the text it was taken from."""
+def show_summary(result: Result, summary: Summary, written: Written) -> None:
+    """Show what the chosen selector keeps, large: the summary, and the text it was taken from."""
     if written.words:
         _show_written(written)
     else:
-        show_kept(result, shown.passage, shown.selection, shown.selector)
-    _show_passage(shown, written.chosen)
+        show_kept(result, summary.passage, summary.selection, summary.selector)
+    _show_passage(summary, written.chosen)
     st.caption(
         "A bar is what the chosen word of the summary gave to each word of the text while it was written."
         if written.chosen
@@ -327,9 +327,9 @@ def show_summary(result: Result, shown: Summary, written: Written) -> None:
     )
 
 
-def describe_summary(shown: Summary, written: Written) -> list[Sentence]:
-    """What the numbers say: how much attention the kept words receive, or where the words of a summary came from."""
-    passage, kept, selector, word = shown.passage, shown.selection, shown.selector, written.chosen
+def describe_summary(summary: Summary, written: Written) -> list[Sentence]:
+    """Say how much attention the kept words receive, or where the words of a summary came from."""
+    passage, kept, selector, word = summary.passage, summary.selection, summary.selector, written.chosen
     sentences: list[Sentence] = [NO_LOOK]
     if selector.tokens is not None:
         sentences = [describe_sentences(passage, kept, selector.sentences), describe_choice(passage, kept, selector.units)]
@@ -338,16 +338,16 @@ def describe_summary(shown: Summary, written: Written) -> list[Sentence]:
     return sentences
 
 
-def _show_passage(shown: Summary, word: SummaryWord | None) -> None:
-    """The text with bars: what each word receives, or, of a chosen word of a summary, what it gave to each."""
-    selector, passage = shown.selector, shown.passage
-    scores = shown.scores if word is None else passage.by_unit(word.row)
+def _show_passage(summary: Summary, word: SummaryWord | None) -> None:
+    """Draw the text with bars: what each word receives, or, of a chosen word of a summary, what it gave to each."""
+    selector, passage = summary.selector, summary.passage
+    scores = summary.scores if word is None else passage.by_unit(word.row)
     shares = selector.sentences if selector.tokens is not None else None
-    _markup("passage", marked_passage(passage, shown.selection, scores, shares, theme=theme()))
+    _markup("passage", marked_passage(passage, summary.selection, scores, shares, theme=theme()))
 
 
 def _show_written(written: Written) -> None:
-    """The summary that a model wrote; a click on a word chooses it."""
+    """Show the summary that a model wrote; a click on a word chooses it."""
 
     def pick(picked: str) -> None:
         # A second click on a word lets go of it.
@@ -358,10 +358,10 @@ def _show_written(written: Written) -> None:
     _markup("written", summary_buttons(written.words, chosen=written.at, theme=theme()), pick)
 
 
-def show_every_head(current: CurrentMap, shown: Summary, view: SummaryView) -> None:
-    """How much of every head's attention goes to the kept words, and folded all heads over the text. A click chooses a head."""
+def show_every_head(current: CurrentMap, summary: Summary, view: SummaryView) -> None:
+    """Show how much of each head's attention goes to the kept words, and, folded, all heads; a click chooses one."""
     attention, view = current.current, view.of(current.current)
-    shares = shares_of_heads(attention, shown.passage, shown.selection.units)
+    shares = shares_of_heads(attention, summary.passage, summary.selection.units)
 
     def pick(picked: str) -> None:
         if head := picked_cell(picked):
@@ -375,7 +375,7 @@ def show_every_head(current: CurrentMap, shown: Summary, view: SummaryView) -> N
 
 
 def _explain(attention: AttentionMap, layer: int, head: int) -> None:
-    """The way into Compute for the strongest link of the chosen head."""
+    """Offer the way into Compute for the strongest link of the chosen head."""
     matrix = head_matrix(attention, layer=layer, head=head, view=View())
     if (link := strongest_link(matrix)) is None:
         return
@@ -386,7 +386,7 @@ def _explain(attention: AttentionMap, layer: int, head: int) -> None:
 
 
 def show_summary_edits(current: CurrentMap, view: SummaryView) -> None:
-    """What is edited and the way back; and what is kept, or the summary that the model writes, without edits and with them."""
+    """Show what is edited and the way back; and what is kept, or the summary that the model writes, before and after."""
     result = current.result
     show_edit_panel(current)
     if result.before is None:
@@ -401,12 +401,12 @@ def show_summary_edits(current: CurrentMap, view: SummaryView) -> None:
     show_changes(rows)
 
 
-def summary_download(result: Result, current: CurrentMap, view: SummaryView, shown: Summary) -> Download:
-    """The head that is chosen by, and the text with what is kept of it framed."""
+def summary_download(result: Result, current: CurrentMap, view: SummaryView, summary: Summary) -> Download:
+    """Return the download of the head that is chosen by, and of the text with what is kept of it framed."""
 
     def sheet() -> Sheet:
-        title = f"What is kept, framed; shaded by: {shown.selector.name}"
-        return shaded_text.draw_marked(shown.passage.units, shown.scores, shown.selection.units, title)
+        title = f"What is kept, framed; shaded by: {summary.selector.name}"
+        return shaded_text.draw_marked(summary.passage.units, summary.scores, summary.selection.units, title)
 
     head = replace(view.of(current.current), view=View(), full_scale=True)
     return head_download(result, current.kind, head, {"Passage": sheet})

@@ -32,7 +32,7 @@ _SETTINGS = ("task", "kind", "layers", "n_heads", "divided", "forcing", "padding
 
 
 def name_of(recipe: ToyRecipe, step: int) -> str:
-    """The name of a checkpoint."""
+    """Name a checkpoint by its step and a checksum of its recipe."""
     return f"train-step-{step}-{zlib.crc32(repr(recipe).encode()) % 0x10000:04x}"
 
 
@@ -43,17 +43,17 @@ def step_of(name: str) -> int | None:
 
 
 def label(name: str) -> str:
-    """What a model is called where one is chosen."""
+    """Name a model as it is called where one is chosen."""
     return name if (step := step_of(name)) is None else f"Train, step {step:,}"
 
 
 def checkpoints() -> list[str]:
-    """The names of what is kept of this visitor's training, before its first step to its last."""
+    """List the checkpoints of this visitor's training, from before its first step to its last."""
     return [] if (run := _run()) is None else [name_of(run.recipe, frame.step) for frame in run.frames]
 
 
 def nearest(name: str) -> str:
-    """The kept checkpoint that is nearest to one of the same training; any other name as it is."""
+    """Find the kept checkpoint that is nearest to one of the same training; return any other name as it is."""
     step, run = step_of(name), _run()
     if step is None or run is None or name != name_of(run.recipe, step):
         return name
@@ -61,7 +61,7 @@ def nearest(name: str) -> str:
 
 
 def settings() -> str:
-    """What the page Train shows, as a link to What if brings it along."""
+    """Return what the page Train shows, as a link to What if brings it along."""
     state = st.session_state
     shown = state.address if state.page == "train" else state.get("visits", {}).get("train", {})
     return urlencode([(name, shown[name]) for name in _SETTINGS if name in shown])
@@ -75,7 +75,7 @@ def publish_settings(*models: str) -> None:
 
 
 def side(name: str, prompt: Prompt, edits: Edits) -> Result | None:
-    """The trace of one side, by a checkpoint or any other model; None after the page has said why there is none."""
+    """Compute the trace of one side, by a checkpoint or any other model; None after the page has said why there is none."""
     try:
         return (
             results.run(name, "encode", prompt, edits=edits) if step_of(name) is None else _of_checkpoint(name, prompt, edits)

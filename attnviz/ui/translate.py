@@ -73,22 +73,22 @@ class AlignmentView(HeadView):
     word: str = ""
 
     def of(self, result: Result) -> "AlignmentView":
-        """The same of one model: the head it has, or of heads that are mixed their layer; and the reading of that head."""
+        """Return the same view for one model: the head it has, or of mixed heads their layer; and the reading of that head."""
         own = self.within(result.trace.cross, mean=result.quantity == "mixing")
         return replace(own, reading=self.reading or truer(result.card.metrics, own.layer, own.head))
 
     def attention(self, result: Result) -> AttentionMap:
-        """The cross-attention of a model, its rows read as they are drawn."""
+        """Return the cross-attention of a model, its rows read as they are drawn."""
         draft, attention = result.draft, result.trace.cross
         reading = self.of(result).reading
         return read_as(attention, draft.written, reading) if draft.reads_its_rows and reading else attention
 
     def first_row(self, result: Result) -> int:
-        """The number that the address has for the first row: a word keeps its own in both readings, the start mark has 0."""
+        """Return the address's number of the first row: a word keeps its own in both readings, the start mark has 0."""
         return int(result.draft.reads_its_rows and self.of(result).reading == "naive")
 
     def given_weights(self, result: Result, position: int) -> Float[np.ndarray, "layer head key"]:
-        """What the word at a position of the address gives to each column, in every head, as `attnviz.rank_heads` has it.
+        """Return the weights of the word at a position to each column, in every head, as `attnviz.rank_heads` has them.
 
         A decoder that reads what it wrote has two rows of a word: unasked it is the one that writes it, in every head.
         """
@@ -100,7 +100,7 @@ class AlignmentView(HeadView):
         return "reads" if self.reading == "shifted" else "writes"
 
     def followed(self, result: Result, slot: int) -> tuple[int, int] | None:
-        """The head that gives most to the link that was asked, or of a word to another; None where there is nothing to follow.
+        """Find the head that gives most to the link that was asked, or of a word to another; None: there is nothing to follow.
 
         Only heads whose picture has the row that counts are followed.
 
@@ -123,7 +123,7 @@ class AlignmentView(HeadView):
         return int(layer), int(head)
 
     def _draws(self, result: Result, position: int, place: tuple[int, int]) -> bool:
-        """Whether a head is drawn with the row by which the word at a position is ranked."""
+        """Say whether a head is drawn with the row by which the word at a position is ranked."""
         if not result.draft.reads_its_rows:
             return True
         drawn = "naive" if replace(self, layer=place[0], head=place[1]).first_row(result) else "shifted"
@@ -131,15 +131,15 @@ class AlignmentView(HeadView):
         return 0 <= position <= count and "not" not in ranked_step(position, count, self.step, drawn)
 
     def token_at(self, result: Result, position: int) -> Token:
-        """The target token that the address calls so."""
+        """Return the target token at a position of the address."""
         return (*result.trace.cross.queries, *result.draft.written[-1:])[position]
 
     def alignment(self, result: Result) -> HeadMatrix:
-        """The alignment of a model as it is drawn."""
+        """Return the alignment of a model as it is drawn."""
         return self.of(result).matrix(self.attention(result))
 
     def links(self, matrix: HeadMatrix) -> tuple[Link, ...] | None:
-        """The hard links of a matrix, None where they are off."""
+        """Find the hard links of a matrix; None where they are off."""
         if self.hard == "Strongest":
             return strongest_links(matrix)
         if self.hard == "Balanced":
@@ -148,7 +148,7 @@ class AlignmentView(HeadView):
 
 
 def alignment_download(result: Result, view: AlignmentView) -> Download:
-    """The alignment of a model as it is drawn."""
+    """Return the download of a model's alignment as it is drawn."""
     own = view.of(result)
 
     def picture() -> Picture:
@@ -160,13 +160,13 @@ def alignment_download(result: Result, view: AlignmentView) -> Download:
 
 
 def telling_columns(query: Token, keys: Sequence[Token]) -> list[int]:
-    """The columns that tell something when a token looks at them: of a word the words, if there are any."""
+    """Return the columns that tell something when a token looks at them: of a word the words, if there are any."""
     words = [column for column, token in enumerate(keys) if is_word(token)] if is_word(query) else []
     return words or list(range(len(keys)))
 
 
 def chosen_cell(result: Result, view: AlignmentView, slot: int) -> tuple[int, int]:
-    """The (row, column) asked in the picture at `slot`, else the strongest of `view.word`, else the surest between two words.
+    """Return the (row, column) asked at `slot`, else the strongest of `view.word`, else the surest between two words.
 
     Of a word that was asked without another it is the one that it looks at most. What was asked stays in the address, where
     this view hides it, too. An edit does not move what was not asked: it is chosen as without edits, where both wrote the same.
@@ -246,7 +246,7 @@ _SUPERVISED = (
 
 
 def ask_for_translator() -> None:
-    """What to do where no translator is chosen."""
+    """Say what to do where no translator is chosen."""
     st.info(_CHOOSE if catalog.available_for("translate") else _NO_MODEL, icon=":material/school:")
 
 
@@ -287,7 +287,7 @@ def _spelling(pieces: Sequence[str]) -> str:
 
 
 def show_rows_notice(result: Result, view: AlignmentView) -> None:
-    """Which row was taken for a word, where there are two; and of a supervised head, by whom."""
+    """Say which row was taken for a word, where there are two; and of a supervised head, what trained it."""
     own = view.of(result)
     if result.draft.reads_its_rows and own.reading:
         st.caption(_ROWS[own.reading])
@@ -296,7 +296,7 @@ def show_rows_notice(result: Result, view: AlignmentView) -> None:
 
 
 def explain_alignments() -> None:
-    """How an alignment is computed."""
+    """Explain how an alignment is computed."""
     with st.expander("How these numbers come about", icon=":material/function:"):
         st.markdown(_HOW)
         st.latex(r"\alpha_{ij} = \frac{e^{e_{ij}}}{\sum_k e^{e_{ik}}}, \qquad c_i = \sum_j \alpha_{ij} h_j")
@@ -307,7 +307,7 @@ def explain_alignments() -> None:
 
 
 def explain_trust_in_alignments() -> None:
-    """How much an alignment says."""
+    """Explain how much an alignment says."""
     with st.expander("How much to trust this", icon=":material/balance:"):
         st.markdown(_BELIEVE)
 
@@ -317,7 +317,7 @@ _KEY, _SEQ = "alignments", "alignments_seq"
 
 
 def show_alignments(results: Mapping[int, Result], view: AlignmentView, large: int) -> None:
-    """Every translation in a table, and its alignment: the one at slot `large` as the large picture.
+    """Show every translation in a table, and its alignment: the one at slot `large` as the large picture.
 
     Raises:
         TraceError: the view leaves no token.
@@ -396,7 +396,7 @@ def _aligned(slot: int, result: Result, view: AlignmentView, unlike: tuple[tuple
 
 
 def _where(result: Result, view: AlignmentView) -> str:
-    """Where the head that is drawn stands, in words."""
+    """Name the head that is drawn, in words."""
     attention, place = result.trace.cross, (view.layer, view.head)
     if result.quantity == "mixing":
         return f"all heads of layer {view.layer} together"
@@ -404,7 +404,7 @@ def _where(result: Result, view: AlignmentView) -> str:
 
 
 def _ranked(result: Result, view: AlignmentView, cell: tuple[int, int]) -> dict[str, object] | None:
-    """The heads that give most to a link, and the mean over all; None where there is but one, or all are mixed."""
+    """List the heads that give most to a link, and the mean over all; None where there is but one, or all are mixed."""
     attention = result.trace.cross
     if attention.n_layers * attention.n_heads == 1 or result.quantity == "mixing":
         return None
@@ -418,7 +418,7 @@ def _ranked(result: Result, view: AlignmentView, cell: tuple[int, int]) -> dict[
 
 
 def row_choices(result: Result, view: AlignmentView, matrix: HeadMatrix) -> tuple[tuple[WrittenToken, ...], ...]:
-    """What was chosen at each row of the matrix: the tokens that were written for its word.
+    """List what was chosen at each row of the matrix: the tokens that were written for its word.
 
     A token that has no row of its own, such as the end mark where rows are named after what is read, stands with the last.
     """
@@ -439,12 +439,12 @@ def row_choices(result: Result, view: AlignmentView, matrix: HeadMatrix) -> tupl
 
 
 def _is_open(draft: Draft, name: str) -> bool:
-    """Whether the model can go on from a piece; a target that a person has given is changed by typing."""
+    """Say whether the model can go on from a piece; a target that a person has given is changed by typing."""
     return bool(draft.pieces) and name not in draft.closed
 
 
 def show_translation_edits(result: Result, editing: Editor) -> None:
-    """What is edited and the way back, and what the model writes before and after."""
+    """Show what is edited and the way back, and what the model writes before and after."""
     show_edit_panel(CurrentMap(result, "cross", editing))
     if result.before and result.draft.original is not None:
         before = result.before.draft

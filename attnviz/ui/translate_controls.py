@@ -38,7 +38,7 @@ ENDINGS = {"German": "-en-de"}
 
 
 def language_picker() -> str:
-    """The language that is translated into, where translators of ours know several."""
+    """Offer the languages to translate into, where translators of ours know several."""
     known = {_language_of(name) for name in catalog.available_for("translate")}
     options = tuple(name for name in EXAMPLES if name in known)
     return segments(st.sidebar, "Into", "into", options=options, on_change=_other_language) if len(options) > 1 else "French"
@@ -49,7 +49,7 @@ def _language_of(name: str) -> str:
 
 
 def _other_language() -> None:
-    """Its own translators, and the first of its examples unless something else was typed; for a callback."""
+    """Switch to the language's own translators, and to its first example unless something else was typed; for a callback."""
     forget_drafts()
     forget("models", "target")
     if st.session_state.get("text") in {example.text for page in EXAMPLES.values() for example in examples(page)}:
@@ -58,7 +58,7 @@ def _other_language() -> None:
 
 
 def translators_picker(into: str) -> tuple[str, ...]:
-    """One to four translators, of the catalog, of the hub, or any id or folder that is typed."""
+    """Offer one to four translators, of the catalog, of the hub, or any id or folder that is typed."""
     own = catalog.available_for("translate")
     first = tuple(name for name in own if _language_of(name) == into)
     return side_by_side(
@@ -90,7 +90,7 @@ def decoding_picker() -> DecodingOptions:
 
 
 def options_of(slot: int, options: DecodingOptions) -> DecodingOptions:
-    """The options with what was chosen for the model at `slot`, now or in the address: how it begins, and the candidate."""
+    """Add to the options what was chosen for the model at `slot`, now or in the address: how it begins, and the candidate."""
     begins, candidate = value(f"begins{slot}", ""), value(f"candidate{slot}", 0)
     publish(f"begins{slot}", begins, "")
     publish(f"candidate{slot}", candidate, 0)
@@ -134,13 +134,13 @@ def alignment_picker(
 
 
 def large_slot(slots: Iterable[int]) -> int:
-    """The slot of the model whose alignment is drawn large; the first, where the one that was chosen is not there."""
+    """Return the slot of the model whose alignment is drawn large; the first, where the one that was chosen is not there."""
     slots = tuple(slots)
     return one_shown("hero", slots, slots[0])
 
 
 def forget_target() -> None:
-    """The models write by themselves again; for a callback."""
+    """Let the models write by themselves again; for a callback."""
     forget("target")
     forget_cell()
 
@@ -155,7 +155,7 @@ def forget_text() -> None:
 
 
 def target_box(prompt: Prompt, written: str) -> None:
-    """Where a person types the translation whose alignment is looked at; `written` is what stands there else."""
+    """Draw the box for the translation whose alignment is looked at; `written` is what stands there else."""
     with st.expander("Force the target", expanded=bool(prompt.target), icon=":material/edit_note:"):
         st.caption("Type any translation: see the alignment the model would give it, and how likely it finds each token.")
         text_field(
@@ -171,7 +171,7 @@ def target_box(prompt: Prompt, written: str) -> None:
 
 
 def steered_button(slot: int, name: str, begins: tuple[str, ...]) -> None:
-    """The way back where a person has chosen how a translation begins."""
+    """Offer the way back where a person has chosen how a translation begins."""
 
     def unsteer() -> None:
         st.session_state.update({f"begins{slot}": "", f"candidate{slot}": 0})
@@ -186,7 +186,7 @@ _markup = Markup("markup", STYLE)
 
 
 def show_advanced(slot: int, result: Result, editing: Editor, view: AlignmentView) -> None:
-    """The search, the rows and the heads of the model that is drawn large; the heads as its edits are compared.
+    """Show the search, the rows and the heads of the model that is drawn large; the heads as its edits are compared.
 
     Raises:
         TraceError: the view leaves no token.
@@ -211,19 +211,19 @@ def show_advanced(slot: int, result: Result, editing: Editor, view: AlignmentVie
 
 
 def opens_advanced(slot: int, result: Result) -> bool:
-    """Whether there is something to see that somebody has asked for: a search, or the heads where there are several."""
+    """Say whether there is something to see that somebody has asked for: a search, or the heads where there are several."""
     attention, name = result.trace.cross, f"all{slot}"
     heads_asked = st.session_state.get(name, url_value(name, "") == "open")
     return len(result.draft.candidates) > 1 or (heads_asked and attention.n_layers * attention.n_heads > 1)
 
 
 def describe_given_target(draft: Draft) -> tuple[Sentence, ...]:
-    """How likely a target that was given is to the model, beside its own; of the model's own translation nothing."""
+    """Say how likely a given target is to the model, beside its own; of the model's own translation nothing."""
     return (describe_likelihood(draft.log_probability, draft.own.log_probability),) if draft.own else ()
 
 
 def explain_alignment(result: Result, view: AlignmentView, slot: int) -> None:
-    """The way into Compute for the chosen cell, where a row of the picture is a row of the model's one head or chosen head."""
+    """Offer the way into Compute for the chosen cell, where the picture's rows are rows of the one or chosen head."""
     draft, attention, own = result.draft, result.trace.cross, view.of(result)
     if result.quantity != "weights" or draft.reads_its_rows or (own.head is None and attention.n_heads > 1):
         return
@@ -240,7 +240,7 @@ def _choose(slot: int, picked: str) -> None:
 
 
 def _show_candidates(draft: Draft, slot: int) -> None:
-    """The translations that the search found. A click shows the alignment of another."""
+    """List the translations that the search found. A click shows the alignment of another."""
     if len(draft.candidates) > 1:
         candidates_shown = [(each.text, each.log_probability) for each in draft.candidates]
         drawn = candidates(candidates_shown, chosen=draft.chosen, theme=theme())
@@ -248,7 +248,7 @@ def _show_candidates(draft: Draft, slot: int) -> None:
 
 
 def _show_tree(draft: Draft, slot: int, begins: tuple[str, ...]) -> None:
-    """The tree that the beam search walked. A click on a leaf shows the alignment of that translation."""
+    """Draw the tree that the beam search walked. A click on a leaf shows the alignment of that translation."""
     if draft.tree is None or len(draft.candidates) < 2:
         return
     twigs = [Twig(each.name, each.parent, each.probability, each.kept) for each in draft.tree.branches]

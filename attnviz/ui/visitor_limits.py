@@ -12,7 +12,7 @@ _LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 
 def folders_allowed() -> bool:
-    """Whether a model may be named by a folder: a visitor of a public app must not read the server's disk.
+    """Say whether a model may be named by a folder: a visitor of a public app must not read the server's disk.
 
     Allowed where the app listens on this machine alone, or where ATTNVIZ_ALLOW_FOLDERS says so.
     """
@@ -20,7 +20,7 @@ def folders_allowed() -> bool:
 
 
 def pickles_allowed() -> bool:
-    """Whether weights may be read from a pickle; the same rule for ATTNVIZ_ALLOW_PICKLES."""
+    """Say whether weights may be read from a pickle; the same rule for ATTNVIZ_ALLOW_PICKLES."""
     return _allowed("ATTNVIZ_ALLOW_PICKLES")
 
 
@@ -30,12 +30,12 @@ def _allowed(name: str) -> bool:
 
 
 def any_model() -> bool:
-    """Whether a visitor may name a model that no list has: not where ATTNVIZ_MODELS lists those to choose from."""
+    """Say whether a visitor may name a model that no list has: not where ATTNVIZ_MODELS lists those to choose from."""
     return settings.names("ATTNVIZ_MODELS") is None
 
 
 def offered(names: Iterable[str]) -> list[str]:
-    """Of these models those that visitors may load: all of the catalog, and what ATTNVIZ_MODELS lists, or all."""
+    """Keep the models that visitors may load: all of the catalog, and what ATTNVIZ_MODELS lists, or all."""
     listed = settings.names("ATTNVIZ_MODELS")
     return [name for name in names if listed is None or name in listed or name in catalog.CATALOG]
 
@@ -53,7 +53,7 @@ def check_offered(name: str) -> None:
 
 
 def is_listed(name: str) -> bool:
-    """Whether ATTNVIZ_MODELS has this very name: then it may be a folder, too."""
+    """Say whether ATTNVIZ_MODELS has this very name: then it may be a folder, too."""
     return name in (settings.names("ATTNVIZ_MODELS") or ())
 
 
@@ -70,5 +70,5 @@ def check_length(*texts: str | None) -> None:
 
 
 def message_bytes() -> int:
-    """How many bytes of weights, before compression, go to a browser at once; what takes more comes head by head."""
+    """Return how many bytes of weights, before compression, go to a browser at once; what takes more comes head by head."""
     return settings.limit("ATTNVIZ_MESSAGE_MB") * 2**20

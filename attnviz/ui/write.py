@@ -37,7 +37,7 @@ TAIL = 160
 
 
 def writer_picker() -> str:
-    """The model that writes: of the catalog, of the hub, or any id or folder that is typed."""
+    """Offer the models that write: of the catalog, of the hub, or any id or folder that is typed."""
     return one_model(
         (*catalog.available_for("write"), *catalog.HUB["decoder"]),
         "smollm2 has 135 million weights of 4 bits, and these are what is drawn. Others come from the Hugging Face hub: choose "
@@ -70,7 +70,7 @@ def _templated(model: AttentionModel, progress: Progress, prompt: Prompt) -> Pro
 
 
 def written_pieces() -> tuple[str, ...]:
-    """What was written behind the text: names of pieces, which the address holds."""
+    """Return what was written behind the text: names of pieces, which the address holds."""
     written = remembered("written", "")
     remember("written", written, "")
     return tuple(written.split(" ")) if written else ()
@@ -85,7 +85,7 @@ class Upcoming:
 
     @staticmethod
     def of(trace: AttentionTrace) -> "Upcoming":
-        """The token behind the one that was clicked in a picture of heads; unasked, the next one."""
+        """Return the token behind the one that was clicked in a picture of heads; unasked, the next one."""
         count = len(trace.maps[-1].queries)
         query = value("query")
         return Upcoming(trace, count if query is None or query >= count else query + 1)
@@ -115,7 +115,7 @@ class Upcoming:
 
 
 def show_sentence(upcoming: Upcoming, place: DeltaGenerator) -> None:
-    """What the model says comes next, or what it expected where a token stands, and how likely that was."""
+    """Say what the model expects next, or what it expected where a token stands, and how likely that was."""
     continuation, at = continuation_of(upcoming.trace), upcoming.place
     candidates = continuation.next_tokens(at - 1)
     lines = [describe_next(candidates, upcoming.before, first=upcoming.is_next)]
@@ -128,7 +128,7 @@ def show_sentence(upcoming: Upcoming, place: DeltaGenerator) -> None:
 
 
 def show_text(upcoming: Upcoming) -> None:
-    """The text, what was written in it shaded by how likely it was; a click on a token shows what could have stood there."""
+    """Draw the text, what was written in it shaded by how likely it was; a click on a token shows what could stand there."""
     trace, continuation = upcoming.trace, continuation_of(upcoming.trace)
     count = len(trace.maps[-1].queries)
     name = candidate_label(continuation.next_tokens(count - 1)[0], trace.prompt.text)
@@ -144,7 +144,7 @@ def show_text(upcoming: Upcoming) -> None:
 
 
 def show_bars(upcoming: Upcoming, options: WritingOptions, *, clickable: bool) -> None:
-    """What could stand at a place, as it is drawn from; a click takes it, and what stood there and behind goes."""
+    """Draw what could stand at a place, as sampling weighs it; a click takes it, and what stood there and behind goes."""
     continuation, at = continuation_of(upcoming.trace), upcoming.place
     drawn = options if options.temperature else None
     candidates = continuation.next_tokens(at - 1, drawn)[:DRAWN]
@@ -173,7 +173,7 @@ def show_bars(upcoming: Upcoming, options: WritingOptions, *, clickable: bool) -
 
 
 def sampling() -> WritingOptions:
-    """How the next word is chosen, as it stands on the page; nothing is written yet."""
+    """Read from the page how the next word is chosen; nothing is written yet."""
 
     def number(name: str) -> Any:
         kind = declared(name, Number)
@@ -187,7 +187,7 @@ def sampling() -> WritingOptions:
 
 
 def sampling_picker() -> None:
-    """Where a person chooses how the next word is chosen: the likeliest, or drawn by chance."""
+    """Ask how the next word is chosen: the likeliest, or drawn by chance."""
     place = st.container()
     if segments(place, "Choose the next word", "choose") != "By chance":
         return
@@ -199,7 +199,7 @@ def sampling_picker() -> None:
 
 
 def write_buttons(written: tuple[str, ...]) -> None:
-    """The ways to write on, and back to the text that was typed."""
+    """Offer the ways to write on, and back to the text that was typed."""
 
     def write() -> None:
         st.session_state.writes = True
@@ -256,12 +256,12 @@ def _written(
 
 @st.cache_resource(show_spinner=False)
 def _begun() -> LruCache[list[str]]:
-    """What is written by now, piece by piece."""
+    """Return the cache of what is written by now, piece by piece."""
     return LruCache(256, 0)
 
 
 def show_written_changes(result: Result) -> None:
-    """What the model writes and says comes next, without edits and with them, where something is edited."""
+    """Show what the model writes and says comes next, without edits and with them, where something is edited."""
     if result.before is None:
         return
     both = (result.before, result)
@@ -273,7 +273,7 @@ def show_written_changes(result: Result) -> None:
 
 
 def _next_shares(result: Result) -> list[tuple[str, float]]:
-    """The likeliest next words, by their labels."""
+    """List the likeliest next words, by their labels."""
     continuation = result.continuation
     candidates = continuation.next_tokens(len(continuation.pieces) - 1)[:COMPARED]
     return [(candidate_label(each, result.prompt.text), each.probability) for each in candidates]
@@ -291,7 +291,7 @@ probability to come next. One of them is taken, stands in the text from then on,
 
 
 def explain_writing(result: Result) -> None:
-    """How a word comes about, and how well the model foretold this text."""
+    """Explain how a word comes about, and how well the model foretold this text."""
     with st.expander("How the next word comes about", icon=":material/function:"):
         st.markdown(_HOW)
         if (bits := bits_per_byte(result.trace)) is not None:

@@ -81,20 +81,20 @@ def arrive(page: str) -> Going | None:
 
 
 def _is_history() -> bool:
-    """Whether the browser went back or forward to get here."""
+    """Say whether the browser went back or forward to get here."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
 
 
 def _written_address(page: str) -> dict[str, Written]:
-    """What the browser's address says of a page, by the names of today."""
+    """Return a page's parameters in the browser's address, under today's names."""
     given = list(st.query_params)
     own = {**{name: name for name in given if name in PARAMETERS[page]}, **renamed(page, given)}
     return {new: _written(name, PARAMETERS[page][new]) for name, new in own.items()}
 
 
 def _continued(page: str, written: dict[str, Written], visited: dict[str, Written] | None = None) -> dict[str, Written]:
-    """An address of another page, or else that of the visit before, within the lesson that runs now.
+    """Return the written address, or else that of the visit before, within the lesson that runs now.
 
     The page Lessons is where all of them are offered.
     """
@@ -105,7 +105,7 @@ def _continued(page: str, written: dict[str, Written], visited: dict[str, Writte
 
 
 def _own(address: dict[str, Written]) -> dict[str, Written]:
-    """What an address says of its page alone."""
+    """Drop the lesson's parameters from an address."""
     return {name: value for name, value in address.items() if name not in LESSON}
 
 
@@ -150,17 +150,17 @@ def visit(page: str, **values: object) -> None:
 
 
 def query_of(address: dict[str, Written]) -> str:
-    """The query of a link."""
+    """Write an address as the query of a link."""
     return urlencode(address, doseq=True)
 
 
 def link() -> str:
-    """The query of the link that opens what the page shows."""
+    """Return the query of the link that opens what the page shows."""
     return query_of(st.session_state.address)
 
 
 def declared(name: str, kind: type[Kind]) -> Kind:
-    """What a parameter of this page may be."""
+    """Return the declaration of a parameter of this page."""
     return cast(Kind, PARAMETERS[st.session_state.page][name])
 
 
@@ -172,7 +172,7 @@ def url_value(name: str, default: Any) -> Any:
 
 
 def value(name: str, default: Any = None) -> Any:
-    """What was chosen in this visit, else what the address says, else the default."""
+    """Return what was chosen in this visit, else what the address says, else the default."""
     return st.session_state[name] if st.session_state.get(name) is not None else url_value(name, default)
 
 
@@ -199,7 +199,7 @@ def publish(name: str, value: Any, default: Any) -> None:
 
 
 def remembered(name: str, default: str) -> str:
-    """A value that was run: of this visit, else of the address, else the default."""
+    """Return a value that was run: of this visit, else of the address, else the default."""
     restore(name, default)
     return st.session_state[name]
 
@@ -256,7 +256,7 @@ def select_cell(query: int, key: int, slot: int | str = "") -> None:
 
 
 def cell_picker(matrix: HeadMatrix, slot: int | str = "") -> Callable[[str], None]:
-    """What a click on a cell of a matrix, which sends "row.column", does: that cell is chosen."""
+    """Return the callback of a click on a cell of a matrix, sent as "row.column": it chooses that cell."""
     rows, columns = matrix.rows, matrix.columns
 
     def pick(picked: str) -> None:
@@ -267,7 +267,7 @@ def cell_picker(matrix: HeadMatrix, slot: int | str = "") -> Callable[[str], Non
 
 
 def selected_cell(matrix: HeadMatrix, slot: str = "") -> tuple[int, int] | None:
-    """The chosen (row, column) of this matrix, clicked or from the address, kept in the address; None if it shows no such.
+    """Return the chosen (row, column) of this matrix, and keep it in the address; None if the matrix does not show it.
 
     `slot` tells several pictures of a page apart.
     """

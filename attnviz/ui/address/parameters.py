@@ -146,7 +146,7 @@ _EDITED: dict[str, Type] = {"edits": _WRITTEN, **_EDITING}
 
 
 def _each(slots: int, **types: Type) -> dict[str, Type]:
-    """The parameters that each of the models side by side has of its own."""
+    """Declare the parameters that each of the models side by side has of its own."""
     return {f"{name}{slot}": each for slot in range(1, slots + 1) for name, each in types.items()}
 
 
@@ -238,7 +238,7 @@ SAME = (("model", "models"), ("text", "passage"), ("pair", "question"), ("words"
 
 
 def read_parameter(page: str, name: str, written: Written | None) -> Any:
-    """What the address says of a parameter of a page; None where it says nothing, or nothing that can be read."""
+    """Read a parameter of a page from the address; None where it says nothing, or nothing that can be read."""
     kind = PARAMETERS[page].get(name)
     if written is None or kind is None:
         return None
@@ -268,7 +268,7 @@ def renamed(page: str, names: Collection[str]) -> Mapping[str, str]:
 
 
 def write_parameter(value: Any) -> Written:
-    """A value as it stands in an address.
+    """Write a value as it stands in an address.
 
     >>> write_parameter(True), write_parameter(0.5), write_parameter(7), write_parameter("The cat sat.")
     ('true', '0.5', '7', 'The cat sat.')

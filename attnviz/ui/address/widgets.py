@@ -43,7 +43,7 @@ class WordQuestion:
     is_pinned: bool
 
     def cell(self, matrix: HeadMatrix) -> tuple[int, int]:
-        """The cell of a picture of the head that stands for the link: the token that was clicked, else a word's strongest."""
+        """Find the cell of a picture for the link: that of the clicked tokens, else the strongest in the word's first row."""
         rows = _rows_of(matrix.rows, self.links.lens.row_parts[self.queries[0]], value("query"))
         row = rows[0] if rows else 0
         columns = _rows_of(matrix.columns, self.links.lens.column_parts[self.keys[0]], value("key")) if self.keys else []
@@ -51,7 +51,7 @@ class WordQuestion:
         return row, max(columns, key=lambda column: float(matrix.weights[row, column]))
 
     def settings(self, matrix: HeadMatrix) -> dict[str, object]:
-        """What the explorer is told of it, by rows and columns of its picture."""
+        """Return what the explorer needs to know of the question, by rows and columns of its picture."""
         rows = [_rows_of(matrix.rows, self.links.lens.row_parts[word]) for word in self.queries[1:]]
         columns = [_rows_of(matrix.columns, self.links.lens.column_parts[word]) for word in self.keys[1:]]
         return {
@@ -63,14 +63,14 @@ class WordQuestion:
         }
 
     def table(self, attention: AttentionMap, matrix: HeadMatrix) -> tuple[str, np.ndarray]:
-        """What the words give to every word in all heads, for a browser that does not have these; and what it calls that."""
+        """Return a table's name in the browser, and the table: mean weights of the query words to every word, in all heads."""
         links = _links(attention, self.links.lens.view)
         rows = [_rows_of(matrix.rows, links.lens.row_parts[word])[0] for word in self.queries]
         return f"row:{'-'.join(map(str, rows))}", np.mean([links.row(word) for word in self.queries], axis=0)
 
 
 def ask(attention: AttentionMap, view: View, first: tuple[int, int], unasked: Link = (None, None)) -> WordQuestion:
-    """What is asked of a map; `first`: the head of an address that names only half of one.
+    """Read the chosen query words, key words and head of a map; `first`: the head of an address that names only half of one.
 
     `unasked`: the position that looks, and the one that it looks at, where none was chosen; None: those of the clearest link.
 
@@ -99,19 +99,19 @@ def _links(attention: AttentionMap, view: View) -> WordLinks:
 
 
 def _with_more(first: int | None, find: Any, positions: str | None) -> tuple[int, ...]:
-    """The first word, and those of further positions, "3.5" in an address; what is no position names none."""
+    """Join the first word and those of further positions, "3.5" in an address; skip what is no position."""
     more = [find(int(each)) for each in (positions or "").split(".") if each.isdecimal()]
     return tuple(dict.fromkeys(word for word in (first, *more) if word is not None))
 
 
 def _rows_of(places: tuple[int, ...], part: tuple[int, ...], wanted: int | None = None) -> list[int]:
-    """The rows of a picture that stand for the tokens of a word; the one that was wanted alone, where it is of the word."""
+    """Find the rows of a picture that show a word's tokens; only the wanted one, where it is of the word."""
     rows = [row for row, place in enumerate(places) if place in part]
     return [row for row in rows if places[row] == wanted] or rows
 
 
 def is_pinned() -> bool:
-    """Whether a person chose the head, now or in the address; else it follows from the words."""
+    """Say whether a person chose the head, now or in the address; else it follows from the words."""
     state = st.session_state
     if "pinned" not in state:
         chosen = [url_value(name, None) for name in ("layer", "head", "all_heads")]
@@ -120,7 +120,7 @@ def is_pinned() -> bool:
 
 
 def pinned_place(first: tuple[int, int], shape: tuple[int, int]) -> Place | None:
-    """The head that a person chose, as far as the map has it; None where none was chosen."""
+    """Return the head that a person chose, as far as the map has it; None where none was chosen."""
     if not is_pinned():
         for name in ("layer", "head"):
             st.session_state.address.pop(name, None)
@@ -130,7 +130,7 @@ def pinned_place(first: tuple[int, int], shape: tuple[int, int]) -> Place | None
 
 
 def _chosen_number(name: str, unsaid: int, size: int) -> int:
-    """A number that was chosen, as far as there are so many; where there is nothing to choose, it is kept for when there is."""
+    """Clamp a chosen number to 0 … size - 1; where there is nothing to choose, the address keeps it for when there is."""
     chosen = value(name, unsaid)
     shown = min(max(chosen, 0), size - 1)
     publish(name, chosen if size == 1 else shown, None)
@@ -176,7 +176,7 @@ def sent(key: str, name: str) -> Any:
 
 
 def toggle(place: DeltaGenerator, label: str, name: str, **more: Any) -> bool:
-    """A switch."""
+    """Draw a switch whose state the address keeps."""
     kind = declared(name, Flag)
     restore(name, kind.default)
     chosen = place.toggle(label, key=name, **more)
@@ -185,19 +185,19 @@ def toggle(place: DeltaGenerator, label: str, name: str, **more: Any) -> bool:
 
 
 def segments(place: DeltaGenerator, label: str, name: str, **more: Any) -> Any:
-    """One of a few, side by side: those that the parameter declares, or `options`."""
+    """Offer a few options, side by side: those that the parameter declares, or `options`."""
     return one_of(place.segmented_control, label, name, required=True, **more)
 
 
 def dropdown(place: DeltaGenerator, label: str, name: str, **more: Any) -> Any:
-    """One of several, in a list: those that the parameter declares, or `options`."""
+    """Offer several options, in a list: those that the parameter declares, or `options`."""
     return one_of(place.selectbox, label, name, **more)
 
 
 def one_of(
     widget: Callable[..., Any], label: str, name: str, *, options: Sequence[Any] = (), default: Any = None, **more: Any
 ) -> Any:
-    """One of the options; the default, or else the first, where nothing is chosen, or nothing that is there."""
+    """Draw a widget and return the chosen option; the default, or else the first, where none of them is chosen."""
     options = options or declared(name, Choice).options
     first = default if default in options else options[0]
     restore(name, first, options)
@@ -208,7 +208,7 @@ def one_of(
 
 
 def one_or_typed(place: DeltaGenerator, label: str, name: str, options: Sequence[str], default: str, **more: Any) -> str:
-    """One of several, or what else the address says, in a list; the default where nothing is chosen."""
+    """Offer several options in a list, and what else the address says; return the default where nothing is chosen."""
     restore(name, default)
     current = st.session_state[name]
     options = options if not current or current in options else [*options, current]
@@ -218,7 +218,7 @@ def one_or_typed(place: DeltaGenerator, label: str, name: str, options: Sequence
 
 
 def one_shown(name: str, options: Sequence[Any], first: Any) -> Any:
-    """One of the options that a click on the page chooses, without a widget of its own; else the first."""
+    """Return the option that a click on the page chose, without a widget of its own; else the first."""
     chosen = value(name, first)
     chosen = chosen if chosen in options else first
     publish(name, chosen, first)
@@ -226,7 +226,7 @@ def one_shown(name: str, options: Sequence[Any], first: Any) -> Any:
 
 
 def text_field(widget: Callable[..., str], label: str, name: str, *, default: str = "", **more: Any) -> str:
-    """A text. One that is too long for an address is not part of it; one that is longer than is read here is refused."""
+    """Draw a text field and return its text. The address leaves out what is too long for it; what is longer yet is refused."""
     restore(name, default)
     written = widget(label, key=name, **more)
     try:
@@ -239,12 +239,12 @@ def text_field(widget: Callable[..., str], label: str, name: str, *, default: st
 
 
 def visit_button(label: str, page: str, address: Mapping[str, Any], *, key: str, icon: str, **more: Any) -> None:
-    """A button that opens a page as an address with these values would."""
+    """Draw a button that opens a page as an address with these values would."""
     st.button(label, key=key, icon=f":material/{icon}:", on_click=visit, args=(page,), kwargs=dict(address), **more)
 
 
 def fold(label: str, name: str, icon: str | None = None, *, opens: bool = False) -> Any:
-    """A part of the page that opens with a click, as the address says; `opens`: where it says nothing, it is open."""
+    """Draw a part of the page that opens with a click, as the address says; `opens`: where it says nothing, it is open."""
     written = url_value(name, "")
     # Set anew in every run: another label on it makes it another widget, which would begin closed.
     st.session_state[name] = st.session_state.get(name, written == "open" or (opens and not written))
@@ -254,7 +254,7 @@ def fold(label: str, name: str, icon: str | None = None, *, opens: bool = False)
 
 
 def bounded(place: DeltaGenerator, label: str, name: str, *, slider: bool = False, default: Any = None, **more: Any) -> Any:
-    """A number within its bounds: typed, or on a slider."""
+    """Let a person type a number within its bounds, or choose it on a slider."""
     kind = declared(name, Number)
     first = kind.default if default is None else default
     restore(name, first)

@@ -34,7 +34,7 @@ CASES = 3
 
 @st.cache_resource(show_spinner=False)
 def _attention_cache() -> LruCache[Job[Any]]:
-    """The attention of models over the sentences, and over their first words, on its way or done."""
+    """Return the cache of models' attention over the sentences, and over their first words, on its way or done."""
     return LruCache(ATTENTION_KEPT, ATTENTION_BYTES)
 
 
@@ -45,7 +45,7 @@ def _atlas_cache() -> LruCache[Job[Any]]:
 
 
 def atlas_of(model: str) -> Atlas | None:
-    """The atlas of a model, shipped or computed now; None after the page has said why there is none."""
+    """Return the atlas of a model, shipped or computed now; None after the page has said why there is none."""
     if model in available():
         return _or_error(lambda _: shipped_atlas(model))
 
@@ -58,7 +58,7 @@ def atlas_of(model: str) -> Atlas | None:
 
 
 def corpus_attention(model: str, corpus: str, own: str = "", claim: Claim | None = None) -> "CorpusAttention | None":
-    """Where a model looks in a corpus, or in sentences of one's own, one a line; None after the page has said why not.
+    """Compute where a model looks in a corpus, or in sentences of one's own, one a line; None after the page has said why not.
 
     Nothing is read for a claim about a head that the model does not have.
     """
@@ -78,7 +78,7 @@ def corpus_attention(model: str, corpus: str, own: str = "", claim: Claim | None
 
 
 def first_words_of(model: str) -> "FirstWords | None":
-    """What every head does among the first words of sentences, on average; None after the page has said why not."""
+    """Compute what every head does among the first words of sentences, on average; None after the page has said why not."""
 
     def compute(loaded: AttentionModel, progress: Progress) -> "FirstWords":
         from attnviz.survey.corpus_attention import first_words
@@ -102,7 +102,7 @@ def own_sentences(text: str) -> tuple[ParsedSentence, ...]:
 
 
 def claim_verdict(model: str, text: str, own: str = "") -> ClaimReport | None:
-    """The verdict on a claim that somebody typed, with cases of it; None after the page has said what is wrong with it."""
+    """Return the verdict on a typed claim, with cases of it; None after the page has said what is wrong with it."""
     claim = _or_error(lambda _: parse(text))
     if claim is None:
         return None
@@ -131,7 +131,7 @@ def _computed(
     expected: float,
     pixels: int = VERDICT_PIXELS,
 ) -> Any:
-    """What is computed with the model that the key begins with, once for everybody; None after the page has said why not."""
+    """Compute once for everybody with the model that the key begins with; None after the page has said why not."""
 
     def in_background(place: DeltaGenerator) -> Any:
         loaded = load_model(key[0], place)
@@ -148,7 +148,7 @@ def _computed(
 
 
 def _or_error(compute: Callable[[DeltaGenerator], Any]) -> Any:
-    """What is computed, or None after the page has said what is wrong."""
+    """Compute, or return None after the page has said what is wrong."""
     place = st.empty()
     try:
         return compute(place)

@@ -29,24 +29,24 @@ _PATIENCE_SECONDS = 600
 _recorded: dict[Path, Any] | None = None
 
 
-def find(work: str, name: str, asked: tuple[Any, ...]) -> Any:
-    """What the work of that name gives for a model and what is asked of it; None: that does not travel."""
-    if _recorded is not None or (path := _file(work, name, asked)) is None or not path.is_file():
+def find(work: str, name: str, arguments: tuple[Any, ...]) -> Any:
+    """Read the shipped result of a piece of work for a model and these arguments; None: it does not travel."""
+    if _recorded is not None or (path := _file(work, name, arguments)) is None or not path.is_file():
         return None
     return _without_durations(_read(path))
 
 
-def note(work: str, name: str, asked: tuple[Any, ...], made: Any) -> None:
+def note(work: str, name: str, arguments: tuple[Any, ...], result: Any) -> None:
     """Takes down what was computed, if all of it is recorded. How long that took elsewhere is of no interest here."""
-    if _recorded is not None and (path := _file(work, name, asked)) is not None:
-        _recorded[path] = _without_durations(made)
+    if _recorded is not None and (path := _file(work, name, arguments)) is not None:
+        _recorded[path] = _without_durations(result)
 
 
-def _without_durations(made: Any) -> Any:
-    """What was made, without how long that took on the machine that made it."""
-    if isinstance(made, AttributionReport):
-        return replace(made, figures={name: replace(each, milliseconds=0.0) for name, each in made.figures.items()})
-    return replace(made, seconds=0.0) if isinstance(made, Result) else made
+def _without_durations(result: Any) -> Any:
+    """Drop how long a result took on the machine that made it."""
+    if isinstance(result, AttributionReport):
+        return replace(result, figures={name: replace(each, milliseconds=0.0) for name, each in result.figures.items()})
+    return replace(result, seconds=0.0) if isinstance(result, Result) else result
 
 
 def make(report: Callable[[str], None]) -> None:
@@ -69,7 +69,7 @@ def make(report: Callable[[str], None]) -> None:
 
 
 def first_visits() -> tuple[tuple[Path, dict[str, str]], ...]:
-    """The script of each page, with its address: empty, of Matters also with its methods, of What if what else can be changed.
+    """List the script of each page with its address: empty, of Matters also with its methods, of What if what else can change.
 
     Home's script is the app's own, for it leads to the others.
     """
@@ -81,7 +81,7 @@ def first_visits() -> tuple[tuple[Path, dict[str, str]], ...]:
 
 
 def claim_visits() -> tuple[tuple[Path, dict[str, str]], ...]:
-    """The page Heads at each claim that a lesson of ours asks about: to test one a model reads all sentences."""
+    """List the page Heads at each claim that a lesson of ours asks about: to test one a model reads all sentences."""
     from attnviz.lessons.lesson_file import read_lesson
     from attnviz.lessons.library import shipped_lessons
 
@@ -101,12 +101,12 @@ def _recording() -> Iterator[dict[Path, Any]]:
         _recorded = None
 
 
-def _file(work: str, name: str, asked: tuple[Any, ...]) -> Path | None:
-    """Where it would lie; None: what models of that name say does not travel."""
+def _file(work: str, name: str, arguments: tuple[Any, ...]) -> Path | None:
+    """Name the file of a shipped result; None: what models of that name say does not travel."""
     if name and name not in CATALOG:
         return None
     try:
-        digest = hashlib.sha256(value_to_bytes((work, name, _weights(name), asked))).hexdigest()
+        digest = hashlib.sha256(value_to_bytes((work, name, _weights(name), arguments))).hexdigest()
     except (TraceError, ValueError):  # such as a number that is not finite
         return None
     return assets_folder() / FOLDER / f"{'-'.join(filter(None, (name, work.strip('_'))))}-{digest[:12]}.attn"

@@ -168,7 +168,7 @@ class Job(Generic[Made]):
 
 
 def _leave_behind(job: Job[Any]) -> None:
-    """One visit waits for one job at a time: what it asked for before is left."""
+    """Leave the job that this visit waited for before: it waits for one at a time."""
     before: Job[Any] | None = st.session_state.get("job", lambda: None)()
     if before is not None and before is not job:
         before.leave()
@@ -185,7 +185,7 @@ def shared(
     expected: float = 0.0,
     pixels: int = PICTURE_PIXELS,
 ) -> Any:
-    """What `work` gives, done once for everybody who asks with the same key; what failed is not kept.
+    """Run `work` once for everybody who asks with the same key, and return what it gives; what failed is not kept.
 
     `expected` is how many seconds it may take: shorter work goes first. `pixels`: how high what will stand there is.
 
@@ -204,7 +204,7 @@ def shared(
 
 @contextmanager
 def stoppable(stop: Callable[[], None]) -> Iterator[None]:
-    """What is waited for within this context has a button beside its bar that calls `stop`."""
+    """Show a button that calls `stop` beside the bar of what is waited for within this context."""
     st.session_state["stop_work"] = stop
     try:
         yield

@@ -50,7 +50,7 @@ class LruCache(Generic[Value]):
         self._weights: dict[Hashable, int] = {}
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """The value that is kept, else a new one. Everybody waits for `make`: it may begin what takes long, and no more."""
+        """Return the value that is kept, else a new one. Everybody waits for `make`: it may begin long work, and no more."""
         with self._lock:
             if key not in self._values:
                 self._values[key] = make()
@@ -59,7 +59,7 @@ class LruCache(Generic[Value]):
             return self._values[key]
 
     def peek(self, key: Hashable) -> Value | None:
-        """The value that is kept, as if nobody had asked; None: there is none."""
+        """Return the value that is kept, as if nobody had asked; None: there is none."""
         return self._values.get(key)
 
     def weigh(self, key: Hashable, nbytes: int) -> None:

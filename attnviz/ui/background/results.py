@@ -73,35 +73,35 @@ def computed(
 def compute_once(
     work: Callable[..., Any],
     name: str,
-    asked: tuple[Any, ...],
+    arguments: tuple[Any, ...],
     given: Mapping[str, Any],
     passed: tuple[type[AttnvizError], ...] = (),
     passes: int = 1,
     travels: bool = True,
 ) -> Any:
-    """What `work` gives for the model of that name; None after the page has said why there is nothing.
+    """Return what `work` gives for the model of that name; None after the page has said why there is nothing.
 
     What was computed beforehand is taken, where it travels with attnviz and `travels` is true. Errors of a type in `passed` are
     not said here: the caller has them.
     """
     place = st.empty()
-    kept, key = traces_kept(), (work, name, *asked)
+    cache, key = traces_kept(), (work, name, *arguments)
     try:
         check_offered(name)
-        if travels and (found := first_results.find(work.__name__, name, asked)) is not None:
-            return found
+        if travels and (shipped := first_results.find(work.__name__, name, arguments)) is not None:
+            return shipped
         model = load_model(name, place)
         make_room(traces_kept())
 
         def once(progress: Progress) -> Any:
-            made = work(model, progress, *asked, **given)
+            result = work(model, progress, *arguments, **given)
             # Weighed here, for whoever asked may have gone.
-            kept.weigh(key, held_bytes(made))
-            return made
+            cache.weigh(key, held_bytes(result))
+            return result
 
-        made = shared(kept, key, once, place, expected=passes * len(asked[0].text) / CHARACTERS_A_SECOND)
-        first_results.note(work.__name__, name, asked, made)
-        return made
+        result = shared(cache, key, once, place, expected=passes * len(arguments[0].text) / CHARACTERS_A_SECOND)
+        first_results.note(work.__name__, name, arguments, result)
+        return result
     except passed:
         raise
     except (AttnvizError, MemoryError) as error:
@@ -112,14 +112,14 @@ def compute_once(
         return None
 
 
-def is_known(work: Callable[..., Any], name: str, *asked: Any) -> bool:
-    """Whether what `computed(work)` gives is there already, so that nobody waits for it."""
-    job = traces_kept().peek((work, name, *asked))
-    return (job is not None and job.is_done) or first_results.find(work.__name__, name, asked) is not None
+def is_known(work: Callable[..., Any], name: str, *arguments: Any) -> bool:
+    """Say whether what `computed(work)` gives is there already, so that nobody waits for it."""
+    job = traces_kept().peek((work, name, *arguments))
+    return (job is not None and job.is_done) or first_results.find(work.__name__, name, arguments) is not None
 
 
 def run(name: str, task: Task, prompt: Prompt, *, edits: Edits = NO_EDITS, options: Options = GREEDY) -> Result | None:
-    """What the model of that name makes of a prompt, with the edits; None after the page has said why there is nothing.
+    """Run the model of that name over a prompt, with the edits; None after the page has said why there is no result.
 
     Raises:
         EditError: the edits cannot be made in this model, or over this text.
@@ -138,7 +138,7 @@ def run(name: str, task: Task, prompt: Prompt, *, edits: Edits = NO_EDITS, optio
 
 
 def with_readings(result: Result) -> Result | None:
-    """The result with what the model's layers on top say of the text; None after the page has said why that is not known."""
+    """Add what the model's layers on top say of the text; None after the page has said why that is not known."""
     edits = result.trace.edits
     reading = _read(result.name, result.prompt, edits, bool(edits))
     before = _read(result.name, result.prompt, NO_EDITS, bool(edits)) if reading and result.before else None
@@ -148,7 +148,7 @@ def with_readings(result: Result) -> Result | None:
 
 
 def in_quantity(result: Result, quantity: Quantity) -> Result:
-    """The result with that quantity in its maps; as it is, where no other is known, after the page has said why."""
+    """Return the result with that quantity in its maps; as it is, where no other is known, after the page has said why."""
     if quantity == result.quantity:
         return result
     moving = _in_quantity(result.name, result.prompt, result.task, result.options, quantity, result=result)
@@ -156,7 +156,7 @@ def in_quantity(result: Result, quantity: Quantity) -> Result:
 
 
 def inspected(name: str, prompt: Prompt, begins: tuple[str, ...]) -> "InspectedTrace | None":
-    """A trace whose heads can be looked into; None after the page has said why there is none."""
+    """Compute a trace whose heads can be looked into; None after the page has said why there is none."""
     if (result := _inspectable(name, prompt, begins)) is None:
         return None
     model = load_model(name, st.empty())
@@ -166,7 +166,7 @@ def inspected(name: str, prompt: Prompt, begins: tuple[str, ...]) -> "InspectedT
 
 
 def worked_example(tables: Tables) -> Computed:
-    """The worked example of the page Compute: every matrix between X and the output."""
+    """Compute the worked example of the page Compute: every matrix between X and the output."""
     if (found := first_results.find("worked_example", "", (tables,))) is not None:
         return found
     memory_use.finish()
@@ -179,24 +179,24 @@ def worked_example(tables: Tables) -> Computed:
 
 @st.cache_resource(show_spinner=False)
 def traces_kept() -> LruCache[Job[Any]]:
-    """The traces of everybody, on their way or done."""
+    """Return the cache of everybody's traces, on their way or done."""
     return LruCache(TRACES_KEPT, TRACES_BYTES)
 
 
 @st.cache_resource(show_spinner=False)
 def models_kept() -> LruCache[Job[Any]]:
-    """The models of everybody, on their way or done."""
+    """Return the cache of everybody's models, on their way or done."""
     return LruCache(MODELS_KEPT, 0)
 
 
 @st.cache_resource(show_spinner=False)
 def _fetched() -> LruCache[Job[catalog.Build]]:
-    """What builds a model whose files are here, or on their way."""
+    """Return the cache of what builds a model whose files are here, or on their way."""
     return LruCache(FETCHES_KEPT, 0)
 
 
 def load_model(name: str, place: DeltaGenerator) -> AttentionModel:
-    """The model of that name: its files are fetched where nothing is computed, then it is built."""
+    """Load the model of that name: its files are fetched where nothing is computed, then it is built."""
     folders, pickles = folders_allowed() or is_listed(name), pickles_allowed()
 
     def fetch(progress: Progress) -> catalog.Build:
@@ -284,7 +284,7 @@ def _inspectable(model: AttentionModel, progress: Progress, prompt: Prompt, begi
 def _matters(
     model: AttentionModel, progress: Progress, prompt: Prompt, target: str, methods: tuple[str, ...]
 ) -> AttributionReport:
-    """What each word was worth to a target, by these methods."""
+    """Measure what each word was worth to a target, by these methods."""
     from attnviz.attribution.token_removal import attribution_report
 
     return attribution_report(model, prompt, target, methods, progress)
@@ -295,13 +295,13 @@ matters, matters_slowly = computed(_matters, passes=15), computed(_matters, pass
 
 
 def matters_known(model: str, prompt: Prompt, target: str, methods: tuple[str, ...]) -> bool:
-    """Whether these methods have been run over this text already."""
+    """Say whether these methods have been run over this text already."""
     return is_known(_matters, model, prompt, target, methods)
 
 
 @partial(computed, passes=15)
 def shares(model: AttentionModel, progress: Progress, prompt: Prompt, method: str) -> Shares:
-    """What each word was worth to the output, by one method."""
+    """Measure what each word was worth to the output, by one method."""
     from attnviz.attribution.methods import attribute
 
     progress(f"Asking {model.card.name} what its words are worth", None)
@@ -310,7 +310,7 @@ def shares(model: AttentionModel, progress: Progress, prompt: Prompt, method: st
 
 @partial(computed, passes=45)
 def word_removals(model: AttentionModel, progress: Progress, prompt: Prompt, target: str) -> WordRemovals:
-    """What becomes of the output without each word."""
+    """Measure what becomes of the output without each word."""
     from attnviz.attribution.token_removal import word_removals
 
     return word_removals(model, prompt, target, progress)
@@ -318,7 +318,7 @@ def word_removals(model: AttentionModel, progress: Progress, prompt: Prompt, tar
 
 @computed
 def without(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, removed: tuple[int, ...]) -> MaskedOutput:
-    """What the model makes of the text without some words."""
+    """Run the model over the text without some words."""
     from attnviz.attribution.token_removal import without_words
 
     progress(f"Asking {model.card.name} again without {len(removed)} words", None)
@@ -329,7 +329,7 @@ def without(model: AttentionModel, progress: Progress, prompt: Prompt, target: s
 def deletion(
     model: AttentionModel, progress: Progress, prompt: Prompt, target: str, method: str, *, ranked: tuple[int, ...]
 ) -> Removals:
-    """How p of the output falls as words go in the order of a method, which `ranked` has."""
+    """Measure how p of the output falls as words go in the order of a method, which `ranked` has."""
     from attnviz.attribution.token_removal import deletion
 
     progress(f"Asking {model.card.name} while words go", None)
@@ -338,7 +338,7 @@ def deletion(
 
 @partial(computed, passes=10)
 def head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue) -> HeadCosts:
-    """What each head costs the output."""
+    """Measure what each head costs the output."""
     from attnviz.models import whatif
 
     return whatif.head_costs(model, prompt, to=to, progress=progress)
@@ -348,7 +348,7 @@ def head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: He
 def removal_curve(
     model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue, *, costs: HeadCosts
 ) -> RemovalCurve:
-    """How the output holds when many heads are off, in the order of what each costs."""
+    """Measure how the output holds when many heads are off, in the order of what each costs."""
     from attnviz.models import whatif
 
     return whatif.removal_curve(model, prompt, costs, to=to, progress=progress)
@@ -356,7 +356,7 @@ def removal_curve(
 
 @computed
 def why(model: AttentionModel, progress: Progress, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> PairShares:
-    """The score of a cell (kind, layer, head, query, key) taken apart."""
+    """Take the score of a cell (kind, layer, head, query, key) apart."""
     from attnviz.attribution import token_removal
 
     progress(f"Taking a score of {model.card.name} apart", None)

@@ -199,7 +199,7 @@ class Slots:
         return patience if len(self._waiting) > FEW else PATIENT * patience
 
     def _next(self) -> Turn | None:
-        """Whose turn it is of those who wait."""
+        """Choose whose turn it is of those who wait; None: nobody's."""
         if self._free <= 0:
             short = [turn for turn in self._waiting if turn.used < SLICE_SECONDS] if self._free > -self._extra else []
             return min(short, key=attrgetter("used"), default=None)
@@ -231,13 +231,13 @@ class Slots:
 
 
 def workers() -> int:
-    """How many models compute at once, ATTNVIZ_RUNS: two keep both cores of a small server busy."""
+    """Return how many models compute at once, ATTNVIZ_RUNS: two keep both cores of a small server busy."""
     return settings.limit("ATTNVIZ_RUNS")
 
 
 @cache
 def computing() -> Slots:
-    """Where models compute, and whatever else takes the processor for long."""
+    """Return the places where models compute, and whatever else takes the processor for long."""
     return Slots(workers(), _is_full, extra=1)
 
 
@@ -247,5 +247,5 @@ def _is_full() -> bool:
 
 @cache
 def downloading() -> Slots:
-    """Where models of the hub are fetched."""
+    """Return the places where models of the hub are fetched."""
     return Slots(DOWNLOADS)

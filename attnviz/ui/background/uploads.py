@@ -57,7 +57,7 @@ class Bounded:
         self._away: set[str] = set()
 
     def add_file(self, session_id: str, file: Any) -> None:
-        """As of the manager, which lets go of the visit's file before, and of other visits' where they are too many."""
+        """Add a visit's file in place of its last one; let go of other visits' where they are too many."""
         with self._lock:
             self._sizes.pop(session_id, None)
             self._manager.remove_session_files(session_id)

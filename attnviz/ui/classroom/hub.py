@@ -45,7 +45,7 @@ class Allowance:
         self._lock = threading.Lock()
 
     def has_some(self, address: str) -> bool:
-        """Whether the network of this address has some left."""
+        """Say whether the network of this address has some left."""
         with self._lock:
             return self._now_used(self._key(address)) <= self._burst - 1
 
@@ -83,7 +83,7 @@ class WrongCodes(Allowance):
         self._trusted: dict[bytes, None] = {}
 
     def may_type(self, address: str, code: str) -> bool:
-        """Whether this code may be tried from this address."""
+        """Say whether this code may be tried from this address."""
         return self._key(address, code) in self._trusted or self.has_some(address)
 
     def count(self, address: str) -> None:
@@ -121,7 +121,7 @@ _STORES: "dict[str, ClassStore]" = {}
 
 
 def store_address() -> str:
-    """Where classes are kept: what ATTNVIZ_CLASS_STORE says, else a file among what programs keep for this user."""
+    """Return where classes are kept: what ATTNVIZ_CLASS_STORE says, else a file among what programs keep for this user."""
     return settings.text("ATTNVIZ_CLASS_STORE") or f"sqlite:///{user_state_path('attnviz') / 'classes.sqlite'}"
 
 
@@ -193,7 +193,7 @@ class Hub:
         return sum(map(len, self._listeners.values())) >= MOST_LISTENERS
 
     def has_enough(self, student: int) -> bool:
-        """Whether a student has as many streams as one may have: the others are for the class."""
+        """Say whether a student has as many streams as one may have: the others are for the class."""
         return self._streams[student] >= MOST_OF_ONE
 
     def hear(self, student: int) -> None:

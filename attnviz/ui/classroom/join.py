@@ -80,7 +80,7 @@ def _done(act: str, code: str, token: str, body: dict[str, Any]) -> dict[str, An
 
 
 def _news() -> dict[str, Any] | None:
-    """What the phone may see now; None: it is in no class."""
+    """Return what the phone may see now; None: it is in no class."""
     code, token = st.session_state.get("phone_listens", ("", ""))
     if not token:
         return None

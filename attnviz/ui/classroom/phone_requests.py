@@ -15,7 +15,7 @@ TOO_MANY = "Too many wrong codes were typed here: scan the QR code of the class,
 
 
 def first_view(code: str, address: str) -> dict[str, Any] | None:
-    """What a phone draws before it has joined; None: there is no such class, codes are tried, or a nickname comes first."""
+    """Return what a phone draws before it joins; None: there is no such class, codes are tried, or a nickname comes first."""
     if not wrong_codes.may_type(address, code):
         return None
     try:

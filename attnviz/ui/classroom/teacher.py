@@ -38,7 +38,7 @@ _KEEP = component(
 
 
 def taught_class() -> "StartedClass | None":
-    """The class that this visitor has started, or opened by the teacher's link; None: there is none."""
+    """Return the class that this visitor has started, or opened by the teacher's link; None: there is none."""
     state = st.session_state
     if "taught_class" not in state:
         written = dict(st.context.cookies).get(_COOKIE, "")
@@ -121,9 +121,9 @@ class SpotQuestion:
         return cls(place.question, place.step.picture, place)
 
 
-def ask_class(asked: SpotQuestion) -> None:
+def ask_class(spot: SpotQuestion) -> None:
     """Asks the class, on the page of the class; for a callback."""
-    st.session_state.class_question = asked
+    st.session_state.class_question = spot
     open_class()
 
 
@@ -142,7 +142,7 @@ def questions_here() -> list[SpotQuestion]:
 
 
 def picture_here() -> LessonPicture | None:
-    """The picture of this page as a lesson would link to it, with all that its address leaves out."""
+    """Return the picture of this page as a lesson would link to it, with all that its address leaves out."""
     state = st.session_state
     if state.page not in TASKS:
         return None
@@ -155,7 +155,7 @@ def picture_here() -> LessonPicture | None:
 
 
 def _current_cell() -> tuple[dict[str, str], tuple[str, str]]:
-    """The head and the cell that the page shows, as its address would name them, and the two words; empty: it shows none."""
+    """Return the head and cell that the page shows, as its address would name them, and the two words; empty: it shows none."""
     page, place, names = st.session_state.get("shown_picture", ("", {}, ("", "")))
     return (place, names) if page == st.session_state.page else ({}, ("", ""))
 

@@ -60,7 +60,7 @@ _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 
 def show_start() -> None:
-    """What a teacher sees before the class: whether phones get here, the lesson, what is kept, and the start."""
+    """Show what a teacher sees before the class: whether phones get here, the lesson, what is kept, and the start."""
     if refused := st.session_state.pop("class_refused", ""):
         st.error(escaped(refused), icon=":material/groups:")
     st.markdown(
@@ -85,7 +85,7 @@ def show_start() -> None:
 
 
 def _show_reach() -> None:
-    """Whether phones reach this app; if not, how it has to be started."""
+    """Say whether phones reach this app; if not, how it has to be started."""
     origin = _origin()
     if urlsplit(origin).hostname in _THIS_MACHINE:
         st.warning(
@@ -100,7 +100,7 @@ def _show_reach() -> None:
 
 
 def _show_lesson_choice() -> None:
-    """One lesson, whose questions are asked one after the other; or none, and questions about any picture."""
+    """Offer one lesson, whose questions are asked one after the other; or none, and questions about any picture."""
     chosen, listed = value("teaches", NO_LESSON), offered_lessons()
     names = ordered(listed) + ([chosen] if chosen.startswith(SENT) else [])
     with st.popover(f"Lesson: {escaped(_lesson_title(chosen))}", icon=":material/school:", key="class-lessons"):
@@ -127,7 +127,7 @@ def _chosen_lesson() -> tuple[str, Lesson] | None:
 
 
 def show_plan(name: str, lesson: Lesson) -> None:
-    """What a teacher knows of a lesson before it begins: how long it takes, for whom, its questions with their answers."""
+    """Show a teacher a lesson before it begins: how long it takes, for whom, its questions with their answers."""
     with st.container(key="class-plan"):
         facts = [f"{lesson.minutes} minutes", f"{len(class_numbers(lesson))} questions"]
         facts += [f"for {lesson.audience}"] if lesson.audience else []
@@ -167,7 +167,7 @@ def _preview(number: str) -> None:
 
 
 def _show_preview(place: QuestionPlace) -> None:
-    """The wall of a question, before its reveal and after it, with guesses that are made up."""
+    """Draw the wall of a question, before or after its reveal, with guesses that are made up."""
     revealed = st.toggle(
         f"Wall of question {place.number}: after the reveal", key="class_preview_revealed", disabled=not place.lesson.reveals
     )
@@ -181,7 +181,7 @@ def _show_preview(place: QuestionPlace) -> None:
 
 
 def class_here() -> tuple[str, StartedClass | None]:
-    """The code of the class that the address names, else of the one taught here; and its teacher, if that is this visitor."""
+    """Return the code of the class that the address names, else of the one taught here; and its teacher, if this visitor is."""
     if written := value("teach", ""):
         _take_secret(written)
     taught = taught_class()
@@ -208,7 +208,7 @@ def _take_secret(written: str) -> None:
 
 
 def show_class(code: str, teacher: StartedClass | None) -> None:
-    """The wall, and for its teacher what can be done next."""
+    """Show the wall, and for its teacher what can be done next."""
     # Always there: where the wall stands must not hang on what a model says on its way, or it would stand there twice.
     with st.container(key="class-asking"):
         if teacher and (asked := st.session_state.pop("class_question", None)):
@@ -257,14 +257,14 @@ def _draw_wall(
 
 
 def _keys(overview: ClassOverview, upcoming: SpotQuestion | None) -> list[str]:
-    """What the teacher may press now."""
+    """List what the teacher may press now."""
     can_reveal, hint = _can_reveal(overview), overview.question and overview.question.step.hint
     keys = {"Space: reveal": can_reveal, "H: a hint": hint and overview.state in ("open", "closed"), "→: next": upcoming}
     return [key for key, is_there in keys.items() if is_there]
 
 
 def _can_reveal(overview: ClassOverview) -> bool:
-    """Whether there is an answer that the class may see: of a questionnaire only its teacher has them."""
+    """Say whether there is an answer that the class may see: of a questionnaire only its teacher has them."""
     return overview.state in ("open", "closed") and overview.question is not None and overview.question.step.reveals
 
 
@@ -296,7 +296,7 @@ def _note_front() -> None:
 
 
 def _show_controls(overview: ClassOverview, teacher: StartedClass, upcoming: SpotQuestion | None) -> None:
-    """What the teacher does next; page down presses the first button that is there."""
+    """Show what the teacher can do next; page down presses the first button that is there."""
     with st.container(key="class-controls", horizontal=True):
         if can_reveal := _can_reveal(overview):
             _do("Reveal", "reveal", teacher, icon=":material/visibility:", primary=True)
@@ -350,7 +350,7 @@ def _lesson_title(name: str) -> str:
 
 
 def _show_written(teacher: StartedClass) -> None:
-    """What the class has written in words: for its teacher alone, not for the wall."""
+    """Show what the class has written in words: for its teacher alone, not for the wall."""
     try:
         overview = class_store().overview(teacher.code, teacher.secret)
     except AttnvizError:
@@ -362,7 +362,7 @@ def _show_written(teacher: StartedClass) -> None:
 
 
 def show_downloads(teacher: StartedClass) -> None:
-    """The class as a table, and as a page that one can keep."""
+    """Offer the class as a table, and as a page that one can keep."""
     try:
         table = class_store().csv(teacher.code, teacher.secret)
         history = class_store().history(teacher.code, teacher.secret)
@@ -376,7 +376,7 @@ def show_downloads(teacher: StartedClass) -> None:
 
 
 def _next_of_lesson(teacher: StartedClass) -> SpotQuestion | None:
-    """The first question of the chosen lesson that the class has not been asked."""
+    """Find the first question of the chosen lesson that the class has not been asked."""
     name = value("teaches", NO_LESSON)
     if name == NO_LESSON:
         return None
@@ -389,20 +389,20 @@ def _next_of_lesson(teacher: StartedClass) -> SpotQuestion | None:
     return SpotQuestion.of(QuestionPlace(name, lesson, number)) if number else None
 
 
-def _question_and_key(asked: SpotQuestion) -> tuple[ClassQuestion, AnswerKey]:
-    """A question for a class with its key, without the words that the school does not show."""
-    question, key = class_question(asked.question, asked.picture, PageSource(), asked.place)
+def _question_and_key(spot: SpotQuestion) -> tuple[ClassQuestion, AnswerKey]:
+    """Build a question for a class with its key, without the words that the school does not show."""
+    question, key = class_question(spot.question, spot.picture, PageSource(), spot.place)
     return covered(question, key, settings.words("ATTNVIZ_BLOCKED_WORDS"))
 
 
-def _ask_later(asked: SpotQuestion) -> None:
+def _ask_later(spot: SpotQuestion) -> None:
     """Asks in the run that follows, where a model may be loaded; for a callback."""
-    st.session_state.class_question = asked
+    st.session_state.class_question = spot
 
 
-def _ask(teacher: StartedClass, asked: SpotQuestion) -> None:
+def _ask(teacher: StartedClass, spot: SpotQuestion) -> None:
     try:
-        question, key = _question_and_key(asked)
+        question, key = _question_and_key(spot)
         class_store().ask(teacher.code, teacher.secret, question, key)
     except AttnvizError as error:
         st.error(escaped(error), icon=":material/groups:")
@@ -415,7 +415,7 @@ def _open_picture(link: str) -> None:
 
 
 def _origin() -> str:
-    """Where phones reach this app, without a page: what ATTNVIZ_ADDRESS says; on this machine's own, that of its network."""
+    """Return the origin where phones reach this app: ATTNVIZ_ADDRESS, else the page's own, or for localhost the network's."""
     if known := settings.address():
         return known
     parts = urlsplit(st.context.url or "http://localhost")
@@ -424,7 +424,7 @@ def _origin() -> str:
 
 
 def _join_address(code: str, teacher: StartedClass | None) -> tuple[str, str]:
-    """What is typed to join, and the address that the QR code holds: of the phones' own page, or of the app's."""
+    """Return what is typed to join, and the address that the QR code holds: of the phones' own page, or of the app's."""
     origin = _origin()
     invited = f"&invite={teacher.invite}" if teacher else ""
     page, query = ("?join", "?join=") if "class_front_refuses" in st.session_state else ("join", "join?code=")

@@ -11,7 +11,7 @@ from attnviz.ui.address.address_sync import visit
 
 
 def show_head_label(result: Result, attention: AttentionMap, head: HeadView) -> None:
-    """One line on what the head does over many sentences, which opens the evidence on Heads, where the model's atlas is here.
+    """Say in one line what the head does over many sentences, and link to the evidence on Heads, where there is an atlas.
 
     None of a mean, of a file, or of a map that no atlas is about.
     """

@@ -20,7 +20,7 @@ from attnviz.ui.visitor_limits import any_model, check_length, offered
 
 
 def machine(result: Result) -> None:
-    """Where the model ran, how long it took, and what it is."""
+    """Say where the model ran, how long it took, and what it is."""
     card = result.card
     if result.file:
         st.sidebar.caption("Out of a file: no model ran here.")
@@ -34,7 +34,7 @@ def machine(result: Result) -> None:
 
 
 def machines(results: Iterable[Result]) -> None:
-    """The same of models that stand side by side, each with its name."""
+    """Say the same of models that stand side by side, each with its name."""
     for each in results:
         card = each.card
         ran = f"{_device(card)} · {_duration(each)}" if each.seconds else "saved result"
@@ -72,7 +72,7 @@ KNOWN_MODELS = (*catalog.available(), *(name for names in catalog.HUB.values() f
 
 
 def model_picker() -> str:
-    """The model to look into: of the catalog, of the hub, or any id or folder that is typed."""
+    """Offer the models to look into: of the catalog, of the hub, or any id or folder that is typed."""
     return one_model(
         KNOWN_MODELS,
         "minilm is on this machine. Others come from the Hugging Face hub: choose one, or type any model's id, "
@@ -81,7 +81,7 @@ def model_picker() -> str:
 
 
 def one_model(known: Sequence[str], about: str, *, own: Sequence[str] = (), label: Callable[[str], str] = str) -> str:
-    """One of the models that are known, or any id or folder that is typed; the first is that of a first visit.
+    """Offer the models that are known, or any id or folder that is typed; a first visit opens the first.
 
     own    models that this visitor has made
     label  what one of them is called here
@@ -134,7 +134,7 @@ def side_by_side(choices: Choices) -> tuple[str, ...]:
 
 
 def map_picker(trace: AttentionTrace) -> AttentionMap:
-    """The map to look at: of an encoder-decoder its encoder, its decoder, or the cross-attention."""
+    """Offer the maps to look at: of an encoder-decoder its encoder, its decoder, or the cross-attention."""
     kinds = trace.kinds
     if len(kinds) == 1:
         return trace.maps[0]
@@ -151,7 +151,7 @@ def map_picker(trace: AttentionTrace) -> AttentionMap:
 
 
 def forced_target(prompt: Prompt) -> Prompt:
-    """The prompt with what else the page or the address gives, a target text or a question; what is no text is left out."""
+    """Add to the prompt what else the page or the address gives, a target text or a question; leave out what is no text."""
     question, target = url_value("question", ""), value("target", "")
     publish("target", target, "")
     try:
@@ -209,7 +209,7 @@ def _follow_words(question: WordQuestion, shape: tuple[int, int]) -> None:
 
 
 def scale_picker(sidebar: DeltaGenerator) -> bool:
-    """Whether colours run from 0 to 1, and not to the largest weight of the picture."""
+    """Ask whether colours run from 0 to 1, and not to the largest weight of the picture."""
     return segments(sidebar, "Colour scale", "scale") == "0 to 1"
 
 
@@ -228,7 +228,7 @@ def head_steppers(
 
 
 def stepper(label: str, key: str, default: int, size: int, *, disabled: bool = False) -> int:
-    """A number from 0 to size - 1. Another model may have fewer: what no longer exists becomes the last there is.
+    """Ask for a number from 0 to size - 1. Another model may have fewer: what no longer exists becomes the last there is.
 
     Where there is nothing to choose, such as where heads are mixed, what was chosen is kept for when there is; of one there is
     no box.

@@ -23,7 +23,7 @@ STYLE = f":root {{ {_LAYOUT} }}\n{_PRESENT_STYLE}"
 
 
 def show_qr_code(address: str, opens: str) -> None:
-    """The address as a picture that a phone reads from the wall: on this machine's own address, that of the network, if any."""
+    """Draw the address as a picture that a phone reads from the wall: of localhost that of the network, if there is one."""
     is_own = urlsplit(address).hostname in ("localhost", "127.0.0.1", "::1")
     network = network_address(address) if is_own else ""
     try:
@@ -53,7 +53,7 @@ def picture_of(address: str) -> str:
 
 
 def network_address(address: str) -> str:
-    """The same address by this machine's number in its network; empty where the app does not listen there."""
+    """Return the same address by this machine's number in its network; empty where the app does not listen there."""
     parts = urlsplit(address)
     number = own_number()
     if not number or not _is_listening(number, parts.port or 80):
@@ -62,7 +62,7 @@ def network_address(address: str) -> str:
 
 
 def own_number() -> str:
-    """This machine's IPv4 address in its network; empty where it has none, and in a container, whose address nobody reaches."""
+    """Return this machine's IPv4 address in its network; empty where it has none, and in a container, which nobody reaches."""
     if Path("/.dockerenv").exists():
         return ""
     try:
@@ -127,7 +127,7 @@ def forget_toolbar() -> None:
 
 
 def toolbar_place() -> DeltaGenerator | None:
-    """Where the toolbar stands; None: on no part of this page."""
+    """Return where the toolbar stands; None: on no part of this page."""
     return st.session_state.get(_PLACE)
 
 
@@ -164,6 +164,6 @@ def _qr_code(address: str, opens: str) -> None:
 
 
 def page_address() -> str:
-    """The whole address of what the page shows."""
+    """Return the whole address of what the page shows."""
     query = link()
     return f"{(st.context.url or '').split('?')[0]}{'?' if query else ''}{query}"

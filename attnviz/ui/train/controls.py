@@ -30,7 +30,7 @@ _HELP = {
 
 
 def recipe_picker(known: ToyRecipe | None) -> tuple[ToyRecipe, Preset | None]:
-    """The recipe of the chips and the sidebar, and the preset that it is, if it is one.
+    """Offer the recipe in chips and the sidebar; return it, and its preset, if it is one.
 
     `known` is what this visitor already trains: coming back to the page finds it again.
     """
@@ -50,19 +50,19 @@ def recipe_picker(known: ToyRecipe | None) -> tuple[ToyRecipe, Preset | None]:
 
 
 def topic_picker() -> str:
-    """What is learned: an alignment, or induction."""
+    """Ask what is learned: an alignment, or induction."""
     return segments(st.sidebar, "What is learned", "topic", format_func=_TOPICS.__getitem__)
 
 
 def pace_picker() -> float:
-    """How many seconds a step takes at least."""
+    """Ask how many seconds a step takes at least."""
     return _PACES[segments(
         st.sidebar, "Pace", "pace", help="Slower steps are easier for a class to follow. It can be changed while training."
     )]  # fmt: skip
 
 
 def drawn_head_picker(recipe: ToyRecipe) -> tuple[int, int] | None:
-    """The head that is drawn, where there are several; None: the one that aligns best."""
+    """Offer the head that is drawn, where there are several; None: the one that aligns best."""
     model = recipe.model
     heads = [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
     if model.kind != "transformer" or len(heads) == 1:
@@ -78,7 +78,7 @@ def show_recipe(recipe: ToyRecipe) -> None:
 
 
 def _values(recipe: ToyRecipe) -> dict[str, str]:
-    """A recipe as it stands in the address."""
+    """Write a recipe as it stands in the address."""
     model = recipe.model
     return {
         "task": model.task,
@@ -105,7 +105,7 @@ def _preset_pills(current: Preset | None) -> None:
 
 
 def _settings_pickers(values: dict[str, str]) -> ToyRecipe:
-    """The sidebar, drawn from `values`; one that is no option becomes the first.
+    """Draw the sidebar from `values`; one that is no option becomes the first.
 
     A recipe out of a file may have what the sidebar does not offer: it offers that too, as long as nothing else is chosen.
     """
@@ -138,13 +138,13 @@ def _settings_pickers(values: dict[str, str]) -> ToyRecipe:
 
 
 def _is_advanced(values: dict[str, str]) -> bool:
-    """Whether something that is folded away is not as usual, and so should be seen."""
+    """Say whether something that is folded away is not as usual, and so should be seen."""
     usual = _values(PRESETS[0].recipe)
     return any(values[name] != usual[name] for name in ("forcing", "padding", "first"))
 
 
 def _recipe(values: dict[str, str]) -> ToyRecipe:
-    """The recipe of the settings, with the usual where they say nothing."""
+    """Build the recipe of the settings, with the usual where they say nothing."""
     recipe = replace(
         _sensible(values), masked=values["padding"] == "masked", steps=int(values["steps"]), seed=int(values["first"])
     )
@@ -167,7 +167,7 @@ def _sensible(values: dict[str, str]) -> ToyRecipe:
 
 
 def score_kind(model: ToyConfig) -> str:
-    """How a model compares queries with keys: "additive", "dot" or "scaled"."""
+    """Say how a model compares queries with keys: "additive", "dot" or "scaled"."""
     return model.kind if model.kind != "transformer" else "scaled" if model.scaled else "dot"
 
 
@@ -175,7 +175,7 @@ def _setting(
     values: dict[str, str], name: str, options: Sequence[str], widget: Callable[..., str | None], label: str, *,
     then: Callable[[], None] = lambda: None, names: dict[str, str] | None = None,
 ) -> None:  # fmt: skip
-    """One setting as a widget, kept in `values`: they stay when the page is left, which a widget's own state does not."""
+    """Draw one setting and keep it in `values`: they stay when the page is left, which a widget's own state does not."""
     key = f"toy_{name}"
     if values[name] not in options:
         values[name] = options[0]
@@ -189,7 +189,7 @@ def _setting(
 
 
 def _number_setting(values: dict[str, str], name: str, place: DeltaGenerator, label: str, own: str) -> None:
-    """One number; `own` is that of a recipe out of a file, which is among those to choose."""
+    """Draw one number field; `own` is that of a recipe out of a file, which is among those to choose."""
     key, kind = f"toy_{name}", declared(name, Number)
     if own:
         kind = replace(kind, least=min(kind.least, int(own)), most=max(kind.most, int(own)))
@@ -203,7 +203,7 @@ def _number_setting(values: dict[str, str], name: str, place: DeltaGenerator, la
 
 
 def notices(recipe: ToyRecipe, preset: Preset | None) -> list[str]:
-    """What to look for: in a preset, or in the settings that are not the usual ones."""
+    """Say what to look for: in a preset, or in the settings that are not the usual ones."""
     if preset is not None:
         return [preset.notice]
     if recipe != _recipe(_values(recipe)):

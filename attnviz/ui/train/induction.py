@@ -31,7 +31,7 @@ head, on texts that are not learned from.
 
 
 def watch_induction() -> None:
-    """The button Start, and the curves of both models as they learn."""
+    """Draw the button Start, and the curves of both models as they learn."""
     seed = bounded(st.sidebar, "First weights", "first", help="Decides the first weights and all texts.")
     recipes = [InductionRecipe(n_layers=layers, seed=int(seed)) for layers in (1, 2)]
     state = st.session_state
@@ -63,7 +63,7 @@ def watch_induction() -> None:
 
 @contextmanager
 def _turn(place: DeltaGenerator) -> Iterator[None]:
-    """One of the places where this server trains at once, once it is free; meanwhile the page says that it waits."""
+    """Wait for one of the places where this server trains, and hold it; meanwhile the page says that it waits."""
     line, run = training_line(), object()
 
     def wait() -> bool:
@@ -97,12 +97,14 @@ def _draw(place: DeltaGenerator, recipes: Sequence[InductionRecipe], histories: 
         _markup(f"induction{histories[0][-1].step}", "".join(parts))
 
 
-def _curves(looks: Sequence[InductionLook]) -> list[Curve]:
-    last, top = looks[-1], max(look.loss for look in looks)
-    previous, induction = ([(look.step, float(score(look).max())) for look in looks] for score in _SCORES)
+def _curves(history: Sequence[InductionLook]) -> list[Curve]:
+    last, top = history[-1], max(look.loss for look in history)
+    previous, induction = ([(look.step, float(score(look).max())) for look in history] for score in _SCORES)
     return [
-        Curve("loss in the second half", f"{last.loss:.2f}", tuple((look.step, look.loss) for look in looks), top),
-        Curve("correct in the second half", whole_percent(last.accuracy), tuple((look.step, look.accuracy) for look in looks)),
+        Curve("loss in the second half", f"{last.loss:.2f}", tuple((look.step, look.loss) for look in history), top),
+        Curve(
+            "correct in the second half", whole_percent(last.accuracy), tuple((look.step, look.accuracy) for look in history)
+        ),
         Curve("weight on the letter before", f"{previous[-1][1]:.2f}", tuple(previous)),
         Curve("weight on what followed", f"{induction[-1][1]:.2f}", tuple(induction)),
     ]

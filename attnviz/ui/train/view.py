@@ -76,7 +76,7 @@ _BELIEVE = """
 
 
 def show_trial(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Download]:
-    """A box for one's own input, and what the chosen checkpoint makes of it; returns what can be downloaded."""
+    """Draw a box for one's own input and what the chosen checkpoint makes of it; return what can be downloaded."""
     task = run.recipe.task
     text = _input_box(task)
     try:
@@ -103,7 +103,7 @@ def show_trial(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list
 
 
 def _compare_button(run: LiveRun, frame: Frame, text: str) -> None:
-    """A button that compares every head before the first step with the checkpoint that is looked at."""
+    """Draw a button that compares every head before the first step with the checkpoint that is looked at."""
     if not frame.step:
         return
     first, last = (name_of(run.recipe, step) for step in (0, frame.step))
@@ -113,7 +113,7 @@ def _compare_button(run: LiveRun, frame: Frame, text: str) -> None:
 
 
 def _aligned(result: Result, layer: int, head: int) -> tuple[HeadMatrix, Callable[[], Picture]]:
-    """The alignment of what was written, a row the token that its step writes; and the same to be taken along."""
+    """Return the alignment of what was written, a row the token that its step writes; and its picture for a download."""
     written = result.draft
     attention = read_as(written.trace.cross, written.written, "naive") if written.reads_its_rows else written.trace.cross
     matrix = head_matrix(attention, layer=layer, head=head, view=View())
@@ -121,7 +121,7 @@ def _aligned(result: Result, layer: int, head: int) -> tuple[HeadMatrix, Callabl
 
 
 def _show_alignment(matrix: HeadMatrix) -> Sentence:
-    """The matrix, target down, source across; a click on a cell selects it. Returns what the selected cell says."""
+    """Draw the matrix, target down, source across; a click on a cell selects it. Returns what the selected cell says."""
     link = clearest_link(matrix)
     clearest = (link.query, link.key) if link else (0, int(matrix.weights[0].argmax()))
     cell = selected_cell(matrix, "1") or clearest
@@ -130,7 +130,7 @@ def _show_alignment(matrix: HeadMatrix) -> Sentence:
 
 
 def _input_box(task: Toy) -> str:
-    """What was typed and run last, for this task."""
+    """Draw the box for this task's input, and return what was run last."""
     key = f"toy_input_{task.name}"
     box = TextBox(key, "Your own input", task.example, task.example, one_line=True, help=f"Type {task.reads}.",
                   key=f"typed_{task.name}")  # fmt: skip
@@ -140,7 +140,7 @@ def _input_box(task: Toy) -> str:
 
 
 def show_planted(run: LiveRun) -> None:
-    """How near every attribution method comes to the true alignment, at some of the kept checkpoints."""
+    """Show how near every attribution method comes to the true alignment, at some of the kept checkpoints."""
     label = "Which attribution method finds the true alignment?"
     if not toggle(
         st.container(), label, "truth", help="The methods of the page What matters, tested where the truth is known."
@@ -170,7 +170,7 @@ def show_planted(run: LiveRun) -> None:
 
 
 def scores_key(recipe: ToyRecipe, frames: Sequence[Frame]) -> Hashable:
-    """What the scores of checkpoints depend on: their weights, too, for a file may say of any that a recipe made them."""
+    """Return what the scores of checkpoints depend on: their weights, too, for a file may claim another's recipe."""
     digest = hashlib.sha256()
     for frame in frames:
         for name in sorted(frame.weights):
@@ -179,13 +179,13 @@ def scores_key(recipe: ToyRecipe, frames: Sequence[Frame]) -> Hashable:
 
 
 def _some(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """The first, the last, and evenly many between them."""
+    """Pick the first frame, the last, and others evenly between them."""
     last, most = len(frames) - 1, CHECKPOINTS - 1
     return tuple(frames[place] for place in sorted({round(step * last / most) for step in range(CHECKPOINTS)}))
 
 
 def file_boxes(run: LiveRun, frame: Frame) -> None:
-    """The chosen checkpoint as a file, and a saved one opened again."""
+    """Offer the chosen checkpoint as a file, and a box that opens a saved one again."""
     recipe = run.recipe
     name = f"{recipe.model.name}.safetensors"
 
@@ -221,7 +221,7 @@ def _receive() -> None:
 
 
 def shown_download(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> Download:
-    """The sequence of the picture above, the first of those held out, as a head reads it at a frame."""
+    """Return the download of the picture above: the first held-out sequence, as a head reads it at a frame."""
     solved, task = run.training.held_out.solved[0], run.recipe.task
     padding = (PADDING,) * (frame.alignments[0].shape[-1] - len(solved.source))
     text = (" " if task.words else "").join((*solved.source, *padding))

@@ -31,12 +31,12 @@ _PICTURE = component("attnviz.training", html='<div class="markup"></div>', css=
 
 @cache
 def training_line() -> Line:
-    """Where all visitors' trainings wait for their turn."""
+    """Return the line where all visitors' trainings wait for their turn."""
     return Line(settings.limit("ATTNVIZ_TRAININGS"))
 
 
 def current_run(recipe: ToyRecipe) -> LiveRun | None:
-    """This visitor's run; where it is of another recipe it ends, and one that has not begun takes its place.
+    """Return this visitor's run; where it is of another recipe it ends, and one that has not begun takes its place.
 
     None after the page has said why there is none.
     """
@@ -87,7 +87,7 @@ def start(run: LiveRun) -> None:
 
 
 def _buttons(run: LiveRun) -> None:
-    """What can be done with a run as it stands; as high whatever that is."""
+    """Draw the buttons for a run as it stands, always at the same height."""
     with st.container(height=ROW_PIXELS, border=False, horizontal=True, vertical_alignment="center"):
         if run.active:
             st.button("Pause", key="pause", icon=":material/pause:", type="primary", on_click=run.pause)
@@ -105,9 +105,9 @@ def _restart(run: LiveRun) -> None:
     start(run)
 
 
-def watch(shown: LiveRun, head: tuple[int, int] | None) -> None:
-    """The run as it is now, drawn again several times a second while it trains; afterwards any of its kept frames."""
-    trained, followed = shown.active, current_frame(shown).step
+def watch(drawn_run: LiveRun, head: tuple[int, int] | None) -> None:
+    """Draw the run as it is now, again several times a second while it trains; afterwards any of its kept frames."""
+    trained, followed = drawn_run.active, current_frame(drawn_run).step
 
     def draw() -> None:
         run: LiveRun = st.session_state.run
@@ -127,14 +127,14 @@ def watch(shown: LiveRun, head: tuple[int, int] | None) -> None:
         _draw_picture(run, frame, head)
         # A button or the slider runs this part of the page alone, and what stands below it follows them. Only now, at the end:
         # a picture that has not been drawn yet would be gone for a moment.
-        if (run, live) != (shown, trained) or (not live and frame.step != followed):
+        if (run, live) != (drawn_run, trained) or (not live and frame.step != followed):
             st.rerun()
 
     st.fragment(draw, run_every=REDRAW_SECONDS if trained else None)()
 
 
 def current_frame(run: LiveRun) -> Frame:
-    """The frame that is looked at: the one chosen with the slider, or the last."""
+    """Return the frame that is looked at: the one chosen with the slider, or the last."""
     step = st.session_state.get("frame", run.frames[-1].step)
     return min(run.frames, key=lambda frame: abs(frame.step - step))
 
@@ -198,7 +198,7 @@ def _draw_picture(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> N
 
 
 def _held(run: LiveRun, frame: Frame, layer: int, head: int) -> HeldOutSequence:
-    """The sequence that is drawn, the first of those held out, as a head reads it at a frame."""
+    """Return the sequence that is drawn, the first of those held out, as a head reads it at a frame."""
     held, outputs, solved = run.training.held_out, (*MARKS, *run.recipe.task.outputs), run.training.held_out.solved[0]
     weights = frame.alignments[0][layer, head]
     n_rows, n_columns = weights.shape

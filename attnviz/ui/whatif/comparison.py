@@ -28,7 +28,7 @@ READING = """
 
 
 def show_edits(edits: Edits, trace: AttentionTrace) -> None:
-    """What is edited on the second side, and the way back; nothing where nothing is."""
+    """Show what is edited on the second side, and the way back; nothing where nothing is."""
     if edits:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{escaped(', '.join(describe_edits(edits, trace).values()))}**", width="content")
@@ -38,35 +38,35 @@ def show_edits(edits: Edits, trace: AttentionTrace) -> None:
 
 
 def chosen_head(compared: Comparison) -> tuple[int, int] | None:
-    """The head that was clicked, or that the address names; None: the one that changed most."""
+    """Return the head that was clicked, or that the address names; None where there is none."""
     return clicked_head(list(np.ndindex(compared.divergence.shape)))
 
 
 def show_heads(compared: Comparison, chosen: tuple[int, int]) -> None:
-    """How far each head has changed; a click chooses one."""
+    """Show how far each head has changed; a click chooses one."""
     _markup("divergence", divergence_grid(compared, chosen=chosen, theme=theme()), on_pick=pick_head)
 
 
 def show_head(compared: Comparison, chosen: tuple[int, int], names: tuple[str, str]) -> None:
-    """The chosen head on both sides, and what has changed."""
+    """Draw the chosen head on both sides, and what has changed."""
     _markup("matrices", three_matrices(compared, *chosen, names, theme=theme()))
 
 
 def show_changes(compared: Comparison, chosen: tuple[int, int], names: tuple[str, str]) -> None:
-    """The links that changed most in the chosen head."""
+    """List the links that changed most in the chosen head."""
     if changes := compared.changes(*chosen):
         _markup("changes", changes_table(changes, names, theme=theme()))
 
 
 def tell_aligned_rows(compared: Comparison) -> None:
-    """How many tokens are aligned, where some are not."""
+    """Say how many tokens are aligned, where some are not."""
     tokens = len(compared.after.queries)
     if len(compared.queries) < tokens:
         st.caption(f"Compared: the {len(compared.queries)} of {tokens} tokens that stand on both sides.")
 
 
 def download_buttons(compared: Comparison, traces: tuple[AttentionTrace, AttentionTrace], chosen: tuple[int, int]) -> None:
-    """The picture as a drawing, and how far each head has changed as CSV."""
+    """Offer the picture as a drawing, and how far each head has changed as CSV."""
     with st.container(horizontal=True):
         drawing_buttons("compared", lambda: whatif_sheets.draw_comparison(compared, traces, *chosen))
         file_button("compared.csv", lambda: whatif_sheets.comparison_csv(compared))

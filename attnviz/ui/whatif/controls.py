@@ -68,7 +68,7 @@ class Ablation:
 
 
 def change_picker() -> tuple[str, DeltaGenerator]:
-    """What is changed, "word", "head" or "model"; and the place beside it."""
+    """Ask what is changed, "word", "head" or "model"; return it, and the place beside it."""
     state, before = st.session_state, value("change", "word")
 
     def restart() -> None:
@@ -88,7 +88,7 @@ def change_picker() -> tuple[str, DeltaGenerator]:
 
 
 def ablation_controls() -> Ablation | None:
-    """What is typed for a model, and what its heads are set to; None after the page has said what is wrong."""
+    """Ask for what a model reads, and what its heads are set to; None after the page has said what is wrong."""
     model = one_model(KNOWN_MODELS, _ABOUT)
     task = _task_of(model)
     if task == "answer":
@@ -104,7 +104,7 @@ def ablation_controls() -> Ablation | None:
 
 
 def _task_of(model: str) -> Task:
-    """What a model does; one of the hub does what the address says."""
+    """Return a model's task; of one outside the catalog, by its kind and the address."""
     if model in CATALOG:
         return CATALOG[model].reading_task
     if model in HUB["encoder-decoder"] or url_value("target", ""):
@@ -113,7 +113,7 @@ def _task_of(model: str) -> Task:
 
 
 def is_stopped(work: str) -> bool:
-    """Whether somebody has stopped this work, "costs" or "curve"; if so, the page says how to continue."""
+    """Say whether somebody has stopped this work, "costs" or "curve"; if so, the page says how to continue."""
     stopped = value("stopped", "")
     publish("stopped", stopped, "")
     if stopped != work:
@@ -133,7 +133,7 @@ def _go_on() -> None:
 
 
 def sides_controls(change: str, place: DeltaGenerator) -> Sides | None:
-    """What is typed and chosen for both sides; None after the page has said what is wrong with it."""
+    """Ask for the models, texts and edits of both sides; None after the page has said what is wrong with them."""
     shown = [each for each in examples("whatif") if _change_of(each) == change]
     known = (*dict.fromkeys(each.model for each in shown[:1] if each.model), *KNOWN_MODELS)
     if name := value("model"):
@@ -160,7 +160,7 @@ def _change_of(example: Example) -> str:
 
 
 def _second_model(model: str, first: str) -> str:
-    """The model of the second side, which is that of the first unless the page or the address chooses another."""
+    """Ask for the model of the second side: that of the first unless the page or the address chooses another."""
     if not first and not value("second", ""):
         return model
     st.session_state.second = nearest(value("second", first))
@@ -171,7 +171,7 @@ def _second_model(model: str, first: str) -> str:
 
 
 def _edits() -> Edits | None:
-    """The edits of the second side, as the address has them; None after the page has said what is wrong with them."""
+    """Read the edits of the second side from the address; None after the page has said what is wrong with them."""
     written = str(value("edits", "")).strip()
     publish("edits", written, "")
     try:
@@ -182,7 +182,7 @@ def _edits() -> Edits | None:
 
 
 def _texts(first: Example, *, is_two: bool) -> tuple[str, str]:
-    """The texts that were run last; without a second one both sides read the first."""
+    """Draw the text boxes and return the texts that were run last; without a second one both sides read the first."""
     run = remembered("text", first.text)
     boxes = [text_box("First text", first=first.text)]
     if is_two or value("other", "") not in ("", run):
@@ -196,12 +196,12 @@ def _texts(first: Example, *, is_two: bool) -> tuple[str, str]:
 
 
 def _other(first: Example, text: str) -> str:
-    """What the second side reads unasked."""
+    """Return the default text of the second side."""
     return first.other if text == first.text else text
 
 
-def _example_pills(place: DeltaGenerator, shown: list[Example], seen: tuple[str, ...]) -> Example | None:
-    """The examples as chips; the one that is shown is marked."""
+def _example_pills(place: DeltaGenerator, choices: list[Example], seen: tuple[str, ...]) -> Example | None:
+    """Offer the examples as chips; the one that is shown is marked."""
 
     def of(each: Example) -> tuple[str, ...]:
         model = each.model or KNOWN_MODELS[0]
@@ -213,8 +213,8 @@ def _example_pills(place: DeltaGenerator, shown: list[Example], seen: tuple[str,
         chosen = {"text": each.text, "other": each.other, "edits": each.edits, "model": of(each)[0], "second": of(each)[1]}
         st.session_state.update(chosen)
 
-    current = next((each for each in shown if of(each) == seen), None)
+    current = next((each for each in choices if of(each) == seen), None)
     with place:
-        example_pills(shown, current, choose)
+        example_pills(choices, current, choose)
         unrun_notice()
     return current

@@ -36,12 +36,12 @@ Self-Attention*.
 
 
 def chosen_head(costs: HeadCosts) -> Head:
-    """The head that was clicked, or that the address names; else the most costly."""
+    """Return the head that was clicked, or that the address names; else the most costly."""
     return clicked_head(costs.ranked, ("attention", "layer", "head")) or costs.ranked[-1]
 
 
 def show_costs(costs: HeadCosts, chosen: Head) -> None:
-    """All heads, by layer or by cost; a click chooses one."""
+    """Draw all heads, by layer or by cost; a click chooses one."""
     order = segments(
         st.container(key="desk-order"), "Order", "order", format_func=_ORDERS.__getitem__, label_visibility="collapsed"
     )
@@ -49,7 +49,7 @@ def show_costs(costs: HeadCosts, chosen: Head) -> None:
 
 
 def show_head(head: Head, costs: HeadCosts, ablation: Ablation) -> None:
-    """The ways from the chosen head to its picture, to the output without it, and to the other heads without it."""
+    """Offer the ways from the chosen head to its picture, to the output without it, and to the other heads without it."""
     kind, layer, number = head
     model, task, prompt = ablation.model, ablation.task, ablation.prompt
     place = {"layer": layer, "head": number}
@@ -86,13 +86,13 @@ def _compare(edits: str) -> None:
 
 
 def show_curve(curve: RemovalCurve, unit: str) -> None:
-    """How the output holds when more and more heads are off."""
+    """Draw how the output holds when more and more heads are off."""
     _CURVE("removal", removal_figure(curve, "ln p lost" if unit == "nats" else "change", theme=theme()))
     st.caption(plain(describe_curve(curve)))
 
 
 def download_buttons(costs: HeadCosts, curve: RemovalCurve | None, model: str) -> None:
-    """The picture as a drawing, and its numbers as CSV."""
+    """Offer the picture as a drawing, and its numbers as CSV."""
     title, name = f"What each head of {model} costs", f"{model.replace('/', '-')}-heads"
     with st.container(horizontal=True):
         drawing_buttons(name, lambda: whatif_sheets.draw_costs(costs, curve, title))
