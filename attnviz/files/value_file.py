@@ -34,14 +34,18 @@ def value_to_bytes(value: Any) -> bytes:
 
 
 def _smallest(trace: AttentionTrace) -> AttentionTrace:
-    """Hold the weights of a short text themselves, which are fewer numbers than the queries and keys that give them."""
+    """Hold what a decoder wrote in weights, where these are fewer numbers than the many queries and keys that give them."""
     return replace(trace, maps=tuple(replace(each, store=_fewest_numbers(each)) for each in trace.maps))
 
 
 def _fewest_numbers(attention: AttentionMap) -> WeightStore:
     store = attention.store
     n_weights = attention.n_layers * attention.n_heads * len(attention.queries) * len(attention.keys)
-    if not isinstance(store, QueryKeyWeights) or 2 * n_weights * np.dtype(np.float32).itemsize > store.nbytes:
+    if (
+        attention.kind != "decoder"
+        or not isinstance(store, QueryKeyWeights)
+        or 2 * n_weights * np.dtype(np.float32).itemsize > store.nbytes
+    ):
         return store
     return DenseWeights(tuple(store.layer(layer) for layer in range(store.n_layers)))
 
