@@ -25,6 +25,8 @@ CPU_INDEX = $(shell case "$(TORCH)" in (cpu) true;; \
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 WORKERS ?= $(shell [ $(CORES) -gt 2 ] && echo 4 || echo 3)
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# What fails beside others is tried once more, alone: red is what fails twice, and the first failure stays in what was printed.
+ALONE := $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 TYPES := node_modules/.bin/tsc --project . & $(BIN)/pyrefly check --progress-bar no && wait $$!
 FONTS := fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji
 # Tests begin a hundred processes: without compiled modules each takes 14 s of a core to import what it needs, and 5 s with them.
@@ -49,13 +51,12 @@ else
 test: ## after a change: ruff, oxlint, pyrefly, tsc, and every test that needs no browser, database or proxy
 	@$(MAKE) --no-print-directory lint node_modules/.installed
 	{ $(TYPES); } & types=$$!; \
-	$(PYTEST) -m "not gate"; tests=$$?; wait $$types && exit $$tests
+	$(PYTEST) -m "not gate" || $(ALONE) -m "not gate"; tests=$$?; wait $$types && exit $$tests
 endif
 
-# What fails beside others is tried once more, alone: red is what fails twice, and the first failure stays in what was printed.
 gate: ## all the rest: real browsers, PostgreSQL, Caddy, Ray, the recipes, a smoke run of each benchmark
 	@$(MAKE) --no-print-directory -j 3 chromium firefox postgres caddy node_modules/.installed
-	$(PYTEST) -m gate || $(BIN)/python -m pytest -m gate --last-failed --last-failed-no-failures none
+	$(PYTEST) -m gate || $(ALONE) -m gate
 
 bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints its table and ends within the time that it states
 	@missed=0; for script in benchmarks/bench_*.py; do \

@@ -140,7 +140,7 @@ def show_trace(arguments: argparse.Namespace) -> int:
     to = arguments.format or Path(arguments.out).suffix.lstrip(".").lower()
     if to not in export.FORMATS:
         raise AttnvizError(f"Name a file that ends in .{', .'.join(export.FORMATS)}, or say --format.")
-    data = next_file(trace, to) if arguments.next else _shown(trace, arguments, to)
+    data = next_file(trace, to) if arguments.next else _drawn(trace, arguments, to)
     if arguments.out in (None, STREAM):
         sys.stdout.buffer.write(data)
         return 0
@@ -151,7 +151,7 @@ def show_trace(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _shown(trace: AttentionTrace, arguments: argparse.Namespace, to: str) -> bytes:
+def _drawn(trace: AttentionTrace, arguments: argparse.Namespace, to: str) -> bytes:
     """Write the picture or table of a trace's heads."""
     choice = {"kind": arguments.kind, "layer": arguments.layer, "head": arguments.head}
     view = View(arguments.words, arguments.hide_special)

@@ -64,15 +64,15 @@ def test_torch_for_the_cpu_is_taken_where_its_index_answers_and_there_is_no_card
 
 @pytest.mark.skipif(sys.platform != "linux", reason="PyTorch of the package index is for the CPU on all other systems")
 def test_an_index_that_does_not_answer_costs_three_seconds_at_most(tmp_path: Path) -> None:
-    _, without_asking = taken(tmp_path, "TORCH=default")
-    with answering(b"") as index:
-        where, seconds = taken(tmp_path, f"TORCH_INDEX={index}")
-    assert where == ""
-    assert seconds - without_asking <= 3
-    # A name that nobody knows.
-    where, seconds = taken(tmp_path, "TORCH_INDEX=https://index.invalid/whl/cpu")
-    assert where == ""
-    assert seconds - without_asking <= 3
+    # What asks begins an interpreter, in this case too.
+    with answering(b"HTTP/1.0 404 Not Found\r\n\r\n") as index:
+        _, answered = taken(tmp_path, f"TORCH_INDEX={index}")
+    with answering(b"") as silent:
+        # The second is of a name that nobody knows. The shorter of two tries: what else runs on the machine takes time as well.
+        for index in (silent, "https://index.invalid/whl/cpu"):
+            (where, first), (_, second) = taken(tmp_path, f"TORCH_INDEX={index}"), taken(tmp_path, f"TORCH_INDEX={index}")
+            assert where == ""
+            assert min(first, second) - answered <= 3
 
 
 def test_a_release_publishes_what_was_built_and_checked_without_a_password() -> None:
