@@ -193,7 +193,11 @@ def test_what_is_hidden_is_owned_up_to_and_a_pair_is_filtered_by_sentence(
     page.get_by_text("Two sentences", exact=True).click()
     expect(page.locator(".story")).to_contain_text("sends “couch” to “sofa”")
     settle(page)
-    page.get_by_role("combobox", name="Between sentences").click()
+    # A list that opens while the sidebar scrolls closes again.
+    between = page.get_by_role("combobox", name="Between sentences")
+    between.scroll_into_view_if_needed()
+    settle(page)
+    between.click()
     page.get_by_role("option", name="Second → first").click()
     settle(page)
     trace = attnviz.load("minilm").trace(attnviz.Prompt("The cat sleeps on the sofa.", pair="A kitten naps on the couch."))

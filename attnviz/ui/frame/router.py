@@ -34,7 +34,8 @@ def draw() -> None:
     st.logo(assets_folder() / "logo.svg", size="large", icon_image=icon)
     menu = {section: [_page(*each) for each in pages.items()] for section, pages in PAGES.items()}
     phone = st.Page(_join, title="Join a class", url_path="join", visibility="hidden")
-    page = st.navigation(menu | {"Learn": [*menu["Learn"], phone]})
+    # Of more than twelve pages Streamlit shows ten, unless it is told to show all.
+    page = st.navigation(menu | {"Learn": [*menu["Learn"], phone]}, expanded=True)
     if page is phone or (page.url_path == "" and "join" in st.query_params):
         _join()
         return
