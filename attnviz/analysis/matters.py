@@ -1,4 +1,4 @@
-"""How far shares are from a known truth: in these tasks it is known from which places each output token comes.
+"""What makes shares of words believable: how the output falls as words go, how faithful each method is, and a known truth.
 
 An `AttributionReport` has all that the page Matters shows of one text.
 """

@@ -1,4 +1,4 @@
-"""ROUGE: how much of a reference's words, word pairs and word order a summary has (Lin 2004), as Google's rouge-score does.
+"""Which words and sentences a summary keeps: by attention received or by a selector, in words, and scored by ROUGE (Lin 2004).
 
 Special tokens do not count as queries: attention received is the mean over the queries that were typed.
 """

@@ -1,4 +1,4 @@
-"""Tokens of one word, put together."""
+"""Tokens of one word, put together: the words of a map's axes, their names, and the weights of a row."""
 
 import re
 from collections import Counter

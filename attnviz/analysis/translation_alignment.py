@@ -1,4 +1,4 @@
-"""Sinkhorn rescaling: an alignment in which every source word is used, and words are linked with words."""
+"""The alignment of a translation: which word comes from which, as links and in words, rescaled by Sinkhorn or by spelling."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""The weights between the whole words of a map, in all of its heads."""
+"""The links between whole words in all heads of a map, and the word, the link and the cell that a page shows first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Norms and mixing in place of weights: how much a head, or a layer, moves (Kobayashi et al. 2020, 2021)."""
+"""Norms and mixing in place of weights: how much a head, or a layer, moves (Kobayashi et al. 2020, 2021); runs with them."""
 
 from dataclasses import replace
 from typing import Any

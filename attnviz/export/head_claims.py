@@ -1,4 +1,4 @@
-"""All heads of a model on paper: in each box a few words or a number, on a colour."""
+"""All heads of a model on paper, a few words or a number in each box: what each is said to do, and how often that holds."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""A matrix on paper: its tokens beside it and above it, and a bar for its colours below."""
+"""Pictures of a head on paper: a matrix with its tokens and colours, a grid of all heads, and arcs between the words."""
 
 import math
 from collections.abc import Iterator, Sequence

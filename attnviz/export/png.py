@@ -1,4 +1,4 @@
-"""A sheet as PNG or PDF, drawn by matplotlib: no browser, and no display."""
+"""A sheet as a file: SVG, or PNG and PDF drawn by matplotlib; no browser, and no display."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""A head that is compared, on paper: before, after and the difference; and as a table."""
+"""What if on paper and as a table: a head before, after and the difference, and what every head costs."""
 
 from collections.abc import Iterator
 

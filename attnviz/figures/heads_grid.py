@@ -1,4 +1,4 @@
-"""All heads of a model as a grid: in each cell the head's best claim, and how often it holds."""
+"""What heads do: all of them as a grid with the best claim of each, one head's pattern and evidence, and those of a survey."""
 
 import html
 import re

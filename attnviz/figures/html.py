@@ -1,4 +1,4 @@
-"""Pictures made of HTML: documents of their own, and the script and style that markup on a page shares."""
+"""Pictures made of HTML: documents of their own, tokens as labels, and the script and style that markup on a page shares."""
 
 import html
 from collections.abc import Sequence

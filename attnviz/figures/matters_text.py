@@ -1,4 +1,4 @@
-"""A text shaded by the shares of its words: orange where a share is positive, blue where it is negative."""
+"""What matters, drawn: a text shaded by its words' shares, the output as words go, and all methods beside each other."""
 
 import html
 from collections.abc import Collection, Mapping, Sequence

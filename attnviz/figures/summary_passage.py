@@ -1,4 +1,4 @@
-"""A text with the kept words marked and the rest faded, and under every word a bar for the attention it receives."""
+"""A text with the kept words marked and the rest faded, under every word a bar, and the selectors as a table."""
 
 import html
 from collections.abc import Sequence

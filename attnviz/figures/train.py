@@ -1,4 +1,4 @@
-"""Alignment as it emerges: where a model in training looks, where it should look, and its progress as curves."""
+"""Training, drawn: where a model looks and where it should, its progress as curves, and methods against a planted truth."""
 
 import html
 from collections.abc import Iterator, Mapping, Sequence

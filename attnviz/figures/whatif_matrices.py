@@ -1,4 +1,4 @@
-"""The head that is compared: a matrix for each side, the difference between aligned tokens, and its largest changes."""
+"""What if, drawn: a head before, after and the difference, what every head costs, and the output as heads go."""
 
 import html
 import math

@@ -1,4 +1,4 @@
-"""The HTML of every page of a site: the frame that all share, and what is typed on each."""
+"""The HTML of every page of a site: the frame that all share, what is typed on each, and what its scripts are made of."""
 
 import gzip
 import html

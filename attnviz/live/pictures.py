@@ -1,4 +1,4 @@
-"""Sentences made of numbers, as the script of the site reads them.
+"""The pictures that come with a site, as files: their maps, their outputs, and sentences made of numbers for its script.
 
 A picture is a JSON file that says what was read, what came out and which maps there are; and of each map a package as
 `attnviz.figures.explorer.packages` writes it, its header with `places` besides: of each query and each key where it stands

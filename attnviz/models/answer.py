@@ -1,4 +1,4 @@
-"""How an answerer's logits become an answer: how long it may be, when there is none, and how sure it is."""
+"""An answer: its span, its alternatives and how sure it is, and how they come of an answerer's logits."""
 
 import math
 from collections.abc import Sequence

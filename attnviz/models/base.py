@@ -1,4 +1,4 @@
-"""The interface of every model: a card that describes it, and `trace`."""
+"""The interface of every model: a card that describes it, `trace`, and what an encoder's reading and a task's prefix are."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

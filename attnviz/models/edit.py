@@ -3,6 +3,8 @@
 Which module computes which attention is not looked up but measured: when a model is loaded, one pass shows what every softmax
 gave. Where each layer's weights are what exactly one of them gave, these modules are edited there; where not, none is.
 
+What an edit costs is a score of the output without edits:
+
 models that write, and that answer   ln p of the output that they gave without edits
 the summarizer that attnviz trained  minus how far the attention that its words receive has turned, 1 - cosine
 all others                           minus how far their last states have turned, the mean over tokens of 1 - cosine

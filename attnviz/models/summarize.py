@@ -1,4 +1,4 @@
-"""A kept sentence as a target: its share of the attention that chooses sentences.
+"""The summarizer that attnviz trained, how it is built, and its targets: a kept sentence's share of the attention that chooses.
 
 Its trace is one encoder of all layers: the pretrained ones as they are, then those of `attnviz.nn.summarizer`. The card's
 `selects` says which layers' received attention chooses words, and sentences.

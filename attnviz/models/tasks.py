@@ -1,4 +1,4 @@
-"""Summarize, answer, read or write with any model, under edits."""
+"""Run a model on a prompt, with edits or without: one function for all tasks, which gives a `Result`, and one for each."""
 
 import math
 import time

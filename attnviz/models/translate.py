@@ -1,4 +1,4 @@
-"""How likely each token of a translation was, and which pieces were likeliest in its place."""
+"""What translators share: their interface and pieces, how likely each token of a translation was, and their targets."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What a tokenizer makes of a text, as tokens that know where they stand in it."""
+"""What a tokenizer makes of a text, as tokens that know where they stand in it, and which characters each piece has."""
 
 import unicodedata
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Words as Unicode cuts them (UAX #29, word boundaries), so that every script is treated alike."""
+"""Words as Unicode cuts them (UAX #29, word boundaries), so that every script is treated alike; sentences; English words."""
 
 import bisect
 import unicodedata

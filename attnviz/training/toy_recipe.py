@@ -1,4 +1,4 @@
-"""All that decides the training of a toy model, as a value that is checked when it comes out of a file."""
+"""All that decides the training of a toy model, as a value that is checked when it comes out of a file, and the presets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

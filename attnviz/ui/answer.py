@@ -1,4 +1,4 @@
-"""What a person chooses on Answer: models, from which side question and passage are seen to meet, and which picture."""
+"""What stands on the page Answer: models and sides to choose, the answer with its alternatives, notices, and the pictures."""
 
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What is chosen and typed on Compute: a worked example with its settings and tables, or a link of a model's head."""
+"""What stands on the page Compute: an example or a link of a model's head, and its computation step by step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a person can download from a page: the picture, its numbers, the trace, and the lines of Python that make it."""
+"""What a person can download from a page (the picture, its numbers, the trace, lines of Python) and which pages it opens."""
 
 import html
 import re

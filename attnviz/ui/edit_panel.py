@@ -1,4 +1,4 @@
-"""What the model says, before and after the edits: one function a kind of output, each of which draws it where it is called."""
+"""The panel of edits, and what the model says before and after them."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""Which head is drawn of models that have several, and which of its two readings."""
+"""Which head is drawn of models that have several, which of its two readings, and what one of its numbers is."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What is chosen and typed on the page Heads: the model, a claim, sentences of one's own, a claim to find heads by, a head."""
+"""What stands on the page What heads do: the model, a claim to test, a head with its sentences, a survey, and the downloads."""
 
 from collections.abc import Callable
 from pathlib import Path

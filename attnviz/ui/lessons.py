@@ -1,4 +1,4 @@
-"""Where a visitor is in a lesson: its name, the step and the answers stand in the address of whatever page is open."""
+"""A lesson beside a page: the visitor's place and answers in the address, the panel, the hidden picture, what is handed in."""
 
 import html
 import time

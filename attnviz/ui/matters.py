@@ -1,4 +1,4 @@
-"""What is chosen on the page Matters: the text, the part of its output to explain, a method, and the words that are removed."""
+"""What stands on the page What matters: what becomes of the output without each word, and the methods that foretell it."""
 
 import html
 import re

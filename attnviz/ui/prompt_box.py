@@ -1,4 +1,4 @@
-"""What a person types on most pages: a text, an optional second one or a question, examples as chips beside it, and Run."""
+"""What a person types on most pages: text boxes, examples as chips beside them, Run, and notices about the text."""
 
 import tomllib
 from collections.abc import Callable, Iterator, Sequence

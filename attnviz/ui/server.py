@@ -1,4 +1,4 @@
-"""The app's style, put into Streamlit's page before its script runs."""
+"""The app's server around Streamlit: headers, hosts, messages, moved pages and the style of the first paint."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""What Summarize says: what is kept, how good each selector was measured to be, and how all of it is computed."""
+"""What stands on the page Summarize: the choices, the kept words and sentences, how good each selector is, notices."""
 
 import html
 import json

@@ -1,4 +1,4 @@
-"""How every alignment of the page is drawn, and which of its cells is looked at."""
+"""What stands on the page Translate: the translations with their alternatives, how each is aligned, notices."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

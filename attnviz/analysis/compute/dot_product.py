@@ -1,8 +1,9 @@
-"""One weight of scaled dot-product attention in a real model, step by step: from q and k to the number in the heatmap.
+"""One weight of a real model, scaled or additive, step by step: from its vectors to the number in the heatmap.
 
-A model's vectors have more numbers than a projector has room for.
+A model's vectors have more numbers than a projector has room for: of a long one the largest are drawn, and how
+many others there are.
 
-Bahdanau, Cho & Bengio 2014, section 3.1 and appendix A.1.2: e_ij = vᵀ tanh(W s_{i-1} + U h_j).
+additive   Bahdanau, Cho & Bengio 2014, section 3.1 and appendix A.1.2: e_ij = vᵀ tanh(W s_{i-1} + U h_j)
 """
 
 from collections.abc import Callable, Sequence

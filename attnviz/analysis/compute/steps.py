@@ -1,6 +1,6 @@
 """A computation as steps: labelled matrices, and for every cell the cells it came from with the sum written out.
 
-The steps of a worked example (`worked_example.py`) and of one weight of a real model (`link_steps.py`) are made of these; a
+The steps of a worked example (`worked_example.py`) and of one weight of a real model (`dot_product.py`) are made of these; a
 figure draws them.
 """
 

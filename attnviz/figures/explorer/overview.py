@@ -1,4 +1,4 @@
-"""What the explorer shows of a map before a head is opened: a small picture and the numbers of every head."""
+"""What the explorer shows of a map before a head is opened: a picture and the numbers of every head, and marks on some."""
 
 import functools
 import hashlib

@@ -1,4 +1,4 @@
-"""The explorer's script and style, put together from their parts."""
+"""The explorer's script and style, put together from their parts, and as a page, a file or a frame of their own."""
 
 import base64
 import functools

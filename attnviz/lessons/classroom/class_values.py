@@ -1,4 +1,4 @@
-"""What a store of classes gives: each a value that nothing changes afterwards."""
+"""The values of a class: its codes and nicknames, its questions and answers, what is said of them, and the teacher's report."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""A pass of a model as an ONNX graph, whose weights stand in files of their own."""
+"""A pass of a model as an ONNX graph, whose weights stand in files of their own, and how these are written."""
 
 import hashlib
 import inspect

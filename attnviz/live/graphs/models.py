@@ -1,4 +1,4 @@
-"""The layers of a BERT encoder as a pass from embeddings to states, which gives what the attention of every layer compares."""
+"""The models of a site as passes that become ONNX graphs: encoder, answerer, summarizer, translators."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path

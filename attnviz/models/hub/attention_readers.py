@@ -1,4 +1,4 @@
-"""Why the attention of a model cannot be read, in one sentence: what it needs beside a text, or what went wrong.
+"""How the attention of any Hugging Face model is read: by an attention function of ours, or from what the model gives.
 
 transformers calls whatever `AttentionInterface` has under the name in a model's config. Under the name "attnviz" that is
 `attend` below. While a `Tape` runs, `attend` records queries, keys and what else decides the scores; always, it answers with

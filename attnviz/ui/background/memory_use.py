@@ -1,4 +1,4 @@
-"""Where results are kept for whoever asks next: those that were asked for last, within a number and a weight."""
+"""Memory of the server: what is kept for whoever asks next, what goes when it is full or idle, and what is imported ahead."""
 
 import importlib
 import threading

@@ -1,4 +1,4 @@
-"""Tells every phone that listens at this copy of the app what its class may see now, whichever copy the teacher is at.
+"""A class as the server holds it: its store, what each phone may do how often, and what all of them see now.
 
 Addresses are never written down, and stand here only under a hash that changes with each start of the app.
 """

@@ -1,4 +1,4 @@
-"""The class that this visitor teaches: kept for the visit, and for reloads in a cookie of this browser."""
+"""The class that this visitor teaches, kept in a cookie of this browser, and what can be asked of it on a page."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The sidebar: model, layer, head and how the picture is drawn; the same order on every page, and all of it in the address."""
+"""The sidebar, in the same order everywhere: model, layer, head, how the picture is drawn, and facts of model and machine."""
 
 import html
 from collections.abc import Callable, Iterable, Sequence
