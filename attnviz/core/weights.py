@@ -2,9 +2,10 @@
 
 The other way, as the queries and keys that they are computed from, is in `query_key.py`.
 
-What a number of a map is (`Quantity`): a weight of 0.9 on a vector of no length moves nothing. Kobayashi et al. 2020 (arXiv:2004.10102) multiply each weight by the
-length of what it carries, ‖α f(x)‖ with f(x) = x W_V W_O; Kobayashi et al. 2021 (arXiv:2109.07152) count the residual
-connection and LayerNorm too. Here each number is a share of its row, so that all three are drawn, compared and exported alike.
+What a number of a map is (`Quantity`): a weight of 0.9 on a vector of no length moves nothing. Kobayashi et al. 2020
+(arXiv:2004.10102) multiply each weight by the length of what it carries, ‖α f(x)‖ with f(x) = x W_V W_O; Kobayashi et al.
+2021 (arXiv:2109.07152) count the residual connection and LayerNorm too. Here each number is a share of its row, so that all
+three are drawn, compared and exported alike.
 """
 
 from collections.abc import Iterator, Sequence

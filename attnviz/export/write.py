@@ -3,6 +3,8 @@
 import html
 import json as text_format
 import math
+from itertools import groupby
+from operator import itemgetter
 
 from attnviz.analysis.write import bits_per_byte, candidate_label, continuation_of, next_table
 from attnviz.core.errors import AttnvizError
@@ -46,18 +48,19 @@ def next_file(trace: AttentionTrace, to: str) -> bytes:
 
 def next_record(trace: AttentionTrace) -> dict[str, object]:
     """List what comes next as plain values: each token with ln p, and its candidates."""
-    rows = list(next_table(trace))
-    tokens = [
-        {
-            "token": token,
-            "written": written,
-            "log_p": None if given is None else round(given, _DECIMALS),
-            "rest": round(rest, _DECIMALS),
-            "next": [[candidate, round(log, _DECIMALS)] for at, *_, candidate, log in rows if at == place],
-        }
-        for place, token, written, given, rest, rank, _, _ in rows
-        if rank == 1
-    ]
+    tokens = []
+    for _, rows in groupby(next_table(trace), key=itemgetter(0)):
+        candidates = list(rows)
+        _, token, written, given, rest, *_ = candidates[0]
+        tokens.append(
+            {
+                "token": token,
+                "written": written,
+                "log_p": None if given is None else round(given, _DECIMALS),
+                "rest": round(rest, _DECIMALS),
+                "next": [[candidate, round(log, _DECIMALS)] for *_, candidate, log in candidates],
+            }
+        )
     bits = bits_per_byte(trace)
     return {
         "model": trace.model,

@@ -1,7 +1,8 @@
 """The Transformer's encoder: blocks of self-attention and feed-forward, stacked on embedded tokens. Vaswani et al. 2017.
 
-The attention-only model has no feed-forward layers and no normalization: Elhage et al. 2021, *A Mathematical Framework for Transformer Circuits*. With one
-layer it cannot look for what followed a token before, for a key does not know what stood before it; with two it can.
+The attention-only model has no feed-forward layers and no normalization: Elhage et al. 2021, *A Mathematical Framework for
+Transformer Circuits*. With one layer it cannot look for what followed a token before, for a key does not know what stood
+before it; with two it can.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """The obvious claims about heads, tested of every head of a model: what an atlas holds, as a value and as JSON.
 
-Where heads look is kept in constant size, as a pattern: the mean attention of each head among the first eight words of sentences that are as long.
+Where heads look is kept in constant size, as a pattern: the mean attention of each head among the first eight words of
+sentences that are as long.
 """
 
 import json

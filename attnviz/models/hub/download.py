@@ -1,8 +1,8 @@
 """Models from the Hugging Face hub: only the files that are needed, only after the configuration says that they fit.
 
-Many older models have pickles on their main branch and nothing else, and a pull request of the hub's bot with the same weights
-as safetensors. transformers takes these then, and so does attnviz: if the bot made the pull request, and if every file in it
-that is read is the very one of the main branch.
+Many older models have pickles on their main branch and nothing else, and a pull request of the hub's bot with the same
+weights as safetensors. transformers takes these then, and so does attnviz: if the bot made the pull request, and if every
+file in it that is read is the very one of the main branch.
 """
 
 from collections.abc import Callable, Mapping

@@ -3,6 +3,7 @@
 A model is first fetched, which may take long and computes nothing, then built, which computes and needs no network.
 """
 
+import importlib.util
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -150,3 +151,12 @@ def load_folder(
     config = checkpoint.config()
     tokenizer = checkpoint.tokenizer()
     return build(checkpoint.model(config), tokenizer, replace(facts, weights=facts.weights or checkpoint.weights()))
+
+
+def find_in_package(package: str, name: str) -> Path | None:
+    """Find a file or folder inside an installed package, without importing that package's code; None: it is not there."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    path = Path(spec.submodule_search_locations[0]) / name
+    return path if path.exists() else None

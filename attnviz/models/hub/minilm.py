@@ -1,12 +1,11 @@
 """The encoder that is always there: all-MiniLM-L6-v2, out of an installed package, so that no network is needed."""
 
-import importlib.util
 from pathlib import Path
 from typing import cast
 
 from attnviz.core.journal import sha256
 from attnviz.models.base import Progress
-from attnviz.models.hub.load import fetch_from_hub, load_folder
+from attnviz.models.hub.load import fetch_from_hub, find_in_package, load_folder
 from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.hub.wrap_model import Facts
 
@@ -45,12 +44,8 @@ def minilm(progress: Progress) -> StackModel:
 
 
 def packaged() -> Path | None:
-    """Locate the model inside its package, without importing that package's code."""
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    folder = Path(spec.submodule_search_locations[0]) / "model"
-    return folder if folder.is_dir() else None
+    """Locate the folder of the model inside its package."""
+    return find_in_package(PACKAGE, "model")
 
 
 def verified(folder: Path) -> bool:

@@ -4,7 +4,6 @@ The package holds one GGUF file of llama.cpp, and code that is never run. Of the
 this reads what the file has, and the file is read only if it is, byte for byte, the published one.
 """
 
-import importlib.util
 import mmap
 import struct
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from attnviz.models import device
 from attnviz.models.base import Progress
 from attnviz.models.hub.checkpoint import BUILDING
 from attnviz.models.hub.download import fetch
+from attnviz.models.hub.load import find_in_package
 from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.hub.wrap_model import Facts, build
 
@@ -81,12 +81,8 @@ def smollm2(progress: Progress) -> StackModel:
 
 
 def packaged() -> Path | None:
-    """Locate the file inside its package, without importing that package's code."""
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    path = Path(spec.submodule_search_locations[0]) / FILE
-    return path if path.is_file() else None
+    """Locate the file inside its package."""
+    return find_in_package(PACKAGE, FILE)
 
 
 def _downloaded(progress: Progress) -> Path:
