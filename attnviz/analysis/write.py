@@ -29,9 +29,13 @@ def candidate_label(candidate: Candidate, before: str) -> str:
 
     >>> [candidate_label(Candidate(text, text, 1.0), "The cats") for text in (" sat", "and", ".", "\\n")]
     ['sat', '…and', '.', '↵']
+    >>> candidate_label(Candidate("Ø", "\N{REPLACEMENT CHARACTER}", 1.0), "The cats")
+    'part of a letter (Ø)'
     """
-    if not candidate.text or "\ufffd" in candidate.text:
-        return candidate.piece  # a mark, or a part of a letter
+    if not candidate.text:
+        return candidate.piece  # a mark
+    if "\ufffd" in candidate.text:
+        return f"part of a letter ({candidate.piece})"
     bare = candidate.text.strip(" ")
     joins = before[-1:].isalnum() and bare == candidate.text and len(Words.of(before[-1] + bare[:1]).spans) == 1
     return ("…" if joins and bare[:1].isalnum() else "") + cut(visible_text(bare), LONGEST_NAME)

@@ -14,6 +14,8 @@ import { View } from "./view.js";
 
 const GRID_LEFT = 30;
 const GRID_TOP = 26;
+// Height of a layer's name, in pixels.
+const NAME_HEIGHT = 14;
 const GRID_GAP = 3;
 const GRID_LEAST = 22;
 const GRID_MOST = 120;
@@ -95,7 +97,10 @@ export class HeadGrid extends View {
   drawHead(context, picture, layer, head, { cell, height }) {
     const { state, surface: { colours } } = this;
     const [x, y] = [GRID_LEFT + head * (cell + GRID_GAP), GRID_TOP + layer * (height + GRID_GAP)];
-    if (!head) {
+    // Of many layers, whose rows are lower than a line of text, some are named: the chosen one, and none too close to it.
+    const apart = Math.ceil(NAME_HEIGHT / (height + GRID_GAP));
+    const isNamed = state.layer === layer || (layer % apart === 0 && Math.abs(layer - (state.layer ?? -apart)) >= apart);
+    if (!head && isNamed) {
       context.fillStyle = state.layer === layer ? colours.accent : colours.faint;
       context.fillText(`L${layer}`, GRID_LEFT / 2, y + height / 2);
     }
