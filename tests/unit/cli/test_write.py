@@ -1,6 +1,7 @@
 """`attnviz write`, and what `attnviz show --next` makes of its files."""
 
 import json
+import math
 
 import pytest
 
@@ -36,6 +37,9 @@ def test_json_has_every_token_with_what_could_have_stood_there(capsys):
     assert made["written"] == ""
     assert made["tokens"][2]["next"][0][0] == " time"
     assert 0 < made["bits_per_byte"] < 8
+    for each in made["tokens"]:
+        # Ten numbers are rounded to five digits.
+        assert each["rest"] == pytest.approx(1 - sum(math.exp(log) for _, log in each["next"]), abs=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnviz.core.errors import PromptError, TraceError
-from attnviz.core.write import TEMPERATURES, Continuation, WritingOptions
+from attnviz.core.write import TEMPERATURES, Continuation, WritingOptions, draw
 
 
 def parts(**changes) -> dict:
@@ -60,3 +60,14 @@ def test_what_cannot_be_is_refused(changes, unchecked):
 def test_options_have_their_ranges(options):
     with pytest.raises(PromptError, match=next(iter(options))):
         WritingOptions(**options)
+
+
+def test_each_step_draws_anew_with_the_shares_and_the_same_seed_draws_the_same():
+    shares, options = np.array([0.5, 0.3, 0.0, 0.2]), WritingOptions(temperature=1, seed=7)
+    drawn = [draw(shares, options, step) for step in range(4000)]
+    # Four standard deviations of a share of 4,000 draws are at most 4 · √(.25 / 4000).
+    assert np.bincount(drawn, minlength=4) / 4000 == pytest.approx(shares, abs=0.032)
+    assert drawn.count(2) == 0
+    # What a step draws tells nothing of the next one.
+    assert np.mean([one == other for one, other in zip(drawn, drawn[1:], strict=False)]) == pytest.approx(0.38, abs=0.032)
+    assert drawn[10:20] == [draw(shares, options, step) for step in range(10, 20)]
