@@ -1,5 +1,7 @@
 """What comes next, as a value: it is checked when it is built."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -69,5 +71,5 @@ def test_each_step_draws_anew_with_the_shares_and_the_same_seed_draws_the_same()
     assert np.bincount(drawn, minlength=4) / 4000 == pytest.approx(shares, abs=0.032)
     assert drawn.count(2) == 0
     # What a step draws tells nothing of the next one.
-    assert np.mean([one == other for one, other in zip(drawn, drawn[1:], strict=False)]) == pytest.approx(0.38, abs=0.032)
+    assert np.mean([one == other for one, other in itertools.pairwise(drawn)]) == pytest.approx(0.38, abs=0.032)
     assert drawn[10:20] == [draw(shares, options, step) for step in range(10, 20)]
