@@ -257,7 +257,7 @@ def points(change: SupportsFloat) -> str:
 
 
 def whole_percent(share: SupportsFloat) -> str:
-    r"""Write a share in whole percent, whose sign is not parted from it; a half goes up, as in a browser (percent.js).
+    r"""Write a share in whole percent, whose sign is not parted from it; a half goes up, as in a browser (elements.js).
 
     >>> whole_percent(0.571), whole_percent(0.125), whole_percent(-0.02), whole_percent(-0.001)
     ('57\xa0%', '13\xa0%', '−2\xa0%', '0\xa0%')

@@ -329,7 +329,7 @@ HARD = ("the U.S. at 5 p.m. on example.com, i.e. e.g., v1.2.3, a_b.c, 1.a, a.1, 
 
 def test_words_are_those_of_the_app(new_tab: Callable[[], Tab], tmp_path: Path):
     publish("1", tmp_path)
-    (module,) = tmp_path.glob("models-*/runner/words.js")
+    (module,) = tmp_path.glob("models-*/runner/bert_tokens.js")
     texts = [*HARD, *(each.text for each in shipped("ewt")[::25])]
     with serving(tmp_path, "Last-Modified") as origin:
         tab = new_tab()

@@ -1,11 +1,7 @@
 // Walks through the steps that steps.py describes. A cell that is chosen lights up those it came from, with its sum written
 // out. Everything is set as text, never as HTML. The step and the cell that are looked at go to Python, for the address.
 
-import { again, question, reveal, verdict } from "./guess_before_weights.js";
-import { equation, isMixed, isStack } from "./matrices.js";
-import { written } from "./written_out_sum.js";
-import { make, MATRICES, typeset } from "./typeset.js";
-import { asks, follow, go, isLocked, look } from "./step_by_step.js";
+import { again, question, reveal, verdict, equation, isMixed, isStack, written, make, MATRICES, typeset, asks, follow, go, isLocked, look } from "./step_by_step.js";
 
 /** @import { Computation, Step, Walk } from "./step_by_step.js" */
 

@@ -40,3 +40,51 @@ export function shorten(context, text, room) {
   while (part.length > 1 && context.measureText(part).width > room) part = `${part.slice(0, part.endsWith("…") ? -2 : -1)}…`;
   return part;
 }
+
+// Where the colours of a long text end, as attnviz/analysis/head_view.py has it: a few large weights would leave all others white.
+
+// From so many rows or columns on a text is long; this share of its weights is at most the limit; so many times an even weight is it at least.
+const [LONG, SHARE, TIMES_EVEN] = [128, 0.99, 5];
+
+/** The weight from which on cells have the strongest colour; 1 for a short text.
+ * @param {number} rows @param {number} columns @param {(share: number) => number} percentile the weight that so large a share is at most */
+export const colourLimit = (rows, columns, percentile) => (Math.max(rows, columns) < LONG ? 1 : Math.max(percentile(SHARE), TIMES_EVEN / columns));
+
+/** What a legend says of the strongest colour. @param {number} end the weight that has it @param {number} highest where colours could end */
+export function endOf(end, highest) {
+  if (end < highest) return `${end.toPrecision(2)} or more: at most 1 % of the weights`;
+  return end === 1 ? "1" : end.toPrecision(2);
+}
+
+// From one set of numbers to another, at once where a person asked for less motion.
+
+const LASTS = 160;
+
+export class Motion {
+  #frame = 0;
+
+  stop() {
+    cancelAnimationFrame(this.#frame);
+  }
+
+  /**
+   * @template {string} Name
+   * @param {Record<Name, number>} from @param {Record<Name, number>} goal @param {(numbers: Record<Name, number>) => void} step
+   */
+  start(from, goal, step) {
+    this.stop();
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return step(goal);
+    const began = performance.now();
+    const names = /** @type {Name[]} */ (Object.keys(goal));
+    /** @param {number} now */
+    const frame = (now) => {
+      const share = clamp((now - began) / LASTS, 0, 1);
+      const eased = share * (2 - share);
+      if (share < 1) this.#frame = requestAnimationFrame(frame);
+      const numbers = { ...goal };
+      for (const name of names) numbers[name] = from[name] + (goal[name] - from[name]) * eased;
+      step(numbers);
+    };
+    this.#frame = requestAnimationFrame(frame);
+  }
+}

@@ -1,5 +1,7 @@
 // Elements of the page. Tokens in them are text, never markup.
 
+import { clamp } from "./canvas.js";
+
 /** What the arrow keys do: rows down, columns across. @type {Record<string, [number, number]>} */
 export const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
@@ -32,3 +34,97 @@ export const word = (text) => make("bdi", {}, text);
 
 /** The element around an event's target that a selector fits. @param {Event} event @param {string} selector */
 export const around = (event, selector) => /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest(selector));
+
+// Shares in words, as attnviz/analysis/wording.py writes them.
+
+/** A share in whole percent. @param {number} share */
+export const wholePercent = (share) => `${Math.round(100 * share)}\u00A0%`;
+
+/** The same, but never none or all of it where that is not so. @param {number} share */
+export function percent(share) {
+  if (share >= 0.995 && share < 0.9995) return "over 99\u00A0%";
+  return share > 0 && share < 0.005 ? "under 1\u00A0%" : wholePercent(share);
+}
+
+// What a pointer and the keyboard do on a canvas.
+
+/** Calls when a pointer or the keyboard points at something on a canvas, with null when it leaves; on a click, and on a key.
+ * @param {HTMLCanvasElement} canvas
+ * @param {{ point(event: PointerEvent | null): void, click?(event: MouseEvent): void, key(event: KeyboardEvent): void }} calls */
+export function listen(canvas, { point, click, key }, staysAfterTouch = false) {
+  canvas.addEventListener("pointermove", point);
+  canvas.addEventListener("pointerleave", (event) => {
+    // A finger leaves at once: what it has touched may stay told until another place is.
+    if (!staysAfterTouch || event.pointerType !== "touch") point(null);
+  });
+  canvas.addEventListener("blur", () => point(null));
+  if (click) canvas.addEventListener("click", click);
+  canvas.addEventListener("keydown", key);
+}
+
+// The keyboard in a line of words.
+
+const STEPS_ALONG = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+
+/** Moves the focus along a line of words, of which one takes the Tab key; false where the key is another one.
+ * @param {KeyboardEvent} event @param {HTMLElement} span @param {HTMLElement[]} line */
+export function stepAlong(event, span, line) {
+  if (!(event.key in STEPS_ALONG)) return false;
+  const step = STEPS_ALONG[/** @type {keyof typeof STEPS_ALONG} */ (event.key)];
+  const isMirrored = span.parentElement?.dir === "rtl" && event.key.match(/Left|Right/);
+  const next = line[clamp(Number(span.dataset.index) + (isMirrored ? -step : step), 0, line.length - 1)];
+  span.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+  return true;
+}
+
+// What is said of what is pointed at: in the note beside the pointer, and to a screen reader.
+
+const SAY_AFTER = 150;
+
+/** @typedef {string | (Node | string)[]} Line */
+
+// A bold line, and lines below it.
+export class Note {
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.element = make("div", { class: "note", hidden: true, "aria-hidden": "true" });
+    this.root = root;
+  }
+
+  /** `x`, `y`: a point of `place`, in its CSS pixels. @param {Element} place @param {number} x @param {number} y @param {Line[]} lines */
+  show(place, x, y, ...lines) {
+    const { element, root } = this;
+    element.replaceChildren(...lines.map((line) => make("div", {}, ...[line].flat())));
+    element.hidden = false;
+    const from = place.getBoundingClientRect();
+    const frame = root.getBoundingClientRect();
+    const left = from.left - frame.left + x + 14;
+    const top = from.top - frame.top + y + 14;
+    const fits = left + element.offsetWidth <= frame.width;
+    const room = frame.top + top + element.offsetHeight <= window.innerHeight;
+    element.style.left = `${Math.max(0, fits ? left : left - element.offsetWidth - 28)}px`;
+    element.style.top = `${room ? top : top - element.offsetHeight - 28}px`;
+  }
+
+  hide() {
+    this.element.hidden = true;
+  }
+}
+
+// Says to a screen reader only what one rests on.
+export class LiveRegion {
+  /** @type {number | undefined} */
+  #timer;
+
+  constructor() {
+    this.element = make("p", { class: "live", "aria-live": "polite" });
+  }
+
+  /** @param {string} text */
+  say(text) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => (this.element.textContent = text), SAY_AFTER);
+  }
+}

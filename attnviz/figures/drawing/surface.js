@@ -2,7 +2,7 @@
 // its element has left the page.
 
 import { contextOf, cut, fontOf } from "./canvas.js";
-import { LiveRegion, Note } from "./note.js";
+import { LiveRegion, Note } from "./elements.js";
 import { Palette } from "./palette.js";
 import { THEMES } from "./themes.js";
 

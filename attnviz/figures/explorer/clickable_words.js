@@ -1,17 +1,15 @@
 // The text as words that can be clicked: what some of them give to the others is shading, and a sentence below.
 
-import { around, make } from "../drawing/elements.js";
-import { percent } from "../drawing/percent.js";
-import { stepAlong } from "./arrow_keys.js";
-import { headName } from "./head_names.js";
-import { wordShares } from "./word_weights.js";
+import { around, make, percent, stepAlong } from "../drawing/elements.js";
+import { headName } from "./head_store.js";
 import { View } from "./view.js";
+import { wordShares } from "./word_weights.js";
 import { headline, headWords, names } from "./wording.js";
 
 /**
  * @import { Head } from "./head_store.js"
- * @import { Axis } from "./chosen_words.js"
  * @import { Parts } from "./view.js"
+ * @import { Axis } from "./word_weights.js"
  */
 
 // More words than these are written smaller, in a box that scrolls.
@@ -164,4 +162,42 @@ function lastSpecial(spans) {
 function wordSpan({ text, special }, axis, index) {
   const kind = special ? "token word special" : "token word";
   return make("span", { class: kind, role: "button", tabindex: "-1", dir: "auto", "data-axis": axis, "data-index": index }, text);
+}
+
+// The first heads of the ranking by what is asked, each with a bar as long as its weight.
+
+const SHOWN = 5;
+
+export class HeadsList extends View {
+  drawn = "";
+
+  /** @param {Parts} parts */
+  constructor(parts) {
+    super(parts);
+    this.caption = make("p", { class: "caption" });
+    this.list = make("ol", { class: "first-heads" });
+    this.element = make("div", { class: "pane first" }, this.caption, this.list);
+  }
+
+  draw() {
+    const { state } = this;
+    const { question, overview } = state;
+    const table = state.store?.table(question.queries).value;
+    if (!table || state.query === null) return;
+    const ranked = table.ranked(question.keys).slice(0, SHOWN);
+    const mark = JSON.stringify([question.queries, question.keys, state.headName, this.surface.colours.name]);
+    if (mark === this.drawn) return;
+    this.drawn = mark;
+    const { words } = overview;
+    const [who, whom] = [names(words, "queries", question.queries), names(words, "keys", question.keys)];
+    this.caption.replaceChildren("Which heads link ", ...who, " to ", ...whom, state.rankedBy ? `? By ${state.rankedBy}.` : "?");
+    this.list.replaceChildren(...ranked.map(({ layer, head, weight }) => {
+      const isChosen = state.head !== null && state.isChosen(layer, head);
+      const bar = make("span", { class: "bar-room", "aria-hidden": "true" }, make("i", { style: `width:${(100 * weight).toFixed(1)}%` }));
+      const open = () => this.actions.openHead(layer, head);
+      const button = make("button", { type: "button", "aria-pressed": String(isChosen), onclick: open },
+        make("span", {}, headWords(layer, head)), bar, make("b", {}, percent(weight)));
+      return make("li", {}, button);
+    }));
+  }
 }

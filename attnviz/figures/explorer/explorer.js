@@ -1,28 +1,273 @@
 // The explorer: one map, one head in view, and the views of it. A host gives it packages and is told what a person chose.
 // With another package come other views, and what was under way for the views before reaches nobody.
 
-import { make } from "../drawing/elements.js";
+import { make, word } from "../drawing/elements.js";
 import { Surface } from "../drawing/surface.js";
-import { Actions } from "./actions.js";
 import { ArcsView } from "./arcs.js";
-import { HeadGrid } from "./head_grid.js";
-import { HeadsList } from "./heads_list.js";
-import { columnHeight } from "./heights.js";
-import { StrongestLinks } from "./strongest_links.js";
-import { MatrixView } from "./matrix_view.js";
+import { HeadsList, WordsView } from "./clickable_words.js";
+import { TABS, ExplorerState } from "./explorer_state.js";
+import { HeadGrid, Thumbnails } from "./head_grid.js";
+import { headTitle } from "./head_store.js";
+import { columnHeight, MatrixView } from "./matrix_view.js";
 import { RankingView } from "./ranking.js";
-import { ExplorerState, TABS } from "./explorer_state.js";
-import { Tabs } from "./tabs.js";
 import { TextView } from "./shaded_tokens.js";
-import { Thumbnails } from "./thumbnails.js";
-import { WordsView } from "./clickable_words.js";
+import { View } from "./view.js";
+import { chipsName, writeOptions, ORDERS, KINDS } from "./view_options.js";
+import { ask } from "./word_weights.js";
 
 /**
- * @import { Host } from "./actions.js"
- * @import { Overview } from "./head_store.js"
  * @import { Settings } from "./explorer_state.js"
+ * @import { Head, HeadPlace, Overview } from "./head_store.js"
  * @import { Parts } from "./view.js"
+ * @import { ViewOptions } from "./view_options.js"
+ * @import { Axis } from "./word_weights.js"
  */
+
+// What a person does in the explorer: each act changes what is shown, has it drawn, and tells the host.
+
+/**
+ * @typedef {{ layer?: number, head?: number | null, query?: number, key?: number }} EditPlace
+ * @typedef {{ pick(change: object): void, want(places: HeadPlace[]): void }} Host  told what a person chose, and which heads are missing
+ * @typedef {{ draw(): void, layOut(): void, focus(name: "matrix" | "heads"): void }} Drawing
+ */
+
+// A slider, or a matrix that is moved, is told once it rests.
+const REST = 300;
+
+export class Actions {
+  /** @type {number | undefined} */
+  #telling;
+
+  /** @param {ExplorerState} state @param {Host} host @param {Surface} surface @param {Drawing} drawing */
+  constructor(state, host, surface, drawing) {
+    this.state = state;
+    this.host = host;
+    this.surface = surface;
+    this.drawing = drawing;
+  }
+
+  /** @param {number} layer @param {number | null} head */
+  openHead(layer, head, { keyboard = false } = {}) {
+    const { state } = this;
+    if (state.hasWords) Object.assign(state, { layer, head, words: { ...state.words, isPinned: true } });
+    else state.openHead(layer, head);
+    if (state.view === "grid" && !state.isBeside && state.views.includes("matrix") && !state.isPlain) state.view = "matrix";
+    this.#relayOut({ layer, head });
+    if (keyboard) this.drawing.focus("matrix");
+  }
+
+  /** @param {number} query @param {number} key */
+  selectCell(query, key) {
+    Object.assign(this.state, { query, key });
+    this.state.words = { ...this.state.words, isAsked: true, isLink: true, queries: [], keys: [] };
+    this.#tellWords();
+    this.drawing.draw();
+  }
+
+  /** A click on a word; `adds`: to those that were chosen. @param {Axis} axis @param {number} word @param {boolean} adds */
+  askWord(axis, word, adds) {
+    const { state } = this;
+    const asked = ask(state.question, state.overview, axis, word, adds);
+    state.ask(asked);
+    this.#tellWords();
+    // The numbers of all heads are here already, or come from the host with its answer.
+    const { value } = state.store?.table(asked.queries) ?? {};
+    if (value) state.follow(value);
+    this.drawing.layOut();
+  }
+
+  // Back to the head that the words lead to.
+  unpin() {
+    this.state.words = { ...this.state.words, isPinned: false };
+    this.tell({ unpin: true });
+  }
+
+  #tellWords() {
+    const { query, key, words: { isAsked, isLink, queries, keys } } = this.state;
+    this.tell({ query, key, isAsked, isLink, queries, keys });
+  }
+
+  /** @param {string} view */
+  show(view) {
+    if (view === this.state.view) return;
+    this.state.view = view;
+    this.#relayOut({});
+  }
+
+  // Escape: from a head back to all of them.
+  back() {
+    if (!this.state.views.includes("grid")) return;
+    this.show("grid");
+    this.drawing.focus("heads");
+  }
+
+  /** Another way to look at the same head. @param {Partial<ViewOptions>} change */
+  look(change) {
+    Object.assign(this.state.options, change);
+    this.tell({});
+    this.drawing.layOut();
+  }
+
+  /** The heads that the arcs show, each with the number of its colour. @param {Map<number | null, number>} on */
+  lookAtHeads(on) {
+    const { layer, head } = this.state;
+    const isAlone = on.size === 1 && on.get(head) === 0;
+    this.look({ chips: isAlone ? null : { of: chipsName(layer, head), on } });
+  }
+
+  turnEditing() {
+    this.tell({ editing: !this.state.edits.on });
+  }
+
+  /** Edits a head, with `head` null all of its layer; with only a key, a word. @param {EditPlace} edit */
+  edit(edit) {
+    this.tell({ edit });
+  }
+
+  /** @param {number} query @param {number} key */
+  editLink(query, key) {
+    const { layer, head } = this.state;
+    Object.assign(this.state, { query, key });
+    this.tell({ query, key, edit: { layer, head, query, key } });
+    this.drawing.draw();
+  }
+
+  /** @param {object} change */
+  tell(change) {
+    const { state } = this;
+    clearTimeout(this.#telling);
+    state.seq += 1;
+    this.host.pick({ seq: state.seq, of: state.overview.name, view: state.view, look: writeOptions(state.options), ...change });
+  }
+
+  // What the host says meanwhile is older already.
+  tellLater() {
+    clearTimeout(this.#telling);
+    this.state.seq += 1;
+    this.#telling = setTimeout(() => this.surface.hasLeft || this.tell({}), REST);
+  }
+
+  /** @param {object} change */
+  #relayOut(change) {
+    this.surface.note.hide();
+    this.tell(change);
+    this.drawing.layOut();
+  }
+}
+
+// The strongest links as a table: what a screen reader reads instead of the picture, and what anybody can copy.
+
+const STRONGEST = 10;
+
+class StrongestLinks extends View {
+  /** @type {Head | null} */
+  head = null;
+
+  /** @param {Parts} parts */
+  constructor(parts) {
+    super(parts);
+    this.summary = make("summary", {}, "Strongest links, as a table");
+    this.body = make("tbody");
+    const columns = ["Who looks", "At whom", "Weight"].map((name) => make("th", { scope: "col" }, name));
+    this.caption = make("caption");
+    const table = make("table", {}, this.caption, make("thead", {}, make("tr", {}, ...columns)), this.body);
+    this.element = make("details", { class: "links" }, this.summary, table);
+  }
+
+  draw() {
+    const { current: head, overview: { queries, keys } } = this.state;
+    if (!head || this.head === head) return;
+    this.head = head;
+    const title = `${head.signed ? "Largest changes in" : "Strongest links of"} ${headTitle(head.layer, head.head)}`;
+    this.summary.textContent = `${title}, as a table`;
+    this.caption.textContent = title;
+    const rows = head.strongest(STRONGEST).map(([query, key, weight]) => {
+      const cells = [word(queries[query][0]), word(keys[key][0])].map((name) => make("td", {}, name));
+      return make("tr", {}, ...cells, make("td", { class: "number" }, head.write(weight)));
+    });
+    this.body.replaceChildren(...rows);
+  }
+}
+
+// Around the picture: the tabs, the order of the heads, how they are drawn, and whether clicks edit.
+
+class Tabs extends View {
+  drawn = "";
+
+  /** @param {Parts} parts @param {HTMLElement} stage @param {string} id */
+  constructor(parts, stage, id) {
+    super(parts);
+    this.stage = stage;
+    this.id = id;
+    this.tabs = make("div", { class: "tabs", role: "tablist", "aria-label": "View", onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event) });
+    const order = () => this.actions.look({ order: /** @type {keyof typeof ORDERS} */ (this.order.value) });
+    this.order = make("select", { onchange: order });
+    this.ordered = make("label", { class: "order" }, "Heads ", this.order);
+    const kind = () => this.actions.look({ kind: /** @type {keyof typeof KINDS} */ (this.kind.value) });
+    this.kind = make("select", { "aria-label": "Heads drawn", onchange: kind });
+    this.kind.append(...Object.entries(KINDS).map(([value, text]) => make("option", { value }, text)));
+    this.kinds = make("span", { class: "order" }, this.kind);
+    this.fact = make("span", { class: "fact" });
+    const title = "Switch heads off, cut links, hide words, and see what the model says then";
+    this.edit = make("button", { type: "button", class: "edit", title, onclick: () => this.actions.turnEditing() }, "Edit");
+    this.element = make("div", { class: "bar" }, this.tabs, this.ordered, this.kinds, this.fact, this.edit);
+  }
+
+  draw() {
+    const { state } = this;
+    this.drawTabs([...state.views.map((view) => [view, TABS[/** @type {keyof typeof TABS} */ (view)]]), ...state.extra.map((name) => [name, name])]);
+    const isGrid = state.view === "grid";
+    this.ordered.hidden = !isGrid || state.overview.heads === 1 || state.orders.length < 2;
+    // Other maps know other orders.
+    if (this.order.options.length !== state.orders.length) {
+      this.order.replaceChildren(...state.orders.map((name) => make("option", { value: name }, ORDERS[name].label)));
+    }
+    this.order.value = state.order;
+    this.kinds.hidden = !isGrid || this.tabs.hidden || Boolean(state.overview.signed);
+    this.kind.value = state.options.kind;
+    this.edit.hidden = !state.canEdit;
+    this.edit.setAttribute("aria-pressed", String(state.edits.on));
+    this.fact.textContent = state.fact;
+    this.element.hidden = state.isPlain || this.tabs.hidden && this.ordered.hidden && !this.fact.textContent && this.edit.hidden;
+  }
+
+  /** @param {string[][]} names each view with what stands on its tab */
+  drawTabs(names) {
+    const wanted = names.join();
+    if (this.drawn !== wanted) {
+      this.drawn = wanted;
+      this.tabs.replaceChildren(...names.map(([view, text]) => this.tab(view, text)));
+    }
+    this.tabs.hidden = names.length < 2;
+    for (const tab of /** @type {Iterable<HTMLElement>} */ (this.tabs.children)) {
+      const isChosen = tab.dataset.view === this.state.view;
+      tab.setAttribute("aria-selected", String(isChosen));
+      tab.tabIndex = isChosen ? 0 : -1;
+      if (isChosen && names.length > 1) {
+        this.stage.setAttribute("role", "tabpanel");
+        this.stage.setAttribute("aria-labelledby", tab.id);
+      }
+    }
+  }
+
+  /** @param {string} view @param {string} text */
+  tab(view, text) {
+    const attributes = { type: "button", role: "tab", id: `${this.id}-${view}`, "data-view": view };
+    const controls = view in TABS ? { "aria-controls": this.stage.id } : {};
+    return make("button", { ...attributes, ...controls, onclick: () => this.actions.show(view) }, text);
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const tabs = /** @type {HTMLElement[]} */ ([...this.tabs.children]);
+    const next = tabs[(tabs.indexOf(/** @type {HTMLElement} */ (event.target)) + step + tabs.length) % tabs.length];
+    next.focus();
+    this.actions.show(String(next.dataset.view));
+  }
+}
 
 // From this width on the grid and the matrix stand side by side.
 const WIDE = 860;

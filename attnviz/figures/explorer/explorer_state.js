@@ -2,19 +2,15 @@
 // room there is, of nothing else.
 
 import { clamp } from "../drawing/canvas.js";
-import { headName } from "./head_names.js";
-import { HeadStore } from "./head_store.js";
-import { ORDERS } from "./head_measures.js";
-import { wordShares } from "./word_weights.js";
-import { elsewhere, isWord, wordOf } from "./chosen_words.js";
-import { chipsName, FIRST_OPTIONS, readOptions } from "./view_options.js";
+import { headName, HeadStore } from "./head_store.js";
+import { ORDERS, chipsName, FIRST_OPTIONS, readOptions } from "./view_options.js";
+import { wordShares, elsewhere, isWord, wordOf } from "./word_weights.js";
 
 /**
- * @import { HeadEdits } from "../drawing/edit_marks.js"
+ * @import { HeadEdits } from "../drawing/matrix.js"
  * @import { Head, HeadPlace, Overview } from "./head_store.js"
- * @import { WordWeights } from "./word_weights.js"
- * @import { Question } from "./chosen_words.js"
  * @import { ViewOptions, Zoom } from "./view_options.js"
+ * @import { Question, WordWeights } from "./word_weights.js"
  * @typedef {{ on: boolean, heads: [layer: number, head: number][], columns: [layer: number | null, key: number][],
  *   cells: [layer: number, head: number, query: number, key: number, what: string][] }} Edits  what is edited, and whether clicks edit
  * @typedef {{ layer: number, head: number | null, query?: number | null, key?: number | null, view?: string, look?: string,

@@ -1,7 +1,7 @@
 // The host in a file of its own: the packages are in the page, every head with them, and nothing is ever asked for.
 
 import { make } from "../drawing/elements.js";
-import { readPackage } from "../drawing/package.js";
+import { readPackage } from "../drawing/mount.js";
 import { Explorer } from "./explorer.js";
 
 /** @import { Overview } from "./head_store.js" */

@@ -1,8 +1,21 @@
 // The heads of a map, unpacked from its package (packages.py) when they are looked at.
 
-import { colourLimit } from "./colour_limit.js";
-import { headName, number } from "./head_names.js";
+import { colourLimit } from "../drawing/canvas.js";
 import { linkTable } from "./word_weights.js";
+
+/**
+ * @import { Bytes } from "../drawing/mount.js"
+ * @import { Word, WordWeights } from "./word_weights.js"
+ */
+
+// How heads and numbers are written.
+
+/** "3:1" is L3·H1, "3:mean" the mean over the heads of layer 3. @param {number} layer @param {number | null} head */
+export const headName = (layer, head) => `${layer}:${head ?? "mean"}`;
+/** @param {number} layer @param {number | null} head */
+export const headTitle = (layer, head) => (head === null ? `L${layer}, mean of all heads` : `L${layer}·H${head}`);
+/** A number with a true minus sign. @param {number} value @param {number} decimals */
+export const number = (value, decimals) => value.toFixed(decimals).replace("-", "−");
 
 export const MASKED = 65535;
 export const THUMB_MASKED = 255;
@@ -12,8 +25,6 @@ const CELLS_KEPT = 32e6;
 const BYTES_KEPT = 48e6;
 
 /**
- * @import { Bytes } from "../drawing/package.js"
- * @import { WordWeights, Word } from "./word_weights.js"
  * @typedef {[text: string, special: number, piece: string]} Token
  * @typedef {[query: number, key: number, weight: number]} Link
  * @typedef {"queries" | "keys"} Axis
@@ -145,7 +156,7 @@ export class HeadStore {
 }
 
 /** The weight that so large a share of those that are not masked is at most. @param {Head} head @param {number} share */
-function percentile({ codes, highest, one }, share) {
+function codePercentile({ codes, highest, one }, share) {
   const counts = new Uint32Array(highest + 1);
   let seen = 0;
   for (const code of codes) {
@@ -254,6 +265,142 @@ export class Head {
 
   get limit() {
     if (this.signed) return 1;
-    return colourLimit(this.nQueries, this.nKeys, (share) => (this.#percentile ??= percentile(this, share)));
+    return colourLimit(this.nQueries, this.nKeys, (share) => (this.#percentile ??= codePercentile(this, share)));
   }
+}
+
+// From cells to pixels: which code every pixel of a region of a head shows.
+
+/**
+ * @typedef {{ x: number, y: number, step: number, columns: number, rows: number }} Region  the cell at the top left; cells a pixel
+ */
+
+// A pixel inside a cell shows that cell. A pixel that covers several shows the largest of them, so that a single bright one
+// survives, and is masked only where all of them are.
+/** @param {Pick<Head, "codes" | "nKeys" | "nQueries" | "zero">} head @param {Region} region */
+export function poolRegion(head, { x, y, step, columns, rows }) {
+  const across = spans(x, step, columns, head.nKeys);
+  const down = spans(y, step, rows, head.nQueries);
+  const pooled = new Uint16Array(columns * rows);
+  for (let row = 0; row < rows; row++) {
+    const at = row * columns;
+    const [top, bottom] = [down.starts[row], down.ends[row]];
+    if (row && top === down.starts[row - 1] && bottom === down.ends[row - 1]) {
+      pooled.copyWithin(at, at - columns, at);
+      continue;
+    }
+    for (let column = 0; column < columns; column++) {
+      pooled[at + column] = largestCode(head, top, bottom, across.starts[column], across.ends[column]);
+    }
+  }
+  return pooled;
+}
+
+/** The cells that each pixel of a side stands for, from start to just before end.
+ * @param {number} from @param {number} step @param {number} pixels @param {number} count */
+function spans(from, step, pixels, count) {
+  const starts = new Int32Array(pixels);
+  const ends = new Int32Array(pixels);
+  for (let pixel = 0; pixel < pixels; pixel++) {
+    const start = Math.floor(from + (step > 1 ? pixel : pixel + 0.5) * step + 1e-9);
+    const end = step > 1 ? Math.ceil(from + (pixel + 1) * step - 1e-9) : start + 1;
+    starts[pixel] = Math.min(start, count - 1);
+    ends[pixel] = Math.min(Math.max(end, start + 1), count);
+  }
+  return { starts, ends };
+}
+
+/** @param {Pick<Head, "codes" | "nKeys" | "zero">} head @param {number} top @param {number} bottom @param {number} left @param {number} right */
+function largestCode({ codes, nKeys, zero }, top, bottom, left, right) {
+  if (bottom - top === 1 && right - left === 1) return codes[top * nKeys + left];
+  let largest = -1;
+  let pooled = MASKED;
+  for (let query = top; query < bottom; query++) {
+    for (let cell = query * nKeys + left; cell < query * nKeys + right; cell++) {
+      if (codes[cell] === MASKED || Math.abs(codes[cell] - zero) <= largest) continue;
+      largest = Math.abs(codes[cell] - zero);
+      pooled = codes[cell];
+    }
+  }
+  return pooled;
+}
+
+// Which links of some heads are drawn as arcs, and how much of their attention is not.
+
+/**
+ * @typedef {[head: number | "mean", query: number, key: number, share: number, weight: number]} Arc  share: of the scale
+ * @typedef {Pick<Head, "head" | "codes" | "highest" | "one" | "nKeys">} HeadCodes
+ */
+
+export const MOST_ARCS = 20_000;
+
+/** The arcs from a threshold on, the weakest first. `leftOut`: the share of the attention that is not drawn; `least`: the
+ * threshold as a weight; `isCapped`: there were too many. @param {HeadCodes[]} heads @param {number} threshold @param {boolean} fullScale */
+export function gatherArcs(heads, threshold, fullScale, most = MOST_ARCS) {
+  /** @type {Arc[]} */
+  let arcs = [];
+  let [whole, drawn, isCapped] = [0, 0, false];
+  const end = fullScale ? 1 : Math.max(...heads.map((head) => head.highest / head.one), 1e-9);
+  const least = threshold * end;
+  for (const head of heads) {
+    const wanted = Math.max(1, Math.ceil(least * head.one - 1e-6));
+    const { total, from } = strongestFrom(head, wanted, most);
+    whole += total;
+    isCapped ||= from > wanted;
+    for (let cell = 0; cell < head.codes.length; cell++) {
+      const code = head.codes[cell];
+      if (code < from || code === MASKED) continue;
+      const weight = code / head.one;
+      arcs.push([head.head ?? "mean", Math.floor(cell / head.nKeys), cell % head.nKeys, Math.min(weight / end, 1), weight]);
+    }
+  }
+  arcs.sort((one, other) => one[4] - other[4]);
+  isCapped ||= arcs.length > most;
+  arcs = arcs.slice(-most);
+  for (const arc of arcs) drawn += arc[4];
+  return { arcs, least, isCapped, leftOut: whole > 0 ? Math.max(0, 1 - drawn / whole) : 0 };
+}
+
+/** The sum of a head's weights, and the code from which on it has no more cells than `most`, if that is above `wanted`.
+ * @param {HeadCodes} head @param {number} wanted @param {number} most */
+function strongestFrom(head, wanted, most) {
+  const counts = new Uint32Array(head.highest + 2);
+  for (const code of head.codes) if (code !== MASKED) counts[code]++;
+  let [total, cells, from] = [0, 0, head.highest + 1];
+  for (let code = head.highest; code > 0; code--) {
+    total += (counts[code] * code) / head.one;
+    cells += counts[code];
+    if (cells <= most && code >= wanted) from = code;
+  }
+  return { total, from };
+}
+
+// A head as small arcs, as BertViz's model view draws it: lines from who looks, on the left, to whom, on the right.
+
+const LEAST_SHARE = 0.05;
+const SMALL_LEVELS = 6;
+
+// `levels`: the head's small picture, a share of its largest weight a pixel; `end`: the share of the scale that the largest has.
+/** @param {Uint8Array} levels @param {{ rows: number, columns: number }} overview @param {number} end @param {string} colour
+ * @param {{ width: number, height: number, ratio: number }} size */
+export function smallArcs(levels, { rows, columns }, end, colour, { width, height, ratio }) {
+  const canvas = new OffscreenCanvas(Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio)));
+  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.scale(ratio, ratio);
+  const paths = Array.from({ length: SMALL_LEVELS + 1 }, () => new Path2D());
+  for (let cell = 0; cell < levels.length; cell++) {
+    if (levels[cell] === THUMB_MASKED) continue;
+    const share = (levels[cell] / (THUMB_MASKED - 1)) * end;
+    if (share < LEAST_SHARE) continue;
+    const path = paths[Math.ceil(share * SMALL_LEVELS)];
+    path.moveTo(0, ((Math.floor(cell / columns) + 0.5) * height) / rows);
+    path.lineTo(width, (((cell % columns) + 0.5) * height) / columns);
+  }
+  context.strokeStyle = colour;
+  paths.forEach((path, level) => {
+    context.globalAlpha = level / SMALL_LEVELS;
+    context.lineWidth = 0.6 + level / SMALL_LEVELS;
+    context.stroke(path);
+  });
+  return canvas;
 }

@@ -2,17 +2,16 @@
 // Only what can be seen is drawn: the canvas is as high as its frame, however many heads there are.
 
 import { clamp, fit, fontOf } from "../drawing/canvas.js";
-import { make } from "../drawing/elements.js";
-import { listen } from "../drawing/pointer.js";
-import { headTitle } from "./head_names.js";
-import { ORDERS } from "./head_measures.js";
+import { make, listen } from "../drawing/elements.js";
+import { headTitle } from "./head_store.js";
 import { onScroll, View } from "./view.js";
+import { ORDERS } from "./view_options.js";
 
 /**
+ * @import { Thumbnails } from "./head_grid.js"
  * @import { HeadNote } from "./head_store.js"
- * @import { Order } from "./head_measures.js"
- * @import { Thumbnails } from "./thumbnails.js"
  * @import { Parts } from "./view.js"
+ * @import { Order } from "./view_options.js"
  * @typedef {[layer: number, head: number, note: HeadNote]} RankedHead
  */
 

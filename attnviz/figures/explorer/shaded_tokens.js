@@ -1,8 +1,7 @@
 // The text itself: every token shaded by what one token gives it, or gets from it.
 
-import { around, make, word } from "../drawing/elements.js";
-import { stepAlong } from "./arrow_keys.js";
-import { headName } from "./head_names.js";
+import { around, make, word, stepAlong } from "../drawing/elements.js";
+import { headName } from "./head_store.js";
 import { View } from "./view.js";
 
 /**

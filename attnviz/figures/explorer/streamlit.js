@@ -1,14 +1,13 @@
 // The host in a Streamlit page. The same module is mounted twice: for the overview, which Streamlit sends once and keeps, and for
 // the explorer, whose small package says what is looked at. They meet here, whichever comes first.
 
-import { mounted, mountOnce } from "../drawing/mount.js";
-import { readPackage } from "../drawing/package.js";
+import { mounted, mountOnce, readPackage } from "../drawing/mount.js";
 import { Explorer } from "./explorer.js";
 
 /**
- * @import { Bytes } from "../drawing/package.js"
- * @import { HeadPlace, Overview } from "./head_store.js"
+ * @import { Bytes } from "../drawing/mount.js"
  * @import { Settings } from "./explorer_state.js"
+ * @import { HeadPlace, Overview } from "./head_store.js"
  * @typedef {Settings & { overview: string, chunks: Map<string, Bytes> }} Message
  */
 

@@ -1,12 +1,12 @@
 // A view of the explorer, which may wait for heads that are on their way.
 
-import { PictureView } from "../drawing/view.js";
+import { PictureView } from "../drawing/mount.js";
 
 /**
  * @import { Surface } from "../drawing/surface.js"
- * @import { Actions } from "./actions.js"
- * @import { Head } from "./head_store.js"
+ * @import { Actions } from "./explorer.js"
  * @import { ExplorerState } from "./explorer_state.js"
+ * @import { Head } from "./head_store.js"
  * @typedef {<Value>(promise: Promise<Value>, then: (value: Value) => void) => void} Later  calls unless another map has come meanwhile
  * @typedef {{ state: ExplorerState, actions: Actions, surface: Surface, later: Later, draw(): void }} Parts
  */

@@ -1,12 +1,11 @@
 // The headline: where some words look, in a sentence about words.
 
-import { make, word } from "../drawing/elements.js";
-import { percent } from "../drawing/percent.js";
-import { isWord, numberedName } from "./chosen_words.js";
+import { make, word, percent } from "../drawing/elements.js";
+import { isWord, numberedName } from "./word_weights.js";
 
 /**
  * @import { Overview } from "./head_store.js"
- * @import { Question } from "./chosen_words.js"
+ * @import { Question } from "./word_weights.js"
  * @typedef {(Node | string)[]} Sentence
  */
 

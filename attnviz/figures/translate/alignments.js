@@ -1,24 +1,99 @@
 // Translations and alignments of up to four models: a table of what they wrote, one of them large as a matrix and as two columns of
 // words, the others small beside it. A word that is pointed at lights up in all of them, without asking Python.
 
-import { clamp } from "../drawing/canvas.js";
+import { clamp, endOf } from "../drawing/canvas.js";
 import { make } from "../drawing/elements.js";
 import { Legend } from "../drawing/matrix.js";
 import { Surface } from "../drawing/surface.js";
-import { endOf } from "../explorer/colour_limit.js";
-import { AlignmentActions } from "./actions.js";
-import { Choices } from "./token_choices.js";
-import { LargeMatrix } from "./large_matrix.js";
-import { SmallMatrices } from "./small_matrices.js";
-import { SentenceWords } from "./sentence_words.js";
 import { AlignmentState } from "./alignment_state.js";
-import { TranslationsTable } from "./translations_table.js";
-import { WordPair } from "./word_pair.js";
+import { LargeMatrix, SmallMatrices } from "./matrices.js";
+import { Choices, SentenceWords, TranslationsTable, WordPair } from "./sentence_words.js";
+
+/** @import { Message } from "./alignment_state.js" */
+
+// What a person does in the alignments: each act changes what is shown, has it drawn, and tells Python.
 
 /**
- * @import { Host } from "./actions.js"
- * @import { Message } from "./alignment_state.js"
+ * @typedef {{ pick(change: object): void }} Host
+ * @typedef {{ layOut(): void, drawPointed(): void, drawChoices(): void, focus(name: "word" | "choices"): void }} Drawing
  */
+
+export class AlignmentActions {
+  /** @param {AlignmentState} state @param {Host} host @param {Surface} surface @param {Drawing} drawing */
+  constructor(state, host, surface, drawing) {
+    this.state = state;
+    this.host = host;
+    this.surface = surface;
+    this.drawing = drawing;
+  }
+
+  /** @param {AlignmentState["pointed"]} place */
+  pointAt(place) {
+    if (!place && !this.state.pointed) return;
+    this.state.pointed = place;
+    this.surface.root.classList.toggle("pointing", Boolean(place));
+    this.drawing.drawPointed();
+  }
+
+  /** @param {number} query @param {number | null} key null: what the word looks at most, in whichever head */
+  select(query, key, isOpen = false) {
+    const { state } = this;
+    const at = key ?? state.model.strongestOf(query);
+    state.cells[state.model.slot] = [query, at];
+    state.isOpen = isOpen;
+    this.tell({ query: state.model.said.rows[query], key: state.model.said.columns[at], isLink: key !== null });
+    this.drawing.layOut();
+  }
+
+  /** A written word: its strongest link, and what could stand in its place; once more closes that again. @param {number} query */
+  selectWord(query) {
+    const { state } = this;
+    if (state.isOpen && query === state.chosen.query) return this.closeChoices();
+    this.select(query, null, state.model.said.choices[query].length > 0);
+    if (state.isOpen) this.drawing.focus("choices");
+  }
+
+  /** @param {number} layer @param {number | null} head */
+  openHead(layer, head) {
+    this.tell({ layer, head });
+  }
+
+  // The head follows what is asked again.
+  unpin() {
+    this.tell({ unpin: true });
+  }
+
+  closeChoices({ focus = false } = {}) {
+    this.state.isOpen = false;
+    this.drawing.drawChoices();
+    if (focus) this.drawing.focus("word");
+    this.tell({});
+  }
+
+  /** Goes on from another token. @param {number} step @param {number} place */
+  steer(step, place) {
+    this.state.isOpen = false;
+    this.drawing.drawChoices();
+    this.tell({ steer: [step, place] });
+  }
+
+  /** @param {number} slot */
+  show(slot) {
+    if (slot === this.state.hero) return;
+    Object.assign(this.state, { hero: slot, isOpen: false });
+    this.pointAt(null);
+    this.surface.note.hide();
+    this.tell({});
+    this.drawing.layOut();
+  }
+
+  /** @param {object} change */
+  tell(change) {
+    const { state } = this;
+    state.seq += 1;
+    this.host.pick({ seq: state.seq, of: state.name, hero: state.model.slot, open: state.isOpen, ...change });
+  }
+}
 
 // From this width on the matrix and the words stand side by side, and the small ones beside them.
 const WIDE = 760;

@@ -1,10 +1,9 @@
 // The host of the alignments in a Streamlit page.
 
-import { mountOnce } from "../drawing/mount.js";
-import { readPackage } from "../drawing/package.js";
+import { mountOnce, readPackage } from "../drawing/mount.js";
 import { Alignments } from "./alignments.js";
 
-/** @import { Bytes } from "../drawing/package.js" */
+/** @import { Bytes } from "../drawing/mount.js" */
 
 /** @param {StreamlitComponent<Bytes>} component */
 export default function mount({ data, parentElement, setTriggerValue }) {

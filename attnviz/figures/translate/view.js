@@ -1,11 +1,11 @@
 // A part of the alignments.
 
-import { PictureView } from "../drawing/view.js";
+import { PictureView } from "../drawing/mount.js";
 
 /**
  * @import { Surface } from "../drawing/surface.js"
- * @import { AlignmentActions } from "./actions.js"
  * @import { AlignmentState } from "./alignment_state.js"
+ * @import { AlignmentActions } from "./alignments.js"
  * @typedef {{ state: AlignmentState, actions: AlignmentActions, surface: Surface }} Parts
  */
 

@@ -1,7 +1,96 @@
 // What a page shows is in its address, by the names that the app gives it (attnviz/ui/address/parameters.py): a link to the app opens
 // the same picture here. What cannot be read counts as not there.
 
-import { packText, unpackText } from "./url_text.js";
+import { clamp } from "../../figures/drawing/canvas.js";
+
+/**
+ * @import { WeightPlace } from "./link_steps.js"
+ * @import { ModelPicture } from "./run_model.js"
+ * @import { Config, Example } from "./site.js"
+ */
+
+// Texts in an address, as attnviz/text/url_text.py writes them: long ones are compressed.
+
+const MARK = "~z~";
+// Shorter ones can be read, and changed, by a person.
+const READABLE = 300;
+const LARGEST = 16_000;
+
+/** Whether an address has room for a text. @param {string} text */
+export const isInAddress = (text) => new TextEncoder().encode(text).length <= LARGEST;
+
+/** How long a text is in an address as it was typed. @param {string} text */
+const writtenLength = (text) => new TextEncoder().encode(text).reduce((sum, byte) => sum + (/[\w./~-]/.test(String.fromCharCode(byte)) ? 1 : 3), 0);
+
+/** @param {string} text */
+export async function packText(text) {
+  const written = writtenLength(text);
+  if (written <= READABLE && !text.startsWith(MARK)) return text;
+  const data = await through(new TextEncoder().encode(text), new CompressionStream("deflate-raw"));
+  const letters = Array.from(data, (byte) => String.fromCharCode(byte)).join("");
+  const packed = MARK + btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return packed.length < written || text.startsWith(MARK) ? packed : text;
+}
+
+/** The text that was packed; null where it cannot be one. @param {string} written @returns {Promise<string | null>} */
+export async function unpackText(written) {
+  if (!written.startsWith(MARK)) return written;
+  const data = written.slice(MARK.length).replace(/={1,2}$/, "");
+  if (!/^[\w-]*$/.test(data)) return null;
+  try {
+    const letters = atob(data.replaceAll("-", "+").replaceAll("_", "/"));
+    const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await through(bytes, new DecompressionStream("deflate-raw")));
+  } catch {
+    return null;
+  }
+}
+
+/** A few bytes can stand for gigabytes: no more than a page writes is read.
+ * @param {Uint8Array<ArrayBuffer>} bytes @param {CompressionStream | DecompressionStream} stream */
+async function through(bytes, stream) {
+  const reader = new Blob([bytes]).stream().pipeThrough(stream).getReader();
+  const parts = [];
+  let size = 0;
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    parts.push(part.value);
+    size += part.value.length;
+    if (size <= LARGEST) continue;
+    await reader.cancel();
+    throw new RangeError("too long");
+  }
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
+}
+
+// Which computation the address of Compute names: a worked example, or a weight of a text that a model reads.
+
+/** The examples among which the address chooses. @param {Config} config @param {Values} values @returns {Example[]} */
+export function computeExamples({ examples }, { source = "worked", worked }) {
+  const own = examples.filter((example) => example.source === source);
+  return source === "worked" ? [own.find(({ label }) => label === worked) ?? own[0]] : own;
+}
+
+/** Whether an example is the very weight that the address names. @param {Example} example @param {Values} values */
+export function isPlaceOf({ place }, values) {
+  const chosen = /** @type {Values} */ (place ?? {});
+  return !values.words && Object.keys(chosen).every((name) => values[name] === undefined || values[name] === chosen[name]);
+}
+
+/** How an example of Compute stands in the address. @param {Example} example @param {boolean} isFirst @returns {Values} */
+export function computeAddress({ source, label, prompt }, isFirst) {
+  return source === "worked" ? { worked: isFirst ? null : label } : { source, text: prompt.text };
+}
+
+/** The weight that the address names, as far as the model has it. @param {Config} config @param {ModelPicture} picture @param {Values} values
+ * @returns {WeightPlace} */
+export function placeOnCompute({ weight }, { said: { tokens, maps: [{ shape: [layers, heads] }] } }, values) {
+  const last = tokens.length - 1;
+  // Unasked no mark at the ends of a text, such as [SEP], is opened.
+  /** @type {Record<string, number>} */
+  const unasked = { ...weight, query: clamp(weight?.query ?? 1, 1, Math.max(last - 1, 1)), key: clamp(weight?.key ?? 1, 1, Math.max(last - 1, 1)) };
+  const at = (/** @type {"layer" | "head" | "query" | "key"} */ name, /** @type {number} */ most) => clamp(values[name] ?? unasked[name] ?? 0, 0, most);
+  return { layer: at("layer", layers - 1), head: at("head", heads - 1), query: at("query", last), key: at("key", last), words: Boolean(values.words) };
+}
 
 /**
  * @typedef {"flag" | "switch" | readonly string[] | { least: number, most: number } | { longest: number, several?: number }} Type  a flag is off unless

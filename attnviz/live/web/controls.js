@@ -1,13 +1,13 @@
 // What stands beside the picture: layer, head and how it is drawn. Each control writes the address, and the picture follows.
 
 import { make } from "../../figures/drawing/elements.js";
-import { placeOnCompute } from "./compute/compute_place.js";
+import { placeOnCompute } from "./address.js";
 import { optionsOf } from "./run_model.js";
 
 /**
  * @import { AnswerHead } from "./answer_words.js"
- * @import { SitePage } from "./site_page.js"
- * @import { ModelPicture } from "./model_picture.js"
+ * @import { ModelPicture } from "./run_model.js"
+ * @import { SitePage } from "./site.js"
  */
 
 /** @param {SitePage} sitePage @param {ModelPicture} picture */

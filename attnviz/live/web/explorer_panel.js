@@ -1,14 +1,18 @@
 // The explorer on a page of the site: it shows a map of a picture, and what is chosen in it becomes the page's address.
 
 import { tableName } from "../../figures/explorer/word_weights.js";
-import { isPinned } from "./controls.js";
-import { mountPicture } from "./mount_picture.js";
+import { isPinned, asHead } from "./controls.js";
+import { mountPicture } from "./runtime.js";
 
 /**
  * @import { Values } from "./address.js"
  * @import { View } from "./head_view.js"
- * @import { ModelPicture, Overview } from "./model_picture.js"
+ * @import { ModelPicture, Overview } from "./run_model.js"
+ * @import { SitePage } from "./site.js"
  * @import { WordLink } from "./word_links.js"
+ */
+
+/**
  * @typedef {{ kind: string, layer: number, head: number | null, view: View, slot: string }} Shown  slot: how names in the address end
  * @typedef {{ picture: ModelPicture, shown: Shown, overview: Overview }} Open
  */
@@ -134,4 +138,39 @@ function wordSettings({ query, key, isAsked, isLink }, overview, values) {
 function positionsOf({ at, queries, keys }) {
   const [rows, columns] = at ?? [[...queries.keys()], [...keys.keys()]];
   return { rows, columns };
+}
+
+// All heads on a page whose main picture is another one: folded, and not drawn, until somebody opens it.
+
+export class ExplorerFold {
+  /** @type {ExplorerPanel | null} */
+  #explorer = null;
+
+  /** @param {SitePage} sitePage @param {string} slot how names in the address end */
+  constructor(sitePage, slot) {
+    this.sitePage = sitePage;
+    this.name = `all${slot}`;
+    this.details = /** @type {HTMLDetailsElement} */ (document.getElementById("all"));
+    this.place = /** @type {HTMLElement} */ (document.getElementById("picture"));
+    this.details.addEventListener("toggle", () => {
+      if (this.details.open !== this.#isOpen) void sitePage.change({ [this.name]: this.details.open ? "open" : null });
+    });
+  }
+
+  get #isOpen() {
+    return this.sitePage.values[this.name] === "open";
+  }
+
+  /** @param {ModelPicture} picture @param {Shown} shown @param {Values} values */
+  async show(picture, shown, values) {
+    this.details.open = this.#isOpen;
+    if (!this.#isOpen) return;
+    this.#explorer ??= new ExplorerPanel(this.place, new URL("explorer.js", this.sitePage.files), (changed) => this.#change(changed));
+    this.place.hidden = !(await this.#explorer.show(picture, shown, values));
+  }
+
+  /** @param {Values} changed */
+  #change({ chosenHead, ...values }) {
+    void this.sitePage.change({ ...values, ...(chosenHead === undefined ? {} : asHead(this.sitePage.config.page, chosenHead)) });
+  }
 }

@@ -1,8 +1,7 @@
 // A lesson on its page. What is right is in a file a question, fetched when it was answered; what is handed in is the file that
 // `attnviz grade` reads, which counts no point that was made here.
 
-import { fetchFile } from "./runtime.js";
-import { saveFile } from "./save_file.js";
+import { fetchFile, saveFile } from "./runtime.js";
 
 /**
  * @typedef {{ ask: string, points: number, graded: boolean }} Question

@@ -1,14 +1,48 @@
 // A head as a drawing for paper: the file that attnviz/export/matrix.py and svg.py write. Places are in points, y runs downwards.
 
-import { endsOf } from "./colour_ends.js";
-import { roundEven } from "./compute/rounding.js";
-import { decimals, significant } from "./number_text.js";
-import { visibleText } from "./token_labels.js";
-import { nameOfHead } from "./head_name.js";
+import { colourLimit } from "../../figures/drawing/canvas.js";
+import { significant, roundEven, decimals, visibleText, nameOfHead } from "./labels.js";
 
 /**
  * @import { Theme } from "../../figures/drawing/palette.js"
  * @import { Table } from "./downloads.js"
+ */
+
+// Where the colours of a drawn head end, as attnviz/export/picture.py has it.
+
+/** The weight of the strongest colour, which larger ones of a long text have as well; and where colours could end.
+ * @param {Table} table @param {boolean} isFull @returns {[end: number, highest: number]} */
+export function endsOf({ weights, queries, keys, masked }, isFull) {
+  const sorted = weights.filter((_, cell) => !masked[cell]).sort();
+  const highest = isFull ? 1 : Math.max(sorted.at(-1) ?? 0, 1e-9);
+  const limit = colourLimit(queries.length, keys.length, (share) => sorted[Math.ceil(share * sorted.length) - 1] ?? 1);
+  return [Math.min(highest, limit), highest];
+}
+
+// A head as a table.
+
+/** The table that attnviz/export/weights.py writes. @param {Table} table @param {{ layer: number, head: number | null }} shown */
+export function asCsv({ weights, queries, keys, masked }, { layer, head }) {
+  const lines = ["layer,head,query,key,weight,masked,query_token,key_token"];
+  for (const [row, query] of queries.entries()) {
+    for (const [column, key] of keys.entries()) {
+      const cell = row * keys.length + column;
+      const numbers = [layer, head ?? "", row, column, significant(weights[cell], 9), Number(masked[cell])];
+      lines.push([...numbers, field(query.text), field(key.text)].join(","));
+    }
+  }
+  // The mark at its beginning tells Excel that it is UTF-8.
+  return `\ufeff${lines.join("\n")}\n`;
+}
+
+/** A text that a spreadsheet would compute has an apostrophe, as attnviz/export/csv_table.py sets it. @param {string} text */
+function field(text) {
+  const inner = text.replaceAll(/([;\t\r\n][\s"]*)(?=[=+\-@＝＋－＠])/g, "$1'");
+  const harmless = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/.test(inner) ? `'${inner}` : inner;
+  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+}
+
+/**
  * @typedef {{ table: Table, model: string, kind: string, layer: number, head: number | null, isFull: boolean, theme: Theme }} Drawing  isFull: colours run from 0 to 1, not to the largest weight
  * @typedef {{ left: number, top: number, cell: number }} Room  where the cells stand, which are squares of side `cell`
  * @typedef {{ x: number, y: number, text: string, anchor?: "start" | "end", angle?: number }} Label

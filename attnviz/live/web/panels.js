@@ -1,19 +1,285 @@
 // What each page draws of a picture.
 
-import { AlignmentPanel } from "./alignment_panel.js";
-import { answerPanel } from "./answer_panel.js";
-import { stepsPanel } from "./compute/steps_panel.js";
-import { asHead, isPinned, shownOn } from "./controls.js";
-import { ExplorerPanel } from "./explorer_panel.js";
-import { make } from "../../figures/drawing/elements.js";
+import { make, word, percent } from "../../figures/drawing/elements.js";
+import { placeOnCompute } from "./address.js";
+import { askedCell } from "./alignments.js";
+import { shownOn, asHead, isPinned } from "./controls.js";
+import { ExplorerFold, ExplorerPanel } from "./explorer_panel.js";
+import { drawPassage, tell } from "./passage_panel.js";
+import { mountPicture, fetchFile, importFrom } from "./runtime.js";
 import { selectionPanel } from "./selectors_panel.js";
-import { tell } from "./story.js";
+import { DARK, paletteNow, smallMatrix } from "./small_matrix.js";
+import { describeAlignment } from "./wording.js";
 
 /**
  * @import { Values } from "./address.js"
- * @import { SitePage, Panel } from "./site_page.js"
- * @import { ModelPicture } from "./model_picture.js"
+ * @import { AnswerHead, AnswerQuestion } from "./answer_words.js"
+ * @import { ModelPicture } from "./run_model.js"
+ * @import { Panel, SitePage } from "./site.js"
+ * @import { Sentence } from "./wording.js"
  */
+
+// Translations and their alignments on a page of the site; what is chosen in them becomes the page's address.
+
+class AlignmentPanel {
+  #name = "";
+
+  /** @param {HTMLElement} place @param {URL} script @param {(values: Values) => void} onChange @param {(story: Sentence[]) => void} onStory */
+  constructor(place, script, onChange, onStory) {
+    this.onChange = onChange;
+    this.onStory = onStory;
+    this.mounted = mountPicture(place, "alignment", script);
+  }
+
+  /** @param {any} message what attnviz/figures/translate/alignments.py packs @param {Values} values */
+  async show(message, values) {
+    const { picture: alignments } = await this.mounted;
+    if (message.name !== this.#name) alignments.state.seq = 0;
+    this.#name = message.name;
+    for (const model of message.models) {
+      const cell = askedCell(drawnOf(model, message.chunks), firstRowOf(message, model.slot), { query: values[`query${model.slot}`] ?? null, key: values[`key${model.slot}`] ?? null });
+      if (cell) message.cells[model.slot] = cell;
+    }
+    const slots = message.models.map((/** @type {{ slot: number }} */ each) => each.slot);
+    const hero = slots.includes(values.hero) ? values.hero : slots[0];
+    const fullScale = values.scale !== "Fit to this head";
+    alignments.host.pick = (/** @type {any} */ change) => this.#pick(change, message);
+    alignments.update({ ...message, hero, fullScale, theme: "auto", seq: alignments.state.seq });
+    const { [hero]: likely = null } = message.likely ?? {};
+    this.onStory([describeAlignment(alignments.state.model), ...(likely ? [likely] : [])]);
+  }
+
+  /** @param {{ hero: number, query?: number, key?: number, isLink?: boolean, layer?: number, head?: number | null, unpin?: boolean }} change @param {any} message */
+  #pick({ hero, query, key, isLink, layer, head, unpin }, message) {
+    /** @type {Values} */
+    const values = { hero: hero === 1 ? null : hero };
+    if (query !== undefined) Object.assign(values, { [`query${hero}`]: query + firstRowOf(message, hero), [`key${hero}`]: isLink ? key : null });
+    if (layer !== undefined) Object.assign(values, { layer, head: head ?? null, all_heads: head === null || null });
+    if (unpin) Object.assign(values, { layer: null, head: null, all_heads: null });
+    this.onChange(values);
+  }
+}
+
+/** The number that the address has for the first row. @param {any} message @param {number} slot @returns {number} */
+const firstRowOf = ({ firstRows = {} }, slot) => firstRows[slot] ?? 0;
+
+/** @param {any} model @param {Map<string, Uint8Array>} chunks */
+function drawnOf({ slot, queries, keys, rows, columns }, chunks) {
+  const words = (/** @type {[text: string, special: number][]} */ tokens) => tokens.map(([text, special]) => ({ text, special: Boolean(special) }));
+  const weights = new Float32Array(/** @type {Uint8Array<ArrayBuffer>} */ (chunks.get(String(slot))).slice().buffer);
+  return { queries: words(queries), keys: words(keys), rows, columns, weights };
+}
+
+// Question and passage on the page Answer: words of the question that can be clicked, bars under the passage, and the first heads.
+
+const PICTURES = { passage: "Question and passage", matrix: "Matrix", spans: "Start and end" };
+const ABOUT_SPANS = "First word down, last word across: how likely this answer is. The best are numbered; grey cells are no answer.";
+
+/** @param {SitePage} sitePage @param {(picture: ModelPicture) => void} drawAnswer @returns {Panel} */
+function answerPanel(sitePage, drawAnswer) {
+  const fold = new ExplorerFold(sitePage, "1");
+  /** @type {(() => void) | null} */
+  let again = null;
+  DARK.addEventListener("change", () => again?.());
+  let turn = 0;
+  return {
+    async show(picture, values) {
+      const mine = ++turn;
+      const seen = await picture.answerHead(askedBy(values));
+      if (mine !== turn) return;
+      picture.seen = seen;
+      drawAnswer(picture);
+      tell(answerPart("story"), [...seen.story, ...(seen.word === null ? picture.said.story.slice(1) : [])]);
+      const { picture: kind = "passage" } = values;
+      const matrix = kind === "matrix" ? await picture.answerMatrix(seen, askedBy(values).view) : picture.said.joint;
+      if (mine !== turn) return;
+      again = () => (kind === "passage" ? drawSeen(sitePage, picture, seen) : drawAnswerMatrix(sitePage, seen, kind, matrix));
+      again();
+      await fold.show(picture, shownOn("answer", picture, values), values);
+    },
+  };
+}
+
+/** @param {string} id */
+const answerPart = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+/** @param {Values} values @returns {AnswerQuestion} */
+function askedBy({ side = null, layer = null, head = null, all_heads: isMean = null, asked1: asked = null, whole_words: words = true, hide_special: hideSpecial = false }) {
+  return { side, layer, head, isMean, word: asked, view: { words, hideSpecial } };
+}
+
+/** @param {SitePage} sitePage @param {ModelPicture} picture @param {AnswerHead} seen */
+function drawSeen(sitePage, { said: { passage, prompt, answer } }, seen) {
+  const { question, word: asked, bars } = seen;
+  const meets = asked === null ? "" : `“${question[asked][0]}”`;
+  const own = bars ? [{ name: seen.side === "question" ? `${meets} looks here` : `looks at ${meets}`, values: bars }] : passage.bars;
+  const note = make("p", { class: "note" }, asked === null ? whatSharesAre(seen) : `Bars show attention with ${meets} in ${placeOf(seen)}. Click it again to go back.`);
+  const restore = keptFocus();
+  drawPassage(answerPart("passage"), prompt.text, { ...passage, bars: own }, pictureButtons(sitePage, "passage"), note, questionButtons(sitePage, seen));
+  if (seen.heads.length) answerPart("passage").append(firstHeads(sitePage, seen, answer.text));
+  restore();
+}
+
+/** What has the keyboard has it again once the picture is drawn anew. */
+function keptFocus() {
+  const place = answerPart("passage");
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement?.closest("#passage [data-word], #passage [data-head], #passage [data-picture], #passage .cells"));
+  const again = focused && (Object.entries(focused.dataset).map(([name, value]) => `[data-${name}="${value}"]`).join("") || ".cells");
+  return () => again && /** @type {HTMLElement | null} */ (place.querySelector(again))?.focus({ preventScroll: true });
+}
+
+/** @param {SitePage} sitePage @param {string} shown */
+function pictureButtons(sitePage, shown) {
+  const buttons = Object.entries(PICTURES).map(([kind, name]) => {
+    const onclick = () => void sitePage.change({ picture: kind === "passage" ? null : kind, query1: null, key1: null });
+    return make("button", { type: "button", "data-picture": kind, "aria-pressed": String(kind === shown), onclick }, name);
+  });
+  return make("div", { class: "pictures", role: "group", "aria-label": "Picture" }, ...buttons);
+}
+
+/** Question and passage as a matrix, of which a click chooses a cell; or start × end. @param {SitePage} sitePage @param {AnswerHead} seen @param {string} kind @param {any} matrix */
+function drawAnswerMatrix(sitePage, seen, kind, matrix) {
+  const restore = keptFocus();
+  const isSpans = kind === "spans";
+  const about = `Each row: one word, and where it looks in ${placeOf(seen)}. Of a long passage, the part around the answer.`;
+  const note = make("p", { class: "note" }, isSpans ? ABOUT_SPANS : about);
+  const pick = (/** @type {number} */ row, /** @type {number} */ column) => void sitePage.change({ query1: matrix.at[0][row], key1: matrix.at[1][column] });
+  const look = isSpans
+    ? { number: "probability", isFull: false }
+    : { number: "weight", isFull: sitePage.values.scale !== "Fit to this head", selected: chosenCellOf(matrix, sitePage.values), pick };
+  answerPart("passage").replaceChildren(pictureButtons(sitePage, kind), note, ...smallMatrix(matrix, look));
+  restore();
+}
+
+/** The cell of the address, else the largest of the answer's first row. @param {any} matrix @param {Values} values @returns {[number, number]} */
+function chosenCellOf({ at: [rows, columns], weights, first }, { query1, key1 }) {
+  const [row, column] = [rows.indexOf(query1), columns.indexOf(key1)];
+  if (row >= 0 && column >= 0) return [row, column];
+  const own = weights.slice(first * columns.length, (first + 1) * columns.length);
+  return [first, own.indexOf(Math.max(...own))];
+}
+
+/** @param {AnswerHead} seen */
+function placeOf({ layer, head, count }) {
+  if (count === 1) return "the model's only head";
+  return head === null ? `the mean of layer ${layer}` : `head ${head} of layer ${layer}, one of ${count}`;
+}
+
+/** @param {AnswerHead} seen */
+function whatSharesAre(seen) {
+  const looks = seen.side === "question" ? "How much each question word looks at the answer" : "How much the answer looks at each question word";
+  return `${looks} (${placeOf(seen)}). Click a word.`;
+}
+
+/** The question as buttons, one a word, shaded by what the answer gives to each. @param {SitePage} sitePage @param {AnswerHead} seen */
+function questionButtons(sitePage, { question, shares, word: asked }) {
+  const palette = paletteNow();
+  const highest = sitePage.values.scale === "Fit to this head" ? Math.max(...shares) || 1 : 1;
+  const buttons = question.map(([text, special], index) => {
+    const colour = palette.colour(shares[index] / highest);
+    const name = make("bdi", { style: `background:${colour};color:${palette.ink(colour)}` }, text);
+    const kind = ["word", special && "special", index === asked && "chosen"].filter(Boolean).join(" ");
+    const onclick = () => void sitePage.change({ asked1: index === asked ? null : index });
+    return make("button", { type: "button", class: kind, "data-word": index, "aria-pressed": String(index === asked), onclick }, name, make("em", {}, shares[index].toFixed(2)));
+  });
+  return make("div", { class: "asked", dir: "auto" }, ...buttons);
+}
+
+/** The heads that give most to the chosen word, or to the one that the answer looks at most. @param {SitePage} sitePage @param {AnswerHead} seen @param {string} answer */
+function firstHeads(sitePage, { side, heads, name, layer, head }, answer) {
+  const [who, whom] = side === "question" ? [name, shortened(answer)] : [shortened(answer), name];
+  const rows = heads.map(([own, number, weight]) => {
+    const bar = make("span", { class: "bar-room", "aria-hidden": "true" }, make("i", { style: `width:${(100 * weight).toFixed(1)}%` }));
+    const isChosen = String(own === layer && number === head);
+    const onclick = () => void sitePage.change({ layer: own, head: number, all_heads: null });
+    return make("li", {}, make("button", { type: "button", "data-head": `${own}.${number}`, "aria-pressed": isChosen, onclick },
+      make("span", {}, `head ${number} of layer ${own}`), bar, make("b", {}, percent(weight))));
+  });
+  const caption = make("p", { class: "note" }, "Which heads link ", make("strong", {}, word(who)), " to ", make("strong", {}, word(whom)), "?");
+  return make("div", { class: "first" }, caption, make("ol", { class: "first-heads" }, ...rows));
+}
+
+const MOST_LETTERS = 60;
+
+/** @param {string} text */
+function shortened(text) {
+  const letters = Array.from(text);
+  return letters.length <= MOST_LETTERS ? text : `${letters.slice(0, MOST_LETTERS - 1).join("")}…`;
+}
+
+// The steps of a computation on a page of the site; where a person stands in them becomes the page's address.
+
+/** @param {SitePage} sitePage @param {HTMLElement} place @param {(text: string) => void} say @returns {Panel} */
+function stepsPanel(sitePage, place, say) {
+  const mounted = mountSteps(place, sitePage.files);
+  /** @type {(() => void) | null} */
+  let again = null;
+  DARK.addEventListener("change", () => again?.());
+  return {
+    async show(picture, values) {
+      const [{ mount, shadow, root }, said] = await Promise.all([mounted, stepsOf(sitePage, picture, values)]);
+      const key = JSON.stringify([picture.said.name, picture.said.prompt, said.checked]);
+      const draw = () => {
+        const setTriggerValue = (/** @type {string} */ name, /** @type {any} */ { at, expanded }) => name === "moved" && void moved(sitePage, said.at, at, expanded);
+        mount({ data: [{ ...painted(said.computation, sitePage.config.tones ?? []), ...startOf(said, sitePage.values.at), key, seq: root.walk?.seq ?? 0 }], parentElement: shadow, setTriggerValue });
+      };
+      again = draw;
+      draw();
+      say(said.checked);
+    },
+  };
+}
+
+/** @param {SitePage} sitePage @param {ModelPicture} picture @param {Values} values */
+async function stepsOf(sitePage, picture, values) {
+  const { said } = picture;
+  if (said.computation) return said;
+  return picture.ask("steps", { name: said.models[0], request: said.prompt, place: placeOnCompute(sitePage.config, picture, values) });
+}
+
+/** @param {HTMLElement} place @param {URL} files of the site */
+async function mountSteps(place, files) {
+  const [{ default: mount }, style] = await Promise.all([
+    importFrom(new URL("steps.js", files)), fetchFile(new URL("steps.css", files)).then((answer) => answer.text()),
+  ]);
+  const shadow = place.attachShadow({ mode: "open" });
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(style);
+  shadow.adoptedStyleSheets = [sheet];
+  const steps = /** @type {HTMLElement & { walk?: { seq: number } }} */ (make("div", { class: "compute" }));
+  shadow.append(steps);
+  return { mount, shadow, root: steps };
+}
+
+/** @param {any} said @param {string} [written] "step,row,column", and the cell of a matrix whose own sum is written out */
+function startOf({ computation: { steps }, at }, written = "") {
+  const [step, row, column, ...expanded] = written.split(",");
+  const place = [step, row, column].map(Number);
+  const result = steps[place[0]]?.matrices.at(-1);
+  const isThere = written && place.every(Number.isInteger) && row in (result?.rows ?? []) && column in (result?.columns ?? []);
+  return isThere ? { at: place, expanded: expanded.join(",") || null } : { at, expanded: null };
+}
+
+/** @param {SitePage} sitePage @param {number[]} first @param {number[]} at @param {string | null} expanded */
+const moved = (sitePage, first, at, expanded) => sitePage.change({ at: !expanded && String(at) === String(first) ? null : [...at, ...(expanded ? [expanded] : [])].join(",") }, { redraw: false });
+
+/** Gives steps the colours of the reader's theme. @param {any} computation @param {string[]} tones of its matrices */
+function painted({ steps, origins }, tones) {
+  const palette = paletteNow();
+  const { theme } = palette;
+  const { accent, text, faint, panel, border, masked, background } = theme;
+  const shaded = (/** @type {any} */ cell) => {
+    if (cell.value === undefined) return cell;
+    const at = Math.round(Math.min(Math.max(cell.value, 0), 1) * 255);
+    const shade = `#${theme.scale.slice(6 * at, 6 * at + 6)}`;
+    return { ...cell, shade, ink: palette.ink(shade) };
+  };
+  const drawn = steps.map((/** @type {any} */ step) => ({
+    ...step, matrices: step.matrices.map((/** @type {any} */ matrix) => ({ ...matrix, cells: matrix.cells.map((/** @type {any[]} */ row) => row.map(shaded)) })),
+  }));
+  const colours = { accent, text, faint, panel, border, "st-background-color": background, "st-font": "inherit" };
+  return { steps: drawn, origins, tones, colours, masked, predict: "off", hidden: null };
+}
 
 /** @param {string} id */
 const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));

@@ -1,7 +1,8 @@
 // A text with bars under its words: where an answer starts and ends, or what each word receives; and what is marked in it.
 
-import { make } from "../../figures/drawing/elements.js";
-import { percent, wholePercent } from "../../figures/drawing/percent.js";
+import { make, percent, wholePercent } from "../../figures/drawing/elements.js";
+
+/** @import { Sentence } from "./wording.js" */
 
 /**
  * @typedef {{ units: [start: number, end: number][], bars: { name: string, values: number[] }[],
@@ -91,4 +92,17 @@ function drawBars(shares) {
     return bar;
   });
   return make("span", { class: "bars", "aria-hidden": "true" }, ...drawn);
+}
+
+// Sentences in large type; a token in them is text, never markup.
+
+/** @param {Element} place @param {Sentence[]} sentences */
+export function tell(place, sentences) {
+  place.replaceChildren(...sentences.map((sentence) => make("p", {}, ...sentence.map(drawPart))));
+}
+
+/** @param {Sentence[number]} part */
+function drawPart([text, strength]) {
+  if (!strength) return text;
+  return make("strong", { dir: "auto" }, strength === 2 ? `“${text}”` : text);
 }

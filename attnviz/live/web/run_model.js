@@ -1,13 +1,105 @@
 // Runs models on what was typed: each is fetched the first time, with its progress in megabytes, and can be left.
 
 import { make } from "../../figures/drawing/elements.js";
-import { ModelPicture } from "./model_picture.js";
+import { readPackage } from "../../figures/drawing/mount.js";
+import { isPlaceOf } from "./address.js";
+import { alignmentsOf, heroOf, isHeadChosen } from "./alignments.js";
+import { fetchFile } from "./runtime.js";
 
 /**
  * @import { Values } from "./address.js"
- * @import { SitePage } from "./site_page.js"
- * @import { Said } from "./model_picture.js"
+ * @import { AnswerHead, AnswerQuestion } from "./answer_words.js"
+ * @import { View } from "./head_view.js"
+ * @import { Background, Config, Example, SitePage } from "./site.js"
+ * @import { WordLink, WordQuestion } from "./word_links.js"
+ * @import { Sentence } from "./wording.js"
  */
+
+// What a page shows of a text that a model read here; of a picture that came with the site it gives the same.
+
+/**
+ * @typedef {Record<string, any>} Overview
+ * @typedef {[layer: number, head: number | null]} HeadPlace
+ * @typedef {{ kind: string, shape: [layers: number, heads: number], file: string, layers?: string[], first: HeadPlace }} MapOfSite
+ * @typedef {{ name: string, models: string[], label: string, notice: string, prompt: Record<string, string>, output: string, shown: string,
+ *   story: Sentence[], maps: MapOfSite[], answer?: any, passage?: any, joint?: any, read?: any, rows?: any[], seen?: AnswerHead,
+ *   shapes?: [layers: number, heads: number][], link?: any, tokens?: any, computation?: any, at?: any, checked?: any }} Said
+ * @typedef {{ kind: string, layer: number, head: number | null, view: View }} HeadShown
+ * @typedef {HeadShown & { query: number | null, key: number | null }} Place
+ */
+
+// What a model made of a text here: the worker has all of it.
+export class ModelPicture {
+  /** @param {Said} said @param {string} key @param {Background} background */
+  constructor(said, key, background) {
+    this.said = said;
+    this.maps = said.maps;
+    /** @type {WordLink | null} The link between words that is looked at, where the page asks for one. */
+    this.linked = null;
+    /** @type {any} The alignments that are drawn. */
+    this.aligned = null;
+    /** @type {AnswerHead | null} The head in which question and passage are looked at. */
+    this.seen = null;
+    /** @type {(() => Promise<void>) | null} Fetches what other texts may need of the model. */
+    this.keep = null;
+    this.left = 0;
+    /** @param {string} work @param {object} asked */
+    this.ask = (work, asked) => background.ask(work, { key, ...asked });
+  }
+
+  /** @param {string} kind @param {View} view @returns {Promise<Overview | null>} */
+  overview(kind, view) {
+    return this.ask("overview", { kind, view });
+  }
+
+  /** @param {string} kind @param {View} view @param {HeadPlace[]} places @returns {Promise<Map<string, Uint8Array<ArrayBuffer>>>} */
+  heads(kind, view, places) {
+    return this.ask("heads", { kind, view, places });
+  }
+
+  /** @param {Place} place @returns {Promise<{ sentences: Sentence[], hidden: string }>} */
+  story({ query, key, ...place }) {
+    return this.ask("story", { ...place, query, at: key });
+  }
+
+  /** The link between words that is looked at. @param {string} kind @param {View} view @param {WordQuestion} question @returns {Promise<WordLink | null>} */
+  link(kind, view, question) {
+    return this.ask("link", { kind, view, question });
+  }
+
+  /** Question and passage in one head. @param {AnswerQuestion} asked @returns {Promise<AnswerHead>} */
+  answerHead(asked) {
+    const { answer, passage: { units, spans: [[first, last]] } } = this.said;
+    return this.ask("answer", { answer: { text: answer.text, place: [units[first][0], units[last][1]], units }, asked });
+  }
+
+  /** Question and passage in one head as a matrix, around the answer. @param {AnswerHead} seen @param {View} view */
+  answerMatrix(seen, view) {
+    const { passage: { units, spans: [[first, last]] } } = this.said;
+    return this.ask("matrix", { place: [units[first][0], units[last][1]], seen, view });
+  }
+
+  /** What every selector keeps. @param {object} amount @param {number} layer @param {number | null} head @returns {Promise<any[]>} */
+  selectors(amount, layer, head) {
+    const { prompt: { text }, read } = this.said;
+    return this.ask("selectors", { text, read, amount, layer, head });
+  }
+
+  /** What words give in every head. @param {string} kind @param {View} view @param {number[]} words @returns {Promise<Uint8Array<ArrayBuffer>>} */
+  linkTable(kind, view, words) {
+    return this.ask("table", { kind, view, words });
+  }
+
+  /** What the alignments draw. @param {Values} values @returns {Promise<any>} */
+  alignments(values) {
+    return alignmentsOf(this, values);
+  }
+
+  /** @param {HeadShown} place */
+  table(place) {
+    return this.ask("weights", place);
+  }
+}
 
 /** @param {SitePage} sitePage @param {string} key @param {Record<string, string>} prompt @param {Values} values */
 export async function runModel(sitePage, key, prompt, values) {
@@ -88,4 +180,107 @@ function showBusy({ parts: { busy }, background }, name) {
     busy.hidden = true;
   };
   return { progress, end };
+}
+
+// A picture that came with the site: what is seen first is in its files, and the worker reads them for anything else.
+
+export class SitePicture extends ModelPicture {
+  #isOpen = false;
+  /** @type {Promise<any> | null} */
+  #aligned = null;
+
+  /** @param {Said} said @param {URL} base @param {Background} background */
+  constructor(said, base, background) {
+    super(said, said.name, background);
+    this.base = base;
+    const ask = this.ask;
+    /** @param {string} work @param {object} asked */
+    this.ask = async (work, asked) => {
+      if (!this.#isOpen) await ask("open", { base: base.href, maps: this.maps });
+      this.#isOpen = true;
+      return ask(work, asked);
+    };
+  }
+
+  /** @param {string} kind @param {View} view @returns {Promise<Overview | null>} */
+  async overview(kind, view) {
+    return isFirst(view) ? readPackage(await this.#fetch(this.#map(kind).file)) : super.overview(kind, view);
+  }
+
+  /** @param {string} kind @param {View} view @param {HeadPlace[]} places @returns {Promise<Map<string, Uint8Array<ArrayBuffer>>>} */
+  async heads(kind, view, places) {
+    if (!isFirst(view)) return super.heads(kind, view, places);
+    const { layers = [] } = this.#map(kind);
+    const files = [...new Set(places.map(([layer]) => layers[layer]))];
+    const parts = await Promise.all(files.map(async (file) => readPackage(await this.#fetch(file))));
+    return new Map(parts.flatMap(({ chunks }) => [...chunks]));
+  }
+
+  /** @param {string} kind @param {View} view @param {WordQuestion} question */
+  async link(kind, view, question) {
+    const isUnasked = !question.place && question.query === null;
+    return isUnasked && isFirst(view) && this.said.link ? this.said.link : super.link(kind, view, question);
+  }
+
+  /** @param {Place} place @returns {Promise<{ sentences: Sentence[], hidden: string }>} */
+  async story(place) {
+    const { link, shown } = this.said;
+    const isSaid = link && place.kind === shown && ["layer", "head", "query", "key"].every((name) => Reflect.get(place, name) === link[name]);
+    return isSaid && isFirst(place.view) ? { sentences: this.said.story, hidden: "" } : super.story(place);
+  }
+
+  /** @param {AnswerQuestion} asked */
+  async answerHead(asked) {
+    const { side, layer, head, isMean, word, view: { words, hideSpecial } } = asked;
+    const isUnasked = [side, layer, head, isMean, word].every((each) => each === null) && words && !hideSpecial;
+    return isUnasked && this.said.seen ? this.said.seen : super.answerHead(asked);
+  }
+
+  async alignments() {
+    this.#aligned ??= this.#fetch(`${this.said.name}.align`).then(readPackage);
+    const message = await this.#aligned;
+    return { ...message, cells: { ...message.cells }, models: message.models.map((/** @type {object} */ each) => ({ ...each })) };
+  }
+
+  /** @param {string} kind */
+  #map(kind) {
+    return this.maps.find((map) => map.kind === kind) ?? this.maps[0];
+  }
+
+  /** @param {string} file */
+  async #fetch(file) {
+    return (await fetchFile(new URL(file, this.base))).arrayBuffer();
+  }
+}
+
+/** @param {View} view */
+const isFirst = ({ words, hideSpecial, between = "all" }) => !words && !hideSpecial && between === "all";
+
+// Whether an address asks for the picture that an example comes with, so that nothing is computed.
+
+/** What the fields of a page are called in a prompt. @type {Record<string, string>} */
+export const PROMPT = { text: "text", passage: "text", pair: "pair", question: "question", target: "target" };
+
+/** Whether the address asks for the heads, the words and the link that a picture came with.
+ * @param {Values} values @param {[layers: number, heads: number][]} shapes of the models */
+function isUnaskedAlignment(values, shapes) {
+  const hero = heroOf(values, shapes.length);
+  const follows = (values[`query${hero}`] ?? null) !== null && shapes[hero - 1].some((size) => size > 1);
+  return !isHeadChosen(values) && (values.whole_words ?? true) && !values.hide_special && !follows;
+}
+
+/** Whether all of it is the example's: models, text, options, language, and what is looked at.
+ * @param {Config} config @param {Example} example @param {Record<string, string>} prompt @param {Values} values */
+export function isReadyPicture(config, example, prompt, values) {
+  const asked = values.models ?? (values.model ? [values.model] : null);
+  const fields = [...new Set([...config.fields.map((name) => PROMPT[name]), "pair"])];
+  return (
+    (!asked?.length || String(asked) === String(example.models)) &&
+    fields.every((name) => (example.prompt[name] ?? "") === (prompt[name] ?? "")) &&
+    (!prompt.target || prompt.target === example.prompt.target) &&
+    (!values.into || values.into === example.into) &&
+    JSON.stringify(optionsOf(config, values)) === JSON.stringify(optionsOf(config, {})) &&
+    isPlaceOf(example, values) &&
+    (!example.shapes || isUnaskedAlignment(values, example.shapes))
+  );
 }

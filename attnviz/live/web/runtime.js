@@ -1,5 +1,7 @@
 // ONNX Runtime and the tokenizers, fetched with the first model. WebAssembly travels compressed, whatever the server does.
 
+import { make } from "../../figures/drawing/elements.js";
+
 /**
  * @typedef {{ ort: any, Tokenizer: any }} Runtime
  * @typedef {(loaded: number, total: number) => void} Progress
@@ -30,7 +32,7 @@ export async function openSegmenter(base) {
   return get_sentence_boundaries;
 }
 
-/** Fetches a file; the error's message names a sentence of error_sentences.js. @param {string | URL} url */
+/** Fetches a file; the error's message names one of the sentences below. @param {string | URL} url */
 export async function fetchFile(url) {
   const response = await fetch(url).catch(() => null);
   if (!response) throw new Error(navigator.onLine ? "download" : "offline");
@@ -79,4 +81,59 @@ async function fetchUnpacked(url, bytes, onProgress) {
   if (first !== 0x1f || second !== 0x8b) return content;
   const unpacked = new Blob([content]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(unpacked).arrayBuffer().catch(() => Promise.reject(new Error("version")));
+}
+
+// What the site says, one sentence each.
+
+/** @type {Record<string, string>} */
+const SENTENCES = {
+  "no text": "There is nothing to read yet: type a sentence first.",
+  "no question": "There is no question yet: type one about the passage.",
+  "no passage": "There is no passage to look in yet: paste one.",
+  "too long": "This text is longer than the address of a page can hold, 16,000 letters: shorten it, or open it in the app.",
+  "app only": "This link asks for something that only the app can do, such as edits: here is the picture without it.",
+  left: "Nothing was run: press Run to fetch the model again, or choose an example.",
+  "no picture": "This picture could not be fetched: check the connection, and reload the page.",
+  "no model": "This model is not part of this site: choose another one, or open the link in the app.",
+  "no webassembly": "This browser has no WebAssembly, which the model needs: the examples can be seen, and other texts in another browser.",
+  "no room": "This browser has no room left to keep the model: it works, and is fetched again at the next visit.",
+  version: "The model's file is of another version of this site: reload the page to fetch the right one.",
+  offline: "There is no connection: what was opened before can be seen, and the rest when it is back.",
+  missing: "The server has a file of this page no more: reload the page, for the site may have been published anew.",
+  server: "The server refused a file of this page: try again later, or tell whoever runs it.",
+  type: "The server sends scripts as another type than text/javascript, and the browser refuses them: whoever runs it can mend that.",
+  policy: "The Content-Security-Policy that the server sends forbids what the model needs: whoever runs it can allow 'self' and 'wasm-unsafe-eval'.",
+  memory: "There is not enough memory for that: close other tabs, or run a shorter text.",
+  download: "The model could not be fetched: check the connection, and press Run again. The examples can be seen without it.",
+  gone: "This picture is no longer in memory: press Run to compute it again.",
+};
+
+/** @param {string} name */
+export function sentenceOf(name) {
+  return SENTENCES[name] ?? "This text could not be read: reload the page, and press Run again.";
+}
+
+// Hands a file to the person.
+
+/** @param {string} name @param {Blob} content */
+export function saveFile(name, content) {
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(content), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+// Where a picture is mounted: its style and that of the page do not meet.
+
+/** @typedef {{ default: { Picture: new (root: HTMLElement, host: object) => any, STYLE: string } }} Script */
+
+/** Mounts the picture of a script. @param {HTMLElement} place @param {string} kind the class of its root @param {URL} script */
+export async function mountPicture(place, kind, script) {
+  const { default: { Picture, STYLE } } = /** @type {Script} */ (await importFrom(script));
+  const shadow = place.attachShadow({ mode: "open" });
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(STYLE);
+  shadow.adoptedStyleSheets = [sheet];
+  const root = make("div", { class: kind });
+  shadow.append(root);
+  return { picture: new Picture(root, { pick() {}, want() {} }) };
 }

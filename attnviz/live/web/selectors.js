@@ -1,12 +1,92 @@
 // Selectors: rules that choose what to keep of a text, as attnviz/analysis/summary_selection.py has them; and what each keeps.
 
+import { wholePercent } from "../../figures/drawing/elements.js";
+import { nameOfHead } from "./labels.js";
 import { bySentence, byUnit, chooseBy, received, rollout, unitsOf } from "./models/selection.js";
-import { describeSelection } from "./summary_sentences.js";
-import { nameOfHead } from "./head_name.js";
 
 /**
- * @import { AttentionMap } from "./models/types.d.ts"
  * @import { Amount, Unit } from "./models/selection.js"
+ * @import { AttentionMap } from "./models/types.d.ts"
+ * @import { Part, Sentence } from "./wording.js"
+ */
+
+// What is kept of a text, described as attnviz/live/pictures.py describes it: a test compares both.
+
+/**
+ * @typedef {{ start: number, end: number, sentence: number, candidate: boolean }} TextUnit
+ * @typedef {{ units: TextUnit[], sentences: [start: number, end: number][], unitScores: number[], sentenceScores: number[], kept: boolean[],
+ *   keptSentences: boolean[] }} Selection
+ */
+
+const TRAINED = { key: "trained", name: "Trained selector", isAttention: true };
+const NO_LOOK = "This selector looks at no attention: it is there to compare with, and bars show only its order.";
+
+/** @param {string} text @returns {Part} */
+const keptWord = (text) => [text, 2];
+/** @param {string} text @returns {Part} */
+const plain = (text) => [text, 0];
+/** @param {boolean[]} marks */
+const places = (marks) => [...marks.keys()].filter((place) => marks[place]);
+/** @param {number[]} scores @param {number[]} at */
+const scoreAt = (scores, at) => at.reduce((sum, place) => sum + scores[place], 0);
+
+/** All that the page Summarize draws besides heads. @param {string} text @param {Selection} selection
+ * @param {{ name: string, selects: [number, number] }} card @param {{ key: string, name: string, isAttention: boolean }} selector */
+export function describeSelection(text, selection, { name, selects }, selector = TRAINED) {
+  const { units, sentences, unitScores, kept, keptSentences } = selection;
+  const [letters, chosen] = [Array.from(text), places(keptSentences)];
+  const read = (/** @type {[number, number]} */ [start, end]) => letters.slice(start, end).join("");
+  const facts = ["The summary", name, selector.name];
+  const answer = chosen.map((place) => read(sentences[place])).join(" ");
+  const least = Math.min(...unitScores, 0);
+  return {
+    first: { encoder: [selects[0], null] },
+    story: selector.isAttention ? [describeSentences(selection), describeChoice(letters, selection)] : [[plain(NO_LOOK)]],
+    answer: { text: answer, declined: "", facts },
+    row: { key: selector.key, name: selector.name, sentences: answer, words: runningText(letters, units, kept) },
+    passage: {
+      units: units.map(({ start, end }) => [start, end]),
+      bars: [{ name: "attention received", values: unitScores.map((score) => score - least) }],
+      kept: places(kept),
+      sentences: chosen.map((place) => sentences[place]),
+    },
+  };
+}
+
+/** The kept words as running text, those that touch in the text unparted. @param {string[]} letters @param {TextUnit[]} units @param {boolean[]} kept */
+function runningText(letters, units, kept) {
+  let [text, last] = ["", 0];
+  for (const { start, end } of units.filter((_, place) => kept[place])) {
+    text += (start === last ? "" : " ") + letters.slice(start, end).join("");
+    last = end;
+  }
+  return text.trim();
+}
+
+/** The share of the words that is kept, and that of the attention they receive. @param {string[]} letters @param {Selection} selection @returns {Sentence} */
+function describeChoice(letters, { units, unitScores, kept }) {
+  const [chosen, candidates] = [places(kept), places(units.map(({ candidate }) => candidate))];
+  const share = scoreAt(unitScores, chosen) / Math.max(scoreAt(unitScores, candidates), Number.MIN_VALUE);
+  const best = units[chosen.reduce((most, place) => (unitScores[place] > unitScores[most] ? place : most))];
+  const words = `${chosen.length} of ${candidates.length} word${candidates.length > 1 ? "s" : ""}`;
+  const most = keptWord(letters.slice(best.start, best.end).join(""));
+  if (chosen.length === 1) return [plain(`${words} is marked: `), most, plain(`. It gets ${wholePercent(share)} of the attention.`)];
+  return [plain(`${words} are marked. They get ${wholePercent(share)} of the attention, `), most, plain(" most.")];
+}
+
+/** Which sentences are kept, and how far the next one stays behind. @param {Selection} selection @returns {Sentence} */
+function describeSentences({ units, sentenceScores, keptSentences }) {
+  const chosen = places(keptSentences);
+  const read = [...new Set(units.flatMap(({ candidate, sentence }) => (candidate ? [sentence] : [])))];
+  const others = read.filter((place) => !keptSentences[place]).map((place) => sentenceScores[place]);
+  const names = `Sentence${chosen.length > 1 ? "s" : ""} ${chosen.map((place) => place + 1).join(" and ")}`;
+  const least = wholePercent(Math.min(...chosen.map((place) => sentenceScores[place])));
+  const gets = chosen.length > 1 ? "are kept. Each gets at least" : "is kept. It gets";
+  const rest = others.length ? `; the next best gets ${wholePercent(Math.max(...others))}` : "";
+  return [plain(`${names} of ${read.length} ${gets} ${least} of the attention${rest}.`)];
+}
+
+/**
  * @typedef {{ sentences: [start: number, end: number][], selects: [words: number, sentences: number], name: string }} Read  what was read, and by which model
  * @typedef {{ key: string, name: string, unitScores: number[], sentenceScores: number[], isAttention: boolean }} Selector
  */

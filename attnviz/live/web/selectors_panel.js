@@ -2,15 +2,14 @@
 
 import { make } from "../../figures/drawing/elements.js";
 import { shownOn } from "./controls.js";
-import { ExplorerFold } from "./explorer_fold.js";
-import { drawPassage } from "./passage_panel.js";
+import { ExplorerFold } from "./explorer_panel.js";
+import { drawPassage, tell } from "./passage_panel.js";
 import { optionsOf } from "./run_model.js";
-import { tell } from "./story.js";
 
 /**
  * @import { Values } from "./address.js"
- * @import { SitePage, Panel } from "./site_page.js"
- * @import { ModelPicture } from "./model_picture.js"
+ * @import { ModelPicture } from "./run_model.js"
+ * @import { Panel, SitePage } from "./site.js"
  * @typedef {{ key: string, name: string, sentences: string, words: string }} Row
  */
 

@@ -1,8 +1,15 @@
 // A small matrix with its tokens beside it and a bar for its colours, as attnviz/figures/matrix.py draws it.
 
 import { ARROWS, make } from "../../figures/drawing/elements.js";
-import { paletteNow } from "./colours.js";
-import { twoDigits } from "./number_text.js";
+import { Palette } from "../../figures/drawing/palette.js";
+import { THEMES } from "../../figures/drawing/themes.js";
+import { twoDigits } from "./labels.js";
+
+// The colours that the reader's system asks for.
+
+export const DARK = matchMedia("(prefers-color-scheme: dark)");
+
+export const paletteNow = () => new Palette(THEMES[DARK.matches ? "dark" : "light"]);
 
 /**
  * @typedef {{ rows: string[], columns: string[], weights: ArrayLike<number>, masked?: boolean[], ranks?: [row: number, column: number][] }} SmallMatrix
@@ -66,12 +73,12 @@ function cellsOf(matrix, { number, selected, pick }, colour) {
   const attributes = { class: "cells", tabindex: "0", role: "application", "aria-label": `${number}: weights`, preserveAspectRatio: "xMinYMin", viewBox: `0 0 ${wide.toFixed(1)} ${high.toFixed(1)}` };
   const drawn = svgElement("svg", attributes, ...rectangles, ...outlines, ...numbers, ...labelsOf(matrix, selected, { left, top, cell }));
   drawn.style.setProperty("--natural", `${wide.toFixed(0)}px`);
-  if (pick) listen(drawn, [rows.length, columns.length], selected ?? [0, 0], pick);
+  if (pick) listenToCells(drawn, [rows.length, columns.length], selected ?? [0, 0], pick);
   return drawn;
 }
 
 /** @param {SVGElement} drawn @param {[number, number]} size @param {[number, number]} selected @param {(row: number, column: number) => void} pick */
-function listen(drawn, [rows, columns], [row, column], pick) {
+function listenToCells(drawn, [rows, columns], [row, column], pick) {
   drawn.addEventListener("click", ({ target }) => {
     const picked = /** @type {Element} */ (target).closest("[data-pick]")?.getAttribute("data-pick");
     if (picked) pick(...(/** @type {[number, number]} */ (picked.split(".").map(Number))));

@@ -2,10 +2,9 @@
 
 import { make } from "../../figures/drawing/elements.js";
 import { downloadButtons } from "./downloads.js";
-import { sentenceOf } from "./error_sentences.js";
-import { importFrom } from "./runtime.js";
+import { sentenceOf, importFrom } from "./runtime.js";
 
-/** @import { SitePage } from "./site_page.js" */
+/** @import { SitePage } from "./site.js" */
 
 const SAID = 2500;
 const TOO_LONG = "This link is too long for a QR code: shorten the text, or copy the link.";

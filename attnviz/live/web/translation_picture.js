@@ -1,15 +1,113 @@
 // A translation with its alignment, described as attnviz/figures/translate/alignments.py describes it.
 
-import { isWord } from "../../figures/explorer/chosen_words.js";
-import { askedCell } from "./alignment_cell.js";
-import { AlignmentHeads } from "./alignment_heads.js";
+import { isWord } from "../../figures/explorer/word_weights.js";
+import { tellingColumns, askedCell } from "./alignments.js";
 import { largestOf } from "./head_metrics.js";
+import { Lens, wordGroups } from "./head_view.js";
+import { nameOfHead, visibleText } from "./labels.js";
 import { directionOf } from "./map_package.js";
-import { visibleText } from "./token_labels.js";
-import { nameOfHead } from "./head_name.js";
 
 /**
- * @import { AttentionMap, HeadMatrix, Token } from "./head_view.js"
+ * @import { AskedCell } from "./alignments.js"
+ * @import { AttentionMap, HeadMatrix, Token, View } from "./head_view.js"
+ */
+
+// All heads of a translation: how the rows of each are read, what they give to a word, and which of them give most, as
+// attnviz/ui/translate.py has it.
+
+/**
+ * @typedef {{ layer: number, head: number, weight: number }} RankedHead
+ */
+
+const MOST_RANKED = 5;
+
+export class AlignmentHeads {
+  /** @type {Map<boolean, Lens>} By whether a row is named after the token that is written there. */
+  #lenses = new Map();
+
+  /** @param {AttentionMap} cross @param {Draft} draft @param {Card} card @param {View} view */
+  constructor(cross, draft, card, view) {
+    this.cross = cross;
+    this.view = view;
+    this.written = draft.steps.map(({ token }) => token);
+    this.metrics = card.metrics;
+    // A Transformer's row is named after the token that its step reads, and writes another.
+    this.readsItsRows = cross.queries.some(({ text, start, end }, row) => {
+      const other = this.written[row];
+      return other?.text !== text || other.start !== start || other.end !== end;
+    });
+  }
+
+  /** Whether a row is named after the token that is written there, or read: read where that was measured to be truer.
+   * @param {number} layer @param {number | null} head */
+  isNaive(layer, head) {
+    if (!this.readsItsRows) return false;
+    const name = `${nameOfHead(layer, head)}${head === null ? " mean" : ""}`;
+    const [naive, shifted] = ["naive", "shifted"].map((reading) => this.metrics[`AER in domain ${name} ${reading}`]);
+    return !(shifted <= naive);
+  }
+
+  /** @param {boolean} isNaive */
+  lens(isNaive) {
+    const lens = this.#lenses.get(isNaive) ?? new Lens(isNaive ? { ...this.cross, queries: this.written } : this.cross, this.view);
+    this.#lenses.set(isNaive, lens);
+    return lens;
+  }
+
+  /** What the word at a position of the address gives to some columns, in every head: of two rows the one that writes it.
+   * @param {number} position @param {number[]} columns @returns {Float32Array[]} a head each */
+  given(position, columns) {
+    const { layers, heads, keys, queries } = this.cross;
+    const tokens = this.readsItsRows ? [...queries, ...this.written.slice(-1)] : queries;
+    const groups = this.view.words ? wordGroups(tokens) : tokens.map((_, place) => [place]);
+    const part = groups.find((group) => group.includes(position)) ?? [];
+    const rows = this.readsItsRows ? part.map((place) => Math.max(place - 1, 0)) : part;
+    const { parts } = this.lens(false).columns;
+    return Array.from({ length: layers * heads }, (_, place) => {
+      const weights = this.cross.weights(Math.floor(place / heads), place % heads);
+      const sum = (/** @type {number} */ column) => rows.reduce((all, row) => all + parts[column].reduce((some, key) => some + weights[row * keys.length + key], 0), 0);
+      return Float32Array.from(columns, (column) => sum(column) / rows.length);
+    });
+  }
+
+  /** The head that gives most to the link that was asked, or of a word to another; null where there is nothing to follow. Only heads
+   * whose picture has the row that counts are followed.
+   * @param {AskedCell} asked @returns {[layer: number, head: number] | null} */
+  followed({ query, key }) {
+    const { layers, heads, queries } = this.cross;
+    const { columns, isEmpty } = this.lens(false);
+    const token = query === null ? null : [...queries, ...this.written.slice(-1)][query];
+    if (query === null || !token || isEmpty || layers * heads === 1) return null;
+    const column = key === null ? -1 : columns.parts.findIndex((part) => part.includes(key));
+    const given = this.given(query, column < 0 ? tellingColumns(token, columns.tokens) : [column]).map((weights, place) => {
+      const isNaive = this.isNaive(Math.floor(place / heads), place % heads);
+      return !this.readsItsRows || !rankedStep(query, queries.length, isNaive).includes("not") ? Math.max(...weights) : -1;
+    });
+    const best = given.reduce((most, weight, place) => (weight > given[most] ? place : most), 0);
+    return given[best] < 0 ? null : [Math.floor(best / heads), best % heads];
+  }
+
+  /** The heads that give most to a cell of the picture, and the mean over all; null where there is but one.
+   * @param {number} position of its row in the address @param {[query: number, key: number]} cell @param {boolean} isNaive as it is drawn
+   * @returns {{ cell: [number, number], mean: number, first: RankedHead[], step: string } | null} */
+  ranked(position, cell, isNaive) {
+    const { layers, heads, queries } = this.cross;
+    if (layers * heads === 1) return null;
+    const all = this.given(position, [cell[1]]).map(([weight], place) => ({ layer: Math.floor(place / heads), head: place % heads, weight }));
+    const mean = all.reduce((sum, { weight }) => sum + weight, 0) / all.length;
+    const first = all.toSorted((one, other) => other.weight - one.weight).slice(0, MOST_RANKED);
+    return { cell, mean, first, step: this.readsItsRows ? rankedStep(position, queries.length, isNaive) : "" };
+  }
+}
+
+/** Which row of a word is ranked, and whether it is the drawn one, as attnviz/analysis/translation_alignment.py says it.
+ * @param {number} position @param {number} count of steps @param {boolean} isNaive */
+function rankedStep(position, count, isNaive) {
+  const step = position === 0 ? "reads" : "writes";
+  return step === (isNaive ? "writes" : "reads") ? step : `${step}, not drawn`;
+}
+
+/**
  * @typedef {{ name: string, n_layers: number, n_heads: number, supervised_head: [number, number] | null, metrics: Record<string, number> }} Card
  * @typedef {{ steps: { token: Token }[] }} Draft
  * @typedef {{ layer?: number | null, head?: number | null, isMean?: boolean | null, followed?: [layer: number, head: number] | null, words?: boolean,

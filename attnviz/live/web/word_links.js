@@ -1,6 +1,6 @@
 // The weights between the words of a map in all of its heads, as in attnviz/analysis/word_links.py, and the link that is asked for.
 
-import { firstWord, tellingKeys } from "./first_word.js";
+import { firstWord, tellingKeys } from "./head_metrics.js";
 import { Lens, rowWeights } from "./head_view.js";
 import { wordsOf } from "./map_package.js";
 

@@ -1,11 +1,12 @@
 // A picture's numbers in words, as attnviz/analysis/wording.py says them: a test compares both.
 
-import { percent } from "../../figures/drawing/percent.js";
+import { percent } from "../../figures/drawing/elements.js";
 import { strongestLink, summarize } from "./head_metrics.js";
-import { decimals } from "./number_text.js";
+import { decimals, raised } from "./labels.js";
+
+/** @import { HeadMatrix } from "./head_view.js" */
 
 /**
- * @import { HeadMatrix } from "./head_view.js"
  * @typedef {[text: string, strength: 0 | 1 | 2]} Part  1 is strong, 2 a token, which is quoted, too
  * @typedef {Part[]} Sentence
  */
@@ -58,4 +59,95 @@ export function describeHead(matrix) {
 /** How much attention goes to hidden tokens; empty where it is nothing. @param {HeadMatrix} matrix */
 export function describeHidden({ hidden }) {
   return hidden < 0.0005 ? "" : `Hidden tokens hold ${percent(hidden)} of the attention; rows sum to the rest.`;
+}
+
+// What an alignment says, as attnviz/analysis/translation_alignment.py says it; a test compares both.
+
+/**
+ * @typedef {[text: string, special: number, ...rest: any[]]} AlignedWord
+ * @typedef {{ queries: AlignedWord[], keys: AlignedWord[], weight(query: number, key: number): number }} Alignment
+ * @typedef {{ query: number, key: number, weight: number }} WordLink
+ */
+
+// From this weight on a link counts as the source of a word; small words are often off by one, and need a firmer one.
+const [SURE, FIRM] = [0.4, 0.5];
+
+/** @param {string} text @returns {Part} */
+const namePart = (text) => [text, 2];
+/** @param {string} text @returns {Part} */
+const textPart = (text) => [text, 0];
+/** @param {AlignedWord} word */
+const isWordToken = ([text, special]) => !special && /[\p{L}\p{N}]/u.test(text);
+
+/** Words that changed their order, one word that became several, or that order was kept. @param {Alignment} alignment @returns {Sentence} */
+export function describeAlignment(alignment) {
+  const { queries, keys } = alignment;
+  const links = queries
+    .map((_, query) => ({ query, key: strongestKey(alignment, query), weight: alignment.weight(query, strongestKey(alignment, query)) }))
+    .filter(({ query, key, weight }) => weight >= SURE && isWordToken(queries[query]) && isWordToken(keys[key]));
+  if (!links.length) return [textPart("No word of the translation looks mainly at one word of the source.")];
+  const sentence = [...describeOrder(alignment, links), ...describeSplit(alignment, links)];
+  if (sentence.length) return sentence;
+  if (links.filter(({ weight }) => weight >= FIRM).length > 1) return [textPart("The clearly linked words stand in the same order in both languages.")];
+  // One word has no order.
+  const { query, key } = links.reduce((best, each) => (each.weight > best.weight ? each : best));
+  return [textPart("The clearest link is from "), namePart(queries[query][0]), textPart(" to "), namePart(keys[key][0]), textPart(".")];
+}
+
+/** @param {Alignment} alignment @param {number} query */
+function strongestKey(alignment, query) {
+  let best = 0;
+  for (let key = 1; key < alignment.keys.length; key++) if (alignment.weight(query, key) > alignment.weight(query, best)) best = key;
+  return best;
+}
+
+/** The two neighbours, in the translation, that most surely stand in the other order in the source.
+ * @param {Alignment} alignment @param {WordLink[]} links @returns {Sentence} */
+function describeOrder({ queries, keys }, links) {
+  const firm = links.filter(({ weight }) => weight >= FIRM);
+  /** @type {[WordLink, WordLink][]} */
+  const crossing = firm.slice(1).flatMap((two, index) => (two.key < firm[index].key ? [[firm[index], two]] : []));
+  if (!crossing.length) return [];
+  const least = (/** @type {[WordLink, WordLink]} */ [one, two]) => Math.min(one.weight, two.weight);
+  const [one, two] = crossing.reduce((best, pair) => (least(pair) > least(best) ? pair : best));
+  return [
+    namePart(queries[one.query][0]), textPart(" stands before "), namePart(queries[two.query][0]), textPart(", but "),
+    namePart(keys[one.key][0]), textPart(" after "), namePart(keys[two.key][0]), textPart(": the order changed. "),
+  ];
+}
+
+/** The source word that most words of the translation look at, if they are several.
+ * @param {Alignment} alignment @param {WordLink[]} links @returns {Sentence} */
+function describeSplit({ queries, keys }, links) {
+  const becomes = new Map();
+  for (const link of links) becomes.set(link.key, [...(becomes.get(link.key) ?? []), link]);
+  const [key, several] = [...becomes].reduce((best, each) => (each[1].length > best[1].length ? each : best));
+  if (several.length < 2) return [];
+  const last = several.length - 1;
+  const names = several.flatMap((/** @type {WordLink} */ { query }, /** @type {number} */ index) => {
+    return [textPart(index === 0 ? "" : index === last ? " and " : ", "), namePart(queries[query][0])];
+  });
+  return [...names.slice(1), textPart(last === 1 ? " both" : " all"), textPart(` look ${several.every((/** @type {WordLink} */ { weight }) => weight >= MOSTLY) ? "mostly" : "most"} at `), namePart(keys[key][0]), textPart(".")];
+}
+
+// How likely a translation that was given is to a model, beside its own.
+
+/** Compares the probabilities of a translation that was given and of the model's own. @param {number} given ln p @param {number} own ln p @returns {Sentence} */
+export function describeLikelihood(given, own) {
+  const worse = own - given;
+  const figures = textPart(`log p ${signedNumber(given)} against ${signedNumber(own)}.`);
+  if (Math.abs(worse) < 0.01) return [textPart("The given text is as likely to this model as its own: "), figures];
+  const factor = /** @type {Part} */ ([`${timesOf(Math.abs(worse))} ${worse > 0 ? "less" : "more"} likely`, 1]);
+  return [textPart("To this model the given text is "), factor, textPart(" than its own: "), figures];
+}
+
+/** @param {number} value */
+const signedNumber = (value) => value.toFixed(2).replace(/^-0\.00$/, "0.00").replace("-", "−");
+
+/** e to the power of a difference, as one says it. @param {number} difference */
+function timesOf(difference) {
+  if (difference === Infinity) return "infinitely";
+  if (difference > Math.log(1e6)) return `10${raised(Math.round(difference / Math.LN10))} times`;
+  const times = Math.exp(difference);
+  return times >= 10 ? `${Math.round(times).toLocaleString("en")} times` : `${times.toFixed(1)} times`;
 }

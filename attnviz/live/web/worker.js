@@ -1,39 +1,31 @@
 // What takes time happens here, so that the page never waits: models run, maps are read, overviews and sentences are made.
 
 import { describeFound, describeHeadOf, matrixOf } from "./answer_words.js";
-import { unfoldWeight } from "./compute/weight_steps.js";
-import { AlignmentHeads } from "./alignment_heads.js";
-import { firstCell } from "./first_cell.js";
-import { largestOf } from "./head_metrics.js";
-import { describeLikelihood } from "./likelihood_wording.js";
+import { firstCell, largestOf } from "./head_metrics.js";
 import { Lens } from "./head_view.js";
-import { headChunks, overviewOf } from "./map_package.js";
-import { mapOfFiles } from "./map_source.js";
+import { nameOfHead } from "./labels.js";
+import { unfoldWeight } from "./link_steps.js";
+import { headChunks, overviewOf, mapOfFiles } from "./map_package.js";
 import { fetchFile, importFrom, openRuntime, openSegmenter } from "./runtime.js";
-import { describeSelectors } from "./selectors.js";
-import { describeSelection } from "./summary_sentences.js";
-import { describeTranslation } from "./translation_picture.js";
+import { describeSelectors, describeSelection } from "./selectors.js";
+import { AlignmentHeads, describeTranslation } from "./translation_picture.js";
 import { WordLinks } from "./word_links.js";
-import { describeHead, describeHidden, describeLink } from "./wording.js";
-import { nameOfHead } from "./head_name.js";
+import { describeLikelihood, describeHead, describeHidden, describeLink } from "./wording.js";
 
 /**
- * @import { AnswerHead, AnswerQuestion, FoundAnswer } from "./answer_words.js"
+ * @import { AskedCell } from "./alignments.js"
+ * @import { AnswerHead, AnswerQuestion, FoundAnswer, TextPlace } from "./answer_words.js"
  * @import { AttentionMap, HeadMatrix, View } from "./head_view.js"
- * @import { HeadPlace } from "./map_package.js"
- * @import { MapFiles } from "./map_source.js"
- * @typedef {{ key: string, kind: string, view: View }} Place
- * @import { Progress, Runtime } from "./runtime.js"
- * @typedef {{ model: string, output: string, extra: any, cut: number | null, cutPair: number | null, maps: AttentionMap[] }} Trace
+ * @import { HeadInputs, WeightPlace } from "./link_steps.js"
+ * @import { HeadPlace, MapFiles } from "./map_package.js"
  * @import { Amount } from "./models/selection.js"
+ * @import { Progress, Runtime } from "./runtime.js"
  * @import { Read } from "./selectors.js"
- * @import { TextPlace } from "./question_attention.js"
- * @import { WordQuestion } from "./word_links.js"
- * @import { HeadInputs } from "./compute/link_steps.js"
- * @import { WeightPlace } from "./compute/weight_steps.js"
- * @typedef {{ output: string, extra: any, cross: AttentionMap, card: any }} KeptDraft
- * @import { AskedCell } from "./alignment_cell.js"
  * @import { TranslationQuestion } from "./translation_picture.js"
+ * @import { WordQuestion } from "./word_links.js"
+ * @typedef {{ key: string, kind: string, view: View }} Place
+ * @typedef {{ model: string, output: string, extra: any, cut: number | null, cutPair: number | null, maps: AttentionMap[] }} Trace
+ * @typedef {{ output: string, extra: any, cross: AttentionMap, card: any }} KeptDraft
  * @typedef {{ card: any, trace(request: object): Promise<Trace>, inspect(request: object, layer: number, head: number): Promise<HeadInputs>,
  *   left(): number, complete(): Promise<void> }} Model
  */

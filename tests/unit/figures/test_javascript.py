@@ -84,14 +84,8 @@ def test_what_cannot_be_joined_is_told(tmp_path, entry, other, message):
 
 
 def test_what_the_hosts_get_has_every_name_that_it_uses(tmp_path):
-    write(tmp_path, streamlit=script("streamlit"), page=script("exported_file"), steps=SCRIPT)
-    actual = lint(tmp_path, more=("--allow=max-lines",))
-    assert (actual.returncode, actual.stdout.strip()) == (0, "")
-
-
-def test_the_scripts_of_a_site_and_the_alignments_have_every_name_that_they_use(tmp_path):
-    write(tmp_path, **scripts(), alignment=alignments.script())
-    # Each has its part of what several draw with.
+    write(tmp_path, streamlit=script("streamlit"), page=script("exported_file"), alignment=alignments.script(), **scripts())
+    # Each host draws with a part of what a module has.
     actual = lint(tmp_path, more=("--allow=max-lines", "--allow=no-unused-vars"))
     assert (actual.returncode, actual.stdout.strip()) == (0, "")
 

@@ -3,17 +3,15 @@
 import { Buffer } from "node:buffer";
 import process from "node:process";
 import { text } from "node:stream/consumers";
-import { AlignmentHeads } from "../../../attnviz/live/web/alignment_heads.js";
-import { describeLikelihood } from "../../../attnviz/live/web/likelihood_wording.js";
 import { describeFound, describeHeadOf, matrixOf } from "../../../attnviz/live/web/answer_words.js";
+import { powerOfTen, twoDigits } from "../../../attnviz/live/web/labels.js";
 import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
 import { drawnPart } from "../../../attnviz/live/web/passage_panel.js";
+import { describeSelectors, describeSelection } from "../../../attnviz/live/web/selectors.js";
 import { differenceOf } from "../../../attnviz/live/web/selectors_panel.js";
-import { describeSelectors } from "../../../attnviz/live/web/selectors.js";
-import { describeSelection } from "../../../attnviz/live/web/summary_sentences.js";
-import { describeTranslation } from "../../../attnviz/live/web/translation_picture.js";
-import { powerOfTen, twoDigits } from "../../../attnviz/live/web/number_text.js";
+import { AlignmentHeads, describeTranslation } from "../../../attnviz/live/web/translation_picture.js";
+import { describeLikelihood } from "../../../attnviz/live/web/wording.js";
 
 function opened(map) {
   const bytes = Buffer.from(map.weights, "base64");

@@ -3,17 +3,14 @@
 import { Buffer } from "node:buffer";
 import process from "node:process";
 import { createInterface } from "node:readline";
-import { describeAlignment } from "../../../attnviz/live/web/alignment_wording.js";
-import { endsOf } from "../../../attnviz/live/web/colour_ends.js";
-import { asCsv } from "../../../attnviz/live/web/csv.js";
-import { firstCell } from "../../../attnviz/live/web/first_cell.js";
+import { firstCell } from "../../../attnviz/live/web/head_metrics.js";
 import { Lens } from "../../../attnviz/live/web/head_view.js";
-import { drawMatrix } from "../../../attnviz/live/web/matrix_svg.js";
+import { nameOfHead } from "../../../attnviz/live/web/labels.js";
 import { headChunks, overviewOf } from "../../../attnviz/live/web/map_package.js";
+import { endsOf, asCsv, drawMatrix } from "../../../attnviz/live/web/matrix_svg.js";
 import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
 import { WordLinks } from "../../../attnviz/live/web/word_links.js";
-import { describeHead, describeHidden, describeLink } from "../../../attnviz/live/web/wording.js";
-import { nameOfHead } from "../../../attnviz/live/web/head_name.js";
+import { describeAlignment, describeHead, describeHidden, describeLink } from "../../../attnviz/live/web/wording.js";
 
 // Nothing, a head, a mean, a word, and what it looks at; the positions are in any map.
 const QUESTIONS = [

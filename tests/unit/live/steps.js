@@ -2,8 +2,7 @@
 
 import process from "node:process";
 import { text } from "node:stream/consumers";
-import { describeSteps } from "../../../attnviz/live/web/compute/computation.js";
-import { linkSteps, mergeStep } from "../../../attnviz/live/web/compute/link_steps.js";
+import { describeSteps, linkSteps, mergeStep } from "../../../attnviz/live/web/link_steps.js";
 
 const cases = JSON.parse(await text(process.stdin));
 process.stdout.write(JSON.stringify(cases.map(({ inputs, vectors, link, weights, rows, columns }) => {

@@ -57,18 +57,18 @@ STRANGE = [
 
 
 def test_texts_are_packed_as_in_the_app():
-    for text, written in zip(TEXTS, call(*(["../url_text", "packText", each] for each in TEXTS)), strict=True):
+    for text, written in zip(TEXTS, call(*(["../address", "packText", each] for each in TEXTS)), strict=True):
         own = pack(text)
         # The bytes of a compressor are its own business; what is compressed, and what comes back, is not.
         assert (written.startswith(MARK), written == own) == (own.startswith(MARK), written == own), text
         assert written == own or written.startswith(MARK), text
         assert unpack(written) == text
-    back = call(*(["../url_text", "unpackText", pack(text)] for text in TEXTS))
+    back = call(*(["../address", "unpackText", pack(text)] for text in TEXTS))
     assert back == TEXTS
 
 
 def test_what_a_stranger_writes_is_the_same_text_or_none():
-    read = call(*(["../url_text", "unpackText", each] for each in STRANGE))
+    read = call(*(["../address", "unpackText", each] for each in STRANGE))
     # What no browser can show is refused where it is read, in the app.
     wanted = [None if (text := unpack(each)) and "\ud800" in text else text for each in STRANGE]
     assert read == wanted

@@ -86,7 +86,7 @@ def test_a_browser_unfolds_a_weight_as_the_app_does():
 
 
 def test_a_text_that_was_typed_opens_on_a_word():
-    path = Path(__file__).parents[3] / "attnviz" / "live" / "web" / "compute" / "compute_place.js"
+    path = Path(__file__).parents[3] / "attnviz" / "live" / "web" / "address.js"
     # The example's weight is of a longer text.
     weight = {"layer": 3, "head": 1, "query": 10, "key": 2}
     picture = {"said": {"tokens": ["[CLS]", "a", "cat", "[SEP]"], "maps": [{"shape": [6, 12]}]}}

@@ -2,7 +2,7 @@
 
 import { checked, encode } from "./bert_tokens.js";
 import { encoderWeights } from "./map_weights.js";
-import { restore, restoreRow } from "./weights.js";
+import { restore, restoreRow } from "./session.js";
 
 /**
  * @typedef {import("./load_model.js").Loaded} Loaded
@@ -17,7 +17,7 @@ export class Encoder {
     this.pass = passes.encode;
     this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
-    this.vectors = /** @type {import("./word_vectors.js").WordVectors} */ (vectors);
+    this.vectors = /** @type {import("./session.js").WordVectors} */ (vectors);
   }
 
   /**
@@ -55,7 +55,7 @@ export class Encoder {
    * @param {number} dim
    */
   ownRows(name, head, dim) {
-    const [weight, bias] = ["weight", "bias"].map((part) => /** @type {import("./weights.js").Stored} */ (this.learned.get(`${name}.${part}`)));
+    const [weight, bias] = ["weight", "bias"].map((part) => /** @type {import("./session.js").Stored} */ (this.learned.get(`${name}.${part}`)));
     const width = dim / this.card.n_heads;
     const all = new Float32Array(dim);
     restore(bias, all);
@@ -71,7 +71,7 @@ export class Encoder {
 /**
  * What the layers of an encoder read.
  * @param {{ ids: number[], segments: number[] }} read
- * @param {import("./word_vectors.js").WordVectors} vectors
+ * @param {import("./session.js").WordVectors} vectors
  * @returns {Promise<Record<string, import("./session.js").Given>>}
  */
 export async function inputsOf({ ids, segments }, vectors) {

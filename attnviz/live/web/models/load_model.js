@@ -2,14 +2,10 @@
 
 import { Answerer } from "./answer.js";
 import { Encoder } from "./encode.js";
-import { ModelError } from "./errors.js";
-import { Source } from "./model_files.js";
-import { forget } from "./memory.js";
-import { WordVectors } from "./word_vectors.js";
-import { Pass } from "./session.js";
+import { ModelError, Source, forget } from "./model_files.js";
+import { WordVectors, Pass, storedWeights } from "./session.js";
 import { Summarizer } from "./summarize.js";
 import { Translator } from "./translate.js";
-import { storedWeights } from "./weights.js";
 
 /**
  * @typedef {import("./types.d.ts").Manifest} Manifest
@@ -17,7 +13,7 @@ import { storedWeights } from "./weights.js";
  * @typedef {import("./types.d.ts").Request} Request
  * @typedef {import("./types.d.ts").Runtime} Runtime
  * @typedef {import("@huggingface/tokenizers").Tokenizer} Tokenizer
- * @typedef {{ manifest: Manifest, passes: Record<string, Pass>, tokenizers: Record<string, Tokenizer>, vectors: WordVectors | null, learned: Map<string, import("./weights.js").Stored>,
+ * @typedef {{ manifest: Manifest, passes: Record<string, Pass>, tokenizers: Record<string, Tokenizer>, vectors: WordVectors | null, learned: Map<string, import("./session.js").Stored>,
  *   segmenter: Runtime["segmenter"] }} Loaded  learned: the matrices of a head that can be looked into
  * @typedef {NonNullable<Model["inspect"]>} Inspect
  * @typedef {{ maps: import("./types.d.ts").AttentionMap[], output?: string, extra?: unknown, cuts?: (number | null)[] }} Outcome
@@ -95,7 +91,7 @@ function forgetBinary(wasm) {
 
 /**
  * Copy the matrices that heads are made of out of the files that they came in.
- * @param {Map<string, import("./weights.js").Stored>} stored
+ * @param {Map<string, import("./session.js").Stored>} stored
  */
 function attentionOf(stored) {
   const own = [...stored].filter(([name]) => name.includes(".attention.self."));

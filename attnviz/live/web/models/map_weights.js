@@ -1,6 +1,6 @@
 // The weights of all heads of a map, as a graph gives them, or made of the queries and keys that it gives.
 
-import { forget } from "./memory.js";
+import { forget } from "./model_files.js";
 
 /**
  * @typedef {import("./session.js").Computed} Computed

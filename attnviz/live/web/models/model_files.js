@@ -1,7 +1,20 @@
 // The files of a model: fetched with progress, unpacked, and those of the version that the manifest names.
 
-import { ModelError } from "./errors.js";
-import { forget } from "./memory.js";
+// What a person can do something about: the message is one clear sentence.
+
+export class ModelError extends Error {
+  name = "ModelError";
+}
+
+// Memory that nobody needs any more.
+
+/**
+ * Give memory back at once: to find out that nobody has it takes a browser until there are tens of megabytes of it.
+ * @param {{ buffer: ArrayBufferLike }} numbers
+ */
+export function forget({ buffer }) {
+  if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer?.(0);
+}
 
 /** @typedef {import("./types.d.ts").File} File */
 

@@ -2,10 +2,9 @@
 
 import { checked, encode } from "./bert_tokens.js";
 import { inputsOf } from "./encode.js";
-import { ModelError } from "./errors.js";
 import { encoderWeights } from "./map_weights.js";
-import { choose, extract, unitsOf } from "./selection.js";
-import { sentenceAt, sentencesOf } from "./sentences.js";
+import { ModelError } from "./model_files.js";
+import { choose, extract, unitsOf, sentenceAt, sentencesOf } from "./selection.js";
 
 export class Summarizer {
   /** @param {import("./load_model.js").Loaded} loaded */
@@ -14,7 +13,7 @@ export class Summarizer {
     this.pass = passes.summarize;
     this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
-    this.vectors = /** @type {import("./word_vectors.js").WordVectors} */ (vectors);
+    this.vectors = /** @type {import("./session.js").WordVectors} */ (vectors);
     if (!segmenter) throw new Error("the summarizer needs runtime.segmenter");
     this.segmenter = segmenter;
   }
@@ -43,7 +42,7 @@ export class Summarizer {
   /**
    * Number each token by its sentence; a special token counts to the one before it, [CLS] to the first.
    * @param {import("./types.d.ts").Token[]} tokens
-   * @param {import("./sentences.js").Spans} sentences
+   * @param {import("./selection.js").Spans} sentences
    */
   numbers(tokens, sentences) {
     let last = 0;

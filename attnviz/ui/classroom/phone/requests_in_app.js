@@ -1,8 +1,8 @@
 // The line to the server where its own routes are not passed on: the same page is one of the app's, and requests are messages of
 // Streamlit's. Python is asked again every other second, and answers each request once.
 
-import { Refusal } from "./server_requests.js";
 import { Phone } from "./phone_session.js";
+import { Refusal } from "./server_requests.js";
 
 // Milliseconds: for an answer of the server, and after which the line is taken for down.
 const PATIENT = 10_000;
@@ -21,7 +21,7 @@ const QUIET = 12_000;
 /** @typedef {[name: string, act: "join" | "answer", code: string, token: string, body: object]} Asked */
 
 /** @implements {ClassLine} */
-export class MessageLine {
+class MessageLine {
   /** @param {(sent: { listens: string[], asked: Asked[] }) => void} send */
   constructor(send) {
     this.send = send;

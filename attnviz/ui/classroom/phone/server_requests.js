@@ -1,6 +1,61 @@
 // The line to the server: requests of the app's own routes, and a stream of news that goes on whatever happens to the line.
 
-import { home, isForeign, openInApp } from "./blocked_routes.js";
+// Whether what stands before the app passes on its own routes. Some hosts pass on only those of Streamlit, and answer the others
+// themselves: with 404, with another page, with a redirect. There the phone's page is one of the app's, at /?join=CODE.
+
+/** The address of the app itself, below which a host may have it. */
+export const home = () => location.pathname.replace(/(join(\/[^/]*)?|class)\/?$/, "");
+
+/** An answer that comes from no program of ours; a server that is down, or starts again, is not meant. @param {Response} answer */
+export const isForeign = (answer) => answer.status < 500 && !/json|event-stream/.test(answer.headers.get("content-type") ?? "");
+
+/** @param {string} address @returns {Promise<Response>} */
+const ask = (address) => fetch(address, { cache: "no-store", redirect: "manual", signal: AbortSignal.timeout(10_000) });
+
+/** Whether phones have to open the app: asked from the wall, which is behind the same front. */
+export async function refusesPhones() {
+  try {
+    const page = await ask(`${home()}join`);
+    const text = page.ok ? await page.text() : "";
+    // Streamlit's own page opens the phone's at this address.
+    return page.status < 500 && !/id="(root|phone)"/.test(text);
+  } catch {
+    return false;
+  }
+}
+
+/** Opens the app's page for phones, if the app is there at all. @param {string} code */
+export async function openInApp(code) {
+  const health = await ask(`${home()}_stcore/health`);
+  if (!health.ok || (await health.text()) !== "ok") return;
+  const invite = new URLSearchParams(location.search).get("invite");
+  location.replace(`${home()}?join=${code}${invite ? `&invite=${encodeURIComponent(invite)}` : ""}`);
+}
+
+// What a phone keeps of its class across a reload.
+
+/** The class that this phone was in last. */
+export const LAST = "attnviz-class";
+
+/** What outlives a reload, where the browser keeps it. */
+export const memory = {
+  /** @param {string} key @returns {any} */
+  read(key) {
+    try {
+      return JSON.parse(localStorage.getItem(key) ?? "null");
+    } catch {
+      return null;
+    }
+  },
+  /** @param {string} key @param {unknown} value */
+  write(key, value) {
+    try {
+      localStorage.setItem(key, JSON.stringify(value));
+    } catch {
+      // A private window keeps nothing: a reload is another student then.
+    }
+  },
+};
 
 // Milliseconds: for an answer of the server, for a stream's first word, for its next sign of life, between two questions where
 // nothing streams, and after which a stream is tried again.
@@ -136,5 +191,63 @@ class Listener {
     }
     // The server has ended the stream: it stops, or starts anew.
     await pause(300 + 700 * Math.random());
+  }
+}
+
+// The answer of a phone is sent again and again until the server has it, or says that it does not take it.
+
+/** @typedef {import("./phone_session.js").Phone} Phone */
+
+export class Sending {
+  /** @param {Phone} phone */
+  constructor(phone) {
+    this.phone = phone;
+    this.isOn = false;
+    /** Ends the pause before an answer is sent again. @type {(value: unknown) => void} */
+    this.wake = () => {};
+  }
+
+  begin() {
+    const { phone } = this;
+    if (this.isOn || !phone.token) return;
+    this.isOn = true;
+    const isOver = () => {
+      this.isOn = false;
+      phone.draw(true);
+    };
+    this.sendAll().then(isOver).catch((error) => {
+      isOver();
+      phone.refused(error);
+    });
+  }
+
+  async sendAll() {
+    const { phone } = this;
+    for (let failed = 0; phone.pending; failed += 1) {
+      const { number, answer } = phone.pending;
+      try {
+        const kept = (await phone.line.answer(phone.code, phone.token, number, answer)).answer;
+        phone.own = { id: 0, student: 0, nickname: "", ...phone.own, number, answer: kept };
+        phone.pending = null;
+        phone.keep();
+      } catch (error) {
+        const reason = /** @type {{ reason?: string }} */ (error).reason;
+        if (reason && reason !== "busy") return this.dropped(/** @type {Error} */ (error), reason);
+        const again = pause(Math.min(500 * 2 ** failed, 8000) * (0.5 + Math.random()));
+        await Promise.race([again, new Promise((go) => (this.wake = go))]);
+      }
+    }
+  }
+
+  /** @param {Error} error @param {string} reason */
+  dropped(error, reason) {
+    const { phone } = this;
+    if (reason === "forbidden") throw error;
+    if (reason === "closed") return phone.late();
+    phone.pending = null;
+    phone.keep();
+    phone.say(error.message);
+    // The server knows which answer it has.
+    return phone.listen();
   }
 }

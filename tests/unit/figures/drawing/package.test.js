@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { readPackage } from "../../../../attnviz/figures/drawing/package.js";
+import { readPackage } from "../../../../attnviz/figures/drawing/mount.js";
 
 test("the header and the chunks are read, also from the middle of a buffer", () => {
   const header = new TextEncoder().encode(JSON.stringify({ kind: "é", chunks: { "0:0": [0, 2], thumbs: [2, 1] } }));

@@ -4,8 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { deflateSync } from "node:zlib";
 
-import { headName, headTitle, number } from "../../../../attnviz/figures/explorer/head_names.js";
-import { Head, HeadStore, MASKED } from "../../../../attnviz/figures/explorer/head_store.js";
+import { headName, headTitle, number, Head, HeadStore, MASKED } from "../../../../attnviz/figures/explorer/head_store.js";
 
 const bytes = (codes) => Uint8Array.from([...codes.map((code) => code & 255), ...codes.map((code) => code >> 8)]);
 const tokens = (count) => Array.from({ length: count }, (_, at) => [`t${at}`, 0, ""]);

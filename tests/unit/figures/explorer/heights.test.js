@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { columnHeight, matrixHeight, visiblePart } from "../../../../attnviz/figures/explorer/heights.js";
+import { columnHeight, matrixHeight, visiblePart } from "../../../../attnviz/figures/explorer/matrix_view.js";
 
 test("a matrix takes its share of the window, within bounds", () => {
   assert.deepEqual([400, 1000, 2000].map((high) => matrixHeight("grid", 0, high)), [440, 580, 720]);

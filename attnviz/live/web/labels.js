@@ -1,0 +1,98 @@
+// How numbers, heads and tokens are written on the site.
+
+// Numbers as attnviz writes them everywhere.
+
+/** A number as Python writes it: one that lies exactly in the middle goes to the even digit.
+ * @param {number} value @param {number} digits */
+export function decimals(value, digits) {
+  const scaled = value * 10 ** digits;
+  const low = Math.floor(scaled);
+  // Only a number of so few binary digits can be a half of the last decimal one.
+  const isHalf = scaled - low === 0.5 && Number.isInteger(value * 2 ** (digits + 1));
+  return isHalf && low % 2 === 0 ? (low / 10 ** digits).toFixed(digits) : value.toFixed(digits);
+}
+
+/** A number with so many digits, as Python's format "g" writes it. @param {number} value @param {number} digits */
+export function significant(value, digits) {
+  if (value === 0) return "0";
+  const [scaled, power] = value.toExponential(digits - 1).split("e");
+  const exponent = Number(power);
+  if (exponent >= -4 && exponent < digits) return String(Number(value.toPrecision(digits)));
+  return `${Number(scaled)}e${power[0]}${power.slice(1).padStart(2, "0")}`;
+}
+
+/** A whole number as an exponent. @param {number} number */
+export const raised = (number) => String(number).replace("-", "⁻").replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)]);
+
+/** A small number as a digit and a power of ten, as attnviz/analysis/wording.py writes it. @param {number} value */
+export function powerOfTen(value) {
+  const [digit, exponent] = value.toExponential(0).split("e");
+  return value ? `${digit} × 10${raised(Number(exponent))}` : "0";
+}
+
+/** A number of 0 or more with two digits, a very small one as a power of ten. @param {number} value */
+export const twoDigits = (value) => (value < 0.001 ? powerOfTen(value) : String(Number(value.toPrecision(2))));
+
+// A head by its coordinates.
+
+/** L3·H1, or L3 for the mean of a layer. @param {number} layer @param {number | null} head */
+export const nameOfHead = (layer, head) => (head === null ? `L${layer}` : `L${layer}·H${head}`);
+
+// A token as a label, as attnviz/figures/html.py writes it.
+
+/** A token as it is shown: line breaks and spaces can be seen. @param {string} text */
+export function visibleText(text) {
+  const shown = text.replaceAll("\r\n", "↵").replaceAll("\n", "↵").replaceAll("\r", "↵").replaceAll("\t", "⇥");
+  return shown.trim() ? shown : "␣";
+}
+
+// Rounding that adds up, as attnviz/analysis/compute/steps.py does it: numbers are counted in units of their last shown digit.
+
+export const MINUS = "−";
+const UNITS = 100;
+
+/** A half goes to the even number, as in Python. @param {number} value */
+export function roundEven(value) {
+  const low = Math.floor(value);
+  const rest = value - low;
+  return rest > 0.5 || (rest === 0.5 && low % 2) ? low + 1 : low;
+}
+
+/** @param {number} value */
+export const unitsOf100 = (value) => roundEven(value * UNITS);
+
+/** @param {number} count */
+export const spelled = (count) => (count / UNITS).toFixed(2).replace("-", MINUS);
+
+/** @param {number} value */
+export const numberText = (value) => spelled(unitsOf100(value));
+
+/** Rounds values so that they add up to their rounded sum: the largest remainders get the units that are missing. A zero stays a zero.
+ * @param {number[]} values @param {{ total?: number, keep?: number }} [options] total: the sum as it is shown; keep: a value that is
+ *   rounded as if it stood alone */
+export function largestRemainder(values, { total = values.reduce((sum, value) => sum + value, 0), keep } = {}) {
+  const exact = values.map((value) => value * UNITS);
+  const counts = exact.map(Math.floor);
+  const lost = exact.map((value, place) => value - counts[place]);
+  let missing = unitsOf100(total) - counts.reduce((sum, count) => sum + count, 0);
+  let order = exact.map((_, place) => place).sort((one, other) => lost[other] - lost[one] || one - other).filter((place) => exact[place]);
+  if (keep !== undefined && order.includes(keep) && order.length > 1) {
+    order = order.filter((place) => place !== keep);
+    missing -= roundEven(exact[keep]) - counts[keep];
+    counts[keep] = roundEven(exact[keep]);
+  }
+  const step = missing > 0 ? 1 : -1;
+  for (let turn = 0; order.length && turn < Math.abs(missing); turn++) {
+    const at = (step > 0 ? turn : order.length - 1 - turn) % order.length;
+    counts[order[at < 0 ? at + order.length : at]] += step;
+  }
+  return counts;
+}
+
+/** Rounded terms as a sum. @param {number[]} counts */
+export function summed([first, ...rest]) {
+  return [spelled(first), ...rest.map((count) => `${count < 0 ? ` ${MINUS} ` : " + "}${spelled(Math.abs(count))}`)].join("");
+}
+
+/** @param {number} value */
+export const eightDigits = (value) => significant(value, 8).replaceAll("-", MINUS);
