@@ -44,7 +44,7 @@ prompt, example = question_box(forget=answer.forget_question)
 sidebar = st.sidebar.container()
 if not names:
     answer.ask_for_model()
-results, editors = run_side_by_side(names, "answer", prompt) if prompt else ({}, {})
+results, editors = run_side_by_side(names, "answer", [prompt] * len(names)) if prompt else ({}, {})
 if results:
     view = answer.answer_view_picker({slot: current_result(each, editors[slot]) for slot, each in results.items()}, sidebar)
     results = in_chosen_quantity(results, sidebar)

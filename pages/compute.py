@@ -70,7 +70,7 @@ def compute_weight() -> Download | None:
     prompt, example = prompt_box("encode", forget=forget_text_before)
     if not prompt:
         return None
-    prompt = forced_target(prompt)
+    prompt = forced_target(prompt, model)
     if prompt.question:
         st.text(f"Question: {prompt.question}")
     # What a search on Translate has found is explained as it was written.

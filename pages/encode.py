@@ -16,7 +16,15 @@ from attnviz.ui.edit_panel import show_edit_buttons, show_edit_panel, show_readi
 from attnviz.ui.encode.view import show_head_label
 from attnviz.ui.explanation import explain_trust, explain_weight
 from attnviz.ui.explorer import ShownHead, explore, show_bertviz
-from attnviz.ui.frame.sidebar import forced_target, head_controls, machine, map_picker, model_picker
+from attnviz.ui.frame.sidebar import (
+    forced_target,
+    head_controls,
+    language_picker,
+    machine,
+    map_picker,
+    model_picker,
+    own_language_button,
+)
 from attnviz.ui.head_picker import explain_quantity, quantity_picker
 from attnviz.ui.layout import answer, header, hero, story
 from attnviz.ui.markup import escaped
@@ -58,7 +66,7 @@ def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, examp
 header("Encode", "A model reads a sentence by letting every word look at the others. Click a word to see where it looks.")
 model = model_picker()
 typed, example = prompt_box("encode", beside=compare_button)
-prompt = forced_target(typed) if typed else None
+prompt = forced_target(typed, model) if typed else None
 file = opened_file(model, prompt)
 ran = (file, None) if file else run_edited(model, "encode", prompt) if prompt else None
 if ran:
@@ -66,6 +74,7 @@ if ran:
     show_text_notices(result)
     result = in_quantity(result, quantity_picker([result], st.sidebar))
     attention = map_picker(result.trace)
+    language_picker(result.card, st.sidebar)
     first = example or examples("encode")[0]
     current, paired, downloads = CurrentMap(result, attention.kind, editing), result.prompt.pair is not None, []
     answer(result.trace.output)
@@ -78,4 +87,6 @@ if ran:
     machine(result)
     explain_trust()
     show_toolbar(downloads)
+elif prompt:
+    own_language_button(model)
 finish()

@@ -1,5 +1,6 @@
 """Translate: type an English sentence, see which of its words each French or German word came from."""
 
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -13,7 +14,7 @@ from attnviz.ui.download import show_toolbar
 from attnviz.ui.edit import CurrentMap, Editor, current_result, run_side_by_side
 from attnviz.ui.edit_panel import edit_toggle, show_edit_buttons
 from attnviz.ui.explorer import ShownHead
-from attnviz.ui.frame.sidebar import forced_target, machines
+from attnviz.ui.frame.sidebar import forced_target, language_picker, machines, own_language_button, written_language
 from attnviz.ui.head_picker import explain_quantity, in_chosen_quantity
 from attnviz.ui.layout import header, hero, story
 from attnviz.ui.markup import escaped
@@ -62,7 +63,8 @@ if not names:
 elif typed:
     prompt = forced_target(typed)
     options = {slot: translate_controls.options_of(slot, decoding) for slot, _ in enumerate(names, start=1)}
-    results, editors = run_side_by_side(names, "translate", prompt, options)
+    prompts = [replace(prompt, language=written_language(name, str(slot))) for slot, name in enumerate(names, start=1)]
+    results, editors = run_side_by_side(names, "translate", prompts, options)
     shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
     downloads = []
     if shown:
@@ -72,6 +74,8 @@ elif typed:
         picture, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
         label = f"Advanced · {escaped(shown[large].card.name)}"
         folded = st.expander(label, expanded=opens_advanced(large, shown[large]), icon=":material/tune:")
+        for slot, each in shown.items():
+            language_picker(each.card, sidebar, str(slot))
         head_place, weighed = sidebar.container(), shown
         results = in_chosen_quantity(results, sidebar)
         shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
@@ -95,6 +99,8 @@ elif typed:
             st.info(escaped(error), icon=":material/visibility_off:")
         machines(shown.values())
     for slot, each in options.items():
+        if slot not in results:
+            own_language_button(names[slot - 1], str(slot))
         if not prompt.target:
             translate_controls.steered_button(slot, names[slot - 1], each.begins)
     target_place, how_place, trust_place = st.columns(3)

@@ -65,7 +65,7 @@ def compare_sides(change: str, beside: DeltaGenerator) -> None:
     """Two texts, two models, or before and after an edit, in every head."""
     if (sides := sides_controls(change, beside)) is None:
         return
-    first, second = (forced_target(prompt) for prompt in sides.prompts)
+    first, second = (forced_target(*each) for each in zip(sides.prompts, sides.models, strict=True))
     one = side(sides.models[0], first, NO_EDITS)
     other = side(sides.models[1], second, sides.edits) if one else None
     if one and other:

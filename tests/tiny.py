@@ -1,10 +1,14 @@
 """Tiny random models of every family, and tiny tokenizers for them. Every size is a different prime where the model allows."""
 
+import io
+import json
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import sentencepiece
 import torch
 import transformers as hf
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -156,3 +160,50 @@ def hybrid() -> Any:
             if parameter.dim() == 2:
                 parameter.normal_(0, 1.2 * parameter.shape[-1] ** -0.5)
     return model
+
+
+def of_many_languages(kind: type[Any], source: str, target: str | None) -> Any:
+    """A tokenizer of that class, which has a mark for each language."""
+    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
+    marks, words = ["<s>", "<pad>", "</s>", "<unk>"], [*("▁" + word for word in WORDS if word.isalpha()), "▁", *letters]
+    if kind is hf.M2M100Tokenizer:
+        return _of_sentencepiece(source, target)
+    if kind is hf.NllbTokenizer:
+        return kind({piece: number for number, piece in enumerate([*marks, *words])}, [], src_lang=source, tgt_lang=target)
+    return kind([*((mark, 0.0) for mark in marks), *((word, -4.0) for word in words)], src_lang=source, tgt_lang=target)
+
+
+def _of_sentencepiece(source: str, target: str | None) -> hf.M2M100Tokenizer:
+    written, sentences = io.BytesIO(), iter([" ".join(word for word in WORDS if word.isalpha())] * 20)
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=sentences, model_writer=written, vocab_size=60, hard_vocab_limit=False, minloglevel=2
+    )
+    reader = sentencepiece.SentencePieceProcessor(model_proto=written.getvalue())
+    pieces = dict.fromkeys(["<s>", "<pad>", "</s>", "<unk>", *map(reader.id_to_piece, range(reader.get_piece_size()))])
+    # A copy of the tokenizer reads them again.
+    folder = Path(tempfile.mkdtemp(prefix="m2m-"))
+    vocabulary, model = folder / "vocab.json", folder / "sentencepiece.bpe.model"
+    vocabulary.write_text(json.dumps({piece: number for number, piece in enumerate(pieces)}), encoding="utf-8")
+    model.write_bytes(written.getvalue())
+    return hf.M2M100Tokenizer(str(vocabulary), str(model), src_lang=source, tgt_lang=target)
+
+
+def of_so_many_pieces(kind: type[Any], config: type[Any], tokenizer: Any, **settings: Any) -> Any:
+    torch.manual_seed(0)
+    sizes = {
+        "d_model": 30,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "encoder_attention_heads": 3,
+        "decoder_attention_heads": 5,
+    }
+    ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2, "forced_eos_token_id": None}
+    given = sizes | ids | {"encoder_ffn_dim": 11, "decoder_ffn_dim": 13, "max_position_embeddings": 61} | settings
+    # M2M-100's tokenizer does not count its languages.
+    most = max([len(tokenizer) - 1, *getattr(tokenizer, "lang_code_to_id", {}).values()])
+    return kind(config(vocab_size=most + 1, **given)).eval()
+
+
+NLLB = (hf.NllbTokenizer, hf.M2M100ForConditionalGeneration, hf.M2M100Config, "eng_Latn")
+MBART_50 = (hf.MBart50Tokenizer, hf.MBartForConditionalGeneration, hf.MBartConfig, "en_XX")
+M2M_100 = (hf.M2M100Tokenizer, hf.M2M100ForConditionalGeneration, hf.M2M100Config, "en")

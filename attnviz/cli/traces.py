@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 import time
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ def add_trace_commands(commands: Any) -> None:
     trace.add_argument("--pair", help="a second text, for models that read two at once")
     trace.add_argument("--question", help="a question about the text, for models that answer")
     trace.add_argument("--target", help="what an encoder-decoder is to write, instead of what it would")
+    trace.add_argument("--language", help="which of its many languages a model is to write, such as deu_Latn of NLLB")
     trace.add_argument("--edits", default="", help="what to change in the model's attention, such as e3.1z (L3·H1 off)")
     trace.add_argument("-o", "--out", metavar="FILE", help="the file to write, such as x.attn; -: stdout")
     trace.add_argument("--exact", action="store_true", help="keep every bit, in a file of twice the size")
@@ -111,7 +113,8 @@ def trace_text(arguments: argparse.Namespace) -> int:
     if not arguments.out and sys.stdout.isatty() and not arguments.json:
         raise AttnvizError("Say where to save the trace, such as -o x.attn; or -o - for a pipe.")
     text = typed_text() if arguments.text == STREAM else arguments.text
-    prompt = Prompt(text, pair=arguments.pair, question=arguments.question, target=arguments.target)
+    given = {each.name: getattr(arguments, each.name) for each in fields(Prompt)[1:]}
+    prompt = Prompt(text, **given)
     edits = Edits.parse(arguments.edits)
     trace = catalog.load(arguments.model, progress=progress_line).trace(prompt, edits)
     for said in cuts(trace):

@@ -25,6 +25,8 @@ Messages = list[dict[str, Any]]
 class Prompt:
     """What a person typed. The model's card says which of the optional fields it reads.
 
+    language  the one of many that a model is to write, as its card names it, such as "deu_Latn"; None: the model's own choice
+
     Raises:
         PromptError: the text is blank, or a field holds something that is not text.
 
@@ -36,9 +38,10 @@ class Prompt:
     pair: str | None = None
     question: str | None = None
     target: str | None = None
+    language: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("text", "pair", "question", "target"):
+        for name in ("text", "pair", "question", "target", "language"):
             value = getattr(self, name)
             if value is None and name != "text":
                 continue

@@ -53,7 +53,7 @@ def describe(trace: AttentionTrace, *, exact: bool) -> tuple[Record, Tensors]:
         "model": trace.model,
         "revision": trace.revision,
         "versions": dict(trace.versions or installed()),
-        "prompt": asdict(trace.prompt),
+        "prompt": {name: text for name, text in asdict(trace.prompt).items() if name in _PROMPT or text is not None},
         "output": trace.output,
         "cut": trace.cut,
         "cut_pair": trace.cut_pair,
@@ -154,7 +154,7 @@ def rebuild(header: Mapping[str, Any], tensors: Tensors) -> AttentionTrace:
     sequences = [tuple(_token(record) for record in sequence) for sequence in header["tokens"]]
     return AttentionTrace(
         _as(str, header["model"]),
-        Prompt(**{name: _as((str, type(None)), header["prompt"][name]) for name in _PROMPT}),
+        _prompt(header["prompt"]),
         tuple(_map(record, sequences, tensors) for record in header["maps"]),
         _as(str, header["output"]),
         _as((int, type(None)), header["cut"]),
@@ -164,6 +164,11 @@ def rebuild(header: Mapping[str, Any], tensors: Tensors) -> AttentionTrace:
         Edits.parse(_as(str, header.get("edits", ""))),
         _continuation(header.get("continuation"), tensors),
     )
+
+
+def _prompt(record: Record) -> Prompt:
+    given = {name: record[name] for name in _PROMPT} | {"language": record.get("language")}
+    return Prompt(**{name: _as((str, type(None)), text) for name, text in given.items()})
 
 
 def _token(record: Record) -> Token:

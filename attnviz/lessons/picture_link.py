@@ -65,7 +65,8 @@ class LessonPicture:
             raise LessonError(f"The link to {self.page} has to name its {name}, so that it always opens the same picture.")
         # On Matters one box holds the second text, whatever the model takes it for.
         question = (self.get("pair") if self.page == "matters" else "") or self.get("question")
-        return Prompt(text, self.get("pair") or None, question or None, self.get("target") or None)
+        language = self.get("language") or self.get("language1")
+        return Prompt(text, self.get("pair") or None, question or None, self.get("target") or None, language or None)
 
     @property
     def edits(self) -> Edits:

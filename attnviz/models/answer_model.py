@@ -48,7 +48,7 @@ class AnswerModel(SpanFinder):
 
     def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
         """Trace the window of the passage that holds the best answer; of a text alone, the encoder; with the edits."""
-        prompt = Prompt.of(prompt)
+        prompt = self.prompt(prompt)
         with edited(self, prompt, Edits.of(edits)):
             if prompt.question:
                 return self.answers(prompt).trace

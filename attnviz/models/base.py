@@ -24,6 +24,8 @@ class ModelCard:
     """What a person should know about a model before trusting its pictures.
 
     reads       the optional fields of a Prompt that this model uses besides `text`
+    languages   which it reads and writes, where that is known
+    writes      the languages of which `Prompt.language` chooses one to be written; empty: there is no choice
     max_tokens  how many tokens it reads at once, special tokens counted; longer text is cut
     device      where it computes: "cpu", "cuda:0", "mps"
     weights     in which format its weights were read, and who made them so, such as "safetensors"; before it their type if it
@@ -45,6 +47,7 @@ class ModelCard:
     revision: str = ""
     reads: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
     licence: str = ""
     sources: tuple[str, ...] = ()
     weights: str = ""

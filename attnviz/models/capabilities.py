@@ -25,12 +25,17 @@ def writes_nothing(name: str) -> ModelError:
     return ModelError(f"{name} does not write on from a text: choose a decoder, such as smollm2 or gpt2.")
 
 
+def no_languages(name: str, language: str) -> PromptError:
+    """Say that the model of that name does not write several languages."""
+    return PromptError(f"{name} writes no languages to choose from: leave out {language!r}.")
+
+
 class Capabilities:
     """What a model declares. Its kinds inherit from this and replace what they can do; all else says why it cannot be done.
 
     What is raised is said here, once: those that replace a method raise the same.
 
-    Tasks          `prompt`, `translator`, `answers`, `task_prefix`, `can_read`, `says_more`, `reading`, `write`
+    Tasks          `prompt`, `in_language`, `translator`, `answers`, `task_prefix`, `can_read`, `says_more`, `reading`, `write`
     Edits          `edit_points`, `scorer`
     Attribution    `default_target`, `targets`, `bind_target`, `bind_trace`
     Head inputs    `attended`, `shows_writing`
@@ -55,9 +60,23 @@ class Capabilities:
         """Make a prompt of what a model is given, as `Prompt.of` does.
 
         Raises:
-            PromptError: it is nothing that this model reads.
+            PromptError: it is nothing that this model reads, or in a language that it does not write.
         """
-        return Prompt.of(given)
+        return self._checked(Prompt.of(given))
+
+    def _checked(self, prompt: Prompt) -> Prompt:
+        self.in_language(prompt.language)
+        return prompt
+
+    def in_language(self, language: str | None) -> "Capabilities":
+        """Return the same model as it writes that language, one of `card.writes`; None: the one that it writes by itself.
+
+        Raises:
+            PromptError: it does not write it.
+        """
+        if language is not None:
+            raise no_languages(self.card.name, language)
+        return self
 
     def translator(self) -> TranslatingModel:
         """Return what translates: the model itself, where it does.

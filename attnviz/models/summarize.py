@@ -110,7 +110,7 @@ class SummaryModel(Capabilities):
 
     def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
         """Trace a text, with the edits: the attention of every layer, pretrained and trained."""
-        prompt = Prompt.of(prompt)
+        prompt = self.prompt(prompt)
         with edited(self, prompt, Edits.of(edits)):
             return self.trace_sentences(prompt, Sentences.of(prompt.text))
 

@@ -81,7 +81,7 @@ def draft(model: AttentionModel, prompt: Prompt, options: DecodingOptions, edits
         EditError: the model cannot be edited in this way.
         PromptError: the model cannot read the text, does not translate, or cannot write the target or what it must begin with.
     """
-    declared = capabilities(model)
+    declared = capabilities(model).in_language(prompt.language)
     translator, prefix = declared.translator(), declared.task_prefix(TRANSLATE)
     whole = replace(prompt, text=prefix + prompt.text)
     with edited(declared, whole, edits.after(prefix)):
@@ -116,7 +116,7 @@ def log_probability(model: AttentionModel, prompt: Prompt, written: Draft, edits
     Raises:
         EditError: the model cannot be edited in this way.
     """
-    declared = capabilities(model)
+    declared = capabilities(model).in_language(prompt.language)
     translator, whole = declared.translator(), replace(prompt, text=written.task_prefix + prompt.text)
     with edited(declared, whole, edits.after(written.task_prefix)):
         return total(translator.follow(whole, translator.pieces(written.pieces))[1])

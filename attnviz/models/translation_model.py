@@ -61,7 +61,7 @@ class TranslationModel(Capabilities):
 
     def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
         """Trace the translation, or `prompt.target` where it is given, with the edits, and the attention of every head."""
-        prompt = Prompt.of(prompt)
+        prompt = self.prompt(prompt)
         with edited(self, prompt, Edits.of(edits)):
             return self.steps(prompt)[0]
 
@@ -135,7 +135,7 @@ class TranslationModel(Capabilities):
 
     def steps(self, prompt: Prompt | str) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """Trace the prompt, and tell how likely the model found every token that is written."""
-        prompt = Prompt.of(prompt)
+        prompt = self.prompt(prompt)
         if prompt.target:
             written = encoded_tokens(self.target.encode(prompt.target), prompt.target)
             return self._followed(prompt, self.forced(prompt.target), (prompt.target, written))

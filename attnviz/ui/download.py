@@ -3,7 +3,7 @@
 import html
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import streamlit as st
 
@@ -284,9 +284,10 @@ def _receive() -> None:
         st.session_state.refused = str(error)
         return
     prompt = trace.prompt
-    asked = trace.model, Prompt(prompt.text, pair=prompt.pair, target=prompt.target)
+    asked = trace.model, replace(prompt, question=None)
     st.session_state.update(opened=_Opened(trace, chosen.name, asked), keep=False)
-    visit("encode", model=trace.model, text=prompt.text, pair=prompt.pair, target=prompt.target)
+    given = {name: getattr(prompt, name) for name in ("text", "pair", "target", "language")}
+    visit("encode", model=trace.model, **given)
 
 
 def _check_size(trace: AttentionTrace, name: str) -> None:
@@ -368,6 +369,7 @@ def explain_button(
         "text": state.get("text"),
         "pair": state.get("pair"),
         "target": state.get("target"),
+        "language": state.get("language"),
     }
     address |= {"attention": attention.kind, **place, "begins": " ".join(begins)}
     st.button(

@@ -157,7 +157,7 @@ def restore(slot: str = "") -> None:
 
 def _keep_what_fits(slot: str, model: str, prompt: Prompt) -> None:
     """Drops the edits of another model, and of another text those that name its tokens by their place."""
-    name, now = f"edited_of{slot}", (model, prompt.text, prompt.pair, prompt.question, prompt.target)
+    name, now = f"edited_of{slot}", (model, prompt)
     before: tuple[Any, ...] = st.session_state.get(name, now)
     st.session_state[name] = now
     edits = edits_now(slot)
@@ -199,11 +199,11 @@ def run_edited(
 
 
 def run_side_by_side(
-    names: Sequence[str], task: Task, prompt: Prompt, options: Mapping[int, DecodingOptions] | None = None
+    names: Sequence[str], task: Task, prompts: Sequence[Prompt], options: Mapping[int, DecodingOptions] | None = None
 ) -> tuple[dict[int, Result], dict[int, Editor]]:
-    """Run several models so, by their slots, which count from 1; leave out those that make nothing of the prompt."""
+    """Run several models so, by their slots, which count from 1; leave out those that make nothing of their prompts."""
     results, editors = {}, {}
-    for slot, name in enumerate(names, start=1):
+    for slot, (name, prompt) in enumerate(zip(names, prompts, strict=True), start=1):
         how = options[slot] if options else GREEDY
         if ran := run_edited(name, task, prompt, options=how, slot=str(slot)):
             results[slot], editors[slot] = ran

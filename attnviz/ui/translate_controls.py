@@ -17,7 +17,7 @@ from attnviz.figures.translate.beam_tree import Grown, Twig, beam_tree, candidat
 from attnviz.models import catalog
 from attnviz.models.draft import GREEDY, DecodingOptions, Draft
 from attnviz.models.result import Result
-from attnviz.ui.address.address_sync import forget, forget_cell, forget_drafts, publish, url_value, value
+from attnviz.ui.address.address_sync import forget, forget_cell, forget_drafts, forget_languages, publish, url_value, value
 from attnviz.ui.address.parameters import SLOTS
 from attnviz.ui.address.widgets import bounded, is_pinned, one_shown, segments, text_field, toggle
 from attnviz.ui.download import explain_button
@@ -52,6 +52,7 @@ def _other_language() -> None:
     """Switch to the language's own translators, and to its first example unless something else was typed; for a callback."""
     forget_drafts()
     forget("models", "target")
+    forget_languages()
     if st.session_state.get("text") in {example.text for page in EXAMPLES.values() for example in examples(page)}:
         forget_typed()
         st.session_state.text = examples(EXAMPLES[st.session_state.into])[0].text

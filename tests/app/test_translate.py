@@ -25,7 +25,7 @@ from attnviz.ui.prompt_box import examples
 from tests import tiny
 from tests.norms import cross_norm_shares
 from tests.translators import tiny_translator
-from tests.visits import html, open_page
+from tests.visits import Visit, differences, html, open_page, press
 
 PAGE = "translate"
 TEXT = "The red car is not Tom's."
@@ -43,6 +43,18 @@ def hub_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("marian")
     tiny.FAMILY["marian"].save(folder)
     return str(folder)
+
+
+@pytest.fixture(scope="module", params=[tiny.NLLB, tiny.MBART_50, tiny.M2M_100], ids=["nllb", "mbart-50", "m2m-100"])
+def many_languages(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """The folder of a model that writes many languages, and the mark of one."""
+    make, kind, config, source = request.param
+    folder = tmp_path_factory.mktemp("languages")
+    tokenizer = tiny.of_many_languages(make, source, None)
+    model = tiny.of_so_many_pieces(kind, config, tokenizer, max_length=13)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder), {"eng_Latn": "deu_Latn", "en_XX": "de_DE", "en": "de"}[source]
 
 
 def bodies(app: AppTest) -> list[str]:
@@ -257,6 +269,42 @@ def test_a_model_of_the_hub_is_asked_the_same_as_ours(app: AppTest, hub_folder: 
     assert any("(naive)" in caption.value for caption in app.caption)
     app = open_page(PAGE, models=[hub_folder], text="the cat sat", reading="Shifted")
     assert any("(shifted: Chen et al. 2020)" in caption.value for caption in app.caption)
+
+
+def test_the_language_that_a_model_writes_is_chosen(monkeypatch: pytest.MonkeyPatch, many_languages: tuple[str, str]) -> None:
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "13")
+    folder, german = many_languages
+    model = attnviz.load(folder)
+    visit = Visit(monkeypatch, PAGE, {"models": [folder, "bahdanau-en-fr"], "text": "the cat sat"})
+    picker = visit.app.selectbox(key="language1")
+    assert (picker.value, list(picker.options)) == (model.card.languages[1], list(model.card.writes))
+    assert "language2" not in visit.widgets
+    picker.set_value(german)
+    visit.run()
+    written = draft(model, Prompt("the cat sat", language=german), DecodingOptions()).trace.output
+    assert answers(visit.app)[0] == written
+    assert visit.address["language1"] == german
+    # An edit is made in the same language, and a reload shows the same.
+    edited = Visit(monkeypatch, PAGE, visit.address | {"edits1": "c0.1z", "text": "the dog ran"})
+    asked = [(each.trace.prompt.language, each.trace.edits.text) for each in edited.actual]
+    assert {*asked} == {(german, ""), (german, "c0.1z"), (None, "")}
+    again = Visit(monkeypatch, PAGE, edited.address)
+    assert not differences(edited, again)
+    assert edited.hashes == again.hashes
+    # Other models have other languages.
+    edited.app.multiselect(key="models").set_value(["bahdanau-en-fr"])
+    edited.run()
+    assert "language1" not in edited.address
+    assert not edited.app.error
+
+
+def test_a_language_that_a_model_does_not_write_is_refused_with_a_way_back(app: AppTest, folders: list[str]) -> None:
+    app = open_page(app, models=folders[:1], text=TEXT, language1="deu_Latn")
+    assert "no languages to choose from: leave out 'deu" in app.error[0].value.replace("\\", "")
+    press(app, next(each.label for each in app.button if each.key == "own-language1"))
+    assert not app.error
+    assert "language1" not in app.query_params
 
 
 def test_a_model_of_the_hub_is_steered_and_forced(app: AppTest, hub_folder: str) -> None:

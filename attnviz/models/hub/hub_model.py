@@ -68,7 +68,7 @@ class TracedModel(Capabilities):
 
     def prompt(self, given: object) -> Prompt:
         """Make a prompt of a text, or of a chat's messages by the tokenizer's template, up to where the model answers."""
-        return Prompt.of(given, self._chat)
+        return self._checked(Prompt.of(given, self._chat))
 
     def _chat(self, messages: Messages) -> str:
         if not self.tokenizer.chat_template:

@@ -5,13 +5,12 @@ each token was is read off a plain forward pass over what was written, with noth
 
 The decoder reads what `prompt.target` says, or the encoder's own text, shifted right behind the token that it starts with: as
 BART does where nothing is to be written (Lewis et al. 2020, arXiv:1910.13461, section 3.1).
-
-What it writes is decided by transformers' own `generate`, with the settings that the model's authors saved with it. How likely
-each token was is read off a plain forward pass over what was written, with nothing forced or forbidden.
 """
 
+import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +23,7 @@ from attnviz.core.edits import HeadSet
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.answer import Answers
+from attnviz.models.capabilities import no_languages
 from attnviz.models.draft import DecodingStep, SearchTree, Translation
 from attnviz.models.edit import Scorer, log_probability
 from attnviz.models.hub.hub_model import (
@@ -114,10 +114,38 @@ Inputs = dict[str, Tensor]
 class WritingModel(TracedModel):
     """Traces an encoder, a decoder, and the cross-attention; a row of the last two is the token that the decoder reads.
 
-    writing  options of `generate` besides the text
+    writing    options of `generate` besides the text
+    languages  the marks of the languages that it writes, with their pieces; empty: there is no choice
+    language   the one that it writes; empty: there is no choice
+    starts_with_language  whether its decoder begins with the mark, as mBART's does; later models write it behind their start
     """
 
     writing: dict[str, Any] = field(default_factory=dict)
+    languages: Mapping[str, int] = field(default_factory=dict)
+    language: str = ""
+    starts_with_language: bool = False
+
+    def in_language(self, language: str | None) -> "WritingModel":
+        """Return the model as it writes a language; weights, tokenizer and lock are the same."""
+        if language is None:
+            return self
+        if not self.languages:
+            raise no_languages(self.card.name, language)
+        if language not in self.languages:
+            nearest = difflib.get_close_matches(language, self.languages, 3, 0.3) or sorted(self.languages)[:3]
+            raise PromptError(
+                f"{self.card.name} does not write {language!r}: choose one of its {len(self.languages)} languages, such as "
+                f"{', '.join(nearest)}."
+            )
+        return replace(self, language=language)
+
+    @contextmanager
+    def tokenizing(self) -> Iterator[None]:
+        """Let this thread alone use the tokenizer, which puts the mark of this language before what is written."""
+        with super().tokenizing():
+            if self.language:
+                self.tokenizer.tgt_lang = self.language
+            yield
 
     def _trace(self, prompt: Prompt) -> AttentionTrace:
         return self.steps(prompt)[0]
@@ -135,8 +163,8 @@ class WritingModel(TracedModel):
         """Prepare to score ln p of `prompt.target`, or of what the model writes by itself."""
         self.edit_points()
         source = self._inputs(prompt.text)
-        pieces = self.pieces_of(prompt)
-        read, labels = (torch.tensor([ids], device=self.model.device) for ids in ((self._start, *pieces[:-1]), pieces))
+        pieces, start = self.pieces_of(prompt), self.in_language(prompt.language)._start
+        read, labels = (torch.tensor([ids], device=self.model.device) for ids in ((start, *pieces[:-1]), pieces))
 
         def forward(n_rows: int) -> Tensor:
             inputs = {name: ids.expand(n_rows, -1) for name, ids in source.items()}
@@ -167,7 +195,7 @@ class WritingModel(TracedModel):
         return replace(prompt, text=self.task_prefix(TRANSLATE) + prompt.text)
 
     def _bind(self, prompt: Prompt, pieces: Sequence[int], step: int | None) -> BoundTarget:
-        prompt = self._prefixed(prompt)
+        prompt, start = self._prefixed(prompt), self.in_language(prompt.language)._start
         source = self.encode([prompt.text])
         given = self.tensors(source)
         others = {name: value for name, value in given.items() if name != "input_ids"}
@@ -176,7 +204,7 @@ class WritingModel(TracedModel):
             beside = {name: value.expand(len(ids), -1) for name, value in others.items()}
             return self._scores({"input_ids": ids, **beside}, read)
 
-        written = WrittenText(source.tokens, given["input_ids"][0], pieces or self.pieces_of(prompt), self._start, logits)
+        written = WrittenText(source.tokens, given["input_ids"][0], pieces or self.pieces_of(prompt), start, logits)
         return written.bind(
             step,
             self.names,
@@ -189,16 +217,17 @@ class WritingModel(TracedModel):
     def steps(self, prompt: Prompt | str) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """Trace the prompt, and tell how likely the model found every token that is written."""
         prompt = self.prompt(prompt)
+        writer = self.in_language(prompt.language)
         if not prompt.target:
-            (pieces,) = self._generated(self._inputs(prompt.text), Beam(width=1))
-            return self.follow(prompt, pieces)
-        encoded = self._target(prompt.target)
+            (pieces,) = writer._generated(self._inputs(prompt.text), Beam(width=1))
+            return writer.follow(prompt, pieces)
+        encoded = writer._target(prompt.target)
         if encoded.cuts[0] is not None:
             most = self.card.max_tokens
             raise PromptError(f"{self.card.name} writes at most {most} tokens, and this target has more: type less.")
-        (start,) = self.names([self._start])
+        (start,) = self.names([writer._start])
         tokens = (Token(start, 0, 0, special=True), *encoded.tokens)
-        return self._followed(prompt, encoded.inputs["input_ids"], (prompt.target, tokens))
+        return writer._followed(prompt, encoded.inputs["input_ids"], (prompt.target, tokens))
 
     def pieces_of(self, prompt: Prompt) -> tuple[int, ...]:
         """Pieces of what is written: of `prompt.target`, or of what the model writes by itself.
@@ -206,9 +235,10 @@ class WritingModel(TracedModel):
         Raises:
             PromptError: as of `trace`.
         """
+        writer = self.in_language(prompt.language)
         if prompt.target:
-            return tuple(self._target(prompt.target).inputs["input_ids"])
-        return self._generated(self._inputs(prompt.text), Beam(width=1))[0]
+            return tuple(writer._target(prompt.target).inputs["input_ids"])
+        return writer._generated(self._inputs(prompt.text), Beam(width=1))[0]
 
     def _target(self, text: str) -> Encoded:
         encoded = self.encode([text], target=True)
@@ -217,10 +247,10 @@ class WritingModel(TracedModel):
 
     def follow(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """Do as `steps`, of exactly these pieces, such as one of several translations that were found."""
-        output = self._text(pieces)
+        writer, output = self.in_language(prompt.language), self._text(pieces)
         with self.tokenizing():
-            tokens = placed_ids(self.tokenizer, [self._start, *pieces], output)
-        return self._followed(prompt, pieces, (output, tokens))
+            tokens = placed_ids(self.tokenizer, [writer._start, *pieces], output)
+        return writer._followed(prompt, pieces, (output, tokens))
 
     def _followed(
         self, prompt: Prompt, pieces: Sequence[int], output: tuple[str, tuple[Token, ...]]
@@ -281,6 +311,8 @@ class WritingModel(TracedModel):
 
     @property
     def _start(self) -> int:
+        if self.starts_with_language:
+            return self.languages[self.language]
         return start_of(self.model) or 0
 
     @property
@@ -308,6 +340,10 @@ class WritingModel(TracedModel):
         if any(isinstance(edit, HeadSet) and edit.to == "mean" for edit in edited_pass.current().each):
             # The mean over the text so far needs the rows of earlier steps, which no cache holds.
             options["use_cache"] = False
+        if self.language:
+            options["decoder_start_token_id" if self.starts_with_language else "forced_bos_token_id"] = self.languages[
+                self.language
+            ]
         settings = self.model.generation_config
         if settings.encoder_no_repeat_ngram_size or settings.encoder_repetition_penalty not in (None, 1.0):
             # These count the source's pieces among those that are written.

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import re
 import sys
 from dataclasses import dataclass, replace
 from typing import Any
@@ -40,6 +41,8 @@ TASKS: dict[Architecture, str] = {
 }
 # French as models of many languages mark it.
 FRENCH = ("fr", "fra_Latn", "fr_XX")
+# As NLLB marks languages, each with its script.
+_LANGUAGE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 # As a share of the model's pieces, the most that its tokenizer may have, and the fewest that need no word.
 MOST_NAMED, FEWEST_NAMED = 1.05, 0.75
 # Under which names a trainer, or another class, holds the model that it is about.
@@ -57,6 +60,7 @@ class Facts:
     revision: str = ""
     licence: str = ""
     languages: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     weights: str = ""
 
@@ -102,9 +106,11 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
         "attending": {kind: each.attending for kind, each in named.items() if len(each.attending) < each.store.n_layers},
     }
     writing = _writing(facts.name, model, tokenizer) if writes(model) else {}
+    languages = (tokenizer.src_lang, writing["language"]) if "language" in writing else ()
+    facts = replace(facts, languages=facts.languages or languages, writes=tuple(writing.get("languages", ())))
     card = _card(model, tokenizer, facts, architecture, stacks["encoder"].store)
     if writes(model):
-        return WritingModel(card, **shared, writing=writing)
+        return WritingModel(card, **shared, **writing)
     if architecture == "encoder-decoder":
         return ReadingPair(card, **shared)
     if architecture == "decoder":
@@ -210,7 +216,7 @@ def _fuse_activations(model: nn.Module) -> None:
 def _card(model: Any, tokenizer: Any, facts: Facts, architecture: Architecture, store: WeightStore) -> ModelCard:
     return ModelCard(
         name=facts.name,
-        task=facts.task or _task(model, tokenizer, architecture),
+        task=facts.task or _task(model, tokenizer, architecture, facts),
         architecture=architecture,
         n_layers=store.n_layers,
         n_heads=store.n_heads,
@@ -218,8 +224,9 @@ def _card(model: Any, tokenizer: Any, facts: Facts, architecture: Architecture, 
         max_tokens=max_tokens(model, tokenizer),
         device=str(model.device),
         revision=facts.revision,
-        reads=_reads(model, tokenizer, architecture),
-        languages=facts.languages or _languages(model, tokenizer),
+        reads=(*_reads(model, tokenizer, architecture), *(["language"] if facts.writes else [])),
+        languages=facts.languages,
+        writes=facts.writes,
         licence=facts.licence,
         sources=facts.sources,
         weights=_weights(model, facts),
@@ -232,21 +239,15 @@ def _weights(model: Any, facts: Facts) -> str:
     return facts.weights if dtype == "float32" else ", ".join(filter(None, (f"{dtype} weights", facts.weights)))
 
 
-def _task(model: Any, tokenizer: Any, architecture: Architecture) -> str:
+def _task(model: Any, tokenizer: Any, architecture: Architecture, facts: Facts) -> str:
     """Say what a model does; also where its tokenizer leaves a part of its pieces without a name, which may be another's."""
     task = (TASKS if writes(model) else TASKS | BARE)[architecture]
-    if languages := _languages(model, tokenizer):
-        task = f"reads a text in {languages[0]} and writes another in {languages[1]}"
+    if facts.writes:
+        task = f"reads a text in {facts.languages[0]} and writes another in {facts.languages[1]}"
     known, named = n_pieces(model), len(tokenizer)
     if known is None or named > known * FEWEST_NAMED:
         return task
     return f"{task}; its tokenizer has {named:,} pieces and the model {known:,}: see that they belong together"
-
-
-def _languages(model: Any, tokenizer: Any) -> tuple[str, ...]:
-    """Find the marks of the languages that a model of many reads and writes; nothing of other models."""
-    marks = (getattr(tokenizer, "src_lang", None), getattr(tokenizer, "tgt_lang", None))
-    return tuple(map(str, marks)) if writes(model) and all(marks) else ()
 
 
 def wrapped(model: Any, tokenizer: Any = None) -> TracedModel:
@@ -424,49 +425,39 @@ def _check_vocabularies(name: str, model: Any, tokenizer: Any) -> None:
 
 
 def _writing(name: str, model: Any, tokenizer: Any) -> dict[str, Any]:
-    """Collect what writing needs besides the text: a cache that fits, and of many languages the one to write.
+    """Collect what writing needs besides the text: a cache that fits, and of many languages all, and the one to write.
 
-    The language is that of the tokenizer's `tgt_lang`, else the one that the model's authors force, else French.
+    That is the language of the tokenizer's `tgt_lang`, else the one that the model's authors force, else French.
 
     Raises:
         ModelError: the tokenizer has no mark for the language that it names.
     """
-    options: dict[str, Any] = {}
     depths = {getattr(model.config, name, None) for name in ("num_layers", "num_decoder_layers")} - {None}
-    if len(depths) > 1:
-        # transformers gives T5's decoder a cache as deep as its encoder.
-        options["use_cache"] = False
-    if not hasattr(tokenizer, "tgt_lang"):
+    # transformers gives T5's decoder a cache as deep as its encoder.
+    options: dict[str, Any] = {"writing": {"use_cache": False}} if len(depths) > 1 else {}
+    marks = _language_pieces(tokenizer)
+    known = {mark: piece for mark, piece in marks.items() if piece < (n_written_pieces(model) or piece + 1)}
+    if not known:
         return options
-    generation, start = model.generation_config, start_of(model)
-    starts_with_language = start in tokenizer.all_special_ids and start not in (
-        tokenizer.bos_token_id,
-        tokenizer.eos_token_id,
-        tokenizer.pad_token_id,
-    )
-    forced = start if starts_with_language else getattr(generation, "forced_bos_token_id", None)
-    if not tokenizer.tgt_lang:
-        named = None if forced is None else tokenizer.convert_ids_to_tokens(forced).strip("_")
-        tokenizer.tgt_lang = named or next((mark for mark in FRENCH if _language_id(tokenizer, mark) is not None), None)
-    if not tokenizer.tgt_lang:
+    start = start_of(model)
+    starts_with_language = start in marks.values()
+    forced = start if starts_with_language else getattr(model.generation_config, "forced_bos_token_id", None)
+    named = next((mark for mark, piece in known.items() if piece == forced), None)
+    language = tokenizer.tgt_lang or named or next((mark for mark in FRENCH if mark in known), None)
+    if not language:
         return options
-    piece = _language_id(tokenizer, tokenizer.tgt_lang)
-    if piece is None:
+    if language not in known:
         raise ModelError(
-            f"The tokenizer of {name} is to write {tokenizer.tgt_lang}, for which it has no piece; set its tgt_lang to one of "
-            "its language marks, such as fra_Latn, fr_XX or fr."
+            f"The tokenizer of {name} is to write {language}, for which it has no piece; set its tgt_lang to one of "
+            f"its language marks, such as {', '.join(list(known)[:3])}."
         )
-    if starts_with_language:
-        # mBART's decoder begins with the mark itself, where later models write it behind their start.
-        generation.decoder_start_token_id = piece
-    else:
-        options["forced_bos_token_id"] = piece
-    return options
+    return options | {"languages": known, "language": language, "starts_with_language": starts_with_language}
 
 
-def _language_id(tokenizer: Any, mark: str) -> int | None:
-    """Find the piece that stands for a language, such as fra_Latn, fr_XX, or fr of M2M-100; None where there is none."""
-    if hasattr(tokenizer, "get_lang_id"):
-        return tokenizer.lang_token_to_id.get(tokenizer.lang_code_to_token.get(mark))
-    piece = tokenizer.convert_tokens_to_ids(mark)
-    return None if piece is None or piece == tokenizer.unk_token_id else int(piece)
+def _language_pieces(tokenizer: Any) -> dict[str, int]:
+    """Find the pieces that stand for languages, by their marks, such as fra_Latn, fr_XX, or fr of M2M-100."""
+    if not hasattr(tokenizer, "tgt_lang"):
+        return {}
+    if known := getattr(tokenizer, "lang_code_to_id", None):
+        return dict(known)
+    return {mark: tokenizer.convert_tokens_to_ids(mark) for mark in tokenizer.all_special_tokens if _LANGUAGE.fullmatch(mark)}

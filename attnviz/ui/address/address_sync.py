@@ -237,6 +237,11 @@ def forget_drafts() -> None:
         forget(*(f"{name}{slot}" for slot in range(1, SLOTS + 1)))
 
 
+def forget_languages() -> None:
+    """Lets go of the languages that were chosen to be written: other models have others; for a callback."""
+    forget("language", *(f"language{slot}" for slot in range(1, SLOTS + 1)))
+
+
 def picked_cell(picked: str) -> tuple[int, int] | None:
     """Reads "3.1", which a browser has sent, as two numbers: a layer and a head, or a row and a column; None: it is none.
 

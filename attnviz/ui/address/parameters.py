@@ -32,17 +32,18 @@ Written = str | list[str]
 
 @dataclass(frozen=True)
 class Text:
-    """A text, packed or not, but none that no browser can show.
+    """A text, packed or not, but none that no browser can show; all of it matches the pattern, where there is one.
 
-    >>> Text().read("a b"), Text().read("~z~nonsense"), Text(most=3).read("four")
-    ('a b', None, None)
+    >>> Text().read("a b"), Text().read("~z~nonsense"), Text(most=3).read("four"), Text(pattern="a+").read("ab")
+    ('a b', None, None, None)
     """
 
     most: int | None = None
+    pattern: str | None = None
 
     def read(self, written: str) -> str | None:
         text = unpack(written)
-        if text is None or (self.most and len(text) > self.most):
+        if text is None or (self.most and len(text) > self.most) or (self.pattern and not re.fullmatch(self.pattern, text)):
             return None
         # Half of a character that takes two.
         return None if re.search(r"[\ud800-\udfff]", text) else text
@@ -124,6 +125,8 @@ Type = Text | Flag | Number | Choice | Names
 NAME = Text(most=255)
 # What people type, bounded where pages read it (`attnviz.ui.visitor_limits.check_length`), and what pages write.
 _TEXT, _WRITTEN, _OPEN = Text(), Text(most=LARGEST), Choice(("", "open"))
+# How a model's authors mark a language: deu_Latn, de_DE, de.
+_LANGUAGE = Text(most=40, pattern=r"\w+")
 _HEAD: dict[str, Type] = {"layer": Number(), "head": Number()}
 _CELL: dict[str, Type] = {"query": Number(), "key": Number()}
 # Further words of a link than those of its cell: positions, "3.5".
@@ -132,8 +135,8 @@ _SCALE: dict[str, Type] = {"scale": Choice(("0 to 1", "Fit to this head"))}
 _WORDS: dict[str, Type] = {"words": Flag()}
 _MERGED: dict[str, Type] = {"whole_words": Flag(default=True)}
 _HIDDEN: dict[str, Type] = {"hide_special": Flag()}
-# Which map of an encoder-decoder, and the text that its decoder reads.
-_MAP: dict[str, Type] = {"attention": Choice(("encoder", "decoder", "cross")), "target": _TEXT}
+# Which map of an encoder-decoder, the text that its decoder reads, and the language that it writes.
+_MAP: dict[str, Type] = {"attention": Choice(("encoder", "decoder", "cross")), "target": _TEXT, "language": _LANGUAGE}
 _NUMBERS: dict[str, Type] = {"weighing": Choice(QUANTITIES)}
 _MEAN: dict[str, Type] = {"all_heads": Flag(default=True)}
 # How the explorer is looked at, as it writes it itself: the order of heads, the part of the matrix, and so on.
@@ -170,7 +173,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         "decoding": Choice(("Greedy", "Beam")),
         "hero": Number(1, SLOTS, default=1), "alternatives": _OPEN,
         "width": Number(2, 10, default=5), "penalty": Number(0.0, 2.0, default=1.0, step=0.1),
-        **_each(SLOTS, begins=_WRITTEN, candidate=Number(), edits=_WRITTEN, **_SIDE_BY_SIDE), **_EDITING,
+        **_each(SLOTS, language=_LANGUAGE, begins=_WRITTEN, candidate=Number(), edits=_WRITTEN, **_SIDE_BY_SIDE), **_EDITING,
     },
     "answer": {
         **{"models": Names(2), "question": _TEXT, "passage": _TEXT, "side": Choice(SIDES)},

@@ -13,7 +13,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.models import catalog
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
-from attnviz.ui.address.address_sync import forget_drafts, publish, restore, url_value, value
+from attnviz.ui.address.address_sync import forget, forget_drafts, forget_languages, publish, restore, url_value, value
 from attnviz.ui.address.widgets import Link, WordQuestion, ask, dropdown, one_or_typed, pin, segments, toggle
 from attnviz.ui.markup import escaped
 from attnviz.ui.visitor_limits import any_model, check_length, offered
@@ -28,7 +28,7 @@ def machine(result: Result) -> None:
     ran = f"Runs on {_device(card)} · {_duration(result)}" if result.seconds else "Saved result: the model has not run now."
     lines = [ran, f"{number(card.parameters)} parameters"]
     if len(card.languages) > 1:
-        lines.append(f"Reads {card.languages[0]}, writes {card.languages[1]}")
+        lines.append(f"Reads {card.languages[0]}, writes {result.prompt.language or card.languages[1]}")
     weights = card.weights if card.weights.split(",")[0].endswith(" weights") else f"Weights: {card.weights}"
     st.sidebar.caption("  \n".join(lines + [weights] * bool(card.weights)))
 
@@ -94,6 +94,7 @@ def one_model(known: Sequence[str], about: str, *, own: Sequence[str] = (), labe
         known[0],
         format_func=lambda name: _model_label(label(name)),
         accept_new_options=any_model(),
+        on_change=forget_languages,
         help=about,
     )
 
@@ -124,13 +125,47 @@ def side_by_side(choices: Choices) -> tuple[str, ...]:
         key="models",
         max_selections=choices.most,
         accept_new_options=any_model(),
-        on_change=forget_drafts,
+        on_change=_forget_models,
         placeholder=choices.placeholder,
         help=choices.help,
     )
     names = [name.strip() for name in names if name.strip()][: choices.most]
     publish("models", names, list(default))
     return tuple(names)
+
+
+def _forget_models() -> None:
+    """Lets go of what was chosen in models that may not be there any more; for a callback."""
+    forget_drafts()
+    forget_languages()
+
+
+def written_language(model: str, slot: str = "") -> str | None:
+    """Return the language that the model of a slot is to write, as it was chosen or stands in the address; None: its own.
+
+    Models of the catalog write one language each.
+    """
+    language = "" if model in catalog.CATALOG else value(f"language{slot}", "")
+    publish(f"language{slot}", language, "")
+    return language or None
+
+
+def language_picker(card: ModelCard, place: DeltaGenerator, slot: str = "") -> None:
+    """Offer the languages that a model writes, where there are several; the next run has the chosen one."""
+    if card.writes:
+        label = f"{escaped(card.name)} writes" if slot else "Language written"
+        help_ = "As the model's authors mark languages, such as deu_Latn or de_DE for German."
+        dropdown(
+            place, label, f"language{slot}", options=card.writes, default=card.languages[1], on_change=forget_drafts,
+            help=help_,
+        )  # fmt: skip
+
+
+def own_language_button(name: str, slot: str = "") -> None:
+    """Offer the way back where a language was chosen and the model of that name has written nothing."""
+    if value(f"language{slot}", ""):
+        label = f"Back to the language of {escaped(name)}"
+        st.button(label, key=f"own-language{slot}", icon=":material/undo:", on_click=forget, args=(f"language{slot}",))
 
 
 def map_picker(trace: AttentionTrace) -> AttentionMap:
@@ -150,13 +185,17 @@ def map_picker(trace: AttentionTrace) -> AttentionMap:
     return trace.map(kind)
 
 
-def forced_target(prompt: Prompt) -> Prompt:
-    """Add to the prompt what else the page or the address gives, a target text or a question; leave out what is no text."""
+def forced_target(prompt: Prompt, model: str = "") -> Prompt:
+    """Add to the prompt what else the page or the address gives: a target text, a question, the language that a model writes.
+
+    What is no text is left out.
+    """
     question, target = url_value("question", ""), value("target", "")
     publish("target", target, "")
+    language = written_language(model) if model else None
     try:
         check_length(question, target)
-        return replace(prompt, question=question or None, target=target or None)
+        return replace(prompt, question=question or None, target=target or None, language=language)
     except PromptError as error:
         st.error(escaped(error), icon=":material/edit:")
         return prompt

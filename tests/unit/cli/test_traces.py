@@ -15,6 +15,7 @@ import attnviz
 from attnviz import cli
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel
+from tests import tiny
 
 TEXT = "The cat sat on the unbelievable mat. 😀"
 ATTNVIZ = [sys.executable, "-m", "attnviz.cli"]
@@ -61,6 +62,21 @@ def test_a_trace_is_saved_exactly_and_told(tmp_path: Path, capsys: pytest.Captur
     np.testing.assert_array_equal(opened.encoder.weights(3, 1), want.encoder.weights(3, 1))
     assert json.loads(said.out)["prompt"] == {"text": TEXT, "pair": "Another."}
     assert f"Saved {path}" in said.err
+
+
+def test_the_language_that_is_written_is_chosen_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make, kind, config, source = tiny.MBART_50
+    folder, path = tmp_path / "mbart", tmp_path / "x.attn"
+    tokenizer = tiny.of_many_languages(make, source, None)
+    tiny.of_so_many_pieces(kind, config, tokenizer).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    asked = ["trace", str(folder), "the cat sat", "--target", "a dog", "-o", str(path), "--json"]
+    assert cli.main([*asked, "--language", "de_DE"]) == 0
+    assert json.loads(capsys.readouterr().out)["prompt"]["language"] == "de_DE"
+    trace = attnviz.open(path)
+    assert (trace.prompt.language, trace.cross.queries[1].text) == ("de_DE", "de_DE")
+    assert cli.main([*asked, "--language", "German"]) == 1
+    assert "does not write 'German': choose one of its 52 languages, such as" in capsys.readouterr().err
 
 
 def test_a_text_comes_from_stdin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

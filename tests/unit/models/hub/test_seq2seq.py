@@ -8,6 +8,7 @@ import torch
 import transformers as hf
 
 import attnviz
+from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.draft import DecodingOptions
@@ -130,47 +131,20 @@ def test_what_is_no_piece_is_refused(pair, name):
         draft(pair[1], Prompt(TEXT), DecodingOptions(begins=(name,)))
 
 
-def of_many_languages(kind: type[Any], source: str, target: str | None) -> Any:
-    """Make a tokenizer of that class, which has a mark for each language."""
-    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
-    marks, words = ["<s>", "<pad>", "</s>", "<unk>"], [*("▁" + word for word in tiny.WORDS if word.isalpha()), "▁", *letters]
-    if kind is hf.NllbTokenizer:
-        return kind({piece: number for number, piece in enumerate([*marks, *words])}, [], src_lang=source, tgt_lang=target)
-    return kind([*((mark, 0.0) for mark in marks), *((word, -4.0) for word in words)], src_lang=source, tgt_lang=target)
-
-
-def of_so_many_pieces(kind: type[Any], config: type[Any], tokenizer: Any, **settings: Any) -> Any:
-    torch.manual_seed(0)
-    sizes = {
-        "d_model": 30,
-        "encoder_layers": 2,
-        "decoder_layers": 2,
-        "encoder_attention_heads": 3,
-        "decoder_attention_heads": 5,
-    }
-    ids = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2, "forced_eos_token_id": None}
-    given = sizes | ids | {"encoder_ffn_dim": 11, "decoder_ffn_dim": 13, "max_position_embeddings": 61} | settings
-    return kind(config(vocab_size=len(tokenizer), **given)).eval()
-
-
-NLLB = (hf.NllbTokenizer, hf.M2M100ForConditionalGeneration, hf.M2M100Config, "eng_Latn")
-MBART_50 = (hf.MBart50Tokenizer, hf.MBartForConditionalGeneration, hf.MBartConfig, "en_XX")
-
-
 @pytest.mark.parametrize(
     ("family", "target", "written"),
     [
-        (NLLB, "deu_Latn", "deu_Latn"),
-        (NLLB, None, "fra_Latn"),
-        (MBART_50, "de_DE", "de_DE"),
-        (MBART_50, None, "fr_XX"),
+        (tiny.NLLB, "deu_Latn", "deu_Latn"),
+        (tiny.NLLB, None, "fra_Latn"),
+        (tiny.MBART_50, "de_DE", "de_DE"),
+        (tiny.MBART_50, None, "fr_XX"),
     ],
     ids=["nllb", "nllb-unsaid", "mbart-50", "mbart-50-unsaid"],
 )
 def test_the_language_of_the_tokenizer_is_written(family: Any, target: str | None, written: str) -> None:
     make, kind, config, source = family
-    tokenizer = of_many_languages(make, source, target)
-    model = of_so_many_pieces(kind, config, tokenizer)
+    tokenizer = tiny.of_many_languages(make, source, target)
+    model = tiny.of_so_many_pieces(kind, config, tokenizer)
     traced = attnviz.wrap(model, tokenizer)
     mark = tokenizer.convert_tokens_to_ids(written)
     given = tokenizer(TEXT, return_tensors="pt")
@@ -186,10 +160,63 @@ def test_the_language_of_the_tokenizer_is_written(family: Any, target: str | Non
     assert tokenizer.tgt_lang == target
 
 
+MANY = [(tiny.NLLB, "deu_Latn", "spa_Latn"), (tiny.MBART_50, "de_DE", "es_XX"), (tiny.M2M_100, "de", "es")]
+
+
+@pytest.mark.parametrize(("family", "chosen", "own"), MANY, ids=["nllb", "mbart-50", "m2m-100"])
+def test_a_prompt_chooses_the_language_that_is_written(family: Any, chosen: str, own: str) -> None:
+    make, kind, config, source = family
+    tokenizer = tiny.of_many_languages(make, source, own)
+    model = tiny.of_so_many_pieces(kind, config, tokenizer)
+    traced = attnviz.wrap(model, tokenizer)
+    assert traced.card.languages == (source, own)
+    assert {source, chosen, own} < set(traced.card.writes)
+    assert "language" in traced.card.reads
+    tokenizer.tgt_lang = chosen
+    other = attnviz.wrap(model, tokenizer)
+    mark = other.translate(TEXT)[0].pieces[0]
+    want = model.generate(
+        **tokenizer(TEXT, return_tensors="pt"), forced_bos_token_id=mark, do_sample=False, max_new_tokens=60, max_length=None
+    )
+    prompt = Prompt(TEXT, language=chosen)
+    made = draft(traced, prompt, DecodingOptions())
+    assert made.candidates[0].pieces == unpadded(want[0, 1:].tolist(), 2)
+    # Everything that reads the prompt writes as the model does whose tokenizer names that language.
+    for given in (prompt, Prompt(TEXT, target=TARGET, language=chosen)):
+        plain = Prompt(TEXT, target=given.target)
+        trace, same = traced.trace(given), other.trace(plain)
+        assert (trace.prompt.language, trace.cross.queries) == (chosen, same.cross.queries)
+        np.testing.assert_array_equal(trace.cross.weights(1, 1), same.cross.weights(1, 1))
+        assert traced.pieces_of(given) == other.pieces_of(plain)
+        assert traced.scorer(given).scores([NO_EDITS]) == other.scorer(plain).scores([NO_EDITS])
+    assert attnviz.run(traced, "translate", prompt, quantity="norms").draft.pieces == made.pieces
+    # It keeps nothing of it.
+    assert traced.trace(TEXT).cross.queries[1].text == traced.trace(Prompt(TEXT, language=own)).cross.queries[1].text
+    assert traced.pieces_of(Prompt(TEXT, target=TARGET)) != traced.pieces_of(Prompt(TEXT, target=TARGET, language=chosen))
+    with pytest.raises(PromptError, match=f"does not write '{chosen[:-1]}': choose one of its .* such as"):
+        traced.trace(Prompt(TEXT, language=chosen[:-1]))
+
+
+@pytest.mark.parametrize("name", ["minilm", "bahdanau-en-fr", "answer-en", "summarize-en"])
+def test_a_language_is_refused_where_there_is_no_choice(name: str) -> None:
+    with pytest.raises(PromptError, match="no languages to choose from: leave out 'de'"):
+        attnviz.load(name).trace(Prompt(TEXT, question=TARGET, language="de"))
+
+
+def test_a_model_of_two_languages_has_no_mark_for_them() -> None:
+    class TwoLanguages(hf.PreTrainedTokenizerFast):
+        tgt_lang = "cat"  # FSMT names its languages so: here it is a word, too
+
+    tokenizer = TwoLanguages(tokenizer_object=tiny.tokenizer(tiny.SEQ2SEQ).backend_tokenizer, pad_token="[PAD]")
+    traced = attnviz.wrap(tiny.FAMILY["bart"].model(), tokenizer)
+    assert (traced.card.writes, traced.card.languages) == ((), ())
+    assert traced.pieces_of(Prompt(TEXT))[0] != tokenizer.convert_tokens_to_ids("cat")
+
+
 def test_a_language_that_the_authors_force_is_written_and_one_that_is_no_language_refused() -> None:
-    tokenizer = of_many_languages(hf.MBart50Tokenizer, "de_DE", None)
+    tokenizer = tiny.of_many_languages(hf.MBart50Tokenizer, "de_DE", None)
     english = tokenizer.convert_tokens_to_ids("en_XX")
-    model = of_so_many_pieces(*MBART_50[1:3], tokenizer)
+    model = tiny.of_so_many_pieces(*tiny.MBART_50[1:3], tokenizer)
     model.generation_config.forced_bos_token_id = english
     traced = attnviz.wrap(model, tokenizer)
     assert (traced.translate(TEXT)[0].pieces[0], traced.card.languages) == (english, ("de_DE", "en_XX"))
@@ -199,12 +226,17 @@ def test_a_language_that_the_authors_force_is_written_and_one_that_is_no_languag
 
 
 def test_a_decoder_that_starts_with_its_language_starts_with_the_chosen_one() -> None:
-    tokenizer = of_many_languages(hf.MBart50Tokenizer, "en_XX", "ro_RO")
+    tokenizer = tiny.of_many_languages(hf.MBart50Tokenizer, "en_XX", "ro_RO")
     romanian, german = map(tokenizer.convert_tokens_to_ids, ("ro_RO", "de_DE"))
-    model = of_so_many_pieces(*MBART_50[1:3], tokenizer, decoder_start_token_id=german)
+    model = tiny.of_so_many_pieces(*tiny.MBART_50[1:3], tokenizer, decoder_start_token_id=german)
     traced = attnviz.wrap(model, tokenizer)
     given = tokenizer(TEXT, return_tensors="pt")
     want = model.generate(**given, decoder_start_token_id=romanian, do_sample=False, max_new_tokens=60, max_length=None)
     assert traced.translate(TEXT)[0].pieces == unpadded(want[0, 1:].tolist(), 2)
     assert traced.trace(TEXT).decoder.keys[0].text == "ro_RO"
+    tokenizer.tgt_lang = "de_DE"
+    chosen, prompt = attnviz.wrap(model, tokenizer), Prompt(TEXT, language="de_DE")
+    assert traced.trace(prompt).decoder.keys[0].text == "de_DE"
+    assert draft(traced, prompt, DecodingOptions()).candidates == chosen.translate(TEXT)
+    assert traced.scorer(prompt).scores([NO_EDITS]) == chosen.scorer(Prompt(TEXT)).scores([NO_EDITS])
     assert model.generation_config.decoder_start_token_id == german
