@@ -27,9 +27,9 @@ from attnviz.ui.matters import (
     show_curve,
     show_experiment,
     show_methods,
+    show_targets,
     show_text,
     show_verdict,
-    target_picker,
     text_boxes,
     with_slow_methods,
 )
@@ -45,7 +45,7 @@ looked = seen or "attention"
 report = matters(model, prompt, target, (looked, "random")) if prompt else None
 removals = word_removals(model, prompt, target) if prompt and report else None
 if prompt and report and removals:
-    target_picker(report)
+    show_targets(report)
     removed = removed_words(report)
     after = removals.output(removed[0]) if len(removed) == 1 else None
     after = after or (without(model, prompt, target, removed) if removed else None)

@@ -12,6 +12,7 @@ from attnviz.ui.address.address_sync import finish, value
 from attnviz.ui.background.jobs import stoppable
 from attnviz.ui.background.results import head_costs, removal_curve, run
 from attnviz.ui.download import show_toolbar
+from attnviz.ui.edit_panel import show_next
 from attnviz.ui.frame.sidebar import forced_target, machine, map_picker
 from attnviz.ui.layout import answer, header, hero, story
 from attnviz.ui.markup import escaped
@@ -19,7 +20,16 @@ from attnviz.ui.prompt_box import show_text_notices
 from attnviz.ui.training_checkpoints import side
 from attnviz.ui.whatif import comparison as changes
 from attnviz.ui.whatif import costs as costs_view
-from attnviz.ui.whatif.controls import Ablation, Sides, ablation_controls, change_picker, is_stopped, sides_controls, stop
+from attnviz.ui.whatif.controls import (
+    Ablation,
+    Sides,
+    ablation_controls,
+    change_picker,
+    is_stopped,
+    sides_controls,
+    stop,
+    with_target,
+)
 
 MISLEADS = "How to read this, and what misleads"
 
@@ -30,10 +40,11 @@ def switch_heads_off() -> None:
     if ablation is None or is_stopped("costs"):
         return
     result = run(ablation.model, "encode", ablation.prompt)
+    ablation = with_target(ablation, result) if result else ablation
     # The address already says what is being worked at.
     finish()
     with stoppable(lambda: stop("costs")):
-        costs = head_costs(ablation.model, ablation.prompt, ablation.to) if result else None
+        costs = head_costs(ablation.model, ablation.scored, ablation.to) if result else None
     if result and costs:
         show_text_notices(result)
         machine(result)
@@ -53,7 +64,7 @@ def show_costs(ablation: Ablation, result: Result, costs: HeadCosts) -> None:
         with right:
             with stoppable(lambda: stop("curve")):
                 curve = (
-                    None if is_stopped("curve") else removal_curve(ablation.model, ablation.prompt, ablation.to, costs=costs)
+                    None if is_stopped("curve") else removal_curve(ablation.model, ablation.scored, ablation.to, costs=costs)
                 )
             if curve:
                 costs_view.show_curve(curve, costs.unit)
@@ -86,6 +97,7 @@ def show_changes(compared: Comparison, sides: Sides, results: tuple[Result, Resu
     with hero() as heading:
         said = compared.sentence(chosen, sides.names if sides.are_models else None)
         story(said, compared.describe_place(at), place=heading)
+        show_next(results, sides.names)
         if compared.has_changed:
             with st.container(key="desk-heads"):
                 heads, links = st.columns([3, 2], gap="large") if compared.divergence.size > 1 else (None, st.container())

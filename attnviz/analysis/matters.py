@@ -359,6 +359,8 @@ def describe_output(report: AttributionReport, removals: WordRemovals) -> str:
         return f"The translation{text}; the model is {amount} sure of each of its pieces, on average."
     if removals.kind == "sentence":
         return f"{target[:1].upper()}{target[1:]} gets {amount} of the attention that chooses sentences."
+    if removals.kind == "rather":
+        return f"{target[:1].upper()}{target[1:]}: the first has {amount} of what the model gives the two."
     return f"{target[:1].upper()}{target[1:]} ({amount} sure)."
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from attnviz.analysis.wording import LONGEST_NAME, Part, Sentence, cut, percent, quoted
 from attnviz.core.errors import TraceError
@@ -73,6 +74,56 @@ def _rough(probability: float) -> str:
     if probability < 0.001:
         return "less than 0.1\xa0%"
     return f"{100 * probability:.0f}\xa0%" if 0.01 <= probability < 0.995 else percent(probability)
+
+
+@dataclass(frozen=True)
+class NextChange:
+    """A word that could come next: its label, and p of it on two sides; 0 where it is not among the candidates."""
+
+    name: str
+    before: float
+    after: float
+
+
+def next_changes(before: AttentionTrace, after: AttentionTrace, listed: int = 5) -> list[NextChange]:
+    """List the likeliest next words of two traces of one model, each with p of it in both, the likeliest of either first."""
+    sides = []
+    for trace in (before, after):
+        continuation = continuation_of(trace)
+        candidates = continuation.next_tokens(len(continuation.pieces) - 1)
+        sides.append({each.piece: (candidate_label(each, trace.prompt.text), each.probability) for each in candidates})
+    one, other = sides
+    pieces = dict.fromkeys((*list(one)[:listed], *list(other)[:listed]))
+    nothing = "", 0.0
+    rows = [
+        NextChange((one.get(piece) or other[piece])[0], one.get(piece, nothing)[1], other.get(piece, nothing)[1])
+        for piece in pieces
+    ]
+    return sorted(rows, key=lambda row: -max(row.before, row.after))
+
+
+def describe_next_change(rows: Sequence[NextChange]) -> Sentence:
+    """Say what becomes of the likeliest next word, by what `next_changes` gives.
+
+    >>> from attnviz.analysis.wording import plain
+    >>> plain(describe_next_change([NextChange("Mary", 0.92, 0.03), NextChange("John", 0.01, 0.9)]))
+    'The next word becomes “John” (90\xa0%): “Mary” falls from 92\xa0% to 3\xa0%'
+    >>> plain(describe_next_change([NextChange("Mary", 0.92, 0.95)]))
+    'The next word is still “Mary”: it rises from 92\xa0% to 95\xa0%'
+    """
+    first, now = (max(rows, key=lambda row, side=side: getattr(row, side)) for side in ("before", "after"))
+    was, becomes = _rough(first.before), _rough(first.after)
+    verb = "rises" if first.after > first.before else "falls"
+    change = f"stays at {was}" if was == becomes else f"{verb} from {was} to {becomes}"
+    if first is now:
+        return Part("The next word is still "), quoted(first.name), Part(f": it {change}")
+    return (
+        Part("The next word becomes "),
+        quoted(now.name),
+        Part(f" ({_rough(now.after)}): "),
+        quoted(first.name),
+        Part(f" {change}"),
+    )
 
 
 def bits_per_byte(trace: AttentionTrace) -> float | None:

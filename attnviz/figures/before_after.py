@@ -10,11 +10,14 @@ from jaxtyping import Float
 
 from attnviz.analysis.translation_alignment import differences
 from attnviz.analysis.wording import signed
+from attnviz.analysis.write import NextChange
 from attnviz.core.trace import Token
 from attnviz.figures.html import label
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 
 STYLE = Path(__file__).with_name("before_after.css").read_text(encoding="utf-8")
+# As a share of the width, the bar of a certainty: its number stands beside it.
+WIDEST = 78
 # A text, and whether it differs from what stands on the other side.
 Piece = tuple[str, bool]
 
@@ -87,6 +90,27 @@ def before_and_after(rows: Sequence[OutputChange], *, theme: Theme = LIGHT, belo
 
 def _drawn(pieces: Sequence[Piece]) -> str:
     return "".join(f"<mark>{html.escape(text)}</mark>" if marked else html.escape(text) for text, marked in pieces)
+
+
+def share_bars(rows: Sequence[NextChange], names: tuple[str, str], *, theme: Theme = LIGHT) -> str:
+    """Draw p of each output on both sides as two bars, and by how much they differ, in percentage points.
+
+    >>> drawn = share_bars([NextChange("<b>", 0.75, 0.5)], ("Before", "After"))
+    >>> "&lt;b&gt;" in drawn, "75.0" in drawn, "−25.0" in drawn
+    (True, True, True)
+    """
+    head = "".join(f'<span class="side-{side}">{html.escape(name)}</span>' for side, name in enumerate(names))
+    body = "".join(
+        f'<div class="share"><bdi>{html.escape(row.name)}</bdi><div>'
+        + "".join(
+            f'<span class="side-{side}"><i style="width:{share * WIDEST:.2f}%"></i><em>{100 * share:.1f}\xa0%</em></span>'
+            for side, share in enumerate((row.before, row.after))
+        )
+        + f"</div><b>{signed(100 * (row.after - row.before), '+.1f')}</b></div>"
+        for row in rows
+    )
+    title = '<p class="said-title">What comes next, and the difference in percentage points</p>'
+    return f'<div class="shares" style="{css_variables(theme)}">{title}<p class="sides">{head}</p>{body}</div>'
 
 
 def moved(tokens: Sequence[Token], shifts: Float[np.ndarray, " token"], *, theme: Theme = LIGHT) -> str:

@@ -27,10 +27,13 @@ TARGETS = {
     "translation": ("translation", "The whole translation"),
     "similarity": ("likeness of two texts", "How alike the two texts are"),
     "next": ("next token", "The next token"),
+    "rather": ("next token", ""),
     "masked": ("masked token", "The masked token"),
     "label": ("label", "The likeliest label"),
     "sentence": ("kept sentence", "The sentence that is kept first"),
 }
+# How many words of its own a target names.
+_WORDS = {"next": 1, "rather": 2}
 # A list that is longer helps nobody.
 MOST_TARGETS = 200
 
@@ -39,12 +42,16 @@ MOST_TARGETS = 200
 class Target:
     """The part of an output to explain: its `kind`, and `place`, the token or sentence, where there are several.
 
-    >>> Target.of("token:3")
-    Target(kind='token', place=3)
+    words  of a language model the word to come next, else the likeliest: "next:Mary"; or of two that rather than this one:
+           "rather:Mary John". `#` and a number is a piece of the vocabulary
+
+    >>> Target.of("token:3"), Target.of("rather:Mary John")
+    (Target(kind='token', place=3, words=()), Target(kind='rather', place=None, words=('Mary', 'John')))
     """
 
     kind: str
     place: int | None = None
+    words: tuple[str, ...] = ()
 
     @staticmethod
     def of(text: str) -> "Target":
@@ -54,12 +61,18 @@ class Target:
             ModelError: there is no such target.
         """
         kind, _, place = text.partition(":")
+        if kind in _WORDS and (place or kind == "rather"):
+            words = tuple(place.split())
+            if len(words) != _WORDS[kind]:
+                raise ModelError(f"{text!r} is no target: name one word as next:Mary, or two as rather:Mary John.")
+            return Target(kind, words=words)
         if kind not in TARGETS or (place and not (place.isascii() and place.isdigit() and len(place) < 6)):
             raise ModelError(f"{text!r} is no target: choose one of {', '.join(TARGETS)}.")
         return Target(kind, int(place) if place else None)
 
     def __str__(self) -> str:
-        return self.kind if self.place is None else f"{self.kind}:{self.place}"
+        place = " ".join(self.words) if self.place is None else str(self.place)
+        return f"{self.kind}:{place}" if place else self.kind
 
 
 def target_labels(kind: str, several: str = "", names: Sequence[str] = ()) -> dict[str, str]:

@@ -6,17 +6,28 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.wording import describe_edits, head_name
+from attnviz.analysis.write import describe_next_change, next_changes
 from attnviz.core.edits import Edit, Edits, LinkCut, WeightSet
 from attnviz.core.trace import AttentionTrace
 from attnviz.figures import html as shared
-from attnviz.figures.before_after import STYLE, OutputChange, before_and_after, changed_text, edit_chips, moved, number, ranked
+from attnviz.figures.before_after import (
+    STYLE,
+    OutputChange,
+    before_and_after,
+    changed_text,
+    edit_chips,
+    moved,
+    number,
+    ranked,
+    share_bars,
+)
 from attnviz.models.base import shifts
 from attnviz.models.result import Result
 from attnviz.ui.address.widgets import segments, toggle
-from attnviz.ui.background.results import with_readings
+from attnviz.ui.background.results import next_words, with_readings
 from attnviz.ui.edit import CurrentMap, Editor, change, edits_now, flip, restore, undo
 from attnviz.ui.explorer import ShownHead, places_of
-from attnviz.ui.layout import theme
+from attnviz.ui.layout import story, theme
 from attnviz.ui.markup import Markup, escaped
 
 _markup = Markup("edits", shared.STYLE + STYLE)
@@ -55,6 +66,17 @@ def show_reading(result: Result) -> None:
     if one.similarity is not None and other.similarity is not None:
         rows.append(number("Similarity of the two sentences", one.similarity, other.similarity if edited else None))
     show_changes(rows, below=moved(one.tokens, shifts(one, other), theme=theme()) if edited else "")
+
+
+def show_next(results: tuple[Result, Result], names: tuple[str, str]) -> None:
+    """Show what a language model says comes next on both sides, as bars; nothing of other models."""
+    if any(each.card.architecture != "decoder" for each in results) or results[0].name != results[1].name:
+        return
+    one, other = (next_words(each.name, each.prompt, each.trace.edits) for each in results)
+    if one and other:
+        changes = next_changes(one, other)
+        story(describe_next_change(changes), place=st.container())
+        _markup("next-shares", share_bars(changes, names, theme=theme()))
 
 
 HELP = (

@@ -30,9 +30,10 @@ from attnviz.figures.html import sentence_html
 from attnviz.figures.matters_text import STYLE, WordMarks, deletion_figure, methods_table, removals_figure, shaded_text
 from attnviz.models.catalog import CATALOG, HUB
 from attnviz.ui.address.address_sync import forget, publish, remember, remembered, url_value, value
-from attnviz.ui.address.widgets import dropdown, one_shown
+from attnviz.ui.address.widgets import one_shown
 from attnviz.ui.background.results import matters, matters_known, matters_slowly
 from attnviz.ui.download import drawing_buttons, file_button
+from attnviz.ui.frame.sidebar import target_picker
 from attnviz.ui.layout import story, theme
 from attnviz.ui.markup import Markup, escaped
 from attnviz.ui.prompt_box import TextBox, checked_prompt, examples, long_notice, run_texts, text_box, unrun_notice
@@ -103,15 +104,11 @@ def chosen_target(model: str) -> str:
     return "" if chosen == state.get("about_first") else chosen
 
 
-def target_picker(report: AttributionReport) -> None:
+def show_targets(report: AttributionReport) -> None:
     """Offer the parts of the output that can be explained, in the sidebar, once they are known."""
-    if not (options := list(report.targets)):
-        return
-    st.session_state.about_first = options[0]
-    dropdown(
-        st.sidebar, "Part of the output", "about", options=options, format_func=lambda name: report.targets[name],
-        on_change=remove_words, args=([],), help="Which part of the output to explain.",
-    )  # fmt: skip
+    if report.targets:
+        st.session_state.about_first = next(iter(report.targets))
+        target_picker(report.targets, "Part of the output", lambda: remove_words([]))
 
 
 def default_target_button() -> None:

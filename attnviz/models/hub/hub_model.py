@@ -1,10 +1,13 @@
 """A Hugging Face model and its tokenizer, as an `AttentionModel`: what models of one stack and of two have in common."""
 
 import copy
+import re
+import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +26,13 @@ from attnviz.models.edit import EditPoints, edited
 from attnviz.models.hub import attention_readers
 from attnviz.models.hub.attention_readers import AttentionFunctionReader, Reader, Stacks
 from attnviz.models.hub.checkpoint import BUILDING
-from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, no_such_output
+from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, no_such_output
 from attnviz.nn import edited_pass
 from attnviz.text.tokens import Encoded, encode
 
 Rows = dict[str, tuple[tuple[Token, ...], tuple[Token, ...]]]
+# Alternatives that are listed: as many as Translate shows of each token.
+LIKELIEST = 5
 SINK = Token("sink", 0, 0, special=True)
 # So many weights of all heads are held at a time, and so many tokens are read: with four times as many weights a survey of
 # 100,000 sentences took 1.4 GB and was no faster.
@@ -292,7 +297,7 @@ def _padded(model: TracedModel, encoded: list[Encoded]) -> dict[str, Tensor]:
 LEAST = 1e-6
 
 
-def similarity(model: TracedModel, prompt: Prompt, place: int | None = None) -> BoundTarget:
+def similarity(model: TracedModel, prompt: Prompt, target: Target) -> BoundTarget:
     """Bind an encoder to the cosine between the mean states of two texts, each read on its own; p of it is the cosine itself.
 
     Words are taken from the first text alone: two texts that lose all their words become the same.
@@ -331,19 +336,79 @@ def similarity(model: TracedModel, prompt: Prompt, place: int | None = None) -> 
     )
 
 
-def next_token(model: TracedModel, prompt: Prompt, place: int | None = None) -> BoundTarget:
-    """Bind a decoder to the token that it finds likeliest to come next.
+def next_token(model: TracedModel, prompt: Prompt, target: Target) -> BoundTarget:
+    """Bind a decoder to the token to come next: to the likeliest, to that of the target, or to one rather than another.
 
     Raises:
-        ModelError: the model names no next token.
+        ModelError: the model names no next token, or not that one.
     """
     if model.card.architecture != "decoder":
         raise no_such_output(model.card.name, "next token")
-    encoded = model.encode([prompt.text])
-    return _vocabulary(model, encoded, len(encoded) - 1, "next token")
+    encoded = without_end(model.encode([prompt.text]))
+    pieces = [piece_of(model, word) for word in target.words]
+    return _vocabulary(model, encoded, len(encoded) - 1, "next token", pieces)
 
 
-def masked_token(model: TracedModel, prompt: Prompt, place: int | None = None) -> BoundTarget:
+def piece_of(model: TracedModel, word: str) -> int:
+    """Look up the piece that a word begins with behind another word; `#` and a number is the piece of that number.
+
+    Raises:
+        ModelError: the model has no such piece.
+    """
+    if re.fullmatch(r"#\d{1,7}", word, re.ASCII):
+        piece = int(word[1:])
+    else:
+        with model.tokenizing():
+            before, whole = (model.tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("a", f"a {word}"))
+            # Some write the space before a word as a piece of its own.
+            named = [each for each in whole[len(before) :] if model.tokenizer.decode([each]).strip()]
+        piece = named[0] if named else sys.maxsize
+    if piece >= (n_pieces(model.model) or sys.maxsize):
+        raise ModelError(f"{model.card.name} has no piece {word!r}: name another word.")
+    return piece
+
+
+def word_of(model: TracedModel, piece: int) -> str:
+    """Write a piece so that `piece_of` finds it: as a word, where that is the piece."""
+    word = _decoded(model, piece)
+    if word and not re.search(r"\s|\ufffd", word):
+        with suppress(ModelError):
+            if piece_of(model, word) == piece:
+                return word
+    return f"#{piece}"
+
+
+def _decoded(model: TracedModel, piece: int) -> str:
+    """Name a piece by its text; one without any by its number."""
+    with model.tokenizing():
+        return model.tokenizer.decode([piece]).strip() or f"#{piece}"
+
+
+def next_targets(model: TracedModel, prompt: Prompt) -> dict[str, str]:
+    """List what else of the next token can be explained: the likeliest rather than each of the following, and each of these.
+
+    Raises:
+        ModelError: the model names no next token.
+        PromptError: it cannot read the prompt.
+    """
+    encoded = without_end(model.encode([prompt.text]))
+    with torch.no_grad():
+        logits = _logits(model, encoded, len(encoded) - 1, "next token")(_ids(model, encoded)[None])[0]
+    first, *others = [
+        (word_of(model, piece), _decoded(model, piece)) for piece in logits.topk(min(LIKELIEST, len(logits))).indices.tolist()
+    ]
+    rather = {f"rather:{first[0]} {word}": f"“{first[1]}” rather than “{name}”" for word, name in others}
+    return rather | {f"next:{word}": f"The next token “{name}”" for word, name in others}
+
+
+def without_end(encoded: Encoded) -> Encoded:
+    """Leave out the marks that a tokenizer puts behind a text: the model goes on from its last word."""
+    last = max((place for place, token in enumerate(encoded.tokens) if not token.special), default=len(encoded) - 1)
+    inputs = {name: ids[: last + 1] for name, ids in encoded.inputs.items()}
+    return replace(encoded, inputs=inputs, tokens=encoded.tokens[: last + 1])
+
+
+def masked_token(model: TracedModel, prompt: Prompt, target: Target) -> BoundTarget:
     """Bind an encoder to the token that it finds likeliest behind the text's mask.
 
     Raises:
@@ -360,7 +425,7 @@ def masked_token(model: TracedModel, prompt: Prompt, place: int | None = None) -
     return _vocabulary(model, encoded, encoded.inputs["input_ids"].index(mask), "masked token")
 
 
-def label(model: TracedModel, prompt: Prompt, place: int | None = None) -> BoundTarget:
+def label(model: TracedModel, prompt: Prompt, target: Target) -> BoundTarget:
     """Bind a classifier to a label, by default the likeliest.
 
     Raises:
@@ -375,6 +440,7 @@ def label(model: TracedModel, prompt: Prompt, place: int | None = None) -> Bound
 
     with torch.no_grad():
         given = logits(_ids(model, encoded)[None])[0]
+    place = target.place
     if place is not None and place >= len(given):
         raise ModelError(f"{model.card.name} gives {len(given)} labels, 0 to {len(given) - 1}; there is no label {place}.")
     chosen = int(given.argmax()) if place is None else place
@@ -425,38 +491,54 @@ def whole_text(model: TracedModel, encoded: Encoded) -> BoundTarget:
     )
 
 
-def _vocabulary(model: TracedModel, encoded: Encoded, row: int, what: str) -> BoundTarget:
-    """Bind a model to the likeliest piece at one of its positions."""
-    head, table = model.model.get_output_embeddings(), model.model.get_input_embeddings()
-    if head is None and not getattr(model.model.config.get_text_config(), "tie_word_embeddings", False):
-        raise ModelError(f"{model.card.name} was loaded without the layer that names its {what}; wrap the model that has it.")
-
-    def logits(ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch vocabulary"]:
-        if head is not None:
-            return _outputs(model, encoded, ids).logits[:, row]
-        # Of a model of which only the stack is here, the words that it reads are the words that it names.
-        return _states(model, encoded, ids)[:, row] @ table.weight.T
-
-    with torch.no_grad():
-        piece = int(logits(_ids(model, encoded)[None])[0].argmax())
-
-    def name(piece: int) -> str:
-        with model.tokenizing():
-            return model.tokenizer.decode([piece]).strip()
-
+def _vocabulary(model: TracedModel, encoded: Encoded, row: int, what: str, pieces: Sequence[int] = ()) -> BoundTarget:
+    """Bind a model to a piece at one of its positions, by default the likeliest; of two to one rather than the other."""
+    logits = _logits(model, encoded, row, what)
+    if not pieces:
+        with torch.no_grad():
+            pieces = (int(logits(_ids(model, encoded)[None])[0].argmax()),)
+    names = [f"“{_decoded(model, piece)}”" for piece in pieces]
     return BoundTarget(
         **_common(model, encoded.tokens, encoded.inputs["input_ids"]),
-        target=f"the {what} “{name(piece)}”",
+        target=f"the {what} {names[0]}" if len(pieces) == 1 else f"the {what} {names[0]} rather than {names[1]}",
         fixed=_special(encoded.tokens) | {row},
         readout={row: 1.0},
-        run=lambda ids: _chosen(logits(ids), piece),
-        output_text=lambda ids: name(int(logits(ids)[0].argmax())),
+        run=lambda ids: _chosen(logits(ids), *pieces),
+        output_text=lambda ids: _decoded(model, int(logits(ids)[0].argmax())),
         sites=_stack(model, encoded),
     )
 
 
-def _chosen(logits: Float[Tensor, "batch choice"], choice: int) -> Outcome:
-    return Outcome(logits[:, choice], logits.log_softmax(dim=-1)[:, choice])
+def _logits(
+    model: TracedModel, encoded: Encoded, row: int, what: str
+) -> Callable[[Int[Tensor, "batch token"]], Float[Tensor, "row vocabulary"]]:
+    """Make the function that gives the logits at one position, a row a text; of edits in one batch a row each."""
+    head, table = model.model.get_output_embeddings(), model.model.get_input_embeddings()
+    if head is None and not getattr(model.model.config.get_text_config(), "tie_word_embeddings", False):
+        raise ModelError(f"{model.card.name} was loaded without the layer that names its {what}; wrap the model that has it.")
+    # Of a large vocabulary the logits of every position fill the memory.
+    is_last = row == len(encoded) - 1 and "logits_to_keep" in model.accepts
+
+    def logits(ids: Int[Tensor, "batch token"]) -> Float[Tensor, "row vocabulary"]:
+        if head is not None:
+            outputs = _run(model, partial(model.model, logits_to_keep=1) if is_last else model.model, encoded, ids)
+            return outputs.logits[:, -1 if is_last else row]
+        # Of a model of which only the stack is here, the words that it reads are the words that it names.
+        return _states(model, encoded, ids)[:, row] @ table.weight.T
+
+    return logits
+
+
+def _chosen(logits: Float[Tensor, "batch choice"], choice: int, other: int | None = None) -> Outcome:
+    """Score one choice: its logit, and ln p of it; rather than another, by how much its logit is larger, and ln p of the two.
+
+    ln p(one) - ln p(other) is the difference of their logits: what they are divided by is the same.
+    """
+    if other is not None:
+        score = logits[:, choice] - logits[:, other]
+        return Outcome(score, logsigmoid(score.double()))
+    # A head's cost is the difference of two nearly equal ones.
+    return Outcome(logits[:, choice], logits.double().log_softmax(dim=-1)[:, choice])
 
 
 def _outputs(model: TracedModel, encoded: Encoded, ids: Int[Tensor, "batch token"]) -> Any:
@@ -503,4 +585,4 @@ def _special(tokens: Any) -> frozenset[int]:
     return frozenset(place for place, token in enumerate(tokens) if token.special)
 
 
-BINDERS = {"similarity": similarity, "next": next_token, "masked": masked_token, "label": label}
+BINDERS = {"similarity": similarity, "next": next_token, "rather": next_token, "masked": masked_token, "label": label}

@@ -89,7 +89,7 @@ class ReadingPair(TracedModel):
             return super().bind_target(prompt, target)
         if not has_labels(self):
             raise no_such_output(self.card.name, "label")
-        bound = label(self, prompt, target.place)
+        bound = label(self, prompt, target)
         size = len(bound.tokens)
         source, read = slice(0, size), slice(size, 2 * size)
         sites = [AttentionSite(source, source, "encoder", layer) for layer in self.layers("encoder")]

@@ -26,10 +26,13 @@ from attnviz.models.base import EncoderReading
 from attnviz.models.edit import Outputs, Scorer, can_enter, cosine_distance, entering
 from attnviz.models.hub.hub_model import (
     BINDERS,
+    LIKELIEST,
     TracedModel,
     has_labels,
     label_log_probabilities,
     label_names,
+    next_targets,
+    next_token,
     trace_batches,
     whole_text,
 )
@@ -43,8 +46,6 @@ from attnviz.text.tokens import Encoded
 # W_Q, W_K and W_V as BERT names them, and as DistilBERT does.
 _NAMES = (("query", "key", "value"), ("q_lin", "k_lin", "v_lin"))
 
-# Alternatives that are listed: as many as Translate shows of each token.
-LIKELIEST = 5
 # Tokens that show whether a pass can begin at any layer.
 FEW = 16
 
@@ -130,8 +131,13 @@ class StackModel(TracedModel):
         return outputs.hidden_states[-1].float()
 
     def scorer(self, prompt: Prompt) -> Scorer:
-        """Prepare to score how far the last states turn: minus the mean over tokens of 1 - cosine."""
+        """Prepare to score the next token, or the target that is typed; of other models how far the last states turn.
+
+        That is minus the mean over tokens of 1 - cosine.
+        """
         self.edit_points()
+        if self.default_target(prompt).kind == "next" and self.model.get_output_embeddings() is not None:
+            return self._next_scorer(prompt)
         source = self.tensors(self.encode_prompt(prompt))
         few = {name: ids[:, :FEW] for name, ids in source.items()}
         outputs: Outputs | None = {} if can_enter(self.body, self.card.n_layers, lambda: self.last_states(few)) else None
@@ -145,6 +151,21 @@ class StackModel(TracedModel):
 
         return Scorer(self, "cosine", 1, forward, source["input_ids"].shape[1], outputs)
 
+    def _next_scorer(self, prompt: Prompt) -> Scorer:
+        typed = (prompt.target or "").strip() or "next"
+        target = Target.of(typed if typed.partition(":")[0] in ("next", "rather") else f"next:{typed.split()[0]}")
+        bound = next_token(self, prompt, target)
+        few = {"input_ids": bound.ids[None, :FEW]}
+        outputs: Outputs | None = {} if can_enter(self.body, self.card.n_layers, lambda: self.last_states(few)) else None
+
+        def forward(n_rows: int) -> Tensor:
+            ids = bound.ids[None]
+            made = bound.run(ids.expand(n_rows, -1) if outputs is None else ids)
+            # Of two words ln p(one) - ln p(other), which is the difference of their logits.
+            return made.score if target.kind == "rather" else made.log_probability
+
+        return Scorer(self, "nats", 1, forward, len(bound.ids), outputs)
+
     def default_target(self, prompt: Prompt) -> Target:
         """Choose what the layer on top is there for; of an encoder that has none, how alike two texts are."""
         target = super().default_target(prompt)
@@ -157,12 +178,14 @@ class StackModel(TracedModel):
         kind = self.default_target(prompt).kind
         if kind == "label":
             return target_labels(kind, kind, label_names(self))
+        if kind == "next":
+            return target_labels(kind) | next_targets(self, prompt)
         return target_labels(kind) | (target_labels("similarity") if kind == "masked" and prompt.pair else {})
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
         """Bind the model to likeness, the next or masked token, or a label."""
         binder = BINDERS.get(target.kind)
-        return binder(self, prompt, target.place) if binder else super().bind_target(prompt, target)
+        return binder(self, prompt, target) if binder else super().bind_target(prompt, target)
 
     def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
         """Bind the model to a text alone, where nothing about an output is explained."""

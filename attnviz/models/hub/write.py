@@ -21,7 +21,7 @@ from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.core.write import CANDIDATES, TEMPERATURES, Continuation, WritingOptions, draw, sampling_probabilities
 from attnviz.models.capabilities import writes_nothing
 from attnviz.models.hub.attention_readers import takes
-from attnviz.models.hub.hub_model import Rows, TracedModel, n_pieces
+from attnviz.models.hub.hub_model import Rows, TracedModel, n_pieces, without_end
 from attnviz.nn import edited_pass
 from attnviz.text.tokens import Encoded, placed_ids
 from attnviz.text.words import Words
@@ -73,7 +73,7 @@ class Writer:
         Raises:
             PromptError: nothing in the text can be read, or a piece that it begins with is none of the model's.
         """
-        return self.names(self._pieces(_without_end(self._model.encode([prompt.text])), options, report))
+        return self.names(self._pieces(without_end(self._model.encode([prompt.text])), options, report))
 
     def write(self, prompt: Prompt, options: WritingOptions) -> AttentionTrace:
         """Write on from a text, and trace all of it; the trace has what the model says comes next.
@@ -81,7 +81,7 @@ class Writer:
         Raises:
             PromptError: as of `pieces`.
         """
-        source = _without_end(self._model.encode([prompt.text]))
+        source = without_end(self._model.encode([prompt.text]))
         return self._traced(prompt, source, self._pieces(source, options))
 
     def _pieces(self, source: Encoded, options: WritingOptions, report: Written = lambda pieces, text: None) -> list[int]:
@@ -224,13 +224,6 @@ def _likeliest(scores: Logits, following: Sequence[int]) -> tuple[Tensor, Tensor
     rest = torch.stack([(others / temperature).logsumexp(dim=1) for temperature in TEMPERATURES], dim=1)
     # Of p^(1/T) what the sum over the vocabulary would divide by is left out: it is the same for all.
     return best.indices.int(), best.values, rest, given
-
-
-def _without_end(encoded: Encoded) -> Encoded:
-    """Leave out the marks that a tokenizer puts behind a text: the model goes on from its last word."""
-    last = max((place for place, token in enumerate(encoded.tokens) if not token.special), default=len(encoded) - 1)
-    inputs = {name: ids[: last + 1] for name, ids in encoded.inputs.items()}
-    return replace(encoded, inputs=inputs, tokens=encoded.tokens[: last + 1])
 
 
 def _uncached(model: TracedModel) -> dict[str, Any]:

@@ -202,7 +202,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         "change": Choice(("word", "head", "model")),
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "passage": _TEXT}, **_MAP, **_HEAD,
         "other": _TEXT, "second": NAME, "edits": Text(most=LONGEST), "trained": Text(most=200),
-        "to": Choice(HEAD_VALUES), "order": Choice(("layer", "cost")), "stopped": Choice(("", "costs", "curve")),
+        "about": NAME, "to": Choice(HEAD_VALUES), "order": Choice(("layer", "cost")), "stopped": Choice(("", "costs", "curve")),
     },
     "compute": {
         "source": Choice(("worked", "model")),

@@ -5,6 +5,7 @@ is nothing (`attnviz.ui.background.results.computed`).
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -17,11 +18,11 @@ from attnviz import memory
 from attnviz.analysis.compute.worked_example import PairShares
 from attnviz.analysis.matters import AttributionReport, MaskedOutput, Removals, WordRemovals
 from attnviz.core.edits import NO_EDITS, Edits, HeadValue
-from attnviz.core.errors import AttnvizError, EditError, ModelNotFoundError
+from attnviz.core.errors import AttnvizError, EditError, ModelError, ModelNotFoundError
 from attnviz.core.head_inputs import Computed, Tables
-from attnviz.core.trace import HeadCosts, Prompt, RemovalCurve, Shares
+from attnviz.core.trace import AttentionTrace, HeadCosts, Prompt, RemovalCurve, Shares
 from attnviz.core.weights import Quantity
-from attnviz.core.write import WritingOptions
+from attnviz.core.write import READING, WritingOptions
 from attnviz.lessons.picture_link import TASKS
 from attnviz.models import catalog
 from attnviz.models.base import NOTHING_READ, AttentionModel, EncoderReading, Progress
@@ -257,6 +258,17 @@ def _read(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edit
 
 
 @computed
+def next_words(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> AttentionTrace | None:
+    """Trace what a language model says comes next, with the edits; None of one that names no next word."""
+    from attnviz.models.tasks import write
+
+    progress(f"Reading with {model.card.name}", None)
+    with suppress(ModelError):
+        return write(model, prompt, READING, edits)
+    return None
+
+
+@computed
 def _in_quantity(
     model: AttentionModel,
     progress: Progress,
@@ -297,6 +309,15 @@ matters, matters_slowly = computed(_matters, passes=15), computed(_matters, pass
 def matters_known(model: str, prompt: Prompt, target: str, methods: tuple[str, ...]) -> bool:
     """Say whether these methods have been run over this text already."""
     return is_known(_matters, model, prompt, target, methods)
+
+
+@computed
+def targets(model: AttentionModel, progress: Progress, prompt: Prompt) -> dict[str, str]:
+    """List the parts of the output that can be explained, each with a label."""
+    from attnviz.models.capabilities import capabilities
+
+    progress(f"Reading with {model.card.name}", None)
+    return capabilities(model).targets(prompt)
 
 
 @partial(computed, passes=15)

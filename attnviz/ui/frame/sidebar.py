@@ -1,8 +1,9 @@
 """The sidebar, in the same order everywhere: model, layer, head, how the picture is drawn, and facts of model and machine."""
 
 import html
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -199,6 +200,34 @@ def forced_target(prompt: Prompt, model: str = "") -> Prompt:
     except PromptError as error:
         st.error(escaped(error), icon=":material/edit:")
         return prompt
+
+
+def target_picker(options: Mapping[str, str], label: str, on_change: Callable[[], None] = lambda: None) -> str:
+    """Offer the parts of an output, each with its label; of a language model any word can be typed, or two of them.
+
+    `options` has what the model is there for first.
+    """
+    first = next(iter(options))
+    more: dict[str, Any] = {"format_func": lambda name: options.get(name, _typed_target(name)), "on_change": on_change}
+    if first != "next":
+        return dropdown(st.sidebar, label, "about", options=list(options), help="Which part of the output to explain.", **more)
+
+    def typed() -> None:
+        words = str(st.session_state.about or "").split()
+        if words and ":" not in words[0]:
+            st.session_state.about = f"{'next' if len(words) == 1 else 'rather'}:{' '.join(words)}"
+        on_change()
+
+    more |= {"on_change": typed, "accept_new_options": True}
+    help = "Choose a word, or type one: Mary. Type two for the first rather than the second: Mary John."
+    return one_or_typed(st.sidebar, label, "about", list(options), first, help=help, **more)
+
+
+def _typed_target(target: str) -> str:
+    """Say in words what is explained: a word that was typed, or one rather than another."""
+    kind, _, words = target.partition(":")
+    one, *others = words.split() or [target]
+    return f"“{one}” rather than “{others[0]}”" if kind == "rather" and others else f"The next token “{one}”"
 
 
 def head_controls(

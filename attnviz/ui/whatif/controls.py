@@ -1,6 +1,6 @@
 """What is chosen and typed on the page What if: what is changed, the texts, both models, and what heads are set to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -9,9 +9,11 @@ from attnviz.core.edits import NO_EDITS, Edits, HeadValue
 from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.catalog import CATALOG, HUB, Task
+from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import forget, publish, remember, remembered, url_value, value
 from attnviz.ui.address.widgets import one_or_typed, segments
-from attnviz.ui.frame.sidebar import KNOWN_MODELS, forced_target, one_model
+from attnviz.ui.background.results import targets
+from attnviz.ui.frame.sidebar import KNOWN_MODELS, forced_target, one_model, target_picker
 from attnviz.ui.markup import escaped
 from attnviz.ui.prompt_box import (
     PAIR,
@@ -59,12 +61,21 @@ class Sides:
 
 @dataclass(frozen=True)
 class Ablation:
-    """Which model reads what, what it does, and what its heads are set to."""
+    """Which model reads what, what it does, and what its heads are set to.
+
+    target  of a language model, the word or the two words whose probability is measured; empty: the likeliest next one
+    """
 
     model: str
     task: Task
     prompt: Prompt
     to: HeadValue
+    target: str = ""
+
+    @property
+    def scored(self) -> Prompt:
+        """The prompt, with the target that is measured."""
+        return replace(self.prompt, target=self.target) if self.target else self.prompt
 
 
 def change_picker() -> tuple[str, DeltaGenerator]:
@@ -72,7 +83,7 @@ def change_picker() -> tuple[str, DeltaGenerator]:
     state, before = st.session_state, value("change", "word")
 
     def restart() -> None:
-        forget("layer", "head", "attention", "target", "second", "edits", "other", "trained", "stopped")
+        forget("layer", "head", "attention", "target", "about", "second", "edits", "other", "trained", "stopped")
         forget_typed()
         if "model" in (before, state.change):
             forget("model")
@@ -101,6 +112,15 @@ def ablation_controls() -> Ablation | None:
         help="Zero: the head adds nothing. Its mean: it adds its mean over this text. Uniform: it looks at all tokens equally.",
     )  # fmt: skip
     return Ablation(model, task, prompt, to) if prompt else None
+
+
+def with_target(ablation: Ablation, result: Result) -> Ablation:
+    """Ask which next word of a language model is measured; other models have one output."""
+    if result.card.architecture != "decoder" or not (options := targets(ablation.model, ablation.prompt)):
+        return ablation
+    first = next(iter(options))
+    chosen = target_picker(options, "Next word to measure")
+    return ablation if chosen == first else replace(ablation, target=chosen)
 
 
 def _task_of(model: str) -> Task:

@@ -13,7 +13,9 @@ from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.capabilities import bind_target, capabilities
 from attnviz.models.targets import BoundTarget
+from attnviz.models.whatif import head_costs
 from tests import tiny
+from tests.float64 import in_float64
 
 PAIR = Prompt("the cat sat on the mat", pair="the dog ran")
 GPT = {"vocab_size": tiny.VOCABULARY, "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 61}
@@ -109,3 +111,141 @@ def test_what_a_model_raises_is_one_sentence_that_names_the_method(monkeypatch: 
     monkeypatch.setattr("attnviz.attribution.gradients.gradient_norm", fail)
     with pytest.raises(ModelError, match="Gradient norm"):
         METHODS["gradient-norm"].compute(object.__new__(BoundTarget))
+
+
+DECODERS = [family for family in tiny.FAMILIES if family.architecture == tiny.DECODER]
+TEXT = Prompt("the cat sat on the")
+
+
+def writer(family: tiny.Family) -> Any:
+    torch.manual_seed(len(family.name))
+    return hf.AutoModelForCausalLM.from_config(family.config(), attn_implementation="eager").eval()
+
+
+def says(model: Any, ids: torch.Tensor) -> torch.Tensor:
+    """The logits of what comes behind each text, by a plain pass."""
+    with torch.no_grad():
+        return model(input_ids=ids).logits[:, -1].double()
+
+
+@pytest.mark.parametrize("family", DECODERS, ids=str)
+def test_the_next_word_is_scored_as_a_plain_pass_has_it(family: tiny.Family) -> None:
+    model, shape = writer(family), tiny.tokenizer(tiny.DECODER)
+    wrapped = attnviz.wrap(model, shape)
+    cat, dog = (shape.convert_tokens_to_ids(word) for word in ("cat", "dog"))
+    first = bind_target(wrapped, TEXT, "next:cat")
+    texts = torch.stack([first.ids, first.ids.flip(0)])
+    want = says(model, texts)
+    for target, score, log in (
+        ("next:cat", want[:, cat], want.log_softmax(dim=-1)[:, cat]),
+        ("rather:cat dog", want[:, cat] - want[:, dog], want[:, [cat, dog]].log_softmax(dim=-1)[:, 0]),
+        (f"rather:#{dog} cat", want[:, dog] - want[:, cat], want[:, [dog, cat]].log_softmax(dim=-1)[:, 0]),
+    ):
+        got = bind_target(wrapped, TEXT, target).outcome(texts)
+        torch.testing.assert_close(got.score.double(), score, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(got.log_probability.double(), log, atol=1e-5, rtol=1e-5)
+    likeliest = int(want[0].argmax())
+    assert bind_target(wrapped, TEXT).target == f"the next token “{shape.decode([likeliest]) or f'#{likeliest}'}”"
+    assert first.target == "the next token “cat”"
+    assert bind_target(wrapped, TEXT, "rather:cat dog").target == "the next token “cat” rather than “dog”"
+    # Each that is offered is another part of the output, and is found again by its name.
+    offered = capabilities(wrapped).targets(TEXT)
+    assert next(iter(offered)) == "next"
+    assert len({bind_target(wrapped, TEXT, name).target for name in offered}) == len(offered) == 9
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_methods_explain_one_word_rather_than_another(name: str) -> None:
+    """Against finite differences of a plain pass, and a plain pass over the text without a word."""
+    model, shape = writer(tiny.FAMILY[name]), tiny.tokenizer(tiny.DECODER)
+    wrapped = attnviz.wrap(model, shape)
+    model.double()
+    with in_float64():
+        assert_methods(wrapped, model, shape)
+
+
+def assert_methods(wrapped: Any, model: Any, shape: Any) -> None:
+    cat, dog = (shape.convert_tokens_to_ids(word) for word in ("cat", "dog"))
+    bound = bind_target(wrapped, TEXT, "rather:cat dog")
+    vectors = model.get_input_embeddings().weight[bound.ids].detach()
+
+    def score(moved: torch.Tensor) -> float:
+        with torch.no_grad():
+            logits = model(inputs_embeds=moved[None]).logits[0, -1]
+        return float(logits[cat] - logits[dog])
+
+    step = 1e-5
+    want = []
+    for place, vector in enumerate(vectors):
+        sides = []
+        for sign in (1, -1):
+            moved = vectors.clone()
+            moved[place] = vector * (1 + sign * step)
+            sides.append(score(moved))
+        want.append((sides[0] - sides[1]) / (2 * step))
+    np.testing.assert_allclose(METHODS["gradient-input"].compute(bound).values, want, atol=1e-6, rtol=1e-5)
+    made = METHODS["frozen-gradient"].compute(bound)
+    assert made.values.sum() + made.rest == pytest.approx(score(vectors), abs=1e-8)
+    blank = vectors.clone()
+    blank[:] = model.get_input_embeddings().weight[bound.baseline_id]
+    integrated = METHODS["integrated-gradients"].compute(bound)
+    assert integrated.values.sum() == pytest.approx(score(vectors) - score(blank), abs=1e-4)
+    left_out = METHODS["leave-one-out"].compute(bound)
+    for place in range(len(vectors) - 1):
+        ids = bound.ids.clone()
+        ids[place] = bound.baseline_id
+        whole, without = says(model, torch.stack([bound.ids, ids]))
+        lost = (whole[cat] - whole[dog]) - (without[cat] - without[dog])
+        assert left_out.values[place] == pytest.approx(float(lost), abs=1e-10)
+    # Where a method follows attention alone, it is the same for every word.
+    other = bind_target(wrapped, TEXT, "next:on")
+    for method in ("rollout", "attention", "received"):
+        np.testing.assert_array_equal(METHODS[method].compute(bound).values, METHODS[method].compute(other).values)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_a_head_costs_what_the_next_word_loses_without_it(name: str) -> None:
+    model, shape = writer(tiny.FAMILY[name]), tiny.tokenizer(tiny.DECODER)
+    wrapped = attnviz.wrap(model, shape)
+    cat, dog = (shape.convert_tokens_to_ids(word) for word in ("cat", "dog"))
+
+    def without(edits: str) -> torch.Tensor:
+        logs = attnviz.run(wrapped, "write", TEXT.text, tokens=0, edits=edits).continuation
+        known = dict(zip(logs.candidates[-1].tolist(), logs.log_probabilities[-1].tolist(), strict=True))
+        return torch.tensor([known.get(index, np.nan) for index in range(tiny.VOCABULARY)]).double()
+
+    full = without("")
+    best = int(full.nan_to_num(-np.inf).argmax())
+    costs = {target: head_costs(wrapped, Prompt(TEXT.text, target=target)) for target in (None, "cat", "rather:cat dog")}
+    assert {each.unit for each in costs.values()} == {"nats"}
+    for layer, head in np.ndindex(costs[None].costs["decoder"].shape):
+        lost = full - without(f"d{layer}.{head}z")
+        for target, want in ((None, lost[best]), ("cat", lost[cat]), ("rather:cat dog", lost[cat] - lost[dog])):
+            # Of words that are no candidates ln p is not known here.
+            if not want.isnan():
+                assert costs[target].costs["decoder"][layer, head] == pytest.approx(float(want), abs=2e-5)
+
+
+@pytest.mark.parametrize(
+    "target", ["rather:cat", "rather", "next:a b", "next:#99999", "next:#12345678", "next:", "rather:a b c"]
+)
+def test_a_word_that_cannot_be_explained_is_one_sentence(target: str) -> None:
+    wrapped = attnviz.wrap(writer(tiny.FAMILY["gpt2"]), tiny.tokenizer(tiny.DECODER))
+    if target in ("next:", "next:#12345678"):
+        # Nothing is named; and no number of a piece is as long, so that it is a word.
+        assert bind_target(wrapped, TEXT, target).target.startswith("the next token")
+        return
+    with pytest.raises(ModelError, match="name"):
+        bind_target(wrapped, TEXT, target)
+
+
+def test_smollm2_finds_whom_john_gives_a_drink_to() -> None:
+    """The example of Wang et al. 2023, "Interpretability in the Wild", with a model that they had not."""
+    model, prompt = attnviz.load("smollm2"), Prompt("When Mary and John went to the store, John gave a drink to")
+    bound = bind_target(model, prompt, "rather:Mary John")
+    ids = model.tokenizer(prompt.text, return_tensors="pt")["input_ids"]
+    mary, john = (model.tokenizer(f" {word}")["input_ids"][0] for word in ("Mary", "John"))
+    logits = says(model.model, ids)[0]
+    assert float(bound.outcome(bound.ids[None]).score) == pytest.approx(float(logits[mary] - logits[john]), abs=1e-3)
+    assert float(logits[mary] - logits[john]) > 4
+    assert capabilities(model).targets(prompt)["rather:Mary the"] == "“Mary” rather than “the”"
