@@ -254,3 +254,12 @@ def test_an_address_of_answer_means_the_same_and_an_empty_question_is_asked_for(
     for each in (model, "answer-en"):
         empty = open_page("matters", models=each, passage=SENTENCE, question="")
         assert [error.value for error in empty.error] == ["There is no question yet: type one about the passage."]
+
+
+def test_one_word_rather_than_another_is_explained_from_its_address() -> None:
+    text = "Mary and John met. John saw"
+    app = open_page("matters", model="smollm2", text=text, about="rather:Mary John")
+    report = token_removal.word_removals(attnviz.load("smollm2"), Prompt(text), "rather:Mary John")
+    assert f"the first has {percent(report.before.probability)} of what the model gives the two" in said(app)
+    assert app.query_params["about"] == "rather:Mary John"
+    assert open_page("matters", model="smollm2", text=text, about="rather:Mary").error

@@ -4,16 +4,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 import transformers as hf
 
 import attnviz
+from attnviz.analysis.whatif_comparison import written_cost
+from attnviz.analysis.wording import signed
+from attnviz.core.trace import Prompt
+from attnviz.models.whatif import head_costs
 from attnviz.training.background_run import Line, LiveRun
 from attnviz.training.toy_recipe import preset
 from attnviz.training.toy_training import Training
 from attnviz.ui.prompt_box import examples
 from attnviz.ui.training_checkpoints import name_of
-from tests.tiny import VOCABULARY, tokenizer
-from tests.visits import open_page, press, said
+from tests.tiny import DECODER, FAMILY, VOCABULARY, tokenizer
+from tests.visits import open_page, pictures, press, said
 
 
 def test_tired_and_wide_come_first_and_a_head_is_in_the_address():
@@ -202,3 +207,50 @@ def test_what_is_changed_is_chosen_and_each_choice_is_a_fresh_load_of_its_addres
         address = dict(app.session_state.address)
         assert address.get("text", "") == text
         assert said(open_page("whatif", **address)) == said(app)
+
+
+@pytest.fixture
+def tiny_writer(tmp_path, monkeypatch):
+    """A tiny decoder with the layer that names the next word, in a folder as the hub would have it."""
+    model = hf.AutoModelForCausalLM.from_config(FAMILY["gpt2"].config(), attn_implementation="eager")
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0, 0.4)
+    model.save_pretrained(tmp_path)
+    tokenizer(DECODER).save_pretrained(tmp_path)
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    return str(tmp_path), model.eval()
+
+
+def test_another_word_changes_the_next_one_and_the_bars_say_by_how_much(tiny_writer):
+    folder, model = tiny_writer
+    shares = []
+    for text in ("the cat sat", "the dog sat"):
+        with torch.no_grad():
+            shares.append(model(**tokenizer(DECODER)(text, return_tensors="pt")).logits[0, -1].softmax(dim=0))
+    best = int(shares[0].argmax())
+    name = (tokenizer(DECODER).decode([best]).strip() or "?").replace("##", "")
+    (drawn,) = [
+        each
+        for each in pictures(open_page("whatif", model=folder, text="the cat sat", other="the dog sat"))
+        if "shares" in each
+    ]
+    before, after = (100 * float(each[best]) for each in shares)
+    row = next(row for row in drawn.split('class="share"') if f"{before:.1f}\xa0%" in row and name in row)
+    assert f"{after:.1f}\xa0%" in row
+    assert signed(after - before, "+.1f") in row
+
+
+def test_heads_are_measured_by_the_word_of_the_address(tiny_writer):
+    folder, _ = tiny_writer
+    address = {"change": "head", "model": folder, "text": "the cat sat"}
+    costs = {
+        about: head_costs(attnviz.load(folder), Prompt("the cat sat", target=about or None)) for about in ("", "rather:on by")
+    }
+    for about, cost in costs.items():
+        app = open_page("whatif", **address, **({"about": about} if about else {}))
+        assert [each.value for each in app.error] == []
+        assert written_cost(float(cost.costs["decoder"].max()), float(cost.costs["decoder"].max())) in str(pictures(app))
+        assert app.query_params.get("about", "") == about
+    assert open_page("whatif", **address, about="rather:on").error

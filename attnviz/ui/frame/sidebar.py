@@ -208,14 +208,12 @@ def target_picker(options: Mapping[str, str], label: str, on_change: Callable[[]
     `options` has what the model is there for first.
     """
     first = next(iter(options))
-    more: dict[str, Any] = {"format_func": lambda name: options.get(name, _typed_target(name)), "on_change": on_change}
+    more: dict[str, Any] = {"format_func": lambda name: options.get(name, _target_label(name)), "on_change": on_change}
     if first != "next":
         return dropdown(st.sidebar, label, "about", options=list(options), help="Which part of the output to explain.", **more)
 
     def typed() -> None:
-        words = str(st.session_state.about or "").split()
-        if words and ":" not in words[0]:
-            st.session_state.about = f"{'next' if len(words) == 1 else 'rather'}:{' '.join(words)}"
+        st.session_state.about = typed_target(str(st.session_state.about or ""))
         on_change()
 
     more |= {"on_change": typed, "accept_new_options": True}
@@ -223,7 +221,19 @@ def target_picker(options: Mapping[str, str], label: str, on_change: Callable[[]
     return one_or_typed(st.sidebar, label, "about", list(options), first, help=help, **more)
 
 
-def _typed_target(target: str) -> str:
+def typed_target(words: str) -> str:
+    """Write as a target what a person types: a word that could come next, or two, the first rather than the second.
+
+    >>> typed_target("Mary"), typed_target(" Mary John"), typed_target("next:Mary"), typed_target("")
+    ('next:Mary', 'rather:Mary John', 'next:Mary', '')
+    """
+    each = words.split()
+    if not each or each[0].startswith(("next:", "rather:")) or words == "next":
+        return words
+    return f"{'next' if len(each) == 1 else 'rather'}:{' '.join(each)}"
+
+
+def _target_label(target: str) -> str:
     """Say in words what is explained: a word that was typed, or one rather than another."""
     kind, _, words = target.partition(":")
     one, *others = words.split() or [target]

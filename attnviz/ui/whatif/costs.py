@@ -23,8 +23,9 @@ _CURVE = Markup("removal", MARKUP + CURVE)
 _ORDERS = {"layer": "By layer", "cost": "By importance"}
 READING = """
 - A head is switched off where the model computes it, in every step; everything after it computes with what is left. Its cost
-  is how far ln p falls of the output that the model gives with all heads; for a model that writes nothing, how far its final
-  vectors turn (1 − cosine, the mean over tokens).
+  is how far ln p falls of the output that the model gives with all heads, for a language model of the next word; of one word
+  rather than another, how far the difference of their logits falls; for a model that says no word, how far its final vectors
+  turn (1 − cosine, the mean over tokens).
 - **Zero is not neutral**: later layers have never seen it. Set heads to their mean and see whether the order stays.
 - **Redundancy hides**: a head whose work another can do costs nothing alone. Look at the curve, where many go at once.
 - A claim about k heads means little without the band: k heads drawn at random, 20 times.
