@@ -9,7 +9,7 @@ import regex
 import sentencex
 
 # The word boundaries of UAX #29 in properties that Python and every browser have, so that both cut alike: what browsers cut by
-# themselves differs from one to the next. The same expression is in attnviz/live/web/models/bert_tokens.js, and a test compares them.
+# themselves differs from one to the next. attnviz/live/web/models/bert_tokens.js has the same expression; a test compares them.
 # What is not joined to its neighbours: ideographs, and letters of scripts whose words only a dictionary finds. An apostrophe
 # stays with a vowel after it ("l'eau" is one word in any case).
 _EXTEND = r"(?:(?![\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u200b])[\p{M}\p{Cf}\p{Emoji_Modifier}\uff9e\uff9f])*"

@@ -1,7 +1,7 @@
 """The page of a phone where the server's own routes do not arrive: the same script in a page of the app.
 
 A front that passes on no route but Streamlit's may answer /join with Streamlit's page, which then asks for a page of that name.
-Where it answers otherwise, the wall and the phones find that out (phone/server_requests.js), and the page stands at /?join=CODE.
+Where it answers otherwise, wall and phones find that out (phone/server_requests.js), and the page stands at /?join=CODE.
 """
 
 import time

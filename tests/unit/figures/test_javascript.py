@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from attnviz.figures.compute.steps import SCRIPT
 from attnviz.figures.explorer import script
 from attnviz.figures.javascript import bundle
 from attnviz.figures.translate import alignments
