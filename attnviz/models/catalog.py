@@ -150,10 +150,11 @@ def load(
         raise ModelNotFoundError(f"{error}{suggestion(str(name).strip())}") from error
 
 
-def wrap(model: Any, tokenizer: Any = None) -> AttentionModel:
+def wrap(model: Any, tokenizer: Any = None, target_tokenizer: Any = None) -> AttentionModel:
     """Make an `AttentionModel` of a Hugging Face model in hand, which stays as it is, settings and all.
 
-    The model may be compiled, one of parallel training or of peft; a pipeline of transformers brings its tokenizer.
+    The model may be compiled, one of parallel training or of peft; a pipeline of transformers brings its tokenizer. Where an
+    encoder-decoder has two vocabularies, such as BERT with GPT-2, `target_tokenizer` is that of the decoder.
 
     Raises:
         ArgumentError: it is no Hugging Face model, or its tokenizer is none.
@@ -161,7 +162,7 @@ def wrap(model: Any, tokenizer: Any = None) -> AttentionModel:
     """
     from attnviz.models.hub.wrap_model import wrapped
 
-    return wrapped(model, tokenizer)
+    return wrapped(model, tokenizer, target_tokenizer)
 
 
 def _saved(name: str) -> Build | None:

@@ -53,6 +53,8 @@ class TracedModel(Capabilities):
     sizes: Mapping[Kind, tuple[int, int]]
     # Where other layers mix tokens without attention, the numbers of those that attend.
     attending: Mapping[Kind, tuple[int, ...]] = field(default_factory=dict)
+    # Where the decoder has pieces of its own, the tokenizer that names them.
+    target_tokenizer: Any = None
     # Tokenizers are not safe to share: some switch language or truncation within a call.
     _lock: Any = field(default_factory=threading.Lock)
 
@@ -131,10 +133,17 @@ class TracedModel(Capabilities):
             PromptError: the tokenizer finds nothing in the text that the model could read.
         """
         with self.tokenizing():
-            encoded = encode(self.tokenizer, texts, limit=None if whole else self.card.max_tokens, target=target)
+            own = self.target_tokenizer if target else None
+            limit = None if whole else self.card.max_tokens
+            encoded = encode(own or self.tokenizer, texts, limit=limit, target=target and own is None)
         if not encoded.tokens:
             raise PromptError(f"{self.card.name} finds nothing to read in this text: type a word.")
         return encoded
+
+    @property
+    def naming(self) -> Any:
+        """The tokenizer that names the pieces of the decoder."""
+        return self.target_tokenizer or self.tokenizer
 
     @property
     def body(self) -> Any:

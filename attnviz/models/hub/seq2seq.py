@@ -56,7 +56,7 @@ class ReadingPair(TracedModel):
         with self.computing():
             _, stacks = self.reader.read({**self.tensors(source), "decoder_input_ids": ids})
         with self.tokenizing():
-            name = self.tokenizer.convert_ids_to_tokens(start) or f"<{start}>"
+            name = self.naming.convert_ids_to_tokens(start) or f"<{start}>"
         rows = (Token(name, 0, 0, special=True), *read.tokens[:-1])
         axes = {"encoder": (source.tokens, source.tokens), "decoder": (rows, rows), "cross": (rows, source.tokens)}
         return self._traced(prompt, stacks, axes, source)
@@ -249,7 +249,7 @@ class WritingModel(TracedModel):
         """Do as `steps`, of exactly these pieces, such as one of several translations that were found."""
         writer, output = self.in_language(prompt.language), self._text(pieces)
         with self.tokenizing():
-            tokens = placed_ids(self.tokenizer, [writer._start, *pieces], output)
+            tokens = placed_ids(self.naming, [writer._start, *pieces], output)
         return writer._followed(prompt, pieces, (output, tokens))
 
     def _followed(
@@ -280,7 +280,7 @@ class WritingModel(TracedModel):
     @property
     def closed(self) -> frozenset[str]:
         """The names of the pieces that stand for no text."""
-        special = {self.tokenizer.pad_token_id, self.tokenizer.unk_token_id} - {None, *self._ends}
+        special = {self.naming.pad_token_id, self.naming.unk_token_id} - {None, *self._ends}
         return frozenset(self.names(sorted(special)))
 
     def ended(self, pieces: Sequence[int]) -> bool:
@@ -298,7 +298,7 @@ class WritingModel(TracedModel):
     def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
         """Name pieces as the vocabulary does: the reverse of `pieces`."""
         with self.tokenizing():
-            tokens = self.tokenizer.convert_ids_to_tokens(list(pieces))
+            tokens = self.naming.convert_ids_to_tokens(list(pieces))
         return tuple(name or f"<{piece}>" for piece, name in zip(pieces, tokens, strict=True))
 
     def _piece(self, name: str) -> int:
@@ -307,7 +307,7 @@ class WritingModel(TracedModel):
         if nameless and int(nameless[1]) < self.model.get_output_embeddings().out_features:
             return int(nameless[1])
         with self.tokenizing():
-            return self.tokenizer.convert_tokens_to_ids(name) or 0
+            return self.naming.convert_tokens_to_ids(name) or 0
 
     @property
     def _start(self) -> int:
@@ -325,7 +325,7 @@ class WritingModel(TracedModel):
 
     def _text(self, pieces: Sequence[int]) -> str:
         with self.tokenizing():
-            text = self.tokenizer.decode(list(pieces), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+            text = self.naming.decode(list(pieces), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text.strip()
 
     def _generated(self, inputs: Inputs, beam: Beam, prefix: Sequence[int] = ()) -> list[tuple[int, ...]]:

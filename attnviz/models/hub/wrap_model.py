@@ -65,25 +65,31 @@ class Facts:
     weights: str = ""
 
 
-def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
+def build(model: Any, tokenizer: Any, facts: Facts, target_tokenizer: Any = None) -> TracedModel:
     """Build an `AttentionModel` around a Hugging Face model that belongs to nobody else.
+
+    `target_tokenizer` names the pieces that a decoder has of its own.
 
     Raises:
         UnsupportedModelError: its attention cannot be shown, or its tokenizer reads no text.
         ModelError: model and tokenizer do not fit together.
     """
     with failing_as(ModelError, f"The files of {facts.name} do not fit together; get them again, or choose another model."):
-        return _build(model, tokenizer, facts)
+        return _build(model, tokenizer, facts, target_tokenizer)
 
 
-def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
+def _build(model: Any, tokenizer: Any, facts: Facts, target_tokenizer: Any) -> TracedModel:
     model.eval()
     device.guard_lookups(model)
     _fuse_activations(model)
     if model.config.is_encoder_decoder and start_of(model) is None:
         raise UnsupportedModelError(f"{facts.name} does not say with which token it starts to write; choose another model.")
     _check_named_pieces(facts.name, model)
-    _check_vocabularies(facts.name, model, tokenizer)
+    _check_vocabularies(facts.name, n_pieces(model), tokenizer)
+    if target_tokenizer is not None:
+        _check_vocabularies(f"the decoder of {facts.name}", n_written_pieces(model), target_tokenizer)
+    elif model.config.is_encoder_decoder:
+        _check_shared_pieces(facts.name, model, tokenizer)
     attention_readers.set_whole_attention(model)
     body = body_of(model)
     accepts = _accepts(model, body)
@@ -100,6 +106,7 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     shared: dict[str, Any] = {
         "model": model,
         "tokenizer": tokenizer,
+        "target_tokenizer": target_tokenizer,
         "reader": reader,
         "accepts": accepts,
         "sizes": {kind: (each.store.n_layers, each.store.n_heads) for kind, each in named.items()},
@@ -250,12 +257,13 @@ def _task(model: Any, tokenizer: Any, architecture: Architecture, facts: Facts) 
     return f"{task}; its tokenizer has {named:,} pieces and the model {known:,}: see that they belong together"
 
 
-def wrapped(model: Any, tokenizer: Any = None) -> TracedModel:
+def wrapped(model: Any, tokenizer: Any = None, target_tokenizer: Any = None) -> TracedModel:
     """Traces a twin of the model: it shares every weight, so training shows, but has modules and settings of its own.
 
     What others put around a model is taken off: peft's adapters are added to copies of the weights that they change, so their
     further training does not show. The tokenizer has a twin, too, which reads a text that is too long from its beginning,
-    whatever the one in hand does. A pipeline of transformers brings its own.
+    whatever the one in hand does. A pipeline of transformers brings its own. Where a decoder has pieces of its own, such as
+    GPT-2's behind BERT, `target_tokenizer` names them.
 
     Raises:
         ArgumentError: this is no Hugging Face model, or no tokenizer.
@@ -270,13 +278,20 @@ def wrapped(model: Any, tokenizer: Any = None) -> TracedModel:
             f"wrap takes a Hugging Face model and its tokenizer, not {described(model)}; "
             + (f"give it the one in its .{held}." if held else "build maps of other models with from_weights.")
         )
-    if not isinstance(tokenizer, PreTrainedTokenizerBase):
+    for each in (tokenizer, target_tokenizer):
+        if not isinstance(each, PreTrainedTokenizerBase) and (each is tokenizer or each is not None):
+            raise ArgumentError(
+                f"wrap takes the model's tokenizer beside it, such as AutoTokenizer gives, not {described(each)}."
+            )
+    if target_tokenizer is not None and not model.config.is_encoder_decoder:
         raise ArgumentError(
-            f"wrap takes the model's tokenizer beside it, such as AutoTokenizer gives, not {described(tokenizer)}."
+            "A target_tokenizer is that of a decoder behind an encoder, and this model has one stack: leave it out."
         )
-    copied, words = twin(model), copy.deepcopy(tokenizer)
-    words.truncation_side = "right"
-    return build(copied, words, Facts(name=model.config.name_or_path or type(model).__name__))
+    copied, *words = twin(model), copy.deepcopy(tokenizer), copy.deepcopy(target_tokenizer)
+    for each in words:
+        if each is not None:
+            each.truncation_side = "right"
+    return build(copied, words[0], Facts(name=model.config.name_or_path or type(model).__name__), words[1])
 
 
 def _inside(model: Any) -> Any:
@@ -409,18 +424,34 @@ def _reads(model: Any, tokenizer: Any, architecture: Architecture) -> tuple[str,
     return ("pair",) if architecture != "decoder" and apart else ()
 
 
-def _check_vocabularies(name: str, model: Any, tokenizer: Any) -> None:
+def _check_vocabularies(name: str, known: int | None, tokenizer: Any) -> None:
     """Stops at a tokenizer that is another model's: some of its pieces would be read as others, and named so.
 
     Raises:
-        ModelError: it has far more pieces than the model.
+        ModelError: it has far more pieces than the model, which has so many.
     """
-    known = n_pieces(model)
     # A few more may have been added, such as one for padding.
     if known is not None and tokenizer.vocab_size > known * MOST_NAMED:
         raise ModelError(
             f"The tokenizer has {tokenizer.vocab_size:,} pieces and {name} has {known:,}, so they do not belong together: take "
             "the tokenizer that the model was trained with."
+        )
+
+
+def _check_shared_pieces(name: str, model: Any, tokenizer: Any) -> None:
+    """Stops where one tokenizer would name the pieces of two vocabularies: those of one side would have wrong names.
+
+    Raises:
+        ModelError: encoder and decoder do not have the same pieces, and the tokenizer knows those of one side alone.
+    """
+    read, written = n_pieces(model), n_pieces(model.get_decoder())
+    if read is None or written is None or getattr(tokenizer, "separate_vocabs", False) or hasattr(tokenizer, "tgt_vocab_size"):
+        return
+    kinds = {getattr(getattr(model.config, side, None), "model_type", "") for side in ("encoder", "decoder")}
+    if max(read, written) > min(read, written) * MOST_NAMED or (read != written and len(kinds) > 1):
+        raise ModelError(
+            f"The encoder of {name} reads {read:,} pieces and its decoder {written:,} others, which this tokenizer cannot "
+            "name: give the decoder's tokenizer, too, as wrap(model, tokenizer, target_tokenizer)."
         )
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 import transformers as hf
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import attnviz
 from attnviz.core.edits import NO_EDITS
-from attnviz.core.errors import ModelError, PromptError
+from attnviz.core.errors import ArgumentError, ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.draft import DecodingOptions
 from attnviz.models.hub import load as hub
@@ -211,6 +212,72 @@ def test_a_model_of_two_languages_has_no_mark_for_them() -> None:
     traced = attnviz.wrap(tiny.FAMILY["bart"].model(), tokenizer)
     assert (traced.card.writes, traced.card.languages) == ((), ())
     assert traced.pieces_of(Prompt(TEXT))[0] != tokenizer.convert_tokens_to_ids("cat")
+
+
+def bert_with_gpt2(n_pieces: int) -> Any:
+    """A decoder with another vocabulary than its encoder has."""
+    torch.manual_seed(0)
+    config = hf.EncoderDecoderConfig.from_encoder_decoder_configs(
+        hf.BertConfig(
+            vocab_size=tiny.VOCABULARY, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=11
+        ),
+        hf.GPT2Config(
+            vocab_size=n_pieces, n_embd=24, n_layer=2, n_head=3, n_positions=61, bos_token_id=0, eos_token_id=0, pad_token_id=0
+        ),
+        decoder_start_token_id=0,
+        pad_token_id=0,
+        eos_token_id=0,
+    )
+    return hf.EncoderDecoderModel(config).eval()
+
+
+def byte_level() -> Any:
+    inner = Tokenizer(
+        models.BPE(
+            {"<|end|>": 0, **{each: 1 + place for place, each in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}}, []
+        )
+    )
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    return hf.PreTrainedTokenizerFast(tokenizer_object=inner, eos_token="<|end|>", bos_token="<|end|>", pad_token="<|end|>")
+
+
+def test_each_side_is_named_by_the_tokenizer_of_its_own_vocabulary() -> None:
+    source, target = tiny.tokenizer(tiny.SEQ2SEQ), byte_level()
+    model = bert_with_gpt2(len(target))
+    traced = attnviz.wrap(model, source, target)
+    trace = traced.trace(Prompt(TEXT, target="a dog"))
+    assert [token.text for token in trace.encoder.keys if not token.special] == TEXT.split()
+    assert [token.text for token in trace.decoder.queries] == ["<|end|>", "a", " ", "d", "o"]
+    ids = torch.tensor([[0, *target("a dog")["input_ids"]]])
+    with torch.no_grad():
+        want = model(**source(TEXT, return_tensors="pt"), decoder_input_ids=ids).logits[0].softmax(-1)
+    _, steps = traced.steps(Prompt(TEXT, target="a dog"))
+    np.testing.assert_allclose([step.probability for step in steps], want[range(5), ids[0, 1:]], atol=1e-6)
+    written = traced.translate(TEXT)[0]
+    assert written.text == target.decode(written.pieces, skip_special_tokens=True).strip()
+    assert traced.pieces(traced.names(written.pieces[:1])) == written.pieces[:1]
+    assert traced.closed <= set(target.get_vocab())
+
+
+@pytest.mark.parametrize("n_pieces", [tiny.VOCABULARY + 1, 257])
+def test_a_second_vocabulary_without_its_tokenizer_is_said(n_pieces: int) -> None:
+    model, source = bert_with_gpt2(n_pieces), tiny.tokenizer(tiny.SEQ2SEQ)
+    sentence = rf"reads 97 pieces and its decoder {n_pieces} others.*wrap\(model, tokenizer, target_tokenizer\)"
+    with pytest.raises(ModelError, match=sentence):
+        attnviz.wrap(model, source)
+    # Of as many pieces one tokenizer names both sides.
+    assert attnviz.wrap(bert_with_gpt2(tiny.VOCABULARY), source).trace(TEXT).kinds == ("encoder", "decoder", "cross")
+
+
+def test_a_second_tokenizer_is_checked_as_the_first_is() -> None:
+    source, target = tiny.tokenizer(tiny.SEQ2SEQ), byte_level()
+    with pytest.raises(ModelError, match=r"the decoder of .* has 97, so they do not belong together"):
+        attnviz.wrap(bert_with_gpt2(97), source, target)
+    with pytest.raises(ArgumentError, match="not str 'gpt2'"):
+        attnviz.wrap(bert_with_gpt2(len(target)), source, "gpt2")
+    with pytest.raises(ArgumentError, match="this model has one stack: leave it out"):
+        attnviz.wrap(tiny.FAMILY["bert"].model(), source, target)
 
 
 def test_a_language_that_the_authors_force_is_written_and_one_that_is_no_language_refused() -> None:
