@@ -185,4 +185,4 @@ def run(
     result = run_task(model, task, prompt, edits=edits, options=how)
     if task == "encode":
         result = with_readings(model, result)
-    return in_quantity(model, result, quantity)
+    return replace(in_quantity(model, result, quantity), model=model)

@@ -16,6 +16,9 @@ from attnviz.models.targets import TARGETS, BoundTarget, Target, no_such_output,
 from attnviz.models.translate import TranslatingModel
 from attnviz.nn.attention import Attended
 
+if TYPE_CHECKING:
+    from attnviz.models.hub.write import Writer
+
 # What a model that writes is given where only its reading counts: it need not search.
 SHORT_TARGET = "."
 
@@ -35,7 +38,8 @@ class Capabilities:
 
     What is raised is said here, once: those that replace a method raise the same.
 
-    Tasks          `prompt`, `in_language`, `translator`, `answers`, `task_prefix`, `can_read`, `says_more`, `reading`, `write`
+    Tasks          `prompt`, `in_language`, `translator`, `answers`, `task_prefix`, `can_read`, `says_more`, `reading`, `write`,
+                   `writer`
     Edits          `edit_points`, `scorer`
     Attribution    `default_target`, `targets`, `bind_target`, `bind_trace`
     Head inputs    `attended`, `shows_writing`
@@ -114,6 +118,14 @@ class Capabilities:
             PromptError: the tokenizer finds nothing in the text.
         """
         raise ModelError(f"{self.card.name} is no encoder and no decoder by itself: choose one, such as minilm.")
+
+    def writer(self) -> "Writer":
+        """Return what knows the model's pieces and reads what it is to write on from.
+
+        Raises:
+            ModelError: the model does not write on from a text.
+        """
+        raise writes_nothing(self.card.name)
 
     def write(self, prompt: Prompt, options: WritingOptions) -> AttentionTrace:
         """Write on from a text, token by token, and trace all of it.

@@ -9,7 +9,7 @@ from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.core.weights import Quantity
 from attnviz.core.write import Continuation, WritingOptions
 from attnviz.models.answer import Answers
-from attnviz.models.base import EncoderReading, ModelCard
+from attnviz.models.base import AttentionModel, EncoderReading, ModelCard
 from attnviz.models.catalog import Task
 from attnviz.models.draft import GREEDY, DecodingOptions, Draft
 
@@ -34,6 +34,7 @@ class Result:
     mixing    of each kind and layer the mixing ratio, where the quantity is not weights and the model tells it:
               ‖what comes from others‖ / (‖what stays‖ + ‖what comes from others‖), averaged over tokens, 0 to 1
     file      the trace file that it was read from; empty: a model ran
+    model     that ran, where a program has it in hand; None: it is loaded again by its name
     """
 
     trace: AttentionTrace
@@ -47,6 +48,7 @@ class Result:
     quantity: Quantity = field(default="weights", kw_only=True)
     mixing: Mapping[tuple[str, int], float] = field(default_factory=dict, kw_only=True)
     file: str = field(default="", kw_only=True)
+    model: AttentionModel | None = field(default=None, kw_only=True, repr=False)
 
     @property
     def prompt(self) -> Prompt:

@@ -115,6 +115,10 @@ class StackModel(TracedModel):
     def _writer(self) -> Writer:
         return Writer(self)
 
+    def writer(self) -> Writer:
+        """Return what knows the model's pieces and reads what it is to write on from."""
+        return self._writer
+
     def write(self, prompt: Prompt, options: WritingOptions) -> AttentionTrace:
         """Write on from a text, token by token, and trace all of it."""
         return self._writer.write(prompt, options)

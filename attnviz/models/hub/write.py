@@ -18,9 +18,9 @@ from torch import Tensor
 from attnviz.core.edits import HeadSet
 from attnviz.core.errors import PromptError, cancellation_point
 from attnviz.core.trace import AttentionTrace, Prompt, Token
-from attnviz.core.write import CANDIDATES, TEMPERATURES, Continuation, WritingOptions, draw, sampling_probabilities
+from attnviz.core.write import CANDIDATES, TEMPERATURES, Candidate, Continuation, WritingOptions, draw, sampling_probabilities
 from attnviz.models.capabilities import writes_nothing
-from attnviz.models.hub.attention_readers import takes
+from attnviz.models.hub.attention_readers import quiet_options, takes
 from attnviz.models.hub.hub_model import Rows, TracedModel, n_pieces, without_end
 from attnviz.nn import edited_pass
 from attnviz.text.tokens import Encoded, placed_ids
@@ -47,21 +47,21 @@ class Writer:
     def __init__(self, model: TracedModel) -> None:
         if model.card.architecture != "decoder" or model.model.get_output_embeddings() is None:
             raise writes_nothing(model.card.name)
-        self._model = model
+        self.model = model
         with model.computing(), torch.inference_mode():
             probe = torch.arange(6, device=model.model.device)[None] % (n_pieces(model.model) or 6)
-            whole = model.model(input_ids=probe, **_uncached(model)).logits[0]
-            states = model.body(input_ids=probe, **_uncached(model))[0]
+            whole = model.model(input_ids=probe, **self.uncached).logits[0]
+            states = model.body(input_ids=probe, **self.uncached)[0]
             # Some cap or scale what the layer on top gives.
             self._plain_head = _same(model.model.get_output_embeddings()(states)[0], whole)
             self._caches = self._gives_same_with_cache(probe, whole)
 
     def _gives_same_with_cache(self, probe: Int[Tensor, "one token"], whole: Logits) -> bool:
         try:
-            first = self._model.model(input_ids=probe[:, :3], use_cache=True)
+            first = self.model.model(input_ids=probe[:, :3], use_cache=True)
             rows, cache = [first.logits[0]], first.past_key_values
             for place in range(3, probe.shape[1]):
-                step = self._model.model(input_ids=probe[:, place : place + 1], past_key_values=cache, use_cache=True)
+                step = self.model.model(input_ids=probe[:, place : place + 1], past_key_values=cache, use_cache=True)
                 rows, cache = [*rows, step.logits[0]], step.past_key_values
         except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError):
             return False  # of whatever its authors' code does with a cache
@@ -73,7 +73,7 @@ class Writer:
         Raises:
             PromptError: nothing in the text can be read, or a piece that it begins with is none of the model's.
         """
-        return self.names(self._pieces(without_end(self._model.encode([prompt.text])), options, report))
+        return self.names(self._pieces(self.read(prompt.text), options, report))
 
     def write(self, prompt: Prompt, options: WritingOptions) -> AttentionTrace:
         """Write on from a text, and trace all of it; the trace has what the model says comes next.
@@ -81,12 +81,12 @@ class Writer:
         Raises:
             PromptError: as of `pieces`.
         """
-        source = without_end(self._model.encode([prompt.text]))
+        source = self.read(prompt.text)
         return self._traced(prompt, source, self._pieces(source, options))
 
     def _pieces(self, source: Encoded, options: WritingOptions, report: Written = lambda pieces, text: None) -> list[int]:
         given = source.inputs["input_ids"]
-        room = max(self._model.card.max_tokens - len(given), 0)
+        room = max(self.model.card.max_tokens - len(given), 0)
         begins = self.ids(options.begins)[:room]
         written: list[int] = []
         steps = self._steps([*given, *begins], written)
@@ -102,34 +102,72 @@ class Writer:
 
     def ids(self, names: Sequence[str]) -> list[int]:
         """Look up pieces by their names: the reverse of `names`."""
-        with self._model.tokenizing():
-            known = [self._model.tokenizer.convert_tokens_to_ids(name) or 0 for name in names]
+        with self.model.tokenizing():
+            known = [self.model.tokenizer.convert_tokens_to_ids(name) or 0 for name in names]
         own = self.names(known)
         nameless = [_NAMELESS.fullmatch(name) for name in names]
         ids = [
             int(match[1]) if match and name != same else index
             for index, name, same, match in zip(known, names, own, nameless, strict=True)
         ]
-        known_ids = n_pieces(self._model.model) or max(ids, default=0) + 1
+        known_ids = n_pieces(self.model.model) or max(ids, default=0) + 1
         for name, index in zip(names, ids, strict=True):
             if index >= known_ids or self.names([index]) != (name,):
-                raise PromptError(f"{self._model.card.name} has no piece {name!r} to go on from: this is another model's text.")
+                raise PromptError(f"{self.model.card.name} has no piece {name!r} to go on from: this is another model's text.")
         return ids
 
     def names(self, ids: Sequence[int]) -> tuple[str, ...]:
         """Name pieces as the vocabulary does; one that stands for nothing by its number."""
-        with self._model.tokenizing():
-            names = self._model.tokenizer.convert_ids_to_tokens(list(ids))
+        with self.model.tokenizing():
+            names = self.model.tokenizer.convert_ids_to_tokens(list(ids))
         return tuple(name or f"<{index}>" for index, name in zip(ids, names, strict=True))
+
+    def read(self, text: str) -> Encoded:
+        """Tokenize a text that is to be written on.
+
+        Raises:
+            PromptError: nothing in it can be read.
+        """
+        return without_end(self.model.encode([text]))
+
+    def text_of(self, index: int) -> str:
+        """Spell one piece as it would stand in a text, a space before it included; a mark by its name."""
+        with self.model.tokenizing():
+            text = self.model.tokenizer.decode([index], clean_up_tokenization_spaces=False)
+        return text or self.names([index])[0]
+
+    def piece_of(self, word: str | Candidate) -> int:
+        """Find the one piece that a word is, behind a space or else without one.
+
+        Raises:
+            PromptError: there is none.
+        """
+        if isinstance(word, Candidate):
+            return self.ids((word.piece,))[0]
+        texts = [f" {word.strip()}", word] if word.strip() else [word]
+        with self.model.tokenizing():
+            spelled = [self.model.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+        known = [ids[0] for ids in spelled if len(ids) == 1 and ids[0] != self.model.tokenizer.unk_token_id]
+        if not known:
+            raise PromptError(
+                f"{self.model.card.name} writes {word!r} in several pieces, and has no single one for it: name one piece, such as "
+                f"{self.text_of(max(spelled, key=len)[0] if any(spelled) else 0)!r}."
+            )
+        return known[0]
+
+    @property
+    def uncached(self) -> dict[str, Any]:
+        """What a pass is given so that it keeps no keys and values for a next one."""
+        return quiet_options(self.model.model)
 
     @property
     def _ends(self) -> set[int]:
-        ends = self._model.model.generation_config.eos_token_id
+        ends = self.model.model.generation_config.eos_token_id
         return set(ends if isinstance(ends, list) else [ends]) - {None}
 
     def _steps(self, given: Sequence[int], written: Sequence[int]) -> Iterator[Tensor]:
         """Give the logits of the next token, again and again, while `written` grows by one token in between."""
-        model, cache, n_read = self._model, None, 0
+        model, cache, n_read = self.model, None, 0
         # The mean over the text so far needs the rows of earlier steps, which no cache holds.
         means = any(isinstance(edit, HeadSet) and edit.to == "mean" for edit in edited_pass.current().each)
         while True:
@@ -137,18 +175,18 @@ class Writer:
             with model.computing(), torch.inference_mode():
                 ids = torch.tensor([read[n_read:]], device=model.model.device)
                 if self._caches and not means:
-                    output = model.model(input_ids=ids, past_key_values=cache, use_cache=True, **self._last(ids))
+                    output = model.model(input_ids=ids, past_key_values=cache, use_cache=True, **self.last_alone(ids))
                     cache, n_read = output.past_key_values, len(read)
                 else:
-                    output = model.model(input_ids=ids, **_uncached(model), **self._last(ids))
+                    output = model.model(input_ids=ids, **self.uncached, **self.last_alone(ids))
             yield output.logits[0, -1]
 
-    def _last(self, ids: Int[Tensor, "one token"]) -> dict[str, int]:
+    def last_alone(self, ids: Int[Tensor, "one token"]) -> dict[str, int]:
         """Ask for the logits of the last position alone, where the model can give these."""
-        return {"logits_to_keep": 1} if ids.shape[1] > 1 and takes(self._model.model, "logits_to_keep") else {}
+        return {"logits_to_keep": 1} if ids.shape[1] > 1 and takes(self.model.model, "logits_to_keep") else {}
 
     def _traced(self, prompt: Prompt, source: Encoded, pieces: Sequence[int]) -> AttentionTrace:
-        model = self._model
+        model = self.model
         text, tokens = self._laid_out(prompt.text, source, pieces)
         inputs = {name: [*ids, *([ids[-1]] * len(pieces))] for name, ids in source.inputs.items()}
         inputs["input_ids"] = [*source.inputs["input_ids"], *pieces]
@@ -163,7 +201,7 @@ class Writer:
 
     def _laid_out(self, typed: str, source: Encoded, pieces: Sequence[int]) -> tuple[str, tuple[Token, ...]]:
         """Lay what is written behind what was typed: the text of both, and their tokens in it."""
-        model, given = self._model, source.inputs["input_ids"]
+        model, given = self.model, source.inputs["input_ids"]
         if not pieces:
             return typed, source.tokens
         behind = self._behind(given, pieces)
@@ -182,9 +220,9 @@ class Writer:
 
     def _behind(self, given: Sequence[int], pieces: Sequence[int]) -> str:
         """Spell pieces that stand behind others: some write the space before a word only there."""
-        with self._model.tokenizing():
+        with self.model.tokenizing():
             before, whole = (
-                self._model.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+                self.model.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
                 for ids in (given, [*given, *pieces])
             )
         return whole.removeprefix(before)
@@ -199,18 +237,16 @@ class Writer:
                     column.append(part.cpu())
         candidates, scores, rest, given = (torch.cat(column).numpy() for column in columns)
         used = np.unique(candidates).tolist()
-        with self._model.tokenizing():
-            texts = [self._model.tokenizer.decode([index], clean_up_tokenization_spaces=False) for index in used]
+        with self.model.tokenizing():
+            texts = [self.model.tokenizer.decode([index], clean_up_tokenization_spaces=False) for index in used]
         vocabulary = dict(zip(used, zip(self.names(used), texts, strict=True), strict=True))
         given = np.concatenate([np.zeros(1, np.float32), given])
         return Continuation(start, self.names(ids), candidates, scores, rest, given, vocabulary)
 
     def _logits(self, encoded: Encoded, states: Float[Tensor, "token dim"]) -> Any:
         """Give the logits of all positions, some at a time, with the place of the first of them."""
-        whole = (
-            None if self._plain_head else self._model.model(**self._model.tensors(encoded), **_uncached(self._model)).logits[0]
-        )
-        head = self._model.model.get_output_embeddings()
+        whole = None if self._plain_head else self.model.model(**self.model.tensors(encoded), **self.uncached).logits[0]
+        head = self.model.model.get_output_embeddings()
         for first in range(0, len(states), CHUNK):
             rows = slice(first, first + CHUNK)
             yield first, head(states[rows]) if whole is None else whole[rows]
@@ -224,10 +260,6 @@ def _likeliest(scores: Logits, following: Sequence[int]) -> tuple[Tensor, Tensor
     rest = torch.stack([(others / temperature).logsumexp(dim=1) for temperature in TEMPERATURES], dim=1)
     # Of p^(1/T) what the sum over the vocabulary would divide by is left out: it is the same for all.
     return best.indices.int(), best.values, rest, given
-
-
-def _uncached(model: TracedModel) -> dict[str, Any]:
-    return {"use_cache": False} if takes(model.model, "use_cache") else {}
 
 
 def _same(one: Logits, other: Logits) -> bool:
