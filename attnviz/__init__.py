@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from attnviz.analysis.head_ranking import rank_heads
     from attnviz.analysis.whatif_comparison import compare
     from attnviz.attribution.quantity_maps import run
+    from attnviz.attribution.why import lens, parts, patch
     from attnviz.core.from_weights import from_weights
     from attnviz.figures.notebook import alignment, bertviz, explore, grid, heatmap
     from attnviz.files import open_trace as open
@@ -21,7 +22,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AttentionMap", "AttentionTrace", "AttnvizError", "Edits", "HeadPatched", "HeadSet", "LinkCut", "Prompt", "Token",
     "WeightSet", "WordHidden", "alignment", "available", "bertviz", "compare", "explore", "from_weights", "grid", "heatmap",
-    "load", "open", "rank_heads", "run", "save", "wrap",
+    "lens", "load", "open", "parts", "patch", "rank_heads", "run", "save", "wrap",
 ]  # fmt: skip
 # name -> "module:function", imported when first used: models bring torch, figures Plotly, files safetensors.
 _LAZY = {
@@ -33,8 +34,11 @@ _LAZY = {
     "from_weights": "attnviz.core.from_weights:from_weights",
     "grid": "attnviz.figures.notebook:grid",
     "heatmap": "attnviz.figures.notebook:heatmap",
+    "lens": "attnviz.attribution.why:lens",
     "load": "attnviz.models.catalog:load",
     "open": "attnviz.files:open_trace",
+    "parts": "attnviz.attribution.why:parts",
+    "patch": "attnviz.attribution.why:patch",
     "rank_heads": "attnviz.analysis.head_ranking:rank_heads",
     "run": "attnviz.attribution.quantity_maps:run",
     "save": "attnviz.files:save",

@@ -1,10 +1,10 @@
 """Why a language model writes a word: direct parts of a logit, the logit lens, and patching from another text.
 
-No family is known by name. The layers are the longest list of modules; what a head mixed is what a softmax multiplied; what else
-adds to the stream in a layer are its children with matrices, its attention and its norms aside. Direct parts are gradients: with
-the factors of norms and caps held fixed (Elhage et al. 2021, "direct logit attribution"), and with everything that a layer
-computes cut off from what it read, a logit is linear in what was added, and a part is its gradient times itself. That they sum to
-the logit is no matter of course, and is checked every time.
+No family is known by name. The layers are the longest list of modules; what a head mixed is what a softmax multiplied; what
+else adds to the stream are a layer's children with matrices, its attention and its norms aside. Direct parts are gradients:
+with the factors of norms and caps held fixed (Elhage et al. 2021, "direct logit attribution"), and with everything that a layer
+computes cut off from what it read, a logit is linear in what was added, and a part is its gradient times itself. That they sum
+to the logit is no matter of course, and is checked every time.
 """
 
 import re
@@ -29,7 +29,7 @@ from attnviz.core.edits import Edits, HeadSet
 from attnviz.core.errors import EditError, ModelError, PromptError, TraceError, cancellation_point
 from attnviz.core.trace import Prompt, Token
 from attnviz.core.weights import rounding_of
-from attnviz.core.why import WHATS, Lens, Parts, Patches, What, Words
+from attnviz.core.why import WHATS, ComparedWords, LogitLens, Parts, Patches, What
 from attnviz.core.write import Candidate
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress, silent
@@ -144,6 +144,9 @@ class _Contexts(AttentionTape):
         return self._attend(weights, args[2], func(*args, **(kwargs or {})))
 
     def _attend(self, weights: Tensor, value: Tensor, context: Tensor) -> Tensor:
+        if value.dim() == 4:
+            # Of some models all heads have one value.
+            value = value.expand(-1, weights.shape[1], -1, -1)
         made, place = super()._attend(weights, value, context), len(self.attentions) - 1
         by_head = made if made.dim() == 4 else made.view(-1, self.n_heads, *made.shape[1:])
         return self.watch.context(place, by_head).view(made.shape)
@@ -155,8 +158,7 @@ class _Contexts(AttentionTape):
         """Return the weights of the last query, and the values of the keys."""
         attention = self.attentions[place]
         weights, value = (each.reshape(-1, *each.shape[2:]) for each in (attention.weights, attention.value))
-        # Of some models all heads have one value.
-        return weights[:, -1, : value.shape[1]], value.expand(self.n_heads, -1, -1)
+        return weights[:, -1, : value.shape[1]], value
 
 
 _RESHAPES = {Tensor.view, Tensor.reshape}
@@ -250,7 +252,7 @@ _ADDS = {F.linear, torch.addmm, F.layer_norm, torch.add, Tensor.add, Tensor.__ad
 # ---- the words that are explained
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Reading:
     """A text that a model has read up to the place of a word, and the pieces that are compared there."""
 
@@ -258,7 +260,7 @@ class _Reading:
     ids: tuple[int, ...]
     tokens: tuple[Token, ...]
     targets: tuple[int, ...]
-    words: Words
+    words: ComparedWords
 
     @property
     def model(self) -> TracedModel:
@@ -286,7 +288,7 @@ def _reading(result: Result, word: Word, rather_than: Word, position: int | None
     place = len(pieces) if position is None else position
     if not 1 <= place <= len(pieces):
         raise PromptError(
-            f"Words are explained from position 1 to {len(pieces)}, which the first token stands before; not {place}."
+            f"ComparedWords are explained from position 1 to {len(pieces)}, which the first token stands before; not {place}."
         )
     if word is None:
         stands = result.continuation.pieces[place] if place < len(pieces) else None
@@ -295,7 +297,7 @@ def _reading(result: Result, word: Word, rather_than: Word, position: int | None
         targets = [writer.piece_of(word)]
     if rather_than is not None:
         targets.append(writer.piece_of(rather_than))
-    names = Words(*(writer.text_of(each) for each in targets))
+    names = ComparedWords(*(writer.text_of(each) for each in targets))
     return _Reading(writer, tuple(pieces[:place]), trace.maps[-1].queries[:place], tuple(targets), names)
 
 
@@ -324,7 +326,7 @@ def parts(result: Result, word: Word = None, rather_than: Word = None, *, positi
 
     Raises:
         ModelError: the model cannot be taken apart; the message says why.
-        PromptError: a word is no single piece of the model, or there is no such position.
+        PromptError: there is no such position.
         TraceError, EditError: the result is not of a text that was written on, or was edited.
 
     >>> import attnviz as av
@@ -378,14 +380,16 @@ def _array(tensor: Tensor) -> np.ndarray:
     return tensor.detach().double().cpu().numpy()
 
 
-def without_head(result: Result, explained: Words, layer: int, head: int, *, position: int | None = None) -> float:
+def without_head(
+    result: Result, word: Word = None, rather_than: Word = None, *, layer: int, head: int, position: int | None = None
+) -> float:
     """Compute the logit, or the difference, that the model gives with a head switched off: all that follows from it included.
 
     Raises:
         EditError: the model cannot be edited.
         ModelError, PromptError, TraceError: as of `parts`.
     """
-    reading = _reading(result, explained.word, explained.rather_than, position)
+    reading = _reading(result, word, rather_than, position)
     off = Edits((HeadSet(reading.model.kind, layer, head),))
     with reading.model.computing(), torch.inference_mode(), edited(reading.model, Prompt(result.prompt.text), off):
         return float(reading.score(reading.logits())[0])
@@ -394,7 +398,7 @@ def without_head(result: Result, explained: Words, layer: int, head: int, *, pos
 # ---- the logit lens
 
 
-def lens(result: Result) -> Lens:
+def lens(result: Result) -> LogitLens:
     """Read every layer's stream as the model reads its last: the last norm and the layer on top over each, at every position.
 
     The last row is what the model says.
@@ -427,7 +431,7 @@ def lens(result: Result) -> Lens:
     texts = {index: reading.writer.text_of(index) for index in {*best.ravel().tolist(), *own.tolist()}}
     likeliest = tuple(tuple(texts[index] for index in row) for row in best.tolist())
     words = tuple(texts[index] for index in own.tolist())
-    return Lens(model.card.name, reading.tokens, words, likeliest, shares, logs, ranks, entropy)
+    return LogitLens(model.card.name, reading.tokens, words, likeliest, shares, logs, ranks, entropy)
 
 
 def _measure(logits: Float[Tensor, "token vocabulary"], own: Int[Tensor, " token"]) -> tuple[Tensor, ...]:
@@ -500,12 +504,12 @@ def patch(
     other: str,
     word: Word = None,
     rather_than: Word = None,
-    what: What = "heads",
+    what: str = "heads",
     *,
     estimated: bool = False,
     progress: Progress = silent,
 ) -> Patches:
-    """Set each part of a model to what it is in another text, one at a time; two words' difference of logits tells what it does.
+    """Set each part of a model to what it is in another text, one at a time, and see what two words' logits become.
 
     what       "heads" and "mlps" are set at all positions; "stream" after each number of layers, at each position
     word       without, the likeliest next one of the first text; `rather_than`, without, of the other
@@ -513,22 +517,24 @@ def patch(
 
     Raises:
         ModelError: the model cannot be patched.
-        PromptError: the texts are not of one length, or too long, or a word is no single piece of the model.
+        PromptError: the texts are not of one length, or too long.
 
     >>> import attnviz as av
     >>> texts = "The capital of France is", "The capital of Italy is"
     >>> av.patch(av.load("smollm2"), *texts, "Paris", "Rome", what="mlps", estimated=True).difference.shape
     (30, 1)
     """
-    if what not in WHATS:
+    kind = next((each for each in WHATS if each == what), None)
+    if kind is None:
         raise PromptError(f"What is patched is one of {', '.join(WHATS)}, not {what!r}.")
-    return _Patching.of(capabilities(model).writer(), (one, other), (word, rather_than)).patches(what, estimated, progress)
+    return _Patching.of(capabilities(model).writer(), (one, other), (word, rather_than)).patches(kind, estimated, progress)
 
 
 @dataclass(frozen=True, eq=False)
 class _Patching:
     """Two readings of one length, and what either pass had in it."""
 
+    texts: tuple[str, str]
     readings: tuple[_Reading, _Reading]
     passes: tuple[_Streams, _Streams]
     scores: tuple[float, float]
@@ -539,12 +545,12 @@ class _Patching:
         lengths = [len(each) for each in encoded]
         if lengths[0] != lengths[1] or lengths[0] > MOST_PATCHED:
             raise PromptError(
-                f"Texts that are patched have as many tokens as each other, at most {MOST_PATCHED}; these have {lengths[0]} and "
-                f"{lengths[1]}: change one of them."
+                f"Texts that are patched have as many tokens as each other, at most {MOST_PATCHED}; these have {lengths[0]} "
+                f"and {lengths[1]}: change one of them."
             )
         model = writer.model
         _watch_layers(model)
-        blank = [_Reading(writer, tuple(each.inputs["input_ids"]), each.tokens, (0,), Words("")) for each in encoded]
+        blank = [_Reading(writer, tuple(each.inputs["input_ids"]), each.tokens, (0,), ComparedWords("")) for each in encoded]
         streams, logits = (_Streams(), _Streams()), []
         with model.computing(), torch.inference_mode():
             for reading, each in zip(blank, streams, strict=True):
@@ -554,10 +560,10 @@ class _Patching:
         targets = tuple(own if name is None else writer.piece_of(name) for own, name in zip(likeliest, words, strict=True))
         if targets[0] == targets[1]:
             raise PromptError("Two different words are compared, one that fits either text: name both of them.")
-        names = Words(*map(writer.text_of, targets))
+        names = ComparedWords(*map(writer.text_of, targets))
         readings = tuple(_Reading(writer, each.ids, each.tokens, targets, names) for each in blank)
         scores = [float(readings[0].score(each)[0]) for each in logits]
-        return _Patching((readings[0], readings[1]), streams, (scores[0], scores[1]))
+        return _Patching(texts, (readings[0], readings[1]), streams, (scores[0], scores[1]))
 
     @property
     def model(self) -> TracedModel:
@@ -565,7 +571,7 @@ class _Patching:
 
     def patches(self, what: What, estimated: bool, progress: Progress) -> Patches:
         one, other = self.readings
-        facts = (one.model.card.name, what, one.words, ("", ""), (one.tokens, other.tokens), *self.scores)
+        facts = (one.model.card.name, what, one.words, self.texts, (one.tokens, other.tokens), *self.scores)
         estimate = self.scores[0] + self._estimate(what)
         if estimated:
             return Patches(*facts, None, estimate)

@@ -28,7 +28,7 @@ def _frame(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Any:
 
 
 @dataclass(frozen=True)
-class Words:
+class ComparedWords:
     """What is explained: the logit of a word, less that of another where there is one; as they would stand in the text."""
 
     word: str
@@ -41,7 +41,7 @@ class Words:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What every part of a model adds to the logit of a word, or to the difference of two words' logits; the last norm is fixed.
+    """What every part of a model adds to the logit of a word, or to two words' difference of logits; the last norm is fixed.
 
     place      of the token that is explained; `tokens` are those before it
     logit      that the model gives, or the difference: the sum of all parts
@@ -56,7 +56,7 @@ class Parts:
     """
 
     model: str
-    words: Words
+    words: ComparedWords
     place: int
     tokens: tuple[Token, ...]
     logit: float
@@ -115,7 +115,7 @@ class Parts:
 
 
 @dataclass(frozen=True, eq=False)
-class Lens:
+class LogitLens:
     """What a model would have said behind every token, had it ended after so many layers (nostalgebraist 2020, logit lens).
 
     Row 0 is the tokens' own vectors, the last row what the model says; p, rank and ln p are of its own next word.
@@ -168,7 +168,7 @@ class Patches:
 
     model: str
     what: What
-    words: Words
+    words: ComparedWords
     texts: tuple[str, str]
     tokens: tuple[tuple[Token, ...], tuple[Token, ...]]
     one: float

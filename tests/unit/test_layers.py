@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "core.write": {"core.errors", "core.weights"},
     "core.trace": {"core.edits", "core.errors", "core.query_key", "core.weights", "core.write"},
     "core.head_inputs": {"core.errors", "core.weights"},
+    "core.why": {"core.errors", "core.trace"},
     "core.from_weights": {"core.errors", "core.trace", "core.weights"},
     "settings": {"core.errors"},
     "memory": {"core.errors", "settings"},

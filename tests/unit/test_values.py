@@ -14,7 +14,10 @@ import attnviz
 
 LAYERS = ("analysis", "attribution", "core", "figures", "models", "nn", "survey", "text")
 # What is filled or counted while a model runs.
-MUTABLE = {"Attention", "AttentionTape", "Embedded", "HeadEdits", "Intervention", "Tape", "_HeaderReader", "_Inputs", "_Layer"}
+MUTABLE = {
+    "Attention", "AttentionTape", "Embedded", "HeadEdits", "Intervention", "Tape", "_Biases", "_Contexts", "_Ended",
+    "_Gradients", "_HeaderReader", "_Inputs", "_Layer", "_Leaves", "_Patch", "_Streams",
+}  # fmt: skip
 
 
 def classes() -> Iterator[type]:

@@ -21,7 +21,7 @@ from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.core.write import CANDIDATES, TEMPERATURES, Candidate, Continuation, WritingOptions, draw, sampling_probabilities
 from attnviz.models.capabilities import writes_nothing
 from attnviz.models.hub.attention_readers import quiet_options, takes
-from attnviz.models.hub.hub_model import Rows, TracedModel, n_pieces, without_end
+from attnviz.models.hub.hub_model import Rows, TracedModel, n_pieces, piece_of, without_end
 from attnviz.nn import edited_pass
 from attnviz.text.tokens import Encoded, placed_ids
 from attnviz.text.words import Words
@@ -137,23 +137,12 @@ class Writer:
         return text or self.names([index])[0]
 
     def piece_of(self, word: str | Candidate) -> int:
-        """Find the one piece that a word is, behind a space or else without one.
+        """Find the piece that a candidate is, or that a word begins with behind another one.
 
         Raises:
-            PromptError: there is none.
+            PromptError, ModelError: the model has no such piece.
         """
-        if isinstance(word, Candidate):
-            return self.ids((word.piece,))[0]
-        texts = [f" {word.strip()}", word] if word.strip() else [word]
-        with self.model.tokenizing():
-            spelled = [self.model.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
-        known = [ids[0] for ids in spelled if len(ids) == 1 and ids[0] != self.model.tokenizer.unk_token_id]
-        if not known:
-            raise PromptError(
-                f"{self.model.card.name} writes {word!r} in several pieces, and has no single one for it: name one piece, such as "
-                f"{self.text_of(max(spelled, key=len)[0] if any(spelled) else 0)!r}."
-            )
-        return known[0]
+        return self.ids((word.piece,))[0] if isinstance(word, Candidate) else piece_of(self.model, word)
 
     @property
     def uncached(self) -> dict[str, Any]:
