@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sqlite3
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -591,4 +592,15 @@ def _heard() -> Iterator[None]:
     except IntegrityError:
         raise
     except SQLAlchemyError as error:
+        if _is_full(error):
+            raise BusyError(
+                "The disk of the class store is full, so nothing more is kept: free some space there, and the class goes on "
+                "with all that was acknowledged."
+            ) from error
         raise BusyError("The store of classes does not answer: try again in a moment.") from error
+
+
+def _is_full(error: SQLAlchemyError) -> bool:
+    """Say whether SQLite or PostgreSQL (disk_full) found no room on the disk."""
+    said = getattr(error, "orig", None)
+    return getattr(said, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL or getattr(said, "sqlstate", None) == "53100"

@@ -14,7 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 import sqlalchemy.exc
-from sqlalchemy import update
+from sqlalchemy import event, update
+from sqlalchemy.engine import Connection as SqlConnection
 
 from attnviz.core.errors import BusyError, ClassError, SettingError
 from attnviz.lessons.classroom import store as stores
@@ -23,6 +24,7 @@ from attnviz.lessons.classroom.store import CLASSES, METADATA, STUDENTS, ClassSt
 
 QUESTION = ClassQuestion("token", "Where does it look?", ("the", "cat", "it"), (2,), ("the", "cat", "it"))
 FORKS = multiprocessing.get_context("fork")
+QUESTION_IN_WORDS = ClassQuestion("text", "What do you see?")
 KEY = AnswerKey(("cat",), sentence="“it” gives “cat” 57 %.", weights=(0.1, 0.57, 0.33), link="/encode?text=the+cat")
 
 
@@ -101,6 +103,44 @@ def test_a_pool_that_is_used_up_is_one_sentence(
         patch.setattr(store._reads.pool, "connect", used_up)
         with pytest.raises(BusyError, match="does not answer"):
             store.overview(started.code)
+
+
+def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
+    """SQLite says of its own limit of pages what it says of a disk without room; answers fill them."""
+    store = ClassStore(f"sqlite:///{tmp_path / 'classes.sqlite'}")
+    started = store.start()
+    code, secret = started.code, started.secret
+    store.ask(code, secret, QUESTION_IN_WORDS, KEY)
+    phones = [store.join(code) for _ in range(90)]
+    kept: list[str] = []
+
+    def leave(pages: int) -> None:
+        with store._reading() as connection:
+            size = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        event.listen(store._writes, "begin", lambda connection: _limit(connection, size + pages))
+
+    leave(1)
+    for token in phones:
+        try:
+            store.answer(code, token, 1, token * 4)
+        except BusyError:
+            break
+        kept.append(token)
+    with pytest.raises(BusyError, match="disk of the class store is full"):
+        store.answer(code, phones[len(kept)], 1, phones[len(kept)] * 4)
+    assert 0 < len(kept) < len(phones)
+    assert store.overview(code).answered == len(kept)
+    assert {token for token in phones if store.student(code, token).answer} == set(kept)
+    leave(1_000)
+    for token in set(phones) - set(kept):
+        store.answer(code, token, 1, token * 4)
+    store.reveal(code, secret)
+    assert store.overview(code).answered == len(phones)
+    store.dispose()
+
+
+def _limit(connection: SqlConnection, pages: int) -> None:
+    connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
 
 
 def test_a_postgresql_that_stops_is_told_soon_and_goes_on(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
