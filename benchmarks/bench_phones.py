@@ -5,6 +5,7 @@ from the server that they measure.
 """
 
 import asyncio
+import http.client
 import json
 import os
 import random
@@ -15,6 +16,7 @@ import time
 from argparse import Namespace
 from collections.abc import Awaitable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +25,7 @@ from playwright.sync_api import Browser, Page
 from attnviz.lessons.classroom.class_values import AnswerKey, ClassQuestion, StartedClass
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.ui.classroom.routes import HEADER
+from benchmarks.bench_attack import PUBLIC
 from benchmarks.bench_class import sentence
 from benchmarks.harness import App, Row, at_most, browsing, none, run, serving
 from benchmarks.visitor import Visit, p95
@@ -67,8 +70,8 @@ class WirePhone:
         writer.close()
         return json.loads(answered)
 
-    async def join(self) -> str:
-        told = await self.post("join", {})
+    async def join(self, invite: str = "") -> str:
+        told = await self.post("join", {"invite": invite})
         self.token = told.get("token", "")
         return told.get("error", "")
 
@@ -163,13 +166,26 @@ def first_picture(browser: Browser, app: App, store: ClassStore, phones: int) ->
     return statistics.median(times)
 
 
+def flood(app: App, code: str, ends: threading.Event, answered: list[int]) -> None:
+    """Send the class requests as fast as the server takes them: forged answers, and wrong codes."""
+    while not ends.is_set():
+        connection = http.client.HTTPConnection(app.host, timeout=30)
+        with suppress(OSError, http.client.HTTPException):
+            for path, body in ((f"/class/{code}/answer", {"number": 1, "answer": "it"}), ("/class/XXXX/join", {})):
+                connection.request("POST", path, json.dumps(body), {HEADER: "forged", "Content-Type": "application/json"})
+                reply = connection.getresponse()
+                reply.read()
+                answered.append(reply.status)
+        connection.close()
+
+
 async def crowd(app: App, store: ClassStore, count: int, length: float) -> tuple[int, list[str]]:
-    """Let many join one class; how many are in, and what the others are told."""
-    code = store.start().code
+    """Let many scan the code of one class; how many are in, and what the others are told."""
+    started = store.start()
 
     async def come() -> str:
         await asyncio.sleep(random.random() * length)
-        return await WirePhone(app, code).join()
+        return await WirePhone(app, started.code).join(started.invite)
 
     told = await asyncio.gather(*(come() for _ in range(count)))
     return told.count(""), [each for each in told if each]
@@ -226,18 +242,24 @@ def rows(given: Namespace) -> Iterator[Row]:
         served = os.environ.get("ATTNVIZ_CLASS_STORE") if given.server else None
         address = given.store or served or f"sqlite:///{Path(folder) / 'classes.sqlite'}"
         store = ClassStore(address)
-        with serving(given.server, environment={"ATTNVIZ_CLASS_STORE": address}) as app, browsing() as browser:
+        with (
+            serving(given.server, command=PUBLIC, environment={"ATTNVIZ_CLASS_STORE": address}) as app,
+            browsing() as browser,
+        ):
             yield at_most("first picture, slow phone and line", first_picture(browser, app, store, given.phones) / 1000, 1.0)
             # The model is loaded, as in any lesson after its first minute.
             attend(app, None, [], 2)
             started, ends, encode = store.start(), threading.Event(), []
             others = [threading.Thread(target=attend, args=(app, ends, encode, seed)) for seed in range(2)]
+            forged: list[int] = []
+            others += [threading.Thread(target=flood, args=(app, started.code, ends, forged)) for _ in range(given.flood)]
             for each in others:
                 each.start()
             phones = [WirePhone(app, started.code) for _ in range(given.students - given.screens)]
             screens = Screens(browser, app, started.code, given.screens)
             try:
                 last = lesson(store, started, phones, screens, given)
+                inside, refused = in_thread(crowd(app, store, given.crowd, given.length))
             finally:
                 ends.set()
                 for each in others:
@@ -254,8 +276,9 @@ def rows(given: Namespace) -> Iterator[Row]:
             yield Row(
                 "answers acknowledged and kept", f"{acknowledged}, {len(kept)}", "equal", acknowledged == len(kept), exact=True
             )
+            obeyed = [str(status) for status in forged if status < 400]
+            yield none(f"of {len(forged):,} forged requests, those that were obeyed", obeyed)
             yield none("what went wrong at a phone", [error for phone in phones for error in phone.errors])
-            inside, refused = in_thread(crowd(app, store, given.crowd, given.length))
             yield Row(f"{given.crowd} phones join within {given.length:g} s", f"{inside} are in")
             yield none("what else than “full” the others were told", [each for each in refused if "full" not in each])
         store.dispose()
@@ -263,4 +286,4 @@ def rows(given: Namespace) -> Iterator[Row]:
 
 if __name__ == "__main__":
     sizes = {"students": (200, 3), "screens": (30, 1), "questions": (10, 1), "think": (15.0, 0.1), "crowd": (1000, 8)}
-    run(rows, minutes=9, sizes={**sizes, "phones": (5, 1), "length": (50.0, 0.1), "store": ("", "")})
+    run(rows, minutes=9, sizes={**sizes, "phones": (5, 1), "length": (50.0, 0.1), "store": ("", ""), "flood": (0, 1)})
