@@ -18,6 +18,7 @@ from attnviz.cli.lesson import add_lesson_commands
 from attnviz.cli.site import add_site_command
 from attnviz.cli.traces import add_trace_commands
 from attnviz.cli.train import add_train_command
+from attnviz.cli.why import add_why_commands
 from attnviz.cli.write import add_write_command
 from attnviz.core.errors import AttnvizError, SettingError
 from attnviz.settings import app_folder
@@ -32,6 +33,7 @@ EXAMPLES = """examples:
   attnviz trace minilm "The cat sat." -o cat.attn
   attnviz show cat.attn -o cat.svg --layer 3 --head 1
   attnviz write smollm2 "Once upon a time"   a language model writes on
+  attnviz parts smollm2 "The capital of France is"   what each head adds to the next word; also `lens`, `patch`
   attnviz models                       a list of the models
   attnviz ablate transformer-en-fr --data pairs.tsv    which heads matter
   attnviz claim minilm "L2·H0: obj -> head"   does that head do that? tested on 1,500 sentences
@@ -70,6 +72,7 @@ def parser() -> argparse.ArgumentParser:
     own = (
         add_trace_commands,
         add_write_command,
+        add_why_commands,
         add_ablate_command,
         add_faithful_command,
         add_heads_commands,

@@ -99,10 +99,12 @@ class Parts:
             rows.append(("mlp", layer, None, f"L{layer}·MLP", float(self.mlps[layer])))
         return rows + [("bias", None, None, name, value) for name, value in self.biases.items()]
 
+    columns = ("part", "layer", "head", "name", "adds")
+
     @property
     def frame(self) -> Any:
         """A pandas frame, a row a part."""
-        return _frame(("part", "layer", "head", "name", "adds"), self.rows).astype({"layer": "Int64", "head": "Int64"})
+        return _frame(self.columns, self.rows).astype({"layer": "Int64", "head": "Int64"})
 
     @property
     def through(self) -> Any:
@@ -146,13 +148,12 @@ class LogitLens:
             for row, place in np.ndindex(self.log_p.shape)
         ]  # fmt: skip
 
+    columns = ("layers", "position", "token", "likeliest", "probability", "word", "log_p", "rank", "entropy")
+
     @property
     def frame(self) -> Any:
         """A pandas frame, a row for each number of layers and each token."""
-        return _frame(LENS_COLUMNS, self.rows)
-
-
-LENS_COLUMNS = ("layers", "position", "token", "likeliest", "probability", "word", "log_p", "rank", "entropy")
+        return _frame(self.columns, self.rows)
 
 
 @dataclass(frozen=True, eq=False)

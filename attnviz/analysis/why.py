@@ -1,0 +1,76 @@
+"""Why a language model writes a word, in sentences."""
+
+from attnviz.analysis.wording import Part, Sentence, head_name, percent, quoted, signed
+from attnviz.core.why import LogitLens, Parts
+
+
+def why_title(value: Parts) -> Sentence:
+    """Name what is explained: a word, or one rather than another."""
+    rather = value.words.rather_than
+    more = () if rather is None else (Part(" rather than "), quoted(rather.strip()))
+    return (Part("Why "), quoted(value.words.word.strip()), *more)
+
+
+def describe_sum(parts: Parts) -> str:
+    """Write the sum out: what embedding, heads, MLPs and biases add, and the logit that they give.
+
+    >>> import numpy as np
+    >>> from attnviz.core.trace import Token
+    >>> from attnviz.core.why import ComparedWords
+    >>> nothing = np.zeros((1, 1, 1))
+    >>> words = ComparedWords(" Mary", " John")
+    >>> describe_sum(Parts("m", words, 1, (Token("to", 0, 2),), 2.5, 0.5, nothing[0], nothing, np.array([2.0])))
+    'embedding +0.50, heads 0.00, MLPs +2.00 = 2.50, the logit of Mary less that of John'
+    """
+    added = ", ".join(
+        f"{name} {signed(value, '+.2f') if abs(value) >= 0.005 else '0.00'}" for name, value in parts.sums.items()
+    )
+    rather = parts.words.rather_than
+    logit = f"the logit of {parts.words.word.strip()}" + (f" less that of {rather.strip()}" if rather is not None else "")
+    return f"{added} = {signed(parts.logit)}, {logit}"
+
+
+def describe_direct(parts: Parts, layer: int, head: int) -> Sentence:
+    """Say what a head adds by itself, and the value of which word carries most of it."""
+    value, keys = float(parts.heads[layer, head]), parts.keys[layer, head]
+    place = int((keys if value >= 0 else -keys).argmax())
+    through = (
+        Part(", most of it by what it copies from "),
+        quoted(parts.tokens[place].text),
+        Part(f" ({signed(keys[place], '+.2f')})"),
+    )
+    name = (Part(head_name(layer, head), True), Part(f" itself adds {signed(value, '+.2f')}"))
+    return (*name, *(through if abs(value) >= 0.005 else ()), Part("."))
+
+
+def describe_effect(parts: Parts, layer: int, head: int, without: float) -> Sentence:
+    """Say what the logit, or the difference, becomes with a head switched off."""
+    change = without - parts.logit
+    verb = "stays" if abs(change) < 0.005 else "falls to" if change < 0 else "rises to"
+    return (
+        Part("Without it, "),
+        Part("the difference " if parts.words.rather_than is not None else "the logit "),
+        Part(f"{verb} {signed(without)}", True),
+        Part(f" ({signed(change, '+.2f')}): other heads read what it wrote, and some step in."),
+    )
+
+
+def row_name(row: int) -> str:
+    """Name a row of a stream by the layer that added to it last.
+
+    >>> row_name(0), row_name(3)
+    ('embedding', 'L2')
+    """
+    return f"L{row - 1}" if row else "embedding"
+
+
+def describe_lens(lens: LogitLens, place: int) -> Sentence:
+    """Say from which layer on the model's own word is the likeliest behind a token, and how likely it is in the end."""
+    ranks, word = lens.rank[:, place], quoted(lens.words[place].strip() or lens.words[place])
+    first = len(ranks) - 1
+    while first and ranks[first - 1] == 1:
+        first -= 1
+    end = Part(f" ({percent(float(lens.probability[-1, place]))} in the end)")
+    if first == 0:
+        return (word, Part(" is the likeliest from the token's own vector on"), end)
+    return (word, Part(" is the likeliest after "), Part(row_name(first), True), Part(" and from there on"), end)
