@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from attnviz.core.edits import Edits, HeadPatched, HeadSet, LinkCut, WeightSet, WordHidden
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
+from attnviz.core.why import LogitLens, Parts, Patches
 
 if TYPE_CHECKING:
     from attnviz.analysis.head_ranking import rank_heads
@@ -61,3 +62,13 @@ def _frame(trace: AttentionTrace) -> str:
 
 
 AttentionTrace._repr_html_ = _frame
+
+
+def _picture(value: Parts | LogitLens | Patches) -> str:
+    """Draw why a word is written where a notebook ends a cell with it."""
+    from attnviz.figures.why import why_page
+
+    return why_page(value)._repr_html_()
+
+
+Parts._repr_html_ = LogitLens._repr_html_ = Patches._repr_html_ = _picture

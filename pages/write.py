@@ -17,6 +17,7 @@ from attnviz.ui.frame.sidebar import head_controls, machine
 from attnviz.ui.layout import header, hero, story
 from attnviz.ui.markup import escaped
 from attnviz.ui.prompt_box import examples, prompt_box, show_text_notices
+from attnviz.ui.why import show_why
 from attnviz.ui.write import (
     Upcoming,
     chat_toggle,
@@ -54,6 +55,7 @@ def show_writing(current: CurrentMap, upcoming: Upcoming, head: HeadView, questi
         with right:
             write_buttons(written_pieces())
             sampling_picker()
+        show_why(upcoming, current.result, (head.layer, head.head))
     with st.container(border=True):
         drawn = current.drawn_as(head)
         picture = ShownHead(current.drawn, drawn, drawn.matrix(current.drawn), cell)

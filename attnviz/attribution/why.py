@@ -398,40 +398,45 @@ def without_head(
 # ---- the logit lens
 
 
-def lens(result: Result) -> LogitLens:
+def lens(result: Result, *, position: int | None = None) -> LogitLens:
     """Read every layer's stream as the model reads its last: the last norm and the layer on top over each, at every position.
 
-    The last row is what the model says.
+    The last row is what the model says. `position`: what is said of that token alone, behind the one before it.
 
     Raises:
         ModelError: the model's layers are not a list of their own.
-        TraceError, EditError: as of `parts`.
+        PromptError, TraceError, EditError: as of `parts`.
 
     >>> import attnviz as av
     >>> result = av.run(av.load("smollm2"), "write", "The capital of France is", tokens=0)
     >>> av.lens(result).likeliest[-1][-1]
     ' Paris'
     """
-    reading = _reading(result, None, None, None)
+    reading = _reading(result, None, None, position)
     model, n_layers = reading.model, _watch_layers(reading.model)
     streams, measured = _Streams(), []
+
+    def logits(n_rows: int = 1) -> Float[Tensor, "row token vocabulary"]:
+        if position is not None:
+            return reading.logits(n_rows)[:, None]
+        return model.model(**reading.inputs(n_rows)).logits
+
     with model.computing(), torch.inference_mode():
         with _watching_pass(streams, model.card.n_heads):
-            said = model.model(**reading.inputs()).logits[0]
+            (said,) = logits()
         own = said.argmax(dim=-1)
         size = max(1, BATCH // len(reading.ids))
         for first in range(0, n_layers, size):
             cancellation_point()
             rows = range(first, min(first + size, n_layers))
             with _watching_pass(_Ended(streams, rows), model.card.n_heads):
-                logits = model.model(**reading.inputs(len(rows))).logits
-            measured += [_measure(each, own) for each in logits]
+                measured += [_measure(each, own) for each in logits(len(rows))]
         measured.append(_measure(said, own))
     best, shares, logs, ranks, entropy = (torch.stack(column).cpu().numpy() for column in zip(*measured, strict=True))
     texts = {index: reading.writer.text_of(index) for index in {*best.ravel().tolist(), *own.tolist()}}
     likeliest = tuple(tuple(texts[index] for index in row) for row in best.tolist())
     words = tuple(texts[index] for index in own.tolist())
-    return LogitLens(model.card.name, reading.tokens, words, likeliest, shares, logs, ranks, entropy)
+    return LogitLens(model.card.name, reading.tokens[-len(words) :], words, likeliest, shares, logs, ranks, entropy)
 
 
 def _measure(logits: Float[Tensor, "token vocabulary"], own: Int[Tensor, " token"]) -> tuple[Tensor, ...]:

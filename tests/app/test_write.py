@@ -125,3 +125,32 @@ def test_in_a_chat_the_model_reads_its_template_and_answers():
     assert "&lt;|im_start|&gt;" in drawn
     assert bars(app)[0][0] == "The"
     assert app.text_area(key="typed").value == "What is the capital of France?"
+
+
+def test_why_this_word_is_computed_when_somebody_asks(monkeypatch):
+    visit = Visit(monkeypatch, "write", {"text": MARY})
+    assert not any('class="why"' in each for each in pictures(visit.app))
+    next(each for each in visit.app.toggle if each.label == "Why this word?").set_value(True)
+    visit.run()
+    assert not visit.app.exception
+    (grid,) = (each for each in pictures(visit.app) if 'class="why"' in each)
+    assert "MLPs <b>" in grid
+    assert grid.count("data-pick") == 270
+    (strip,) = (each for each in pictures(visit.app) if 'class="lens"' in each)
+    assert strip.count('class="layer"') == 31
+    assert "is the likeliest after" in html(visit.app)
+    assert "itself adds" in html(visit.app)
+    assert "Without it, " in html(visit.app)
+    next(each for each in visit.app.selectbox if each.label == "Rather than").select("ĠJohn")
+    visit.run()
+    (grid,) = (each for each in pictures(visit.app) if 'class="why"' in each)
+    assert "6.12" in grid
+    assert visit.address["why"] == "true"
+    assert visit.address["rather"] == "ĠJohn"
+    results.traces_kept().clear()
+    assert not differences(visit, Visit(monkeypatch, "write", visit.address))
+
+
+def test_why_says_that_edits_are_in_its_way():
+    app = open_page("write", text=MARY, why="true", edits="d23.0z")
+    assert any("without edits" in each.value for each in app.info)

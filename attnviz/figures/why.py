@@ -1,0 +1,100 @@
+"""Why a language model writes a word, drawn: what every head adds, what each layer would have said, what patches change."""
+
+import html
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.analysis.why import row_name
+from attnviz.analysis.wording import head_name, percent, signed
+from attnviz.core.why import LogitLens, Parts, Patches
+from attnviz.figures.head_grid import STYLE as GRID
+from attnviz.figures.head_grid import HeadCell, head_grid
+from attnviz.figures.html import STYLE as MARKUP
+from attnviz.figures.html import Page, label
+from attnviz.figures.theme import LIGHT, Theme, css_variables, diverging, ink_on
+from attnviz.text.words import visible_text
+
+STYLE = GRID + Path(__file__).with_name("why.css").read_text(encoding="utf-8")
+# A number that is less than this is not written in its cell.
+_LEAST = 0.05
+
+
+def parts_grid(parts: Parts, *, chosen: tuple[int, int] | None = None, theme: Theme = LIGHT) -> str:
+    """Draw the sum, and what every head adds to it as a button (`data-pick` is "layer.head"): orange for, blue against."""
+    signs = [f"<span>{name} <b>{signed(value, '+.2f')}</b></span>" for name, value in parts.sums.items()]
+    total = f'<p class="sum">{"".join(signs)}<span>= <b>{signed(parts.logit)}</b>, {_logit(parts)}</span></p>'
+    return f'<div class="why" style="{css_variables(theme)}">{total}{_grid(parts.heads, "adds", chosen, theme)}</div>'
+
+
+def _logit(parts: Parts) -> str:
+    word, rather = (None if each is None else f"<bdi>{html.escape(visible_text(each.strip()))}</bdi>" for each in (
+        parts.words.word, parts.words.rather_than
+    ))  # fmt: skip
+    return f"the logit of {word}" + ("" if rather is None else f" less that of {rather}")
+
+
+def _grid(values: Float[np.ndarray, "layer head"], verb: str, chosen: tuple[int, int] | None, theme: Theme) -> str:
+    largest = max(float(np.abs(values).max(initial=0.0)), 1e-12)
+
+    def cell(layer: int, head: int) -> HeadCell:
+        value, name = float(values[layer, head]), head_name(layer, head)
+        figure = signed(value, ".1f") if abs(value) >= _LEAST else ""
+        colour = diverging(value / largest, theme)
+        title = f"{name} {verb} {signed(value, '+.2f')}"
+        return HeadCell(f"{layer}.{head}", figure, colour, title, (layer, head) == chosen, name)
+
+    stops = ",".join(diverging(share / 4, theme) for share in range(-4, 5))
+    bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
+    ends = f"against it −{signed(largest)} {bar} +{signed(largest)} for it"
+    return f'{head_grid(values.shape, cell)}<p class="scale">{ends}</p>'
+
+
+def lens_strip(lens: LogitLens, place: int, *, theme: Theme = LIGHT) -> str:
+    """Draw what each layer would have said behind a token: the likeliest, as strong as it is likely, the last layer first."""
+    rows = []
+    for row in reversed(range(len(lens.likeliest))):
+        said, share = lens.likeliest[row][place], float(lens.probability[row, place])
+        colour, own = theme.colour(share), said == lens.words[place]
+        text = html.escape(visible_text(said.strip(" "))) or "␣"
+        rank = "" if own else f"number {lens.rank[row, place]:,}"
+        rows.append(
+            f'<div class="{"own" if own else ""}"><span class="layer">{row_name(row)}</span>'
+            f'<span class="said" style="background:{colour};color:{ink_on(colour)}"><bdi>{text}</bdi> {percent(share)}</span>'
+            f"<em>{rank}</em></div>"
+        )
+    return f'<div class="lens" style="{css_variables(theme)}">{"".join(rows)}</div>'
+
+
+def patches_grid(patches: Patches, *, theme: Theme = LIGHT) -> str:
+    """Draw how far each part of another text moves the difference; of heads a grid, of others a table."""
+    heads = patches.what == "heads"
+    body = _grid(patches.change, "changes it by", None, theme) if heads else _table(patches, theme)
+    return f'<div class="why" style="{css_variables(theme)}">{body}</div>'
+
+
+def _table(patches: Patches, theme: Theme) -> str:
+    largest = max(float(np.abs(patches.change).max(initial=0.0)), 1e-12)
+    stream = patches.what == "stream"
+    names = [label(token) for token in patches.tokens[0]] if stream else ["MLP"]
+    rows = ["".join(f"<th><bdi>{name}</bdi></th>" for name in ["", *names])]
+    for row, values in enumerate(patches.change.tolist()):
+        cells = ""
+        for value in values:
+            colour = diverging(value / largest, theme)
+            figure = signed(value, ".1f") if abs(value) >= _LEAST else ""
+            cells += f'<td style="background:{colour};color:{ink_on(colour)}">{figure}</td>'
+        rows.append(f"<th>{row_name(row) if stream else row_name(row + 1)}</th>{cells}")
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+def why_page(value: Parts | LogitLens | Patches) -> Page:
+    """Make a page of one of them, as a notebook shows it: of a lens what is said behind the last token."""
+    if isinstance(value, LogitLens):
+        body = lens_strip(value, len(value.tokens) - 1)
+    else:
+        body = parts_grid(value) if isinstance(value, Parts) else patches_grid(value)
+    title = f"Why a word, by {html.escape(value.model)}"
+    style = f"<style>{MARKUP}{STYLE}</style>"
+    return Page(f'<!doctype html><meta charset="utf-8"><title>{title}</title>{style}<div class="markup">{body}</div>')

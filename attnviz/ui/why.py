@@ -1,0 +1,112 @@
+"""Why this word: what every head adds to it, what an opened head does, and what each layer would have said."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from attnviz.analysis.why import describe_direct, describe_effect, describe_lens, why_title
+from attnviz.analysis.write import candidate_label, continuation_of
+from attnviz.core.trace import Prompt
+from attnviz.core.why import LogitLens, Parts
+from attnviz.core.write import Candidate
+from attnviz.figures import html as shared
+from attnviz.figures.why import STYLE, lens_strip, parts_grid
+from attnviz.models.base import AttentionModel, Progress
+from attnviz.models.result import Result
+from attnviz.ui.address.address_sync import forget
+from attnviz.ui.address.widgets import dropdown, pin, toggle
+from attnviz.ui.background.results import computed
+from attnviz.ui.layout import story, theme
+from attnviz.ui.markup import Markup
+from attnviz.ui.write import DRAWN, Upcoming
+
+_markup = Markup("why", shared.STYLE + STYLE)
+# What a person chooses to hear of no other word.
+NOTHING = "nothing else"
+_TRUST = """
+A logit is what a model computes of each word before it makes probabilities of them. All that the layers add to one stream is
+summed in it, so the parts above are exact: with the factor of the last norm held fixed, nothing is left over.
+
+- **What a head adds is not what depends on it.** Other heads and MLPs read what it wrote: switched off, more is lost, or less.
+- **Where MLPs add most**, they often read what heads have brought: a small number of a head does not say that it is idle.
+- **What a layer would have said** reads its stream as if it were the last one's. Small models say nonsense until their last
+  layers, since nothing has taught the layers below to speak the last one's language (nostalgebraist 2020).
+"""
+
+
+def show_why(upcoming: Upcoming, result: Result, place: tuple[int, int | None]) -> None:
+    """Offer why a word is written: computed when somebody asks, for the model has to run."""
+    if not toggle(st.container(), "Why this word?", "why", on_change=lambda: forget("rather")):
+        return
+    if result.trace.edits:
+        st.info("Why a word is written is computed without edits: remove them to see it.", icon=":material/info:")
+        return
+    rather = _rather_picker(upcoming)
+    prompt, begins = result.prompt, continuation_of(upcoming.trace).written
+    parts = _parts(result.name, prompt, begins, upcoming.place, rather, result=result)
+    if parts is None:
+        return
+    layer, head = (place[0], place[1]) if place[1] is not None else parts.strongest
+
+    def pick(picked: str) -> None:
+        numbers = picked.split(".")
+        if len(numbers) == 2 and all(each.isdecimal() for each in numbers):
+            pin(*map(int, numbers))
+
+    story(why_title(parts))
+    _markup("why-parts", parts_grid(parts, chosen=(layer, head), theme=theme()), pick)
+    st.caption("Orange adds to the word, blue takes from it. Click a head to see, below, where it looked.")
+    without = _without(result.name, prompt, begins, upcoming.place, rather, (layer, head), result=result)
+    lines = [describe_direct(parts, layer, head)]
+    story(*lines, *([] if without is None else [describe_effect(parts, layer, head, without)]))
+    lens = _lens(result.name, prompt, begins, upcoming.place, result=result)
+    if lens is not None:
+        st.markdown("**What each layer would have said here**")
+        story(describe_lens(lens, 0))
+        _markup("why-lens", lens_strip(lens, 0, theme=theme()))
+    with st.expander("How far to trust this", icon=":material/function:"):
+        st.markdown(_TRUST)
+
+
+def _rather_picker(upcoming: Upcoming) -> Candidate | None:
+    """Ask which word the word is compared with: unasked, the likeliest other one."""
+    continuation = continuation_of(upcoming.trace)
+    others = [each for each in continuation.next_tokens(upcoming.place - 1)[:DRAWN] if each.piece != upcoming.piece]
+    known = {each.piece: each for each in others}
+    options = [*known, NOTHING]
+
+    def named(piece: str) -> str:
+        return piece if piece == NOTHING else candidate_label(known[piece], upcoming.before)
+
+    chosen = dropdown(st.container(width=280), "Rather than", "rather", options=options, default=options[0], format_func=named)
+    return known.get(chosen)
+
+
+@computed
+def _parts(
+    model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...], place: int, rather: Candidate | None,
+    *, result: Result,
+) -> Parts:  # fmt: skip
+    from attnviz.attribution import why
+
+    return why.parts(replace(result, model=model), rather_than=rather, position=place)
+
+
+@computed
+def _without(
+    model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...], place: int, rather: Candidate | None,
+    head: tuple[int, int], *, result: Result,
+) -> float:  # fmt: skip
+    from attnviz.attribution import why
+
+    options = {"layer": head[0], "head": head[1], "position": place}
+    return why.without_head(replace(result, model=model), rather_than=rather, **options)
+
+
+@computed
+def _lens(
+    model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...], place: int, *, result: Result
+) -> LogitLens:
+    from attnviz.attribution import why
+
+    return why.lens(replace(result, model=model), position=place)

@@ -1,0 +1,59 @@
+"""`attnviz parts`, `lens` and `patch`: what they print, and the files that they write."""
+
+import json
+
+import pytest
+
+from attnviz.cli import main
+
+TEXT, OTHER = "The capital of France is", "The capital of Italy is"
+
+
+def test_parts_prints_the_sum_and_what_is_strongest(capsys):
+    assert main(["parts", "smollm2", TEXT, "--word", "Paris", "--rather-than", "London", "--most", "3"]) == 0
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.endswith("= 4.13, the logit of Paris less that of London")
+    assert len(lines) == 3
+
+
+def test_lens_ends_with_the_next_word(capsys):
+    assert main(["lens", "smollm2", TEXT]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 31
+    assert lines[-1].startswith("      L29  ' Paris' 77")
+
+
+@pytest.mark.parametrize(
+    ("name", "to", "begins"),
+    [
+        ("parts", "svg", b"<?xml"), ("lens", "png", b"\x89PNG"), ("patch", "pdf", b"%PDF"),
+        ("patch", "html", b"<!doctype html>"),
+        ("parts", "csv", b"\xef\xbb\xbfpart,layer,head"), ("lens", "csv", b"\xef\xbb\xbflayers,position,token"),
+        ("parts", "json", b'{"model": "smollm2"'), ("lens", "json", b'{"model"'), ("patch", "json", b'{"model"'),
+    ],
+)  # fmt: skip
+def test_each_is_written_to_a_file(name, to, begins, tmp_path):
+    path, more = tmp_path / f"x.{to}", [OTHER, "--what", "mlps", "--estimate"] if name == "patch" else []
+    assert main([name, "smollm2", TEXT, *more, "-o", str(path)]) == 0
+    assert path.read_bytes().startswith(begins)
+    if to == "json":
+        rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+        assert len(rows) == {"parts": 1 + 30 * 10, "lens": 31 * 5, "patch": 30}[name]
+
+
+def test_patches_are_printed_with_their_estimate(capsys):
+    words = ["--word", "Paris", "--rather-than", "Rome"]
+    assert main(["patch", "smollm2", TEXT, OTHER, *words, "--what", "mlps", "--most", "2"]) == 0
+    title, correlation, *lines = capsys.readouterr().out.splitlines()
+    assert title.startswith("smollm2: Paris − Rome with an MLP of the other text; ")
+    assert correlation.startswith("correlation with the estimate: ")
+    assert len(lines) == 2
+
+
+def test_what_cannot_be_is_one_line(capsys, tmp_path):
+    assert main(["patch", "smollm2", TEXT, "Italy"]) == 1
+    assert "as many tokens" in capsys.readouterr().err
+    assert main(["parts", "minilm", TEXT]) == 1
+    assert "choose a decoder" in capsys.readouterr().err
+    assert main(["parts", "smollm2", TEXT, "-o", str(tmp_path / "x.doc")]) == 1
+    assert "choose svg, png, pdf, html, csv or json" in capsys.readouterr().err
