@@ -45,7 +45,7 @@ class ComputedSource:
     def _run(self, address: str) -> Result:
         picture = read_link(address)
         model, task = self._model(picture.model), picture.task
-        return run(model, task, picture.prompt, edits=picture.edits, quantity=picture.quantity)
+        return run(model, task, picture.prompt, edits=picture.edits, quantity=picture.quantity, **picture.writing)
 
 
 def truths(lesson: Lesson, source: AnswerSource) -> dict[str, Truth]:

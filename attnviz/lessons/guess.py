@@ -63,13 +63,16 @@ def guess_of(question: LessonQuestion, picture: LessonPicture | None, source: An
     if question.kind == "claim":
         return GuessForm("choices", options=("true", "false"))
     if picture is None or question.kind not in _ON_A_PICTURE:
-        lines, choices = _typed_text(question, picture), question.texts("choices")
+        lines, choices = _typed_text(question, picture, source), question.texts("choices")
         return GuessForm("choices" if choices else "text", lines, choices)
     return _ON_A_PICTURE[question.kind](question, picture, source)
 
 
-def typed_texts(question: LessonQuestion, picture: LessonPicture | None) -> tuple[str, ...]:
+def typed_texts(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> tuple[str, ...]:
     """Give the texts that a model reads, where a question is about what it makes of them, and not about words of a head."""
+    if picture and question.kind == "next":
+        # What was written is a part of it.
+        return (source.result(picture).prompt.text,)
     if picture is None or not (question.kind == "output" or "by" in question.fields):
         return ()
     prompt = picture.prompt
@@ -77,8 +80,8 @@ def typed_texts(question: LessonQuestion, picture: LessonPicture | None) -> tupl
     return tuple(dict.fromkeys(filter(None, (prompt.text, prompt.pair, prompt.question))))
 
 
-def _typed_text(question: LessonQuestion, picture: LessonPicture | None) -> tuple[GuessLine, ...]:
-    return tuple(GuessLine((text,)) for text in typed_texts(question, picture))
+def _typed_text(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> tuple[GuessLine, ...]:
+    return tuple(GuessLine((text,)) for text in typed_texts(question, picture, source))
 
 
 def _matrix(picture: LessonPicture, source: AnswerSource) -> HeadMatrix:
@@ -129,7 +132,7 @@ def _cell(question: LessonQuestion, picture: LessonPicture, source: AnswerSource
 def _order(question: LessonQuestion, picture: LessonPicture, source: AnswerSource) -> GuessForm:
     words = question.texts("words")
     if not question.text("from"):
-        return GuessForm("order", _typed_text(question, picture), options=words)
+        return GuessForm("order", _typed_text(question, picture, source), options=words)
     return GuessForm("order", _lines(_matrix(picture, source), question.text("from"), "", ""), options=words)
 
 

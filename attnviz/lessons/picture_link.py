@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from attnviz.analysis.head_view import BETWEEN, Between, HeadMatrix, View, default_map, head_matrix
@@ -67,6 +68,13 @@ class LessonPicture:
         question = (self.get("pair") if self.page == "matters" else "") or self.get("question")
         language = self.get("language") or self.get("language1")
         return Prompt(text, self.get("pair") or None, question or None, self.get("target") or None, language or None)
+
+    @property
+    def writing(self) -> dict[str, Any]:
+        """How a language model writes on, the fields of `WritingOptions`: what the link has, anew under edits; else nothing."""
+        if self.task != "write":
+            return {}
+        return {"tokens": 0, "begins": tuple(self.get("written").split(" ")) if self.get("written") else (), "anew": True}
 
     @property
     def edits(self) -> Edits:

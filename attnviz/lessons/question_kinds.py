@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from attnviz.analysis.heads.verdict import ClaimResult, describe_verdict
 from attnviz.analysis.token_words import word_at, word_names
 from attnviz.analysis.wording import MOSTLY, head_name, whole_percent
+from attnviz.analysis.write import candidate_label, continuation_of
 from attnviz.attribution.methods import titles_of
 from attnviz.core.errors import LessonError, nearest
 from attnviz.core.trace import AttentionMap, Shares, Token, WeightStore
@@ -281,6 +282,54 @@ def _output(question: LessonQuestion, picture: LessonPicture | None, source: Ans
     return Truth(output, as_sentence(f"The model says “{output}”") + edited, _is(output))
 
 
+# Words that are said of a next word that nobody chose from.
+LIKELIEST = 3
+
+
+def next_shares(question: LessonQuestion, result: Result) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """Give the words that could come behind the text, each with p of it: the question's choices, else the likeliest first.
+
+    A choice that is none of the model's candidates has 0.
+
+    Raises:
+        TraceError: the model says nothing of what comes next.
+        LessonError: a choice begins with a piece that is likely, so that its own probability is not known.
+    """
+    continuation = continuation_of(result.trace)
+    known: dict[str, float] = {}
+    for each in continuation.next_tokens(len(continuation.pieces) - 1):
+        known.setdefault(plain(candidate_label(each, result.prompt.text)), each.probability)
+    names = question.texts("choices") or tuple(known)
+    for name in names:
+        begun = [
+            each for each, share in known.items() if len(each) > 1 and plain(name).startswith(each) and share >= LEAST_SAID
+        ]
+        if begun and plain(name) not in known:
+            raise LessonError(
+                f"for this model “{name}” may be several pieces, the first “{max(begun, key=len)}”: take another choice."
+            )
+    return names, tuple(known.get(plain(name), 0.0) for name in names)
+
+
+def _next(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
+    """Find the word that a language model finds likeliest behind the text: of the choices, else of all."""
+    picture = _needs(picture)
+    if picture.flag("chat"):
+        raise LessonError("a question about the next word is about a text as it stands: leave chat out of the link.")
+    result = source.result(picture)
+    names, shares = next_shares(question, result)
+    if len(names) < 2:
+        raise LessonError("a question about the next word has two choices or more; without any the word is typed.")
+    best = clear_first(shares, names)
+    ranked = np.argsort(shares)[::-1][: len(question.texts("choices")) or LIKELIEST]
+    sentence = f"The model gives {words_with_percents([names[at] for at in ranked], [shares[at] for at in ranked])}."
+    if result.before:
+        before, shares = next_shares(question, result.before)
+        first = int(np.argmax(shares))
+        sentence += f" Without the edit it gives “{before[first]}” {whole_percent(shares[first])}."
+    return Truth(names[best], sentence, _is(names[best]))
+
+
 def _claim(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
     """Say whether a claim about heads holds, tested over the corpus."""
     verdict = source.verdict(question.text("model") or (picture.model if picture else "minilm"), question.text("claim"))
@@ -341,6 +390,7 @@ KINDS = {
     "head": QuestionKind(_head, ("from", "to"), ("besides",)),
     "cell": QuestionKind(_cell),
     "output": QuestionKind(_output, optional=("choices",)),
+    "next": QuestionKind(_next, optional=("choices",)),
     "claim": QuestionKind(_claim, ("claim",), ("model",)),
     "order": QuestionKind(_order, ("words",), either=("from", "by")),
     "choice": QuestionKind(_choice, ("choices", "answer"), ("from", "to")),

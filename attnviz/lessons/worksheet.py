@@ -31,7 +31,7 @@ _OF_METHODS = (
 # A module of a QR code: three pixels of a page at 80 dpi, as a projector or a poor printer shows it.
 _MODULE_MM, _WIDEST_CODE_MM = 0.95, 62.0
 # Lines to write on under a question whose answer is free.
-LINES = {"text": 4, "output": 2, "order": 1, "cell": 1, "token": 1, "number": 1, "head": 1}
+LINES = {"text": 4, "output": 2, "next": 1, "order": 1, "cell": 1, "token": 1, "number": 1, "head": 1}
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,8 @@ def _step(step: LessonStep, hides: LessonStep, numbers: Mapping[tuple[int, int],
     # The rows of a translation are what the model says.
     drawings, caption = ((), "") if "output" in kinds else _drawings(hides, step.picture, "head" in kinds, source)
     given = () if drawings else _given(step.picture)
+    if "next" in kinds:
+        given = (("Text", source.result(step.picture).prompt.text),)
     needs_app = step.picture.page not in TASKS or step.picture.page == "whatif"
     return SheetStep(step.title, step.prose, given, drawings, caption, "", questions, needs_app=needs_app)
 

@@ -21,6 +21,7 @@ from attnviz.analysis.token_words import word_at, word_names
 from attnviz.analysis.wording import head_name, whole_percent
 from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.core.trace import AttentionMap, Shares
+from attnviz.core.write import WritingOptions
 from attnviz.figures.lessons.guess import SCRIPT, STYLE
 from attnviz.lessons.given_answers import TYPED_KINDS, GivenAnswer, is_hidden, open_question
 from attnviz.lessons.guess import guess_of
@@ -29,7 +30,8 @@ from attnviz.lessons.lesson_file import LARGEST, Lesson, LessonQuestion, LessonS
 from attnviz.lessons.library import SENT, lessons_of, read_named, read_sent
 from attnviz.lessons.picture_link import LessonPicture
 from attnviz.lessons.question_kinds import Truth, as_sentence, hidden_map, plain, points_of, truth_of
-from attnviz.models.result import Result
+from attnviz.models.draft import GREEDY
+from attnviz.models.result import Options, Result
 from attnviz.ui.address.address_sync import Going, finish, peek, query_of
 from attnviz.ui.address.parameters import LESSON, Written, read_parameter, renamed, write_parameter
 from attnviz.ui.address.widgets import sent
@@ -221,7 +223,8 @@ class PageSource:
     """Results that pages keep; what cannot be computed is said where it is asked for."""
 
     def result(self, picture: LessonPicture) -> Result:
-        result = run(picture.model, picture.task, picture.prompt, edits=picture.edits)
+        options: Options = WritingOptions(**picture.writing) if picture.writing else GREEDY
+        result = run(picture.model, picture.task, picture.prompt, edits=picture.edits, options=options)
         if result is None:
             raise LessonError(_NOTHING)
         return in_quantity(result, picture.quantity)
@@ -522,7 +525,8 @@ def _show_step(place: LessonPlace, page: str, title: str) -> None:
 # In the order in which a class would take them; lessons of a school's own come first.
 _ORDER = (
     "what-is-it", "what-heads-do", "compute-one", "where-attention-was-born", "what-it-does-not-tell",
-    "do-heads-mean-something", "does-it-matter", "prettiest-picture", "a-model-learns", "questionnaire",
+    "do-heads-mean-something", "does-it-matter", "prettiest-picture", "a-model-learns", "how-it-writes", "seen-before",
+    "questionnaire",
 )  # fmt: skip
 
 _KEPT = (

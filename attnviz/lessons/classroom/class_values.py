@@ -220,7 +220,8 @@ class AnswerKey:
     tolerance  how far a number may be off
     sentence   what is said at the reveal, with its numbers
     if_right, if_wrong  what a lesson says besides to a right and to a wrong answer
-    weights    0 to 1, of the picture's words, or of the cells of the grid, row by row: how dark each is drawn
+    weights    0 to 1, of the picture's words, or of the cells of the grid, row by row: how dark each is drawn; of a next
+               word the model's share of each choice
     link       the address of the picture in the app
     picture    what the wall draws now; None: what it drew before
     """

@@ -29,7 +29,7 @@ from attnviz.lessons.given_answers import TYPED_KINDS
 from attnviz.lessons.guess import typed_texts
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
 from attnviz.lessons.picture_link import TASKS, LessonPicture
-from attnviz.lessons.question_kinds import TOLERANCE, AnswerSource, Truth, method_table, read_number, truth_of
+from attnviz.lessons.question_kinds import TOLERANCE, AnswerSource, Truth, method_table, next_shares, read_number, truth_of
 
 # Words of a matrix whose labels can be read on a wall.
 MOST_WALL_WORDS = 48
@@ -91,7 +91,10 @@ def class_question(
     if make and picture:
         asked, key = make(question, picture, source, truth)
     else:
-        asked, key = _without_picture(question, truth, tuple(cut(text, LONGEST_ASK) for text in typed_texts(question, picture)))
+        texts = tuple(cut(text, LONGEST_ASK) for text in typed_texts(question, picture, source))
+        asked, key = _without_picture(question, truth, texts)
+        if question.kind == "next" and picture and asked.choices:
+            key = replace(key, weights=_rounded(next_shares(question, source.result(picture))[1]))
     before, after = _wall_pictures(question, picture, source, place.later if place else ())
     step = replace(
         place.described if place else ClassStep(), hint=question.text("hint"), head=_head_in_words(question, picture, source),

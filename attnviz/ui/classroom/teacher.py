@@ -19,7 +19,7 @@ from attnviz.lessons.classroom.class_values import read_code
 from attnviz.lessons.classroom.from_lesson import QuestionPlace
 from attnviz.lessons.lesson_file import LessonQuestion
 from attnviz.lessons.picture_link import TASKS, LessonPicture, read_link
-from attnviz.lessons.question_kinds import truth_of
+from attnviz.lessons.question_kinds import next_shares, truth_of
 from attnviz.ui.address.address_sync import visit
 from attnviz.ui.classroom.hub import class_store
 from attnviz.ui.classroom.phone_requests import starts, wrong_codes
@@ -172,6 +172,11 @@ def _questions(picture: LessonPicture) -> Iterator[SpotQuestion]:
             off = Edits((HeadSet("cross", layer, head, "zero"),))
             without = read_link(f"{picture.address}&{urlencode({'edits1': off.text})}")
             yield _spot("output", f"What does the model write without {name}?", without)
+    if picture.page == "write":
+        shares = next_shares(LessonQuestion("next", "", {}, 0), source.result(picture))
+        which = _spot("next", "Which word comes next?", picture, choices=tuple(sorted(shares[0][:4], key=str.casefold)))
+        if _has_answer(which):
+            yield which
     if TASKS[picture.page] in ("translate", "answer"):
         verb = "write" if picture.page == "translate" else "answer"
         yield _spot("output", f"What does the model {verb}?", picture)
@@ -207,7 +212,7 @@ def _spot(kind: str, ask: str, picture: LessonPicture, **fields: str | tuple[str
 
 
 # Pages whose picture a class can be asked about, or from which it begins.
-ASKED = ("home", "encode", "translate", "answer", "summarize", "lessons")
+ASKED = ("home", "encode", "translate", "answer", "summarize", "write", "lessons")
 
 
 def ask_popover() -> None:

@@ -6,18 +6,25 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
+import attnviz
 from attnviz.analysis.head_view import View
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.verdict import ClaimResult, Rival
+from attnviz.analysis.wording import whole_percent
+from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, Shares, WeightStore
+from attnviz.core.write import TEMPERATURES, Continuation
 from attnviz.figures.explorer import overview
+from attnviz.lessons.check import ComputedSource
 from attnviz.lessons.guess import guess_of
 from attnviz.lessons.lesson_file import LessonQuestion, LessonStep
 from attnviz.lessons.picture_link import LessonPicture, read_link
 from attnviz.lessons.question_kinds import KINDS, hidden_map, points_of, read_number, same_answer, truth_of
 from attnviz.models.base import ModelCard
+from attnviz.models.edit import edited
 from attnviz.models.result import Result
 from tests.factories import sentence
 
@@ -43,7 +50,12 @@ class Given:
 
     def __init__(self, output: str = "le chat", holds: bool = True, queries: int = 500) -> None:
         attention = AttentionMap("encoder", TOKENS, TOKENS, DenseWeights((np.stack([HEAD_0, HEAD_1]),)))
-        self.trace = AttentionTrace("one", Prompt("the cat saw the dog"), (attention,), output)
+        # Behind every token dog has 50 %, mouse 20 % and a beginning of words 10 %.
+        ids, logs = np.tile(np.arange(3, dtype=np.int32), (7, 1)), np.tile(np.log(np.float32([0.5, 0.2, 0.1])), (7, 1))
+        rest, given = np.full((7, len(TEMPERATURES)), np.log(0.2), np.float32), np.zeros(7, np.float32)
+        names = dict(enumerate(zip(("_dog", "_mouse", "_el"), (" dog", " mouse", " el"), strict=True)))
+        following = Continuation(7, ("_",) * 7, ids, logs, rest, given, names)
+        self.trace = AttentionTrace("one", Prompt("the cat saw the dog"), (attention,), output, continuation=following)
         self.holds, self.queries = holds, queries
 
     def result(self, picture: LessonPicture) -> Result:
@@ -78,6 +90,8 @@ def truth(kind: str, picture: LessonPicture | None = PICTURE, source: Given | No
         ("order", {"words": ("the(1)", "cat", "saw"), "from": "saw"}, None, (), ()),
         ("order", {"words": ("saw", "dog", "cat"), "from": "cat"}, "dog > saw > cat", ("dog > saw > cat", "dog>saw>cat"), ()),
         ("order", {"words": ("saw", "dog", "cat"), "by": "any"}, "cat > dog > saw", ("cat > dog > saw",), ("saw > dog > cat",)),
+        ("next", {"choices": ("dog", "mouse", "cat")}, "dog", ("dog",), ("mouse", "cat", "")),
+        ("next", {}, "dog", ("Dog",), ("mouse",)),
         ("choice", {"choices": ("one", "two"), "answer": "two"}, "two", ("Two",), ("one", "")),
         ("text", {}, "", (), ("anything",)),
     ],
@@ -127,6 +141,9 @@ def test_a_claim_that_does_not_hold_is_false() -> None:
         ("choice", {"choices": ("one", "two"), "answer": "three"}, "choices"),
         ("choice", {"choices": ("one",), "answer": "one"}, "choices"),
         ("output", {"choices": ("un chat",)}, "le chat"),
+        ("next", {"choices": ("dog",)}, "two choices"),
+        ("next", {"choices": ("cat", "horse")}, "too near"),
+        ("next", {"choices": ("dog", "elephant")}, "several pieces"),
         ("riddle", {}, "riddle"),
     ],
 )
@@ -264,3 +281,21 @@ def test_a_special_token_that_gets_more_than_the_right_word_is_said() -> None:
         "Most goes to “[SEP]” (40\N{NO-BREAK SPACE}%), which is no word of the text."
     )
     assert "no word" not in truth("token", **{"from": "saw"}).sentence
+
+
+def test_the_next_word_is_what_the_model_says_behind_what_was_written_and_with_the_edits() -> None:
+    model, address = attnviz.load("smollm2"), "/write?text=The+opposite+of+hot+is&written=%C4%A0not+%C4%A0cold"
+    for edits, text in (("", "The opposite of hot is not cold"), ("d17.4z", None)):
+        picture = read_link(f"{address}&edits={edits}" if edits else address)
+        source = ComputedSource()
+        result = source.result(picture)
+        assert text in (None, result.prompt.text)
+        ids = model.tokenizer(result.prompt.text, return_tensors="pt")["input_ids"]
+        with edited(model, result.prompt, Edits.parse(edits)), torch.no_grad():
+            shares = model.model(ids).logits[0, -1].softmax(dim=0)
+        found = truth_of(LessonQuestion("next", "?", {}, 7), picture, source)
+        best = int(shares.argmax())
+        assert found.answer == model.tokenizer.decode([best]).strip()
+        assert f"“{found.answer}” {whole_percent(float(shares[best]))}" in found.sentence
+        assert guess_of(LessonQuestion("next", "?", {}, 7), picture, source).lines[0].words == (result.prompt.text,)
+        assert ("Without the edit" in found.sentence) == bool(edits)

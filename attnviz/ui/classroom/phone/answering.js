@@ -334,14 +334,19 @@ function shadedGrid(shown) {
 
 /** @param {Shown} shown @param {string[]} [answers] */
 function countedOptions(shown, answers = shown.question.choices) {
-  const { truth } = shown;
-  const rows = answers.map((answer) => {
+  const { question, truth } = shown;
+  // Of a next word, what the model gives each choice.
+  const shares = question.kind === "choice" && truth.weights.length === answers.length ? truth.weights : [];
+  const rows = answers.map((answer, at) => {
     const guesses = count(shown, answer);
     const bar = element("div.bar", { style: `width:${(100 * guesses) / Math.max(truth.answered, 1)}%` });
-    const text = element("div", { style: "flex:1" }, element("bdi", {}, answer), bar);
+    const model = shares.length > 0 && element("div.bar.model", { style: `width:${100 * shares[at]}%` });
+    const given = shares.length > 0 && element("small", {}, ` ${percent(shares[at])}`);
+    const text = element("div", { style: "flex:1" }, element("bdi", {}, answer), given, bar, model);
     return element("li", {}, element(`div.option${frame(shown, answer)}`, {}, text, element("b", {}, String(guesses))));
   });
-  return element("div.options", {}, element("ul.options", {}, ...rows), legend(shown, "bars: the class"));
+  return element("div.options", {}, element("ul.options", {}, ...rows),
+    legend(shown, shares.length > 0 ? "orange: the class" : "bars: the class", ...(shares.length > 0 ? ["blue, percent: the model"] : [])));
 }
 
 /** The orders that were given most, the right one among them. @param {Shown} shown */

@@ -42,6 +42,8 @@ def made(kind: str, **fields) -> tuple[ClassQuestion, AnswerKey]:
         ("output", {"choices": ("Le chat.", "La chatte")}, ["Le chat."], ["La chatte"]),
         ("output", {}, ["Le  chat"], ["la chatte"]),
         ("claim", {"claim": "L0·H1: obj -> head"}, ["True"], ["False"]),
+        ("next", {"choices": ("cat", "mouse", "dog")}, ["dog"], ["cat", "mouse"]),
+        ("next", {}, ["Dog"], ["cat"]),
         ("choice", {"choices": ("it", "they"), "answer": "they"}, ["they"], ["it"]),
     ],
 )
@@ -68,6 +70,9 @@ def test_phones_draw_the_weights_of_the_head_that_is_asked_about() -> None:
     question, key = made("head", **{"from": "saw", "to": "cat"})
     assert (question.rows, question.columns) == (("L0",), ("H0", "H1"))
     np.testing.assert_allclose(key.weights, [HEAD_0[3, 2], HEAD_1[3, 2]], atol=1e-3)
+    question, key = made("next", choices=("cat", "mouse", "dog"))
+    assert (question.kind, question.words) == ("choice", ("the cat saw the dog",))
+    np.testing.assert_allclose(key.weights, [0, 0.2, 0.5], atol=1e-3)
     question, key = made("cell")
     assert (question.rows, question.columns) == (WORDS[1:-1], WORDS[1:-1])
     np.testing.assert_allclose(key.weights, HEAD_0[1:-1, 1:-1].ravel(), atol=1e-3)
