@@ -284,8 +284,8 @@ def test_a_special_token_that_gets_more_than_the_right_word_is_said() -> None:
 
 
 def test_the_next_word_is_what_the_model_says_behind_what_was_written_and_with_the_edits() -> None:
-    model, address = attnviz.load("smollm2"), "/write?text=The+opposite+of+hot+is&written=%C4%A0not+%C4%A0cold"
-    for edits, text in (("", "The opposite of hot is not cold"), ("d17.4z", None)):
+    model, address = attnviz.load("smollm2"), "/write?text=The+opposite+of+hot+is&written=%C4%A0the"
+    for edits, text in (("", "The opposite of hot is the"), ("d17.4z", None)):
         picture = read_link(f"{address}&edits={edits}" if edits else address)
         source = ComputedSource()
         result = source.result(picture)

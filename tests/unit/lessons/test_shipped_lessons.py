@@ -56,6 +56,7 @@ def test_a_shipped_lesson_has_an_answer_to_every_question(name: str, source: Com
 # Every number in the prose of the lessons that is no quotation, and what it has to be.
 NUMBERS = {
     "72": lambda source: _heads(source, "/encode?text=a&layer=0&head=0"),
+    "270": lambda source: _heads(source, "/encode?model=smollm2&text=a&layer=0&head=0"),
     "1,500": lambda source: f"{len(shipped(TREEBANK)):,}",
     "2014": lambda source: "2014",
     # What a row sums to.
@@ -63,11 +64,11 @@ NUMBERS = {
     "100": lambda source: "100",
 }
 # A head's name, a word of a passage, the two sides of a page's button.
-NAMES = re.compile(r"L\d·H\d|head \d of layer \d|\*[^*]*\d{4}[^*]*\*|step 0")
+NAMES = re.compile(r"L\d+·H\d+|head \d+ of layer \d+|\*[^*]*\d{4}[^*]*\*|step 0")
 
 
 def _heads(source: ComputedSource, link: str) -> str:
-    attention = source.result(read_link(link)).trace.encoder
+    attention = source.result(read_link(link)).trace.maps[0]
     return str(attention.n_layers * attention.n_heads)
 
 
@@ -84,7 +85,7 @@ def test_two_questions_never_ask_the_same_of_two_pictures_and_a_head_is_named_as
     asks = [question.ask for _, _, question in lesson.questions]
     assert len(asks) == len({*asks})
     for _, step, question in lesson.questions:
-        if named := re.search(r"head (\d) of layer (\d)", question.ask):
+        if named := re.search(r"head (\d+) of layer (\d+)", question.ask):
             assert (step.picture.get("head"), step.picture.get("layer")) == named.groups()
 
 
