@@ -21,7 +21,7 @@ LINKS = [*dict.fromkeys(STEPS), *(link for link in GUIDE if "lesson=" not in lin
 
 
 def test_there_are_some_of_every_kind() -> None:
-    pages = {path.stem for path in (ROOT / "pages").glob("*.py")} - {"class", "home", "lessons", "summarize", "write"}
+    pages = {path.stem for path in (ROOT / "pages").glob("*.py")} - {"class", "home", "lessons", "summarize"}
     assert {urlsplit(link).path.strip("/") for link in LINKS} == pages
     assert max(map(len, LINKS)) < LINK_CHARACTERS
     assert [f"/lessons?lesson={name}&step=1" in GUIDE for name in LESSONS] == [True] * len(LESSONS)
