@@ -5,7 +5,7 @@ when it is built, so that a bad one cannot exist. Query stands before key, layer
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -38,7 +38,7 @@ class Prompt:
     pair: str | None = None
     question: str | None = None
     target: str | None = None
-    language: str | None = None
+    language: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         for name in ("text", "pair", "question", "target", "language"):

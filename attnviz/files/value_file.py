@@ -82,7 +82,11 @@ def _record(value: Any, tensors: Tensors, traces: list[AttentionTrace]) -> Any:
         return {_IS: "set", "items": _record(tuple(sorted(value)), tensors, traces)}
     if not is_dataclass(value) or isinstance(value, type):
         raise TraceError(f"{type(value).__name__} is no value that a file can hold")
-    made = {each.name: _record(getattr(value, each.name), tensors, traces) for each in fields(value) if each.init}
+    # A named field that is added later, and says nothing, changes no file and no name of one.
+    said = [
+        each for each in fields(value) if each.init and not (each.kw_only and each.default is getattr(value, each.name) is None)
+    ]
+    made = {each.name: _record(getattr(value, each.name), tensors, traces) for each in said}
     return {_IS: f"{type(value).__module__}:{type(value).__qualname__}", **made}
 
 

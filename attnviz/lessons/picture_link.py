@@ -67,7 +67,7 @@ class LessonPicture:
         # On Matters one box holds the second text, whatever the model takes it for.
         question = (self.get("pair") if self.page == "matters" else "") or self.get("question")
         language = self.get("language") or self.get("language1")
-        return Prompt(text, self.get("pair") or None, question or None, self.get("target") or None, language or None)
+        return Prompt(text, self.get("pair") or None, question or None, self.get("target") or None, language=language or None)
 
     @property
     def writing(self) -> dict[str, Any]:

@@ -43,3 +43,10 @@ def test_what_is_no_value_is_refused():
 def test_nothing_is_built_but_classes_of_attnviz():
     with pytest.raises(TraceError, match="os:_Environ"):
         value_from_bytes(seal({"value": {"is": "os:_Environ"}}, {}))
+
+
+def test_a_named_field_that_says_nothing_leaves_no_mark():
+    data = value_to_bytes(Prompt("a"))
+    assert b"language" not in data
+    assert value_from_bytes(value_to_bytes(Prompt("a", language="deu_Latn"))) == Prompt("a", language="deu_Latn")
+    assert b"language" in value_to_bytes(Prompt("a", language="deu_Latn"))
