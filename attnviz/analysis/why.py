@@ -35,7 +35,7 @@ def describe_direct(parts: Parts, layer: int, head: int) -> Sentence:
     value, keys = float(parts.heads[layer, head]), parts.keys[layer, head]
     place = int((keys if value >= 0 else -keys).argmax())
     through = (
-        Part(", most of it by what it copies from "),
+        Part(", most of it through the value of "),
         quoted(parts.tokens[place].text),
         Part(f" ({signed(keys[place], '+.2f')})"),
     )
@@ -47,11 +47,11 @@ def describe_effect(parts: Parts, layer: int, head: int, without: float) -> Sent
     """Say what the logit, or the difference, becomes with a head switched off."""
     change = without - parts.logit
     verb = "stays" if abs(change) < 0.005 else "falls to" if change < 0 else "rises to"
+    name = "difference" if parts.words.rather_than is not None else "logit"
     return (
-        Part("Without it, "),
-        Part("the difference " if parts.words.rather_than is not None else "the logit "),
+        Part(f"With {head_name(layer, head)} off, and all that follows from it, the {name} "),
         Part(f"{verb} {signed(without)}", True),
-        Part(f" ({signed(change, '+.2f')}): other heads read what it wrote, and some step in."),
+        Part(f" ({signed(change, '+.2f')})."),
     )
 
 
@@ -73,4 +73,6 @@ def describe_lens(lens: LogitLens, place: int) -> Sentence:
     end = Part(f" ({percent(float(lens.probability[-1, place]))} in the end)")
     if first == 0:
         return (word, Part(" is the likeliest from the token's own vector on"), end)
-    return (word, Part(" is the likeliest after "), Part(row_name(first), True), Part(" and from there on"), end)
+    if first == len(ranks) - 1:
+        return (word, Part(" becomes the likeliest in the last layer alone"), end)
+    return (word, Part(" is the likeliest from "), Part(row_name(first), True), Part(" on"), end)

@@ -54,16 +54,20 @@ def show_why(upcoming: Upcoming, result: Result, place: tuple[int, int | None]) 
             pin(*map(int, numbers))
 
     story(why_title(parts))
-    _markup("why-parts", parts_grid(parts, chosen=(layer, head), theme=theme()), pick)
-    st.caption("Orange adds to the word, blue takes from it. Click a head to see, below, where it looked.")
-    without = _without(result.name, prompt, begins, upcoming.place, rather, (layer, head), result=result)
-    lines = [describe_direct(parts, layer, head)]
-    story(*lines, *([] if without is None else [describe_effect(parts, layer, head, without)]))
-    lens = _lens(result.name, prompt, begins, upcoming.place, result=result)
-    if lens is not None:
+    left, right = st.columns([7, 5], gap="medium")
+    with left:
+        _markup("why-parts", parts_grid(parts, chosen=(layer, head), theme=theme()), pick)
+        st.caption("Orange adds to the word, blue takes from it. Click a head to see, below, where it looked.")
+        lines = [describe_direct(parts, layer, head)]
+        without = _without(result.name, prompt, begins, upcoming.place, rather, (layer, head), result=result)
+        story(*lines, *([] if without is None else [describe_effect(parts, layer, head, without)]))
+    with right:
         st.markdown("**What each layer would have said here**")
-        story(describe_lens(lens, 0))
-        _markup("why-lens", lens_strip(lens, 0, theme=theme()))
+        lens = _lens(result.name, prompt, begins, upcoming.place, result=result)
+        if lens is not None:
+            _markup("why-lens", lens_strip(lens, 0, theme=theme()))
+            story(describe_lens(lens, 0))
+            st.caption("Lower layers do not speak the last one's language: what they seem to say proves little.")
     with st.expander("How far to trust this", icon=":material/function:"):
         st.markdown(_TRUST)
 

@@ -138,9 +138,9 @@ def test_why_this_word_is_computed_when_somebody_asks(monkeypatch):
     assert grid.count("data-pick") == 270
     (strip,) = (each for each in pictures(visit.app) if 'class="lens"' in each)
     assert strip.count('class="layer"') == 31
-    assert "is the likeliest after" in html(visit.app)
+    assert "becomes the likeliest in the last layer alone" in html(visit.app)
     assert "itself adds" in html(visit.app)
-    assert "Without it, " in html(visit.app)
+    assert " off, and all that follows from it" in html(visit.app)
     next(each for each in visit.app.selectbox if each.label == "Rather than").select("ĠJohn")
     visit.run()
     (grid,) = (each for each in pictures(visit.app) if 'class="why"' in each)

@@ -1,0 +1,74 @@
+"""Sentences about why a word is written say what the numbers say."""
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.why import describe_direct, describe_effect, describe_lens, why_title
+from attnviz.analysis.wording import plain
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import Token
+from attnviz.core.why import ComparedWords, LogitLens, Parts, Patches
+from attnviz.figures.why import lens_strip, parts_grid, patches_grid, why_page
+
+TOKENS = (Token("<Mary>", 0, 6), Token("to", 7, 9))
+
+
+def parts(**changed) -> Parts:
+    keys = np.array([[[2.0, 0.5], [-1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.001, 0.0], [0.0, -0.75]]])
+    facts = {"embedding": 0.25, "heads": keys.sum(axis=2), "keys": keys, "mlps": np.array([1.0, -0.5]), "biases": {"b": 0.125}}
+    facts |= {"logit": 1.626, "words": ComparedWords(" Mary", " John"), **changed}
+    return Parts(model="tiny", place=2, tokens=TOKENS, **facts)
+
+
+def test_a_sum_that_does_not_close_cannot_be():
+    assert parts().total == pytest.approx(1.626)
+    assert parts().strongest == (0, 0)
+    with pytest.raises(TraceError, match=r"sum to 1\.6260, and the model says 1\.7000"):
+        parts(logit=1.7)
+    with pytest.raises(TraceError):
+        parts(embedding=float("nan"))
+
+
+def test_a_head_is_told_by_what_it_adds_and_by_what_is_lost_without_it():
+    made = parts()
+    assert plain(why_title(made)) == "Why “Mary” rather than “John”"
+    assert plain(describe_direct(made, 0, 0)) == "L0·H0 itself adds +2.50, most of it through the value of “<Mary>” (+2.00)."
+    assert plain(describe_direct(made, 1, 2)) == "L1·H2 itself adds −0.75, most of it through the value of “to” (−0.75)."
+    assert plain(describe_direct(made, 1, 1)) == "L1·H1 itself adds +0.00."
+    lost = "With L0·H0 off, and all that follows from it, the difference falls to 0.50 (−1.13)."
+    assert plain(describe_effect(made, 0, 0, 0.5)) == lost
+    alone = parts(words=ComparedWords(" Mary"))
+    assert "the logit stays 1.63" in plain(describe_effect(alone, 0, 0, 1.627))
+
+
+@pytest.mark.parametrize(
+    ("ranks", "said"),
+    [
+        ((9, 2, 1), "becomes the likeliest in the last layer alone"),
+        ((9, 1, 1), "is the likeliest from L0 on"),
+        ((1, 1, 1), "is the likeliest from the token's own vector on"),
+        ((1, 2, 1), "becomes the likeliest in the last layer alone"),
+    ],
+)
+def test_the_lens_says_from_where_on_the_word_stands(ranks, said):
+    column = np.array(ranks)[:, None]
+    likeliest = tuple((" <b>" if rank > 1 else " Mary",) for rank in ranks)
+    share = np.full((3, 1), 0.5)
+    lens = LogitLens("tiny", TOKENS[1:], (" Mary",), likeliest, share, np.log(share), column, share)
+    assert plain(describe_lens(lens, 0)) == f"“Mary” {said} (50\xa0% in the end)"
+    drawn = lens_strip(lens, 0)
+    assert drawn.count('class="own"') == ranks.count(1)
+    assert "<b>" not in drawn
+
+
+def test_pictures_escape_what_they_name_and_mark_the_head():
+    grid = parts_grid(parts(words=ComparedWords(" <i>", " John")), chosen=(0, 1))
+    assert "&lt;i&gt;" in grid
+    assert grid.count('aria-pressed="true"') == 1
+    assert 'data-pick="1.2"' in grid
+    change = np.array([[1.0, 2.0], [3.0, 0.0]])
+    stream = Patches("tiny", "stream", ComparedWords("a", "b"), ("x", "y"), (TOKENS, TOKENS), 0.0, 3.0, change, change)
+    assert "&lt;Mary&gt;" in patches_grid(stream)
+    assert stream.correlation == pytest.approx(1)
+    assert stream.frame.share.tolist() == pytest.approx([1 / 3, 2 / 3, 1, 0])
+    assert why_page(stream)._repr_html_().startswith("<iframe")
