@@ -163,6 +163,37 @@ def test_words_that_are_clicked_are_in_the_address_and_axe_finds_nothing_on_a_ph
                 assert serious(page, scheme) == []
 
 
+# Where the links of the navigation stand, what of them fades at the edge, and where the line was moved to.
+NAVIGATION = """() => {
+  const nav = document.querySelector("nav"), { right } = nav.getBoundingClientRect();
+  const { maskImage, paddingInlineEnd } = getComputedStyle(nav);
+  const [links, open] = ["a", "[aria-current]"].map((each) =>
+    [...nav.querySelectorAll(each)].map((link) => link.getBoundingClientRect()).map(({ left, right }) => [left, right]));
+  return { links, current: open[0], fades: maskImage !== "none", clear: right - parseFloat(paddingInlineEnd), right };
+}"""
+
+
+def test_the_navigation_fades_at_the_edge_of_a_phone_and_goes_on(browser: Browser, site: str):
+    with watched(browser, viewport={"width": 390, "height": 844}, has_touch=True) as context:
+        page = opened(context.new_page(), f"{site}/encode/")
+        seen = page.evaluate(NAVIGATION)
+        assert seen["fades"]
+        # Something is in the fade, and something beyond it, so that the line shows that it goes on.
+        assert any(left < seen["right"] and right > seen["clear"] for left, right in seen["links"])
+        page.evaluate("() => document.querySelector('nav').scrollTo({ left: 9999 })")
+        seen = page.evaluate(NAVIGATION)
+        assert seen["links"][-1][1] <= seen["clear"] + 1
+        # The page that is open is not behind the edge.
+        page.goto(f"{site}/lessons/")
+        page.wait_for_selector("nav [aria-current]")
+        seen = page.evaluate(NAVIGATION)
+        left, right = seen["current"]
+        assert left >= 0
+        assert right <= seen["clear"] + 1
+        page.set_viewport_size({"width": 1280, "height": 720})
+        assert not page.evaluate(NAVIGATION)["fades"]
+
+
 def test_words_of_a_question_are_clicked(page: Page, site: str):
     opened(page, f"{site}/answer/")
     looks, note = page.locator(STORY), page.locator("#passage .note").first
