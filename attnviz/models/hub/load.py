@@ -68,6 +68,8 @@ def _fetch_folder(name: str, path: Path, progress: Progress, allow_pickles: bool
     """
     facts = Facts(name=name)
     if path.is_file():
+        if path.suffix in (".zip", ".tar", ".tgz", ".gz"):
+            raise ModelNotFoundError(f"{name} is an archive: unpack it, and name the folder that it holds.")
         if path.suffix != GGUF:
             raise ModelNotFoundError(f"{name} is one file of a model; name its folder, {path.parent}.")
         return lambda progress: load_folder(path.parent, facts, progress, gguf=path.name)

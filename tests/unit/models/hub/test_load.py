@@ -549,3 +549,10 @@ def test_how_large_a_model_may_be_counts_the_bytes_of_its_type(folder: Path, mon
     refusal(folder, ModelTooLargeError)
     monkeypatch.setenv("ATTNVIZ_DTYPE", "bfloat16")
     assert catalog.load(str(folder)).card.n_heads == 3
+
+
+def test_an_archive_of_a_model_is_to_be_unpacked(tmp_path: Path) -> None:
+    for name in ("model.zip", "model.tar.gz"):
+        (tmp_path / name).write_bytes(b"PK")
+        with pytest.raises(ModelNotFoundError, match="is an archive: unpack it"):
+            hub.load(str(tmp_path / name))
