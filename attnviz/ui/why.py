@@ -67,7 +67,10 @@ def show_why(upcoming: Upcoming, result: Result, place: tuple[int, int | None]) 
         if lens is not None:
             _markup("why-lens", lens_strip(lens, 0, theme=theme()))
             story(describe_lens(lens, 0))
-            st.caption("Lower layers do not speak the last one's language: what they seem to say proves little.")
+            st.caption(
+                "The number is the word's place among all tokens there. Lower layers do not speak the last one's language: "
+                "what they seem to say proves little."
+            )
     with st.expander("How far to trust this", icon=":material/function:"):
         st.markdown(_TRUST)
 

@@ -154,3 +154,11 @@ def test_why_this_word_is_computed_when_somebody_asks(monkeypatch):
 def test_why_says_that_edits_are_in_its_way():
     app = open_page("write", text=MARY, why="true", edits="d23.0z")
     assert any("without edits" in each.value for each in app.info)
+
+
+def test_a_word_that_is_no_candidate_is_compared_with_the_likeliest_other():
+    app = open_page("write", text=MARY, why="true", rather="nowhere")
+    assert not app.exception
+    assert "Why <strong" in html(app)
+    (grid,) = (each for each in pictures(app) if 'class="why"' in each)
+    assert "less that of <bdi>the</bdi>" in grid

@@ -54,3 +54,18 @@ def test_what_came_stays_where_it_is_stopped(page: Page, app_url: str) -> None:
     settle(page)
     assert 0 < len(written(page)) < 200
     expect(page.locator("button.written")).to_have_count(len(written(page)))
+
+
+def test_why_a_word_is_written_stays_after_a_reload(page: Page, app_url: str) -> None:
+    open_page(page, app_url, "write", why="true", rather="ĠJohn")
+    expect(page.locator(".lens .own")).to_have_count(1)
+    page.locator('.why button[data-pick="24.4"]').click()
+    expect(page.locator('.why button[data-pick="24.4"]')).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_text("With L24·H4 off")).to_be_visible()
+    settle(page)
+    shown = page.locator(".why").inner_text(), page.locator(".lens").inner_text(), page.locator(".story").all_inner_texts()
+    page.reload()
+    expect(page.locator(".lens .own")).to_have_count(1)
+    settle(page)
+    again = page.locator(".why").inner_text(), page.locator(".lens").inner_text(), page.locator(".story").all_inner_texts()
+    assert again == shown

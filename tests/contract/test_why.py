@@ -260,6 +260,21 @@ def test_a_patched_head_is_a_pass_with_its_part_of_the_other_text():
     assert patches.frame.change.abs().max() > 0
 
 
+@pytest.mark.parametrize(("name", "places"), [("llama", "model.layers.{}.mlp"), ("opt", "model.decoder.layers.{}.fc2")])
+def test_a_patched_mlp_is_a_pass_with_its_output_of_the_other_text(name, places):
+    model, wrapped = made(tiny.FAMILY[name])
+    modules, patched = dict(model.named_modules()), attnviz.patch(wrapped, TEXT, OTHER, "mat", "dog", "mlps").patched
+    for layer in range(2):
+        addition, seen = modules[places.format(layer)], []
+        handle = addition.register_forward_hook(lambda module, given, output, seen=seen: seen.append(output.clone()))
+        logits(model, wrapped, OTHER)
+        handle.remove()
+        handle = addition.register_forward_hook(lambda module, given, output, seen=seen: seen[0])
+        assert patched[layer, 0] == pytest.approx(difference(model, wrapped, TEXT), abs=1e-6)
+        handle.remove()
+    assert np.ptp(patched) > 1e-3
+
+
 def test_the_estimate_is_the_slope_of_a_patch():
     """A text that differs by little is patched as the estimate says: halves of the step bring the two closer by quarters."""
     model, wrapped = made(tiny.FAMILY["llama"])
