@@ -85,7 +85,7 @@ class NextChange:
     after: float
 
 
-def next_changes(before: AttentionTrace, after: AttentionTrace, listed: int = 5) -> list[NextChange]:
+def next_changes(before: AttentionTrace, after: AttentionTrace, listed: int = 2) -> list[NextChange]:
     """List the likeliest next words of two traces of one model, each with p of it in both, the likeliest of either first."""
     sides = []
     for trace in (before, after):

@@ -10,9 +10,9 @@ from jaxtyping import Float
 
 from attnviz.analysis.translation_alignment import differences
 from attnviz.analysis.wording import signed
-from attnviz.analysis.write import NextChange
+from attnviz.analysis.write import NextChange, describe_next_change
 from attnviz.core.trace import Token
-from attnviz.figures.html import label
+from attnviz.figures.html import label, sentence_html
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 
 STYLE = Path(__file__).with_name("before_after.css").read_text(encoding="utf-8")
@@ -93,7 +93,7 @@ def _drawn(pieces: Sequence[Piece]) -> str:
 
 
 def share_bars(rows: Sequence[NextChange], names: tuple[str, str], *, theme: Theme = LIGHT) -> str:
-    """Draw p of each output on both sides as two bars, and by how much they differ, in percentage points.
+    """Draw p of each next word on both sides as two bars, and by how much they differ; above, what became of the likeliest.
 
     >>> drawn = share_bars([NextChange("<b>", 0.75, 0.5)], ("Before", "After"))
     >>> "&lt;b&gt;" in drawn, "75.0" in drawn, "−25.0" in drawn
@@ -109,8 +109,9 @@ def share_bars(rows: Sequence[NextChange], names: tuple[str, str], *, theme: The
         + f"</div><b>{signed(100 * (row.after - row.before), '+.1f')}</b></div>"
         for row in rows
     )
-    title = '<p class="said-title">What comes next, and the difference in percentage points</p>'
-    return f'<div class="shares" style="{css_variables(theme)}">{title}<p class="sides">{head}</p>{body}</div>'
+    title = f'<p class="next-change">{sentence_html(describe_next_change(rows))}</p>'
+    sides = f'<p class="sides">{head}<span class="unit">right: the difference in percentage points</span></p>'
+    return f'<div class="shares" style="{css_variables(theme)}">{title}{sides}{body}</div>'
 
 
 def moved(tokens: Sequence[Token], shifts: Float[np.ndarray, " token"], *, theme: Theme = LIGHT) -> str:

@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.wording import describe_edits, head_name
-from attnviz.analysis.write import describe_next_change, next_changes
+from attnviz.analysis.write import next_changes
 from attnviz.core.edits import Edit, Edits, LinkCut, WeightSet
 from attnviz.core.trace import AttentionTrace
 from attnviz.figures import html as shared
@@ -27,7 +27,7 @@ from attnviz.ui.address.widgets import segments, toggle
 from attnviz.ui.background.results import next_words, with_readings
 from attnviz.ui.edit import CurrentMap, Editor, change, edits_now, flip, restore, undo
 from attnviz.ui.explorer import ShownHead, places_of
-from attnviz.ui.layout import story, theme
+from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup, escaped
 
 _markup = Markup("edits", shared.STYLE + STYLE)
@@ -74,9 +74,7 @@ def show_next(results: tuple[Result, Result], names: tuple[str, str]) -> None:
         return
     one, other = (next_words(each.name, each.prompt, each.trace.edits) for each in results)
     if one and other:
-        changes = next_changes(one, other)
-        story(describe_next_change(changes), place=st.container())
-        _markup("next-shares", share_bars(changes, names, theme=theme()))
+        _markup("next-shares", share_bars(next_changes(one, other), names, theme=theme()))
 
 
 HELP = (
