@@ -254,3 +254,5 @@ def test_heads_are_measured_by_the_word_of_the_address(tiny_writer):
         assert written_cost(float(cost.costs["decoder"].max()), float(cost.costs["decoder"].max())) in str(pictures(app))
         assert app.query_params.get("about", "") == about
     assert open_page("whatif", **address, about="rather:on").error
+    app = press(open_page("whatif", **address, attention="decoder", layer="1", head="2"), "Read the output without it")
+    assert {"model": folder, "text": "the cat sat", "edits": "d1.2z"}.items() <= app.session_state.visits["write"].items()

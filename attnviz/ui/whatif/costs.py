@@ -63,6 +63,8 @@ def show_head(head: Head, costs: HeadCosts, ablation: Ablation) -> None:
         task_texts = {name: typed[name] for name in ("text", "pair", "target")}
     is_several = task in ("translate", "answer")
     models = {"models": [model], "edits1": edits} if is_several else {"model": model, "edits": edits}
+    # What a language model says is what it would write.
+    page = "write" if costs.unit == "nats" and set(costs.costs) == {"decoder"} else task
     with st.container(key="desk-head", horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{head_words(layer, number, kind if len(costs.costs) > 1 else '', capital=True)}**", width="content")
         visit_button(
@@ -70,8 +72,8 @@ def show_head(head: Head, costs: HeadCosts, ablation: Ablation) -> None:
             key="see-head", icon="grid_on", help="Opens it on Encode, in the explorer.",
         )  # fmt: skip
         visit_button(
-            "Read the output without it", task, {**models, **task_texts, **place},
-            key="switch-off", icon="toggle_off", help=f"Opens {task.title()} with this head off.",
+            "Read the output without it", page, {**models, **task_texts, **place},
+            key="switch-off", icon="toggle_off", help=f"Opens {page.title()} with this head off.",
         )  # fmt: skip
         if task != "answer":
             st.button(
