@@ -1,19 +1,12 @@
 // The walk through the steps: where it stands, where it may go, and what a class does not know yet. A host gives it `tell` and
 // `show`, which reach Python, and `draw`.
 
-// Elements, and formulas as they are set.
+import { make } from "../drawing/elements.js";
 
-/**
- * @template {keyof HTMLElementTagNameMap} Tag
- * @param {Tag} tag @param {Record<string, any>} options @param {(Node | string)[]} children
- */
-export function make(tag, options = {}, ...children) {
-  const { tone, ...rest } = options;
-  const element = Object.assign(document.createElement(tag), rest);
-  if (tone) element.style.setProperty("--tone", tone);
-  element.append(...children);
-  return element;
-}
+/** The colour of a row's name as a style. @param {string | undefined} colour */
+const toned = (colour) => (colour ? `--tone:${colour}` : null);
+
+// Formulas as they are set.
 
 /** "W_Q" and "e^{0.5}" with their subscripts and superscripts. @param {string} text */
 export function typeset(text, marks = /([_^])(?:\{([^}]*)\}|(\S))/g) {
@@ -119,9 +112,9 @@ export function reveal(root, walk) {
 export function question(root, walk, step) {
   const matrix = result(walk);
   const [row, column] = walk.cell;
-  const place = make("div", { className: "question" });
-  const answers = make("div", { className: "answers" });
-  const show = make("button", { className: "reveal", onclick: () => reveal(root, walk) }, "Reveal");
+  const place = make("div", { class: "question" });
+  const answers = make("div", { class: "answers" });
+  const show = make("button", { class: "reveal", onclick: () => reveal(root, walk) }, "Reveal");
   if (walk.data.predict === "most") {
     place.append(`Which token gets most of the attention of “${matrix.rows[row]}”?`);
     matrix.columns.forEach((name, index) => {
@@ -131,7 +124,7 @@ export function question(root, walk, step) {
         walk.guess = index;
         walk.draw();
       };
-      const button = make("button", { className: guessed ? "guessed" : "", onclick: choose }, name);
+      const button = make("button", { class: guessed ? "guessed" : "", onclick: choose }, name);
       button.dataset.keep = `guess${index}`;
       answers.append(button);
     });
@@ -160,13 +153,13 @@ export function verdict(walk, step) {
     const truth = Number(matrix.cells[row][column].text);
     const off = Math.abs(truth - Number(walk.guess));
     const said = off < 0.005 ? "Exactly right." : `You said ${Number(walk.guess).toFixed(2).replace("-", "−")}: ${off.toFixed(2)} ${truth > Number(walk.guess) ? "too little" : "too much"}.`;
-    return [make("div", { className: "question" }, `${said} “${matrix.columns[column]}” gets ${matrix.cells[row][column].text}.`)];
+    return [make("div", { class: "question" }, `${said} “${matrix.columns[column]}” gets ${matrix.cells[row][column].text}.`)];
   }
   const exact = matrix.cells[row].map((cell, index) => (isChoice(step, row, index) ? cell.value ?? 0 : -1));
   const best = exact.indexOf(Math.max(...exact));
   const score = step.matrices[0].cells[row][best].text;
   const said = walk.guess === best ? "Right:" : `You said “${matrix.columns[Number(walk.guess)]}”, but`;
-  return [make("div", { className: "question" }, `${said} “${matrix.columns[best]}” gets most, ${matrix.cells[row][best].text}: its score ${score} is the largest of the row.`)];
+  return [make("div", { class: "question" }, `${said} “${matrix.columns[best]}” gets most, ${matrix.cells[row][best].text}: its score ${score} is the largest of the row.`)];
 }
 
 /** For another row, or another class. @param {Walk} walk */
@@ -177,7 +170,7 @@ export function again(walk) {
     Object.assign(walk, { guess: null, guessed: null });
     walk.show("");
   };
-  const button = make("button", { className: "again", onclick: hide }, "Hide the weights again");
+  const button = make("button", { class: "again", onclick: hide }, "Hide the weights again");
   button.dataset.keep = "again";
   return [button];
 }
@@ -198,37 +191,37 @@ function mixed(walk, step, lit) {
   const paint = (row, tone) => (row.style.setProperty("--tone", tone), row);
   /** @param {Matrix} each @param {number} index */
   const name = (each, index, options = {}) =>
-    make("th", { className: "name", tone: tone(walk, step, index), ...options }, make("i", {}, ...typeset(each.label)), make("span", {}, each.shape));
+    make("th", { class: "name", style: toned(tone(walk, step, index)), ...options }, make("i", {}, ...typeset(each.label)), make("span", {}, each.shape));
   /** @param {Matrix} each @param {number} index @param {number} row @param {number} column */
   const cell = (each, index, row, column) => paint(square(walk, each, [row, column], each.cells[row][column], index === 2, lit), tone(walk, step, index));
   /** @param {string} text */
-  const column = (text) => make("th", { className: /^\d/.test(text) ? "column" : "column word", title: text, dir: "auto" }, text);
+  const column = (text) => make("th", { class: /^\d/.test(text) ? "column" : "column word", title: text, dir: "auto" }, text);
   const rows = matrix.rows.map((text, row) => {
-    const line = make("tr", {}, make("th", { className: "row", title: text, dir: "auto" }, text), cell(given, 0, 0, row));
-    if (!row) line.append(make("th", { className: "sign", rowSpan: matrix.rows.length }, step.signs[0]));
+    const line = make("tr", {}, make("th", { class: "row", title: text, dir: "auto" }, text), cell(given, 0, 0, row));
+    if (!row) line.append(make("th", { class: "sign", rowspan: matrix.rows.length }, step.signs[0]));
     line.append(...matrix.columns.map((_, at) => cell(matrix, 1, row, at)));
     return line;
   });
-  return make("table", { className: "mixed" },
-    make("tr", {}, make("td"), name(given, 0), make("td"), name(matrix, 1, { colSpan: matrix.columns.length })),
+  return make("table", { class: "mixed" },
+    make("tr", {}, make("td"), name(given, 0), make("td"), name(matrix, 1, { colspan: matrix.columns.length })),
     make("tr", {}, make("td"), column(given.rows[0]), make("td"), ...matrix.columns.map(column)),
     ...rows,
-    make("tr", { className: "gap" }),
-    make("tr", {}, make("td"), name(sum, 2), make("th", { className: "sign" }, step.signs[1]), ...sum.columns.map((_, at) => cell(sum, 2, 0, at))),
+    make("tr", { class: "gap" }),
+    make("tr", {}, make("td"), name(sum, 2), make("th", { class: "sign" }, step.signs[1]), ...sum.columns.map((_, at) => cell(sum, 2, 0, at))),
   );
 }
 
 /** @param {Walk} walk @param {Step} step */
 export function equation(walk, step) {
-  const place = make("div", { className: isStack(step) ? "equation stack" : "equation" });
+  const place = make("div", { class: isStack(step) ? "equation stack" : "equation" });
   const chosen = result(walk).cells[walk.cell[0]]?.[walk.cell[1]]?.id;
   const lit = new Set(asks(walk) ? [] : walk.data.origins[chosen]?.from);
   if (isMixed(step)) {
-    place.append(make("div", { className: "matrix" }, mixed(walk, step, lit)));
+    place.append(make("div", { class: "matrix" }, mixed(walk, step, lit)));
     return place;
   }
   step.matrices.forEach((matrix, index) => {
-    if (index || isStack(step)) place.append(make("div", { className: "sign" }, index ? isStack(step) ? step.signs[index - 1].replace("→", "↓") : step.signs[index - 1] : ""));
+    if (index || isStack(step)) place.append(make("div", { class: "sign" }, index ? isStack(step) ? step.signs[index - 1].replace("→", "↓") : step.signs[index - 1] : ""));
     place.append(table(walk, matrix, index === step.matrices.length - 1, tone(walk, step, index), lit));
   });
   return place;
@@ -238,15 +231,15 @@ export function equation(walk, step) {
 function table(walk, matrix, isResult, colour, lit) {
   const words = matrix.columns.map((name) => !/^\d/.test(name));
   const head = make("tr", {}, make("td"));
-  matrix.columns.forEach((name, column) => head.append(make("th", { className: words[column] ? "column word" : "column", title: name, dir: "auto" }, name)));
+  matrix.columns.forEach((name, column) => head.append(make("th", { class: words[column] ? "column word" : "column", title: name, dir: "auto" }, name)));
   const body = matrix.rows.map((name, row) => {
-    const line = make("tr", {}, make("th", { className: "row", title: name, dir: "auto" }, name));
+    const line = make("tr", {}, make("th", { class: "row", title: name, dir: "auto" }, name));
     matrix.cells[row].forEach((cell, column) => line.append(square(walk, matrix, [row, column], cell, isResult, lit)));
-    if (matrix.totals.length) line.append(make("td", { className: "total" }, `= ${matrix.totals[row]}`));
+    if (matrix.totals.length) line.append(make("td", { class: "total" }, `= ${matrix.totals[row]}`));
     return line;
   });
-  const name = make("div", { className: "name" }, make("i", {}, ...typeset(matrix.label)), make("span", {}, matrix.shape));
-  return make("div", { className: "matrix", tone: colour }, name, make("table", {}, head, ...body));
+  const name = make("div", { class: "name" }, make("i", {}, ...typeset(matrix.label)), make("span", {}, matrix.shape));
+  return make("div", { class: "matrix", style: toned(colour) }, name, make("table", {}, head, ...body));
 }
 
 /**
@@ -262,7 +255,7 @@ function square(walk, matrix, [row, column], cell, isResult, lit) {
   if (isResult && asks(walk)) classes.push("hidden");
   if (lit.has(cell.id)) classes.push("from");
   if (isResult ? isHere && !walk.expanded : walk.expanded === cell.id) classes.push("chosen");
-  const square = make("td", { className: classes.join(" "), title: cell.exact ?? "" }, cell.text);
+  const square = make("td", { class: classes.join(" "), title: cell.exact ?? null }, cell.text);
   square.dataset.id = cell.id;
   if (cell.shade) Object.assign(square.style, { background: lit.has(cell.id) ? "" : cell.shade, color: cell.ink });
   square.onclick = () => {
@@ -283,11 +276,11 @@ export function written(walk, step) {
   const id = walk.expanded ?? matrix.cells[row][column].id;
   const cell = step.matrices.flatMap((each) => each.cells.flat()).find((each) => each.id === id);
   const origin = walk.data.origins[id];
-  const line = make("div", { className: "sum" });
+  const line = make("div", { class: "sum" });
   line.setAttribute("aria-live", "polite");
   const numbered = matrix.columns[column].replace(/^\d+$/, "column $&");
   const name = walk.expanded ? "" : [matrix.rows[row], numbered].filter(Boolean).join(" · ");
-  if (name) line.append(make("span", { className: "place" }, name));
+  if (name) line.append(make("span", { class: "place" }, name));
   if (!origin) line.append(cell?.text === "…" ? "The others, which are not shown one by one." : `${cell?.text ?? ""} is given: it comes from no other number.`);
   const inStep = new Map(step.matrices.map((each, index) => [each.name, index]));
   for (const [text, of] of origin?.sum ?? []) {
@@ -295,11 +288,11 @@ export function written(walk, step) {
     else {
       const own = of === id.split(":").slice(0, -2).join(":");
       const colour = inStep.has(of) ? tone(walk, step, inStep.get(of) ?? 0) : "transparent";
-      line.append(make("span", { className: own ? "number result" : "number", tone: colour }, ...typeset(text)));
+      line.append(make("span", { class: own ? "number result" : "number", style: toned(colour) }, ...typeset(text)));
     }
   }
-  if (cell?.exact && numeric(cell.exact) !== numeric(cell.text)) line.append(make("span", { className: "exact" }, `exactly ${cell.exact}`));
-  if (walk.expanded && origin) line.append(make("button", { className: "goto", onclick: () => go(walk, origin.step) }, `Step ${origin.step + 1}`));
+  if (cell?.exact && numeric(cell.exact) !== numeric(cell.text)) line.append(make("span", { class: "exact" }, `exactly ${cell.exact}`));
+  if (walk.expanded && origin) line.append(make("button", { class: "goto", onclick: () => go(walk, origin.step) }, `Step ${origin.step + 1}`));
   return line;
 }
 

@@ -1,7 +1,8 @@
 // Walks through the steps that steps.py describes. A cell that is chosen lights up those it came from, with its sum written
 // out. Everything is set as text, never as HTML. The step and the cell that are looked at go to Python, for the address.
 
-import { again, question, reveal, verdict, equation, isMixed, isStack, written, make, MATRICES, typeset, asks, follow, go, isLocked, look } from "./step_by_step.js";
+import { make } from "../drawing/elements.js";
+import { again, question, reveal, verdict, equation, isMixed, isStack, written, MATRICES, typeset, asks, follow, go, isLocked, look } from "./step_by_step.js";
 
 /** @import { Computation, Step, Walk } from "./step_by_step.js" */
 
@@ -46,7 +47,7 @@ export default function (component) {
   /** @param {KeyboardEvent} event */
   const anywhere = (event) => event.target === document.body && press(root, walk, event);
   document.addEventListener("keydown", anywhere);
-  const resized = new ResizeObserver(() => fit(root, walk));
+  const resized = new ResizeObserver(() => fitTable(root, walk));
   resized.observe(root);
   root.leave = () => {
     resized.disconnect();
@@ -80,21 +81,21 @@ function draw(root, walk) {
   root.setAttribute("aria-label", `Step ${walk.step + 1} of ${walk.data.steps.length}: ${step.title}. Arrow keys move.`);
   root.replaceChildren(
     wayThrough(walk),
-    make("div", { className: "title" }, make("b", {}, step.title), make("span", { className: "formula" }, ...typeset(step.formula))),
+    make("div", { class: "title" }, make("b", {}, step.title), make("span", { class: "formula" }, ...typeset(step.formula))),
     // The sentence may have the number in it that somebody is to guess.
-    make("p", { className: "sentence" }, ...(asks(walk) ? [`Guess first: the scores are ${isStack(step) ? "above" : "on the left"}.`] : typeset(step.sentence, MATRICES))),
+    make("p", { class: "sentence" }, ...(asks(walk) ? [`Guess first: the scores are ${isStack(step) ? "above" : "on the left"}.`] : typeset(step.sentence, MATRICES))),
     equation(walk, step),
     ...(asks(walk) ? [question(root, walk, step)] : [...verdict(walk, step), written(walk, step), ...again(walk)]),
-    make("p", { className: "hint" }, HINT),
+    make("p", { class: "hint" }, HINT),
   );
-  fit(root, walk);
+  fitTable(root, walk);
   if (focused) /** @type {HTMLElement | null} */ (root.querySelector(`[data-keep="${focused}"]:not(:disabled)`))?.focus({ preventScroll: true });
 }
 
 // The largest digits, and then the widest cells, with which a step stands in one line and fills its panel without going far below
 // the fold; on a phone its matrices stand one below the other.
 /** @param {HTMLElement} root @param {Walk} walk */
-function fit(root, walk) {
+function fitTable(root, walk) {
   const isNarrow = root.clientWidth < NARROW;
   const usual = isMixed(walk.data.steps[walk.step]) ? 18 : 22;
   const matrices = /** @type {HTMLElement[]} */ ([...root.querySelectorAll(".matrix")]);
@@ -127,12 +128,12 @@ function fit(root, walk) {
 
 /** @param {Walk} walk */
 function wayThrough(walk) {
-  const way = make("div", { className: "way" });
+  const way = make("div", { class: "way" });
   walk.data.steps.forEach((step, index) => {
     const kind = index === walk.step ? "now" : index < walk.step ? "passed" : "";
     const disabled = isLocked(walk, index);
     const title = disabled ? `${step.title}: reveal the weights first` : step.title;
-    const button = make("button", { className: kind, title, disabled, onclick: () => go(walk, index) }, ...typeset(step.symbol));
+    const button = make("button", { class: kind, title, disabled, onclick: () => go(walk, index) }, ...typeset(step.symbol));
     if (step.title !== step.symbol) button.append(make("small", {}, step.title));
     if (index === walk.step) button.setAttribute("aria-current", "step");
     button.dataset.keep = `step${index}`;
@@ -141,11 +142,11 @@ function wayThrough(walk) {
   /** @param {string} name @param {number} by @param {string} label */
   const move = (name, by, label) => {
     const disabled = !(walk.step + by in walk.data.steps) || isLocked(walk, walk.step + by);
-    const button = make("button", { className: "move", disabled, onclick: () => go(walk, walk.step + by) }, name);
+    const button = make("button", { class: "move", disabled, onclick: () => go(walk, walk.step + by) }, name);
     button.setAttribute("aria-label", label);
     button.dataset.keep = label;
     return button;
   };
-  way.append(make("span", { className: "moves" }, move("← Back", -1, "Back"), move("Next →", 1, "Next")));
+  way.append(make("span", { class: "moves" }, move("← Back", -1, "Back"), move("Next →", 1, "Next")));
   return way;
 }
