@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from attnviz.analysis.whatif_comparison import compare
     from attnviz.attribution.quantity_maps import run
     from attnviz.attribution.why import lens, parts, patch
-    from attnviz.core.from_weights import from_weights
+    from attnviz.core.trace import from_weights
     from attnviz.figures.notebook import alignment, bertviz, explore, grid, heatmap
     from attnviz.files import open_trace as open
     from attnviz.files import save
@@ -32,7 +32,7 @@ _LAZY = {
     "available": "attnviz.models.catalog:available",
     "bertviz": "attnviz.figures.notebook:bertviz",
     "explore": "attnviz.figures.notebook:explore",
-    "from_weights": "attnviz.core.from_weights:from_weights",
+    "from_weights": "attnviz.core.trace:from_weights",
     "grid": "attnviz.figures.notebook:grid",
     "heatmap": "attnviz.figures.notebook:heatmap",
     "lens": "attnviz.attribution.why:lens",

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from websockets.exceptions import WebSocketException
 
 from attnviz.models import catalog
-from attnviz.ui.background.slots import BUSY
+from attnviz.ui.background.jobs import BUSY
 from benchmarks.harness import App, Row, at_most, none, run, serving
 from benchmarks.visitor import Visit, p95
 

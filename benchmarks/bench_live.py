@@ -23,8 +23,8 @@ from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.live import graphs
 from attnviz.live.graphs.manifest import BOUND, exportable
 from attnviz.models import catalog
+from attnviz.models.base import DecodingOptions
 from attnviz.models.catalog import Task
-from attnviz.models.draft import DecodingOptions
 from attnviz.models.tasks import run_task
 from attnviz.survey.corpora import TREEBANK, shipped
 from benchmarks.harness import ROOT, Row, at_most, none, run

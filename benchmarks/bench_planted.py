@@ -15,7 +15,7 @@ from attnviz.analysis.matters import PlantedScores, kendall_tau, ranking
 from attnviz.attribution.dataset import planted_scores
 from attnviz.attribution.methods import USUAL
 from attnviz.models import toy_model as toys
-from attnviz.training.toy_recipe import ToyRecipe, preset
+from attnviz.models.toy_config import ToyRecipe, preset
 from attnviz.training.toy_training import Training
 from benchmarks.harness import Row, run
 

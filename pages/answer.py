@@ -12,10 +12,9 @@ from attnviz.ui.answer import AnswerView, answer_download, show_answer_edits, sh
 from attnviz.ui.download import show_toolbar
 from attnviz.ui.edit import Editor, current_result, run_side_by_side
 from attnviz.ui.edit_panel import comparing_editor
+from attnviz.ui.explorer import in_chosen_quantity
 from attnviz.ui.frame.sidebar import machines
-from attnviz.ui.head_picker import in_chosen_quantity
-from attnviz.ui.layout import header, hero
-from attnviz.ui.markup import escaped
+from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt_box import question_box, show_text_notices
 
 

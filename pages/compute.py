@@ -9,8 +9,7 @@ from attnviz.analysis.compute.worked_example import worked_steps
 from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap
-from attnviz.ui.address.address_sync import finish, url_value
-from attnviz.ui.address.widgets import segments, toggle
+from attnviz.ui.address.address_sync import finish, segments, toggle, url_value
 from attnviz.ui.background.results import inspected, worked_example
 from attnviz.ui.compute import (
     example_download,
@@ -27,8 +26,7 @@ from attnviz.ui.compute import (
 )
 from attnviz.ui.download import Download, show_toolbar
 from attnviz.ui.frame.sidebar import forced_target, head_steppers, map_picker, model_picker
-from attnviz.ui.layout import header, hero
-from attnviz.ui.markup import escaped
+from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt_box import Example, examples, prompt_box
 
 if TYPE_CHECKING:

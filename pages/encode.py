@@ -7,15 +7,21 @@ import streamlit as st
 from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.wording import NUMBERS, describe_head, describe_hidden, describe_link, head_title
 from attnviz.core.errors import TraceError
-from attnviz.ui.address.address_sync import finish
-from attnviz.ui.address.widgets import HOW, WordQuestion
+from attnviz.ui.address.address_sync import HOW, WordQuestion, finish
 from attnviz.ui.background.results import in_quantity
 from attnviz.ui.download import head_download, opened_file, show_toolbar
 from attnviz.ui.edit import CurrentMap, current_result, run_edited
 from attnviz.ui.edit_panel import show_edit_buttons, show_edit_panel, show_reading
 from attnviz.ui.encode.view import show_head_label
-from attnviz.ui.explanation import explain_trust, explain_weight
-from attnviz.ui.explorer import ShownHead, explore, show_bertviz
+from attnviz.ui.explorer import (
+    ShownHead,
+    explain_quantity,
+    explain_trust,
+    explain_weight,
+    explore,
+    quantity_picker,
+    show_bertviz,
+)
 from attnviz.ui.frame.sidebar import (
     forced_target,
     head_controls,
@@ -25,9 +31,7 @@ from attnviz.ui.frame.sidebar import (
     model_picker,
     own_language_button,
 )
-from attnviz.ui.head_picker import explain_quantity, quantity_picker
-from attnviz.ui.layout import answer, header, hero, story
-from attnviz.ui.markup import escaped
+from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt_box import Example, compare_button, examples, prompt_box, show_text_notices
 
 

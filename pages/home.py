@@ -7,14 +7,12 @@ from attnviz.core.errors import TraceError
 from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.settings import page_file
-from attnviz.ui.address.address_sync import finish
-from attnviz.ui.address.widgets import HOW, ask
+from attnviz.ui.address.address_sync import HOW, ask, finish
 from attnviz.ui.background.results import run
 from attnviz.ui.download import file_box, reader_buttons
 from attnviz.ui.explorer import show_words
 from attnviz.ui.frame.toolbar import fill_toolbar
-from attnviz.ui.layout import header, hero
-from attnviz.ui.markup import escaped
+from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt_box import Example, example_address, examples, sentence_box, show_text_notices
 
 # What of Home's address is in Encode's as well.

@@ -6,8 +6,7 @@ from functools import partial
 import streamlit as st
 
 from attnviz.models import catalog
-from attnviz.ui.address.address_sync import finish, url_value
-from attnviz.ui.address.widgets import fold
+from attnviz.ui.address.address_sync import finish, fold, url_value
 from attnviz.ui.background.results import deletion, matters, without, word_removals
 from attnviz.ui.download import show_toolbar
 from attnviz.ui.frame.sidebar import one_model

@@ -9,10 +9,9 @@ from attnviz.ui.background.results import in_quantity
 from attnviz.ui.download import show_toolbar
 from attnviz.ui.edit import CurrentMap, current_result, run_edited
 from attnviz.ui.edit_panel import edit_toggle
+from attnviz.ui.explorer import explain_quantity, quantity_picker
 from attnviz.ui.frame.sidebar import machine
-from attnviz.ui.head_picker import explain_quantity, quantity_picker
-from attnviz.ui.layout import header, hero, story
-from attnviz.ui.markup import escaped
+from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt_box import prompt_box, show_text_notices
 from attnviz.ui.summarize import (
     describe_summary,

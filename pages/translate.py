@@ -13,11 +13,9 @@ from attnviz.ui.address.address_sync import finish
 from attnviz.ui.download import show_toolbar
 from attnviz.ui.edit import CurrentMap, Editor, current_result, run_side_by_side
 from attnviz.ui.edit_panel import edit_toggle, show_edit_buttons
-from attnviz.ui.explorer import ShownHead
+from attnviz.ui.explorer import ShownHead, explain_quantity, in_chosen_quantity
 from attnviz.ui.frame.sidebar import forced_target, language_picker, machines, own_language_button, written_language
-from attnviz.ui.head_picker import explain_quantity, in_chosen_quantity
-from attnviz.ui.layout import header, hero, story
-from attnviz.ui.markup import escaped
+from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt_box import prompt_box, show_text_notices
 from attnviz.ui.translate import (
     AlignmentView,

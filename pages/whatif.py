@@ -14,8 +14,7 @@ from attnviz.ui.background.results import head_costs, removal_curve, run
 from attnviz.ui.download import show_toolbar
 from attnviz.ui.edit_panel import show_next
 from attnviz.ui.frame.sidebar import forced_target, machine, map_picker
-from attnviz.ui.layout import answer, header, hero, story
-from attnviz.ui.markup import escaped
+from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt_box import show_text_notices
 from attnviz.ui.training_checkpoints import side
 from attnviz.ui.whatif import comparison as changes

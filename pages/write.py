@@ -7,15 +7,13 @@ import streamlit as st
 from attnviz.analysis.head_view import HeadView
 from attnviz.analysis.wording import NUMBERS, describe_link, head_title
 from attnviz.core.errors import TraceError
-from attnviz.ui.address.address_sync import finish
-from attnviz.ui.address.widgets import WordQuestion
+from attnviz.ui.address.address_sync import WordQuestion, finish
 from attnviz.ui.download import head_download, show_toolbar
 from attnviz.ui.edit import CurrentMap, current_result, run_edited
 from attnviz.ui.edit_panel import show_edit_buttons, show_edit_panel
 from attnviz.ui.explorer import ShownHead, explore
 from attnviz.ui.frame.sidebar import head_controls, machine
-from attnviz.ui.layout import header, hero, story
-from attnviz.ui.markup import escaped
+from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt_box import examples, prompt_box, show_text_notices
 from attnviz.ui.why import show_why
 from attnviz.ui.write import (

@@ -33,9 +33,9 @@ from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.files import from_bytes, to_bytes
 from attnviz.files.container import digest
 from attnviz.models import catalog
+from attnviz.models.toy_config import PRESETS
 from attnviz.text.url_text import pack
 from attnviz.training import toy_training as toy
-from attnviz.training.toy_recipe import PRESETS
 from attnviz.ui.address import address_sync
 from attnviz.ui.address.parameters import PARAMETERS
 from attnviz.ui.background.jobs import Job

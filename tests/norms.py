@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from attnviz.models.draft import Draft
+from attnviz.models.base import Draft
 
 
 def cross_norm_shares(model: Any, written: Draft, layer: int, head: int) -> np.ndarray:

@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attnviz.analysis.head_metrics import is_word
-from attnviz.analysis.head_view import head_weights
-from attnviz.analysis.token_words import whole_words
+from attnviz.analysis.head_view import head_weights, whole_words
 from attnviz.analysis.wording import Part, Sentence, head_name, percent, quoted, whole_percent
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token

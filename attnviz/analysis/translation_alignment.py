@@ -12,8 +12,7 @@ from jaxtyping import Bool, Float
 
 from attnviz.analysis.head_metrics import Link, is_word
 from attnviz.analysis.head_ranking import Step, rows_weights, step_rows
-from attnviz.analysis.head_view import HeadMatrix, Lens, View
-from attnviz.analysis.token_words import word_groups
+from attnviz.analysis.head_view import HeadMatrix, Lens, View, word_groups
 from attnviz.analysis.wording import MOSTLY, Part, Sentence, head_name, quoted, raised, signed
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.text.words import has_letters

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnviz.analysis.difference import Interval, mean_interval
 from attnviz.analysis.matters import Faithfulness, PlantedScores, distance
+from attnviz.analysis.whatif_comparison import Interval, mean_interval
 from attnviz.attribution.methods import Method
 from attnviz.attribution.token_removal import faithfulness, shares_by_method
 from attnviz.core.errors import ModelError, PromptError, cancellation_point

@@ -15,10 +15,9 @@ from attnviz.core.errors import ArgumentError, ModelError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Messages, Prompt
 from attnviz.core.weights import MaskedWeights, Quantity, rounding_of
 from attnviz.core.write import WritingOptions
-from attnviz.models.base import AttentionModel
+from attnviz.models.base import GREEDY, AttentionModel, DecodingOptions
 from attnviz.models.capabilities import capabilities
 from attnviz.models.catalog import Task
-from attnviz.models.draft import GREEDY, DecodingOptions
 from attnviz.models.hub.attention_readers import near
 from attnviz.models.result import Result
 from attnviz.models.targets import AttentionSite, BoundTarget

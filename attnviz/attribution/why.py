@@ -288,7 +288,7 @@ def _reading(result: Result, word: Word, rather_than: Word, position: int | None
     place = len(pieces) if position is None else position
     if not 1 <= place <= len(pieces):
         raise PromptError(
-            f"ComparedWords are explained from position 1 to {len(pieces)}, which the first token stands before; not {place}."
+            f"Words are explained from position 1 to {len(pieces)}, which the first token stands before; not {place}."
         )
     if word is None:
         stands = result.continuation.pieces[place] if place < len(pieces) else None

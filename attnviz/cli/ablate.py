@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.analysis.difference import bootstrap
+from attnviz.analysis.whatif_comparison import bootstrap
 from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, file_path, positive
 from attnviz.cli.traces import progress_line
 from attnviz.core import journal
@@ -18,7 +18,7 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.journal import Journal, model_facts
 from attnviz.core.trace import Prompt
-from attnviz.export.csv_table import NumberCell, csv_table
+from attnviz.export.sheet import NumberCell, csv_table
 from attnviz.models import catalog
 from attnviz.text.data_files import FORMATS, find_format, read_prompts
 

@@ -35,7 +35,7 @@ def train_toy(arguments: argparse.Namespace) -> int:
     from attnviz.core import journal
     from attnviz.models import device
     from attnviz.models.catalog import CATALOG
-    from attnviz.training.toy_recipe import MOST, preset
+    from attnviz.models.toy_config import MOST, preset
     from attnviz.training.toy_training import Training, to_file
 
     if (known := CATALOG.get(arguments.name)) and not known.loader:

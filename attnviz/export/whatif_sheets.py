@@ -9,7 +9,6 @@ from attnviz.analysis.wording import head_name, percent, points
 from attnviz.core.trace import AttentionTrace, HeadCosts, RemovalCurve
 from attnviz.core.weights import Kind
 from attnviz.export import matrix
-from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.export.picture import picture
 from attnviz.export.sheet import (
     COLUMN,
@@ -18,9 +17,11 @@ from attnviz.export.sheet import (
     PADDING,
     Item,
     Label,
+    NumberCell,
     Polyline,
     Rectangle,
     Sheet,
+    csv_table,
     printable,
     side_by_side,
     titled,

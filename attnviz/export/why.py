@@ -12,9 +12,8 @@ from attnviz.analysis.wording import cut, percent, signed
 from attnviz.core.errors import AttnvizError
 from attnviz.core.why import LogitLens, Parts, Patches
 from attnviz.export import draw_sheet
-from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.export.png import sheet_svg
-from attnviz.export.sheet import FONT, PADDING, Item, Label, Rectangle, Sheet, printable, titled
+from attnviz.export.sheet import FONT, PADDING, Item, Label, NumberCell, Rectangle, Sheet, csv_table, printable, titled
 from attnviz.figures.theme import LIGHT, diverging, ink_on
 from attnviz.text.words import visible_text
 

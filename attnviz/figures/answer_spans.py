@@ -16,7 +16,7 @@ from attnviz.figures.html import label, space_between
 from attnviz.figures.matrix import STYLE as MATRIX
 from attnviz.figures.matrix import Marks, one_matrix
 from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on
-from attnviz.text.spans import Span
+from attnviz.text.words import Span
 
 _WORDS = Path(__file__).parent / "explorer" / "clickable_words.css"
 STYLE = MATRIX + "\n".join(path.read_text(encoding="utf-8") for path in (Path(__file__).with_name("answer_spans.css"), _WORDS))

@@ -4,13 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from attnviz.analysis.head_view import HeadMatrix
-from attnviz.analysis.token_words import word_at, word_names
+from attnviz.analysis.head_view import HeadMatrix, word_at, word_names
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import Token
-from attnviz.lessons.given_answers import LONGEST_ANSWER
 from attnviz.lessons.lesson_file import LessonQuestion
-from attnviz.lessons.picture_link import LessonPicture
+from attnviz.lessons.picture_link import LONGEST_ANSWER, LessonPicture
 from attnviz.lessons.question_kinds import ARROW, AnswerSource
 
 Form = Literal["words", "order", "number", "cells", "heads", "choices", "text"]

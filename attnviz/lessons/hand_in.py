@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from attnviz.core.errors import LessonError, is_unicode
-from attnviz.export.csv_table import csv_table
-from attnviz.lessons.given_answers import LONGEST_ANSWER, Answers, GivenAnswer
+from attnviz.export.sheet import csv_table
 from attnviz.lessons.lesson_file import Lesson
+from attnviz.lessons.picture_link import LONGEST_ANSWER, Answers, GivenAnswer
 from attnviz.lessons.question_kinds import Truth, points_of
 
 if TYPE_CHECKING:

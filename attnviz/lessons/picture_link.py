@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from attnviz.analysis.head_view import BETWEEN, Between, HeadMatrix, View, default_map, head_matrix
@@ -15,6 +15,44 @@ from attnviz.models.base import ModelCard
 from attnviz.models.catalog import Task
 from attnviz.models.result import Result
 from attnviz.text.url_text import current_address, unpack
+
+if TYPE_CHECKING:
+    from attnviz.lessons.lesson_file import Lesson, LessonQuestion
+
+
+MOST_STEPS, MOST_QUESTIONS = 40, 40
+# Characters of an answer that is typed: those of a whole lesson stand in an address.
+LONGEST_ANSWER = 400
+# Kinds whose right answer no picture shows: the page is drawn while they are open.
+TYPED_KINDS = ("choice", "text")
+
+
+@dataclass(frozen=True)
+class GivenAnswer:
+    """One answer. `text` is empty where somebody asked for the right one instead."""
+
+    text: str
+    seconds: int = 0
+
+
+Answers = Mapping[str, GivenAnswer]
+
+
+def open_question(lesson: "Lesson", step: int, answers: Answers) -> "tuple[str, LessonQuestion] | None":
+    """Find the first question of a step, from 1, that has no answer yet, with its number."""
+    questions = lesson.steps[step - 1].questions
+    return next(((number, each) for number, each in _numbered(step, questions) if number not in answers), None)
+
+
+def is_hidden(lesson: "Lesson", step: int, answers: Answers) -> bool:
+    """Say whether the picture of a step has to wait: it shows the answer to a question that is still open."""
+    questions = lesson.steps[step - 1].questions
+    return any(each.kind not in TYPED_KINDS and number not in answers for number, each in _numbered(step, questions))
+
+
+def _numbered(step: int, questions: "tuple[LessonQuestion, ...]") -> "list[tuple[str, LessonQuestion]]":
+    return [(f"{step}.{place}", each) for place, each in enumerate(questions, 1)]
+
 
 # "home" is the address / itself.
 PAGES = ("home", "encode", "translate", "answer", "summarize", "write", "heads", "whatif", "matters", "compute", "train")

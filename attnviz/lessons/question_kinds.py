@@ -11,17 +11,16 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float
 
+from attnviz.analysis.head_view import word_at, word_names
 from attnviz.analysis.heads.verdict import ClaimResult, describe_verdict
-from attnviz.analysis.token_words import word_at, word_names
 from attnviz.analysis.wording import MOSTLY, head_name, whole_percent
 from attnviz.analysis.write import candidate_label, continuation_of
 from attnviz.attribution.methods import titles_of
 from attnviz.core.errors import LessonError, nearest
 from attnviz.core.trace import AttentionMap, Shares, Token, WeightStore
 from attnviz.core.weights import LayerWeights, Slab, Weights, whole_slab
-from attnviz.lessons.given_answers import TYPED_KINDS
 from attnviz.lessons.lesson_file import LessonQuestion, LessonStep
-from attnviz.lessons.picture_link import STEERED, LessonPicture
+from attnviz.lessons.picture_link import STEERED, TYPED_KINDS, LessonPicture
 from attnviz.models.result import Result
 from attnviz.text.words import visible
 

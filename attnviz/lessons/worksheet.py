@@ -16,9 +16,8 @@ from attnviz.export import draw_sheet
 from attnviz.export.matrix import draw_grid, draw_matrix
 from attnviz.export.matters_report import draw_methods
 from attnviz.export.picture import Picture
-from attnviz.lessons.given_answers import TYPED_KINDS
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
-from attnviz.lessons.picture_link import TASKS, LessonPicture
+from attnviz.lessons.picture_link import TASKS, TYPED_KINDS, LessonPicture
 from attnviz.lessons.question_kinds import OF_A_ROW, AnswerSource, Truth, hidden_map, method_table, points_of
 
 Paper = Literal["A4", "Letter"]

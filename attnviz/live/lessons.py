@@ -15,10 +15,9 @@ from markdown_it import MarkdownIt
 
 from attnviz.core.errors import AttnvizError
 from attnviz.lessons.check import ComputedSource
-from attnviz.lessons.given_answers import TYPED_KINDS, is_hidden
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
 from attnviz.lessons.library import read_named, shipped_lessons
-from attnviz.lessons.picture_link import LessonPicture
+from attnviz.lessons.picture_link import TYPED_KINDS, LessonPicture, is_hidden
 from attnviz.lessons.question_kinds import NO_ANSWER, Truth, points_of
 from attnviz.live.page_html import APP_PAGES
 

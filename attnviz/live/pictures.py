@@ -1,7 +1,7 @@
 """The pictures that come with a site, as files: their maps, their outputs, and sentences made of numbers for its script.
 
 A picture is a JSON file that says what was read, what came out and which maps there are; and of each map a package as
-`attnviz.figures.explorer.packages` writes it, its header with `places` besides: of each query and each key where it stands
+`attnviz.figures.explorer.overview` writes it, its header with `places` besides: of each query and each key where it stands
 (start, end, segment, word). Of a map too large for one package it has the small pictures and the first head, and its heads
 are in one further file a layer.
 """
@@ -31,7 +31,7 @@ from attnviz.analysis.compute.dot_product import QueryKey, link_steps
 from attnviz.analysis.compute.steps import ComputationStep, first_place
 from attnviz.analysis.compute.worked_example import worked_steps
 from attnviz.analysis.head_metrics import is_word
-from attnviz.analysis.head_ranking import strongest_places
+from attnviz.analysis.head_ranking import WordLinks, first_link, strongest_places
 from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
 from attnviz.analysis.summary_selection import (
     NO_LOOK,
@@ -54,7 +54,6 @@ from attnviz.analysis.translation_alignment import (
     truer,
     word_weights,
 )
-from attnviz.analysis.word_links import WordLinks, first_link
 from attnviz.analysis.wording import (
     Sentence,
     describe_head,
@@ -68,8 +67,15 @@ from attnviz.analysis.wording import (
 from attnviz.core.head_inputs import Tables
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 from attnviz.figures.compute.steps import computation
-from attnviz.figures.explorer.overview import Overview, chunk_name, heads_package, overview
-from attnviz.figures.explorer.packages import head_chunk, pack_chunks, unpack_chunks
+from attnviz.figures.explorer.overview import (
+    Overview,
+    chunk_name,
+    head_chunk,
+    heads_package,
+    overview,
+    pack_chunks,
+    unpack_chunks,
+)
 from attnviz.figures.matrix import labels
 from attnviz.figures.translate.alignments import LEAST_WEIGHT, Aligned, alignments
 from attnviz.models.base import AttentionModel, ModelCard

@@ -17,7 +17,7 @@ from attnviz.figures.compute.steps import STYLE as STEPS_STYLE
 from attnviz.figures.explorer.script import STYLE as EXPLORER_STYLE
 from attnviz.figures.explorer.script import template, themes
 from attnviz.figures.html import STYLE as MARKUP_STYLE
-from attnviz.figures.javascript import bundle
+from attnviz.figures.html import bundle
 from attnviz.figures.summary_passage import STYLE as SUMMARY_STYLE
 from attnviz.figures.translate.alignments import STYLE as ALIGNMENTS_STYLE
 from attnviz.lessons.check import ComputedSource, truths

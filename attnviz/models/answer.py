@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.core.trace import AttentionTrace, Token
-from attnviz.text.spans import Span, Window
+from attnviz.text.words import Span, Window
 
 
 @dataclass(frozen=True)

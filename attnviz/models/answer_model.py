@@ -32,8 +32,8 @@ from attnviz.nn import edited_pass
 from attnviz.nn.attention import Attended
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig
-from attnviz.text.spans import DECLINED, Span, Window, best_spans, marginals, pair_logits
 from attnviz.text.tokens import Encoded
+from attnviz.text.words import DECLINED, Span, Window, best_spans, marginals, pair_logits
 
 
 @dataclass(frozen=True, eq=False)

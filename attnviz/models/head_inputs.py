@@ -16,9 +16,8 @@ from attnviz.core.head_inputs import Additive, DotProduct, Ingredients, Projecte
 from attnviz.core.query_key import QueryKeyWeights
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt
 from attnviz.core.weights import DenseWeights, causal_triangle
-from attnviz.models.base import AttentionModel
+from attnviz.models.base import AttentionModel, DecodingOptions
 from attnviz.models.capabilities import capabilities
-from attnviz.models.draft import DecodingOptions
 from attnviz.models.result import Result
 from attnviz.models.tasks import run_task
 from attnviz.nn.attention import AdditiveAttention, Attended

@@ -9,9 +9,8 @@ from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.core.weights import Quantity
 from attnviz.core.write import Continuation, WritingOptions
 from attnviz.models.answer import Answers
-from attnviz.models.base import AttentionModel, EncoderReading, ModelCard
+from attnviz.models.base import GREEDY, AttentionModel, DecodingOptions, Draft, EncoderReading, ModelCard
 from attnviz.models.catalog import Task
-from attnviz.models.draft import GREEDY, DecodingOptions, Draft
 
 # What a task gives besides its trace: a translation, an answer, what layers on top say of a text, what comes next.
 Output = Draft | Answers | EncoderReading | Continuation

@@ -8,10 +8,18 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import AttentionTrace, Messages, Prompt
 from attnviz.core.write import READING, WritingOptions
 from attnviz.models.answer import Answers
-from attnviz.models.base import AttentionModel, EncoderReading, without_prefix
+from attnviz.models.base import (
+    GREEDY,
+    AttentionModel,
+    DecodingOptions,
+    DecodingStep,
+    Draft,
+    EncoderReading,
+    Translation,
+    without_prefix,
+)
 from attnviz.models.capabilities import capabilities
 from attnviz.models.catalog import Task
-from attnviz.models.draft import GREEDY, DecodingOptions, DecodingStep, Draft, Translation
 from attnviz.models.edit import edited
 from attnviz.models.result import Options, Output, Result
 from attnviz.models.translate import TRANSLATE, TranslatingModel

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
-from attnviz.models.base import AttentionModel
-from attnviz.models.draft import Branch, DecodingStep, SearchTree, Translation
+from attnviz.models.base import AttentionModel, Branch, DecodingStep, SearchTree, Translation
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome
 from attnviz.nn.decoding import END, Beam, BeamSearchResult
 

@@ -18,10 +18,9 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
 from attnviz.models import device
-from attnviz.models.base import ModelCard, Progress
+from attnviz.models.base import DecodingStep, ModelCard, Progress, SearchTree, Translation
 from attnviz.models.capabilities import Capabilities
 from attnviz.models.device import to_host
-from attnviz.models.draft import DecodingStep, SearchTree, Translation
 from attnviz.models.edit import EditPoints, Scorer, edited, log_probability
 from attnviz.models.saved_models import SavedModel
 from attnviz.models.targets import BoundTarget, Target, target_labels

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnviz.analysis.difference import bootstrap
 from attnviz.analysis.heads.atlas import ANTECEDENT, CLAIMS, Atlas, AtlasExample, ClaimFacts, examples_of
 from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.measures import Statistics, measure, merge
 from attnviz.analysis.heads.verdict import SEED, Half, compare_with_rivals, supported
+from attnviz.analysis.whatif_comparison import bootstrap
 from attnviz.core.errors import CorpusError
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, shipped

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Generic, Literal, TypeVar
 
 from attnviz.models import device
-from attnviz.training.toy_recipe import ToyRecipe
+from attnviz.models.toy_config import ToyRecipe
 from attnviz.training.toy_training import Frame, Training
 
 

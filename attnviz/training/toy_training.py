@@ -19,10 +19,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from attnviz.models import toy_model as toys
-from attnviz.models.toy_config import FILLED
+from attnviz.models.toy_config import FILLED, ToyRecipe
 from attnviz.models.toy_model import untrained_toy
 from attnviz.text.toy_tasks import MARKS, Solved, Toy
-from attnviz.training.toy_recipe import ToyRecipe
 
 START, END = 1, 2
 

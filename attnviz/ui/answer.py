@@ -46,16 +46,33 @@ from attnviz.figures.before_after import changed_text, number, ranked
 from attnviz.figures.matrix import Marks, one_matrix
 from attnviz.models import catalog
 from attnviz.models.result import Result
-from attnviz.ui.address.address_sync import cell_picker, forget, forget_cell, picked_cell, publish, selected_cell, value
-from attnviz.ui.address.widgets import dropdown, segments, toggle
+from attnviz.ui.address.address_sync import (
+    cell_picker,
+    dropdown,
+    forget,
+    forget_cell,
+    picked_cell,
+    publish,
+    segments,
+    selected_cell,
+    toggle,
+    value,
+)
 from attnviz.ui.download import Download, explain_button, source_of
 from attnviz.ui.edit import CurrentMap, Editor, current_result
 from attnviz.ui.edit_panel import edit_toggle, show_changes, show_edit_buttons, show_edit_panel
-from attnviz.ui.explorer import ShownHead, all_heads, places_of
+from attnviz.ui.explorer import (
+    ShownHead,
+    all_heads,
+    change_head,
+    choose_head,
+    explain_quantity,
+    head_picker,
+    heads_are_mixed,
+    places_of,
+)
 from attnviz.ui.frame.sidebar import Choices, scale_picker, side_by_side
-from attnviz.ui.head_picker import change_head, choose_head, explain_quantity, head_picker, heads_are_mixed
-from attnviz.ui.layout import story, theme
-from attnviz.ui.markup import Markup, escaped
+from attnviz.ui.layout import Markup, escaped, story, theme
 from attnviz.ui.visitor_limits import offered
 
 MOST = 2

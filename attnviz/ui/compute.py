@@ -17,9 +17,8 @@ from attnviz.analysis.compute.worked_example import BIASES, describe_pairs
 from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.errors import TraceError
-from attnviz.core.from_weights import from_weights
 from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Computed, DotProduct, Mask, Tables
-from attnviz.core.trace import AttentionMap, AttentionTrace
+from attnviz.core.trace import AttentionMap, AttentionTrace, from_weights
 from attnviz.export.python import Source, trace_expression
 from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation, pairs_table
 from attnviz.models.compute_examples import (
@@ -35,13 +34,24 @@ from attnviz.models.compute_examples import (
     resized,
     worked_examples,
 )
-from attnviz.ui.address.address_sync import forget, forget_cell, publish, restore, url_value, value
+from attnviz.ui.address.address_sync import (
+    bounded,
+    dropdown,
+    fold,
+    forget,
+    forget_cell,
+    publish,
+    restore,
+    segments,
+    sent,
+    text_field,
+    url_value,
+    value,
+)
 from attnviz.ui.address.parameters import MOST_SEED, Number
-from attnviz.ui.address.widgets import bounded, dropdown, fold, segments, sent, text_field
 from attnviz.ui.background.results import why
 from attnviz.ui.download import Download, head_picture
-from attnviz.ui.layout import story, theme
-from attnviz.ui.markup import Markup, escaped
+from attnviz.ui.layout import Markup, escaped, story, theme
 
 if TYPE_CHECKING:
     from attnviz.models.head_inputs import InspectedTrace

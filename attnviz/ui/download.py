@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 import streamlit as st
 
 from attnviz import settings
+from attnviz.analysis.head_ranking import first_cell
 from attnviz.analysis.head_view import HeadView
-from attnviz.analysis.word_links import first_cell
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import PromptError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt
@@ -21,15 +21,14 @@ from attnviz.export.python import lines as python_lines
 from attnviz.export.sheet import Sheet, side_by_side, titled
 from attnviz.figures.explorer import TooLargeError, check_size
 from attnviz.files import open_trace, to_bytes
-from attnviz.models.base import Architecture, ModelCard
-from attnviz.models.draft import GREEDY
+from attnviz.models.base import GREEDY, Architecture, ModelCard
 from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import value, visit
 from attnviz.ui.address.parameters import Written
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.uploads import check_file
 from attnviz.ui.frame.toolbar import fill_toolbar
-from attnviz.ui.markup import escaped
+from attnviz.ui.layout import escaped
 
 _KINDS: dict[str, Callable[[Picture], Sheet]] = {
     "Matrix": matrix.draw_matrix,

@@ -12,19 +12,18 @@ from weakref import WeakKeyDictionary
 
 import streamlit as st
 
-from attnviz.analysis.difference import difference
 from attnviz.analysis.head_view import HeadView
-from attnviz.analysis.whatif_comparison import compare
+from attnviz.analysis.whatif_comparison import compare, difference
 from attnviz.analysis.wording import Part, Sentence, describe_edits, describe_refusal, head_name, toggled
 from attnviz.core.edits import NO_EDITS, Edit, Edits
 from attnviz.core.errors import EditError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt
+from attnviz.models.base import GREEDY, DecodingOptions
 from attnviz.models.catalog import Task
-from attnviz.models.draft import GREEDY, DecodingOptions
 from attnviz.models.result import Options, Result
 from attnviz.ui.address.address_sync import publish, value
 from attnviz.ui.background.results import run
-from attnviz.ui.markup import escaped
+from attnviz.ui.layout import escaped
 
 _ICON = ":material/content_cut:"
 

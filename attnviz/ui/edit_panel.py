@@ -23,12 +23,11 @@ from attnviz.figures.before_after import (
 )
 from attnviz.models.base import shifts
 from attnviz.models.result import Result
-from attnviz.ui.address.widgets import segments, toggle
+from attnviz.ui.address.address_sync import segments, toggle
 from attnviz.ui.background.results import next_words, with_readings
 from attnviz.ui.edit import CurrentMap, Editor, change, edits_now, flip, restore, undo
 from attnviz.ui.explorer import ShownHead, places_of
-from attnviz.ui.layout import theme
-from attnviz.ui.markup import Markup, escaped
+from attnviz.ui.layout import Markup, escaped, theme
 
 _markup = Markup("edits", shared.STYLE + STYLE)
 

@@ -1,6 +1,7 @@
 """Figures mounted on the page, and what a click in them does to its state."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -8,23 +9,256 @@ from weakref import WeakKeyDictionary
 
 import streamlit as st
 from streamlit.components.v2 import component
+from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.difference import is_difference
-from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View
-from attnviz.analysis.token_words import word_names
-from attnviz.analysis.word_links import first_cell
+from attnviz.analysis.compute.dot_product import score
+from attnviz.analysis.head_ranking import first_cell
+from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, word_names
+from attnviz.analysis.translation_alignment import Reading
+from attnviz.analysis.whatif_comparison import is_difference
+from attnviz.analysis.wording import TITLES, describe_mixing, head_name, head_of_model
 from attnviz.core.errors import EditError
-from attnviz.core.trace import AttentionMap
+from attnviz.core.trace import AttentionMap, QueryKeyWeights
+from attnviz.core.weights import QUANTITIES, Kind, Quantity
 from attnviz.figures import bertviz_views as bertviz
 from attnviz.figures import explorer
-from attnviz.ui.address import widgets
-from attnviz.ui.address.address_sync import forget_cell, publish, select_cell, selected_cell, url_value
-from attnviz.ui.address.widgets import WordQuestion, fold, one_shown, segments, sent
+from attnviz.models.base import ModelCard
+from attnviz.models.result import Result
+from attnviz.ui.address import address_sync
+from attnviz.ui.address.address_sync import (
+    WordQuestion,
+    dropdown,
+    fold,
+    forget_cell,
+    one_shown,
+    pin,
+    publish,
+    restore,
+    segments,
+    select_cell,
+    selected_cell,
+    sent,
+    url_value,
+    value,
+)
 from attnviz.ui.background.jobs import at_a_place
+from attnviz.ui.background.results import in_quantity
+from attnviz.ui.download import explain_button
 from attnviz.ui.edit import Editor, flip
-from attnviz.ui.layout import size, theme
-from attnviz.ui.markup import escaped
+from attnviz.ui.frame.sidebar import head_steppers
+from attnviz.ui.layout import escaped, size, theme
 from attnviz.ui.visitor_limits import message_bytes
+
+_MEANING = {
+    "norms": "Each number is ‖α·f(x)‖, a weight times the length of the vector that it carries, f(x) = x W_V W_O, as a share "
+    "of its row (Kobayashi et al. 2020).",
+    "mixing": "Each number is the length of what one token gives to another in the whole layer, all heads, residual connection "
+    "and LayerNorm counted, as a share of its row (Kobayashi et al. 2021). Between two texts the residual is not in the row.",
+}
+_HELP = "How much a head looks, or how much it moves: a large weight on a short vector moves little."
+
+
+def quantity_picker(results: Iterable[Result], sidebar: DeltaGenerator) -> Quantity:
+    """Offer the quantities of the maps; weights only, where no other is known: something is edited, or comes out of a file."""
+    if any(each.before or each.file for each in results):
+        publish("weighing", "weights", "weights")
+        return "weights"
+    return dropdown(sidebar, "Numbers", "weighing", options=QUANTITIES, format_func=TITLES.__getitem__, help=_HELP)
+
+
+def in_chosen_quantity(results: Mapping[int, Result], sidebar: DeltaGenerator) -> dict[int, Result]:
+    """Return the results with the quantity that is chosen in the sidebar; with weights, where no other is known."""
+    quantity = quantity_picker(results.values(), sidebar)
+    return {slot: in_quantity(each, quantity) for slot, each in results.items()}
+
+
+def heads_are_mixed(results: Iterable[Result]) -> bool:
+    """Say whether the chosen quantity is of whole layers, so that no head can be chosen."""
+    return value("weighing", "weights") == "mixing" and not any(each.trace.edits for each in results)
+
+
+def explain_quantity(result: Result, kind: Kind, layer: int) -> bool:
+    """Explain what the numbers are, and how much the layer changes a token; False where they are weights."""
+    if result.quantity == "weights":
+        return False
+    st.markdown(f"**{escaped(describe_mixing(result.mixing, kind, layer))}** {_MEANING[result.quantity]}")
+    return True
+
+
+_MEAN = "all_heads"
+_READINGS: dict[str, Reading | None] = {"Truer": None, "Shifted": "shifted", "Naive": "naive"}
+_READING_HELP = (
+    "A step of a Transformer's decoder reads one word and writes the next, so a word has two rows. Shifted takes the step that "
+    "reads it, when it is known (Chen et al. 2020); naive takes the step that writes it. Truer is the one whose links were "
+    "measured to be nearer to an aligner's, head by head; naive where nothing was measured. Heads are ranked by the step that "
+    "writes the word, unless you choose Shifted."
+)
+
+
+def head_picker(
+    maps: Sequence[AttentionMap],
+    sidebar: DeltaGenerator,
+    supervised_head: tuple[int, int] | None = None,
+    first: tuple[int, int] | None = None,
+    *,
+    pinned: bool = False,
+    mixed: bool = False,
+) -> tuple[int, int | None]:
+    """Layer, and head or None for their mean, where a map has several; where heads are `mixed` only the layer can be chosen.
+
+    Unasked, it is the `first` one, if there is one, else the supervised head, else the mean of the last layer. `pinned`: a
+    person chose it, and it stays in the address, whichever it is.
+    """
+    n_layers, n_heads = max(each.n_layers for each in maps), max(each.n_heads for each in maps)
+    if n_layers == n_heads == 1:
+        return 0, None
+    unasked = first or supervised_head
+    begins = (*unasked, False) if unasked else (n_layers - 1, 0, True)
+    if not pinned:
+        _follow(begins)
+    restore(_MEAN, begins[2])
+    mean = bool(st.session_state[_MEAN])
+    layer, head = head_steppers(sidebar, begins[:2], (n_layers, n_heads), disabled=mean or mixed)
+    if supervised_head and (layer, None if mean else head) != supervised_head:
+        _supervised_head_button(supervised_head, sidebar)
+    sidebar.toggle("Mean over heads", key=_MEAN, disabled=mixed, on_change=pin)
+    publish(_MEAN, mean, begins[2])
+    if pinned and (layer, head, mean) == begins:
+        for name, chosen in ((_MEAN, mean),) if mean else (("layer", layer), ("head", head)):
+            publish(name, chosen, None)
+    return layer, None if mean else head
+
+
+def reading_picker(results: Iterable[Result], sidebar: DeltaGenerator) -> Reading | None:
+    """Ask which of a word's two rows is its own, where a model has two; None: the truer one of each head."""
+    if not any(each.draft.reads_its_rows for each in results):
+        return None
+    return _READINGS[segments(sidebar, "Row of a word", "reading", help=_READING_HELP, on_change=forget_cell)]
+
+
+def head_title_of(card: ModelCard, layer: int, head: int | None) -> str:
+    """Name the head that is drawn of a model, marked if it was trained to align; nothing for a model of one.
+
+    >>> card = ModelCard("t", "", "encoder-decoder", 2, 4, 1, 128, "cpu", supervised_head=(1, 0))
+    >>> head_title_of(card, 1, 0), head_title_of(card, 1, 2), head_title_of(card, 0, None)
+    ('L1·H0, trained to align', 'L1·H2', 'L0, mean of 4 heads')
+    """
+    shape, trained = (card.n_layers, card.n_heads), (layer, head) == card.supervised_head
+    return head_of_model(layer, head, shape, trained=trained)
+
+
+def pick_head(picked: str) -> None:
+    """Chooses the head of a cell that was clicked, "layer.head" or "kind.layer.head"; for a callback.
+
+    A browser may send anything: what names no head changes nothing.
+    """
+    if match := re.fullmatch(r"(?:([a-z]+)\.)?(\d{1,4})\.(\d{1,4})", picked):
+        kind, layer, head = match.groups()
+        st.session_state.update(layer=int(layer), head=int(head), **({"attention": kind} if kind else {}))
+
+
+def clicked_head(heads: Collection[tuple[Any, ...]], names: tuple[str, ...] = ("layer", "head")) -> tuple[Any, ...] | None:
+    """Return the head that was clicked, or that the address names; None where it names none of `heads`."""
+    place = tuple(value(name) for name in names)
+    if None in place:
+        return None
+    for name, chosen in zip(names, place, strict=True):
+        publish(name, chosen, None)
+    return place if place in heads else None
+
+
+def choose_head(layer: int, head: int | None) -> None:
+    """Makes a head, or with None the mean of its layer, the one that is drawn, with its own strongest link; for a callback."""
+    change_head(layer, head)
+    forget_cell()
+
+
+def change_head(layer: int, head: int | None) -> None:
+    """Choose a head in the same way, but keep the link that is looked at; for a callback."""
+    st.session_state.update({"layer": layer, "head": head or 0, _MEAN: head is None})
+    pin()
+
+
+def _supervised_head_button(supervised_head: tuple[int, int], sidebar: DeltaGenerator) -> None:
+    """Draw the button that opens the supervised head."""
+    sidebar.button(
+        f"Show {head_name(*supervised_head)}, trained to align",
+        key="supervised_head",
+        icon=":material/school:",
+        on_click=choose_head,
+        args=supervised_head,
+        width="stretch",
+        help="The one head that was taught where to look, by a statistical aligner's links (Garg et al. 2019).",
+    )
+
+
+def _follow(first: tuple[int, int, bool]) -> None:
+    """Reset an untouched head choice to the new model's default."""
+    state = st.session_state
+    names = ("layer", "head", _MEAN)
+    if tuple(state.get(name) for name in names) == state.get("first_head") != first:
+        state.update(zip(names, first, strict=True))
+    state.first_head = first
+
+
+_HOW = """
+Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by
+their dot product, and a softmax turns each row of scores into shares that sum to 1
+(Vaswani et al. 2017, *Attention Is All You Need*, section 3.2.1).
+"""
+_HOW_OF_ITS_OWN = """
+Every query is scored against every key, and a softmax turns each row of scores into shares that sum to 1. This model computes
+its scores in a way of its own, and its weights are shown as it gives them.
+"""
+_BELIEVE = """
+- The numbers are the model's own: they come from its forward pass over this very text, and attnviz's tests compare them with
+  the model's own report of its attention to five digits.
+- A large weight says where a head **looked**, not what the model **concluded** from it: values, other heads and later layers
+  decide what becomes of it (Jain & Wallace 2019, *Attention is not Explanation*; Wiegreffe & Pinter 2019, *Attention is not
+  not Explanation*).
+- Much attention on [CLS], [SEP] or the first token usually means that a head found nothing to do (Clark et al. 2019).
+- One sentence is an anecdote. Change a word and see whether the pattern stays.
+"""
+
+
+def explain_weight(attention: AttentionMap, matrix: HeadMatrix, looked_at: HeadView, cell: tuple[int, int]) -> None:
+    """Explain a weight by its formula and numbers; in words, where the model keeps its queries and keys to itself."""
+    if looked_at.head is not None:
+        place = {"model": st.session_state.model, "layer": looked_at.layer, "head": looked_at.head}
+        place |= {
+            "query": matrix.rows[cell[0]],
+            "key": matrix.columns[cell[1]],
+            "words": "true" if looked_at.view.words else "",
+        }
+        explain_button(attention, place)
+    if not isinstance(attention.store, QueryKeyWeights):
+        st.expander("How this number comes about").markdown(_HOW_OF_ITS_OWN)
+        return
+    with st.expander("How this number comes about · softmax(q·k / √d)"):
+        st.markdown(_HOW)
+        st.latex(r"\mathrm{weight}(q, k) = \frac{e^{\,q \cdot k / \sqrt{d}}}{\sum_{j} e^{\,q \cdot k_j / \sqrt{d}}}")
+        if looked_at.head is None or looked_at.view.words:
+            st.caption("Choose one head, without merging subwords, to see the numbers of a link here.")
+            return
+        if not matrix.visible[cell]:
+            st.caption("This cell is masked: its score counts as minus infinity, so its weight is exactly 0.")
+            return
+        query, key = matrix.rows[cell[0]], matrix.columns[cell[1]]
+        parts = score(attention, layer=looked_at.layer, head=looked_at.head, query=query, key=key)
+        if parts is None:
+            st.caption("This model adds terms of its own to its scores; its weights are shown as it gives them.")
+            return
+        st.latex(
+            rf"q \cdot k = {parts.product:.2f}, \qquad {parts.product:.2f} \times {parts.scaling:.4f} = {parts.scaled:.2f}, "
+            rf"\qquad \mathrm{{softmax}} \to {parts.weight:.4f} \qquad (d = {parts.dim})"
+        )
+
+
+def explain_trust() -> None:
+    """Explain what attention shows, and what it does not."""
+    with st.expander("How much to trust this"):
+        st.markdown(_BELIEVE)
+
 
 _EXPLORER = component(
     "attnviz.explorer", html='<div class="explorer"></div>', css=explorer.STYLE, js=explorer.script("streamlit")
@@ -117,11 +351,11 @@ def show_words(attention: AttentionMap, head: HeadView, question: WordQuestion) 
 def _take_words(places: tuple[tuple[int, ...], tuple[int, ...]], change: dict[str, Any]) -> None:
     """Take over which words, and which head, were clicked; for a callback."""
     if change.get("unpin"):
-        widgets.unpin()
+        address_sync.unpin()
     if "layer" in change:
-        widgets.pin(change["layer"], change["head"])
+        address_sync.pin(change["layer"], change["head"])
     if "query" in change:
-        widgets.take(places, change)
+        address_sync.take(places, change)
 
 
 def show_heads(attention: AttentionMap, head: HeadView, on_head: OnHead, *, slot: str = "") -> None:

@@ -41,14 +41,12 @@ from attnviz.models import catalog
 from attnviz.survey.corpora import TREEBANK, available, shipped
 from attnviz.survey.survey_folder import State, opened
 from attnviz.text.data_files import ParsedSentence
-from attnviz.ui.address.address_sync import publish, restore, value, visit
-from attnviz.ui.address.widgets import dropdown, text_field, toggle
+from attnviz.ui.address.address_sync import dropdown, publish, restore, text_field, toggle, value, visit
 from attnviz.ui.background.corpus_results import claim_verdict, first_words_of
 from attnviz.ui.download import drawing_buttons, file_button
+from attnviz.ui.explorer import pick_head
 from attnviz.ui.frame.sidebar import head_steppers, one_model
-from attnviz.ui.head_picker import pick_head
-from attnviz.ui.layout import hero, story, theme
-from attnviz.ui.markup import Markup, escaped
+from attnviz.ui.layout import Markup, escaped, hero, story, theme
 from attnviz.ui.prompt_box import TextBox, forget_typed, long_notice, run_texts, unrun_notice
 from attnviz.ui.visitor_limits import folders_allowed
 

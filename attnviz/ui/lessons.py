@@ -15,33 +15,29 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from attnviz import settings
-from attnviz.analysis.head_view import HeadView
+from attnviz.analysis.head_view import HeadView, word_at, word_names
 from attnviz.analysis.heads.verdict import ClaimResult
-from attnviz.analysis.token_words import word_at, word_names
 from attnviz.analysis.wording import head_name, whole_percent
 from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.core.trace import AttentionMap, Shares
 from attnviz.core.write import WritingOptions
 from attnviz.figures.lessons.guess import SCRIPT, STYLE
-from attnviz.lessons.given_answers import TYPED_KINDS, GivenAnswer, is_hidden, open_question
 from attnviz.lessons.guess import guess_of
 from attnviz.lessons.hand_in import LONGEST_NAME, HandIn, file_name, read_answers, write_answers, write_hand_in
 from attnviz.lessons.lesson_file import LARGEST, Lesson, LessonQuestion, LessonStep, prose_html
 from attnviz.lessons.library import SENT, lessons_of, read_named, read_sent
-from attnviz.lessons.picture_link import LessonPicture
+from attnviz.lessons.picture_link import TYPED_KINDS, GivenAnswer, LessonPicture, is_hidden, open_question
 from attnviz.lessons.question_kinds import Truth, as_sentence, hidden_map, plain, points_of, truth_of
-from attnviz.models.draft import GREEDY
+from attnviz.models.base import GREEDY
 from attnviz.models.result import Options, Result
-from attnviz.ui.address.address_sync import Going, finish, peek, query_of
+from attnviz.ui.address.address_sync import Going, finish, peek, query_of, sent
 from attnviz.ui.address.parameters import LESSON, Written, read_parameter, renamed, write_parameter
-from attnviz.ui.address.widgets import sent
 from attnviz.ui.background.corpus_results import claim_verdict
 from attnviz.ui.background.results import in_quantity, run, shares
 from attnviz.ui.background.uploads import check_file
 from attnviz.ui.explorer import ShownHead, show_heads, show_matrix
 from attnviz.ui.frame.toolbar import fill_toolbar
-from attnviz.ui.layout import header, hero
-from attnviz.ui.markup import escaped
+from attnviz.ui.layout import escaped, header, hero
 
 # Of all visitors together; a lesson is small.
 LESSONS_KEPT = 64

@@ -29,13 +29,11 @@ from attnviz.figures.curve import STYLE as CURVE_STYLE
 from attnviz.figures.html import sentence_html
 from attnviz.figures.matters_text import STYLE, WordMarks, deletion_figure, methods_table, removals_figure, shaded_text
 from attnviz.models.catalog import CATALOG, HUB
-from attnviz.ui.address.address_sync import forget, publish, remember, remembered, url_value, value
-from attnviz.ui.address.widgets import one_shown
+from attnviz.ui.address.address_sync import forget, one_shown, publish, remember, remembered, url_value, value
 from attnviz.ui.background.results import matters, matters_known, matters_slowly
 from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.frame.sidebar import target_picker
-from attnviz.ui.layout import story, theme
-from attnviz.ui.markup import Markup, escaped
+from attnviz.ui.layout import Markup, escaped, story, theme
 from attnviz.ui.prompt_box import TextBox, checked_prompt, examples, long_notice, run_texts, text_box, unrun_notice
 
 FAST = tuple(method.name for method in METHODS.values() if method.speed == "fast")

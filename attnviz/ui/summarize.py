@@ -42,16 +42,14 @@ from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.summary_passage import STYLE, Row, heads_agreement, marked_passage, selectors_table, summary_buttons
 from attnviz.models.result import Result
 from attnviz.settings import assets_folder
-from attnviz.ui.address.address_sync import forget, picked_cell, publish, value
-from attnviz.ui.address.widgets import bounded, dropdown, segments, text_field, toggle
+from attnviz.ui.address.address_sync import bounded, dropdown, forget, picked_cell, publish, segments, text_field, toggle, value
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.download import Download, explain_button, head_download
 from attnviz.ui.edit import CurrentMap
 from attnviz.ui.edit_panel import show_changes, show_edit_panel
 from attnviz.ui.explorer import all_heads, open_head
 from attnviz.ui.frame.sidebar import one_model, stepper
-from attnviz.ui.layout import theme
-from attnviz.ui.markup import Markup, escaped
+from attnviz.ui.layout import Markup, escaped, theme
 from attnviz.ui.prompt_box import long_notice
 
 # The selector that travels with attnviz, and the encoder that it stands on, not one weight of which was changed.

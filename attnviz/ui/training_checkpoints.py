@@ -15,12 +15,11 @@ from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import Prompt
 from attnviz.models.result import Result
-from attnviz.training.toy_recipe import ToyRecipe
-from attnviz.ui.address.address_sync import publish, url_value
-from attnviz.ui.address.widgets import visit_button
+from attnviz.models.toy_config import ToyRecipe
+from attnviz.ui.address.address_sync import publish, url_value, visit_button
 from attnviz.ui.background import results
 from attnviz.ui.background.jobs import at_a_place
-from attnviz.ui.markup import escaped
+from attnviz.ui.layout import escaped
 
 if TYPE_CHECKING:
     # torch comes with it: it is there where somebody has trained.

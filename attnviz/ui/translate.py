@@ -11,8 +11,7 @@ from streamlit.components.v2 import component
 
 from attnviz.analysis.head_metrics import Link, is_word
 from attnviz.analysis.head_ranking import Step, strongest_places
-from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens
-from attnviz.analysis.token_words import word_groups
+from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, word_groups
 from attnviz.analysis.translation_alignment import (
     Reading,
     balanced_links,
@@ -45,17 +44,14 @@ from attnviz.export import Picture, translation_links
 from attnviz.figures.before_after import changed_text, number
 from attnviz.figures.translate.alignments import LEAST_WEIGHT, STYLE, Aligned, WrittenToken, alignments, script
 from attnviz.models import catalog
-from attnviz.models.draft import Draft
+from attnviz.models.base import Draft
 from attnviz.models.result import Result
-from attnviz.ui.address.address_sync import forget, forget_cell, publish, select_cell, value
-from attnviz.ui.address.widgets import is_pinned, one_shown, sent, unpin
+from attnviz.ui.address.address_sync import forget, forget_cell, is_pinned, one_shown, publish, select_cell, sent, unpin, value
 from attnviz.ui.download import Download, source_of
 from attnviz.ui.edit import CurrentMap, Editor
 from attnviz.ui.edit_panel import show_changes, show_edit_panel
-from attnviz.ui.explorer import ShownHead, note_picture, places_of
-from attnviz.ui.head_picker import change_head, head_title_of
-from attnviz.ui.layout import theme
-from attnviz.ui.markup import escaped
+from attnviz.ui.explorer import ShownHead, change_head, head_title_of, note_picture, places_of
+from attnviz.ui.layout import escaped, theme
 
 
 @dataclass(frozen=True)

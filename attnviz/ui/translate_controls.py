@@ -15,18 +15,29 @@ from attnviz.core.trace import Prompt
 from attnviz.figures.html import STYLE
 from attnviz.figures.translate.beam_tree import Grown, Twig, beam_tree, candidates
 from attnviz.models import catalog
-from attnviz.models.draft import GREEDY, DecodingOptions, Draft
+from attnviz.models.base import GREEDY, DecodingOptions, Draft
 from attnviz.models.result import Result
-from attnviz.ui.address.address_sync import forget, forget_cell, forget_drafts, forget_languages, publish, url_value, value
+from attnviz.ui.address.address_sync import (
+    bounded,
+    forget,
+    forget_cell,
+    forget_drafts,
+    forget_languages,
+    is_pinned,
+    one_shown,
+    publish,
+    segments,
+    text_field,
+    toggle,
+    url_value,
+    value,
+)
 from attnviz.ui.address.parameters import SLOTS
-from attnviz.ui.address.widgets import bounded, is_pinned, one_shown, segments, text_field, toggle
 from attnviz.ui.download import explain_button
 from attnviz.ui.edit import CurrentMap, Editor, current_result
-from attnviz.ui.explorer import all_heads
+from attnviz.ui.explorer import all_heads, choose_head, head_picker, heads_are_mixed, reading_picker
 from attnviz.ui.frame.sidebar import Choices, scale_picker, side_by_side
-from attnviz.ui.head_picker import choose_head, head_picker, heads_are_mixed, reading_picker
-from attnviz.ui.layout import theme
-from attnviz.ui.markup import Markup, escaped
+from attnviz.ui.layout import Markup, escaped, theme
 from attnviz.ui.prompt_box import examples, forget_typed
 from attnviz.ui.translate import AlignmentView, chosen_cell, show_rows_notice
 from attnviz.ui.visitor_limits import offered

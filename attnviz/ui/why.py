@@ -13,11 +13,9 @@ from attnviz.figures import html as shared
 from attnviz.figures.why import STYLE, lens_strip, parts_grid
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.result import Result
-from attnviz.ui.address.address_sync import forget
-from attnviz.ui.address.widgets import dropdown, pin, toggle
+from attnviz.ui.address.address_sync import dropdown, forget, pin, toggle
 from attnviz.ui.background.results import computed
-from attnviz.ui.layout import story, theme
-from attnviz.ui.markup import Markup
+from attnviz.ui.layout import Markup, story, theme
 from attnviz.ui.write import DRAWN, Upcoming
 
 _markup = Markup("why", shared.STYLE + STYLE)

@@ -17,16 +17,23 @@ from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.result import Result
 from attnviz.text.words import visible_text
-from attnviz.ui.address.address_sync import declared, forget, forget_cell, remember, remembered, value
+from attnviz.ui.address.address_sync import (
+    bounded,
+    declared,
+    forget,
+    forget_cell,
+    remember,
+    remembered,
+    segments,
+    toggle,
+    value,
+)
 from attnviz.ui.address.parameters import Number
-from attnviz.ui.address.widgets import bounded, segments, toggle
-from attnviz.ui.background.jobs import stoppable
-from attnviz.ui.background.memory_use import LruCache
+from attnviz.ui.background.jobs import LruCache, stoppable
 from attnviz.ui.background.results import computed
 from attnviz.ui.edit_panel import show_changes
 from attnviz.ui.frame.sidebar import one_model
-from attnviz.ui.layout import story, theme
-from attnviz.ui.markup import Markup, escaped
+from attnviz.ui.layout import Markup, escaped, story, theme
 from attnviz.ui.prompt_box import Example, forget_typed
 
 _markup = Markup("write", shared.STYLE + STYLE)

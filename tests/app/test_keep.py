@@ -24,7 +24,7 @@ from attnviz.export import FORMATS, Format, Picture
 from attnviz.export.python import lines
 from attnviz.figures.html import label
 from attnviz.files import to_bytes
-from attnviz.models.draft import GREEDY, DecodingOptions
+from attnviz.models.base import GREEDY, DecodingOptions
 from attnviz.models.tasks import run_task
 from attnviz.ui import download as opened
 from attnviz.ui import download as taking

@@ -11,7 +11,7 @@ from attnviz.analysis.head_view import HeadMatrix
 from attnviz.core.trace import AttentionMap, HeadCosts
 from attnviz.figures.explorer import Overview
 from attnviz.ui.background import results as models
-from attnviz.ui.background.memory_use import LruCache, held_bytes
+from attnviz.ui.background.jobs import LruCache, held_bytes
 from tests.visits import Visit
 
 # What each page is opened with, and the box that texts are typed in.

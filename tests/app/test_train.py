@@ -12,10 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from attnviz.core.errors import BusyError
 from attnviz.export import matrix
-from attnviz.models.toy_config import ToyConfig
+from attnviz.models.toy_config import PRESETS, Preset, ToyConfig, ToyRecipe
 from attnviz.training.background_run import Line, LiveRun
 from attnviz.training.induction import train as short
-from attnviz.training.toy_recipe import PRESETS, Preset, ToyRecipe
 from attnviz.training.toy_training import Milestones, Training, to_file
 from attnviz.ui.train import induction, view
 from attnviz.ui.train import watch_training as training

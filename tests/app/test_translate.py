@@ -13,13 +13,13 @@ from streamlit.testing.v1 import AppTest
 
 import attnviz
 from attnviz.analysis.head_metrics import is_word
-from attnviz.analysis.token_words import word_names
+from attnviz.analysis.head_view import word_names
 from attnviz.analysis.translation_alignment import truer
 from attnviz.analysis.wording import signed
 from attnviz.core.trace import Prompt
-from attnviz.figures.explorer.packages import unpack_chunks
+from attnviz.figures.explorer.overview import unpack_chunks
 from attnviz.models import catalog
-from attnviz.models.draft import DecodingOptions
+from attnviz.models.base import DecodingOptions
 from attnviz.models.tasks import draft
 from attnviz.ui.prompt_box import examples
 from tests import tiny

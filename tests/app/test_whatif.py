@@ -11,9 +11,9 @@ import attnviz
 from attnviz.analysis.whatif_comparison import written_cost
 from attnviz.analysis.wording import signed
 from attnviz.core.trace import Prompt
+from attnviz.models.toy_config import preset
 from attnviz.models.whatif import head_costs
 from attnviz.training.background_run import Line, LiveRun
-from attnviz.training.toy_recipe import preset
 from attnviz.training.toy_training import Training
 from attnviz.ui.prompt_box import examples
 from attnviz.ui.training_checkpoints import name_of

@@ -7,7 +7,7 @@ import pytest
 
 from attnviz.models.hub import smollm2
 from attnviz.ui.background import results
-from attnviz.ui.markup import escaped
+from attnviz.ui.layout import escaped
 from attnviz.ui.write import keep_begun
 from tests.visits import Visit, differences, html, open_page, pictures, press, said
 

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import attnviz
+from attnviz.analysis.head_ranking import WordLinks, first_link
 from attnviz.analysis.head_view import View, head_matrix
-from attnviz.analysis.word_links import WordLinks, first_link
 from attnviz.core.trace import AttentionMap
 from tests.browser.pages import (
     HOSTILE,

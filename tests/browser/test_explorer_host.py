@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 
 from attnviz import AttentionMap
 from attnviz.figures.explorer import STYLE, heads_package, overview, script
-from attnviz.figures.explorer.packages import pack_chunks, unpack_chunks
+from attnviz.figures.explorer.overview import pack_chunks, unpack_chunks
 from tests.browser.pages import settle
 from tests.factories import make_map, numbered, typed
 

@@ -9,7 +9,7 @@ import attnviz
 from attnviz.analysis.head_view import View, head_matrix
 from attnviz.analysis.translation_alignment import clearest_link
 from attnviz.core.trace import Prompt
-from attnviz.models.draft import DecodingOptions, Draft
+from attnviz.models.base import DecodingOptions, Draft
 from attnviz.models.tasks import draft
 from tests.browser.pages import DESK, HOSTILE, open_page, parameters, press, refuse_hostile, run, serious, settle
 from tests.translators import tiny_translator

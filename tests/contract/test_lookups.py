@@ -25,8 +25,8 @@ from attnviz.attribution.token_removal import without_words
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models import device
+from attnviz.models.base import DecodingOptions
 from attnviz.models.capabilities import bind_target, capabilities
-from attnviz.models.draft import DecodingOptions
 from attnviz.models.tasks import run_task, with_readings
 from attnviz.models.whatif import head_costs
 from attnviz.nn.decoding import Beam

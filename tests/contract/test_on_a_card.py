@@ -19,9 +19,9 @@ import attnviz
 from attnviz import Edits, HeadSet, LinkCut, Prompt
 from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import AttnvizError, ModelError
+from attnviz.models.base import DecodingOptions
 from attnviz.models.capabilities import bind_target
-from attnviz.models.draft import DecodingOptions
-from attnviz.models.hub.attention import card_weights
+from attnviz.models.hub import card_weights
 from attnviz.models.saved_models import load_trained
 from attnviz.models.tasks import draft
 from attnviz.models.whatif import head_costs

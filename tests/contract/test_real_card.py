@@ -25,9 +25,9 @@ from attnviz.attribution.methods import METHODS
 from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.models import device
+from attnviz.models.base import DecodingOptions
 from attnviz.models.capabilities import bind_target
-from attnviz.models.draft import DecodingOptions
-from attnviz.models.hub.attention import card_weights
+from attnviz.models.hub import card_weights
 from attnviz.models.tasks import draft
 from attnviz.models.whatif import head_costs
 from attnviz.survey.corpora import TREEBANK, shipped

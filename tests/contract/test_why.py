@@ -272,7 +272,7 @@ def test_a_patched_mlp_is_a_pass_with_its_output_of_the_other_text(name, places)
         handle = addition.register_forward_hook(lambda module, given, output, seen=seen: seen[0])
         assert patched[layer, 0] == pytest.approx(difference(model, wrapped, TEXT), abs=1e-6)
         handle.remove()
-    assert np.ptp(patched) > 1e-3
+    assert np.ptp(np.asarray(patched)) > 1e-3
 
 
 def test_the_estimate_is_the_slope_of_a_patch():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from attnviz.analysis.difference import mean_interval
+from attnviz.analysis.whatif_comparison import mean_interval
 from attnviz.cli.faithful import COLUMNS
 from attnviz.settings import assets_folder
 from recipes import commands

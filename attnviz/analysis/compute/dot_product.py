@@ -30,7 +30,7 @@ from attnviz.analysis.compute.steps import (
     weight_rows,
 )
 from attnviz.analysis.compute.steps import units as as_units
-from attnviz.analysis.token_words import word_groups
+from attnviz.analysis.head_view import word_groups
 from attnviz.core.errors import TraceError
 from attnviz.core.head_inputs import Additive, DotProduct, Ingredients, Projected, Projections
 from attnviz.core.trace import AttentionMap, QueryKeyWeights

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attnviz.analysis.difference import bootstrap
 from attnviz.analysis.heads.atlas import OFFSETS, Atlas, AtlasExample, Counts
 from attnviz.analysis.heads.claim import Claim, ClaimTerm, parse
+from attnviz.analysis.whatif_comparison import bootstrap
 from attnviz.analysis.wording import head_name, head_words, two_digits, whole_percent
 from attnviz.core.errors import ClaimError
 from attnviz.text.data_files import POS_NAMES, RELATION_NAMES, ParsedSentence

@@ -22,7 +22,7 @@ export function mountOnce(root, make) {
   }];
 }
 
-// Packages as Python packs them (attnviz/figures/explorer/packages.py): a header, and chunks by name.
+// Packages as Python packs them (attnviz/figures/explorer): a header, and chunks by name.
 
 /** @typedef {Uint8Array<ArrayBuffer>} Bytes */
 

@@ -12,8 +12,7 @@ from attnviz.analysis.head_view import View
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Kind
 from attnviz.figures.explorer.overview import BYTES_PER_CELL, overview
-from attnviz.figures.html import Page
-from attnviz.figures.javascript import bundle
+from attnviz.figures.html import Page, bundle
 from attnviz.figures.theme import DARK, FONT, HEAD_COLOURS, LIGHT, Theme
 
 FOLDER = Path(__file__).parent

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from attnviz.figures.javascript import bundle
+from attnviz.figures.html import bundle
 
 _FOLDER = Path(__file__).parent
 # For a Streamlit component; `drawGuess` of guess.js draws the same in any other page.

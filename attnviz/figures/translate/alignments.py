@@ -1,6 +1,6 @@
 """The alignments of several translators as one picture: one of them large, the others small beside it, as bytes.
 
-The package is laid out as that of the explorer (attnviz.figures.explorer.packages): a header, and for each model a chunk with
+The package is laid out as that of the explorer (attnviz.figures.explorer.overview): a header, and for each model a chunk with
 its weights as float32, little-endian, ordered query, key; NaN is masked.
 """
 
@@ -16,12 +16,10 @@ import numpy as np
 from attnviz.analysis.head_metrics import Link
 from attnviz.analysis.head_view import HeadMatrix
 from attnviz.core.trace import Token
-from attnviz.figures.explorer.overview import NO_MARKS, HeadMarks
-from attnviz.figures.explorer.packages import pack_chunks
+from attnviz.figures.explorer.overview import NO_MARKS, HeadMarks, pack_chunks
 from attnviz.figures.explorer.script import style, themes
 from attnviz.figures.html import STYLE as MARKUP_STYLE
-from attnviz.figures.html import Page, direction, label
-from attnviz.figures.javascript import bundle
+from attnviz.figures.html import Page, bundle, direction, label
 from attnviz.figures.theme import FONT, LIGHT, css_variables
 from attnviz.text.words import visible_text
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.head_view import HeadMatrix
-from attnviz.analysis.token_words import word_at, word_names
+from attnviz.analysis.head_view import HeadMatrix, word_at, word_names
 from attnviz.analysis.wording import cut, head_name
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import Token
@@ -25,10 +24,9 @@ from attnviz.lessons.classroom.class_values import (
     Guess,
     WallPicture,
 )
-from attnviz.lessons.given_answers import TYPED_KINDS
 from attnviz.lessons.guess import typed_texts
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
-from attnviz.lessons.picture_link import TASKS, LessonPicture
+from attnviz.lessons.picture_link import TASKS, TYPED_KINDS, LessonPicture
 from attnviz.lessons.question_kinds import TOLERANCE, AnswerSource, Truth, method_table, next_shares, read_number, truth_of
 
 # Words of a matrix whose labels can be read on a wall.

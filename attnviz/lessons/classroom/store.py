@@ -35,7 +35,7 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
 from attnviz.core.errors import BusyError, ClassError, SettingError
-from attnviz.export.csv_table import NumberCell, csv_table
+from attnviz.export.sheet import NumberCell, csv_table
 from attnviz.lessons.classroom.class_values import (
     AnswerKey,
     ClassOverview,

@@ -112,7 +112,7 @@ function typedRows({ queries }) {
 /** @param {number[]} values */
 const mean = (values) => Math.fround(values.reduce((sum, value) => sum + value, 0) / values.length);
 
-// Which word a picture begins with where nobody asked, as attnviz/analysis/word_links.py chooses it.
+// Which word a picture begins with where nobody asked, as attnviz/analysis/head_ranking.py chooses it.
 
 // A pronoun that looks less than that at another word tells nothing.
 const LEAST_TELLING = 0.2;
@@ -151,7 +151,7 @@ function strongestWeight(links, place, word) {
   return highest;
 }
 
-// The cell of a head that is looked at until another one is clicked, as attnviz/analysis/word_links.py chooses it.
+// The cell of a head that is looked at until another one is clicked, as attnviz/analysis/head_ranking.py chooses it.
 
 /** The cell to look at first. @param {HeadMatrix} matrix @returns {[query: number, key: number]} */
 export function firstCell(matrix) {

@@ -1,5 +1,5 @@
 // The overview that the explorer draws from, made from a map in the browser: the same numbers as attnviz/figures/explorer/
-// overview.py and packages.py, without compression, for they go nowhere.
+// overview.py does, without compression, for they go nowhere.
 
 import { readPackage } from "../../figures/drawing/mount.js";
 import { meanDistance, meanEntropy, nearDiagonal, strongestLink } from "./head_metrics.js";

@@ -1,4 +1,4 @@
-// The weights between the words of a map in all of its heads, as in attnviz/analysis/word_links.py, and the link that is asked for.
+// The weights between the words of a map in all of its heads, as in attnviz/analysis/head_ranking.py, and the link that is asked for.
 
 import { firstWord, tellingKeys } from "./head_metrics.js";
 import { Lens, rowWeights } from "./head_view.js";

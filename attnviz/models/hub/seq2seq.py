@@ -23,8 +23,8 @@ from attnviz.core.edits import HeadSet
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.answer import Answers
+from attnviz.models.base import DecodingStep, SearchTree, Translation
 from attnviz.models.capabilities import no_languages
-from attnviz.models.draft import DecodingStep, SearchTree, Translation
 from attnviz.models.edit import Scorer, log_probability
 from attnviz.models.hub.hub_model import (
     TracedModel,

@@ -40,8 +40,8 @@ from attnviz.models.hub.write import Writer, Written
 from attnviz.models.span_finder import ANSWER, NO_ANSWER, QuestionAndPassage, SpanFinder, span_facts, span_outcome
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, no_such_output, target_labels
 from attnviz.nn.attention import Attended
-from attnviz.text.spans import Window
 from attnviz.text.tokens import Encoded
+from attnviz.text.words import Window
 
 # W_Q, W_K and W_V as BERT names them, and as DistilBERT does.
 _NAMES = (("query", "key", "value"), ("q_lin", "k_lin", "v_lin"))

@@ -17,10 +17,10 @@ from attnviz.core.head_inputs import MASKS, MOST_TOKENS
 from attnviz.core.weights import QUANTITIES
 from attnviz.core.write import CANDIDATES
 from attnviz.figures.compute.steps import PREDICTS
-from attnviz.lessons.given_answers import MOST_STEPS as MOST_LESSON_STEPS
+from attnviz.lessons.picture_link import MOST_STEPS as MOST_LESSON_STEPS
+from attnviz.models.toy_config import MOST_STEPS
 from attnviz.text.toy_tasks import TOYS
 from attnviz.text.url_text import LARGEST, pack, unpack
-from attnviz.training.toy_recipe import MOST_STEPS
 
 # Models that stand side by side at most. What a person chose in one of them has the model's number, from 1, in its name.
 SLOTS = 4

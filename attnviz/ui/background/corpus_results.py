@@ -14,10 +14,9 @@ from attnviz.models.base import AttentionModel, Progress
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, available, plain, shipped, shipped_atlas
 from attnviz.text.data_files import ParsedSentence, split_lines
 from attnviz.ui.background import first_results
-from attnviz.ui.background.jobs import PICTURE_PIXELS, Job, at_a_place, shared
-from attnviz.ui.background.memory_use import LruCache, held_bytes
+from attnviz.ui.background.jobs import PICTURE_PIXELS, Job, LruCache, at_a_place, held_bytes, shared
 from attnviz.ui.background.results import load_model
-from attnviz.ui.markup import escaped
+from attnviz.ui.layout import escaped
 
 if TYPE_CHECKING:
     from attnviz.survey.corpus_attention import CorpusAttention, FirstWords

@@ -16,7 +16,7 @@ from typing import Any
 from attnviz.analysis.matters import AttributionReport
 from attnviz.core import journal
 from attnviz.core.errors import TraceError
-from attnviz.files.value_file import value_from_bytes, value_to_bytes
+from attnviz.files.contents import value_from_bytes, value_to_bytes
 from attnviz.models.catalog import CATALOG
 from attnviz.models.result import Result
 from attnviz.settings import assets_folder, page_file

@@ -1,24 +1,430 @@
 """Work that takes long runs in a thread of its own, so that the page can show how far it is, and people can share it."""
 
+import importlib
 import itertools
 import math
 import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Hashable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
+from operator import attrgetter
+from threading import Lock
+from typing import Any, Generic, Never, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.core.errors import CancelledError, LostCardError, ModelError, beyond_machine
+from attnviz import memory, settings
+from attnviz.core.errors import (
+    BusyError,
+    CancelledError,
+    LostCardError,
+    ModelError,
+    ModelTooLargeError,
+    beyond_machine,
+    cancellable,
+)
+from attnviz.models import catalog
 from attnviz.models.base import Progress
-from attnviz.ui.background.memory_use import LruCache, watch_for_idle_time
-from attnviz.ui.background.slots import PRIORITY, PageWait, Slots, computing
+
+# A page that is complete is still to be drawn, at home by the same cores.
+DRAWING_SECONDS = 0.4
+
+
+class Priority:
+    """Who is at work, so that what can wait gives way: a training, or a picture that is drawn again and again."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._working: set[int] = set()
+        self._drawn = 0.0
+        self._ended = 0
+
+    @property
+    def ended(self) -> int | None:
+        """How many times somebody has ended work; None while anybody is at work."""
+        return None if self._working else self._ended
+
+    @contextmanager
+    def at_work(self, drawing: float = 0.0) -> Iterator[None]:
+        """While this thread is at work, and then a browser draws what it made (seconds), others give way."""
+        me = threading.get_ident()
+        with self._changed:
+            self._working.add(me)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._working.discard(me)
+                self._ended += 1
+                self._drawn = max(self._drawn, time.monotonic() + drawing)
+                self._changed.notify_all()
+
+    def give_way(self, seconds: float) -> bool:
+        """Waits while anybody is at work, so long at most; whether all are done. Who is at work waits for nobody."""
+        begun = time.monotonic()
+        with self._changed:
+            if threading.get_ident() in self._working:
+                return True
+            while self._working or time.monotonic() < self._drawn:
+                if (left := begun + seconds - time.monotonic()) <= 0:
+                    return False
+                self._changed.wait(left if self._working else min(left, max(self._drawn - time.monotonic(), 0)))
+        return True
+
+
+# Of everybody whom this server serves.
+PRIORITY = Priority()
+
+
+# Work keeps its place for so long at least, if it wants to: handing it over costs time, too.
+SLICE_SECONDS = 0.25
+# Work that is expected to take so long is long: it may be told that there is too much of it.
+LONG_SECONDS = 0.5
+# Of the time that is worked, how much goes to whoever has been waited for the longest, as soon as so many seconds are owed.
+ELDEST_SHARE, OWED_SECONDS = 0.3, 0.25
+# Where no more than so many wait, each is told so many times later that there is too much to do: a few long texts of a single
+# visitor are no crowd.
+FEW, PATIENT = 4, 5
+# A page waits for several pieces of work, one after another: for all of them so many times as long as for one.
+PAGE_PATIENCE = 1.25
+# The share of the memory from which on one piece of long work is begun at a time.
+FULL = 0.6
+# Downloads compute nothing, so they share no place with models; and one that hangs must not keep all others waiting.
+DOWNLOADS = 4
+_LOOK_SECONDS = 0.1
+BUSY = "This server computes for too many people just now: try again in a minute."
+
+
+@dataclass(eq=False)
+class PageWait:
+    """When a page was asked for, and how long its work has waited for places since (seconds)."""
+
+    asked: float = field(default_factory=time.monotonic)
+    waited: float = 0.0
+
+
+@dataclass(eq=False)
+class Turn:
+    """One piece of work: how long it may take, the page that waits for it, and what it has had so far (seconds).
+
+    used      how long it has had a place; at first how long it is expected to want one
+    waited    how long it has waited for places
+    patience  how long it may wait
+    eldest    whether it has its place because its page has been waited for the longest
+    """
+
+    expected: float
+    page: PageWait
+    patience: float
+    used: float = 0.0
+    waited: float = 0.0
+    entered: float = 0.0
+    has_begun: bool = False
+    eldest: bool = False
+
+    def __post_init__(self) -> None:
+        self.used = self.expected
+
+    @property
+    def asked(self) -> float:
+        return self.page.asked
+
+    @property
+    def is_long(self) -> bool:
+        return self.expected >= LONG_SECONDS
+
+
+class Slots:
+    """Whoever has worked least so far goes first, of equals the first to come; long work makes room between its steps.
+
+    What takes a moment is thus done in a moment, however much long work there is ("least attained service first"). Of the time
+    that is worked while others wait, a share goes to whoever has been waited for the longest, so that long work ends, too,
+    however much short work comes.
+
+    `is_full` tells whether no further long work may begin beside what has begun: what has begun keeps its tensors. `extra`
+    places are there beside the others, for work that wants less than a slice: it need not wait for long work to make room.
+    """
+
+    def __init__(self, count: int, is_full: Callable[[], bool] = lambda: False, extra: int = 0) -> None:
+        self._changed = threading.Condition()
+        self._free, self._extra = count, extra
+        self._waiting: list[Turn] = []
+        self._owed = 0.0
+        self._long_begun = 0
+        self._is_full = is_full
+
+    @contextmanager
+    def place(
+        self,
+        check: Callable[[], None] = lambda: None,
+        expected: float = 0.0,
+        *,
+        page: PageWait | None = None,
+        patience: float = math.inf,
+    ) -> Iterator[None]:
+        """Waits for a place, and holds it, but for pauses at the cancellation points of what is done there.
+
+        `check` is called while this waits, and at every cancellation point: what it raises ends the work. Work that is
+        `expected` to take so many seconds lets shorter work go first from the beginning. `page` is who waits for it.
+
+        Raises:
+            BusyError: it has waited longer than `patience` seconds, its page a little longer, or it is long where others have
+                waited half as long; where few wait, only after several times as long.
+        """
+        turn = Turn(expected, page or PageWait(), max(patience, 2 * expected))
+        with self._changed:
+            if turn.is_long and any(each.waited > self._patience(patience) / 2 for each in self._waiting):
+                raise BusyError(BUSY)
+        self._enter(turn, check)
+
+        def pause() -> None:
+            check()
+            self._make_room(turn, check)
+
+        try:
+            with cancellable(pause):
+                yield
+        finally:
+            self._leave(turn)
+            with self._changed:
+                self._long_begun -= turn.is_long and turn.has_begun
+
+    def _enter(self, turn: Turn, check: Callable[[], None]) -> None:
+        with self._changed:
+            self._waiting.append(turn)
+            begun, before, page_before = time.monotonic(), turn.waited, turn.page.waited
+            try:
+                while turn is not self._next():
+                    check()
+                    self._changed.wait(_LOOK_SECONDS)
+                    waited = time.monotonic() - begun
+                    turn.waited, turn.page.waited = before + waited, max(turn.page.waited, page_before + waited)
+                    patience = self._patience(turn.patience)
+                    if turn.waited > patience or turn.page.waited > PAGE_PATIENCE * patience:
+                        raise BusyError(BUSY)
+                self._free -= 1
+                self._long_begun += turn.is_long and not turn.has_begun
+                turn.entered, turn.has_begun, turn.eldest = time.monotonic(), True, self._owed >= OWED_SECONDS
+            finally:
+                self._waiting.remove(turn)
+                self._changed.notify_all()
+
+    def _patience(self, patience: float) -> float:
+        return patience if len(self._waiting) > FEW else PATIENT * patience
+
+    def _next(self) -> Turn | None:
+        """Choose whose turn it is of those who wait; None: nobody's."""
+        if self._free <= 0:
+            short = [turn for turn in self._waiting if turn.used < SLICE_SECONDS] if self._free > -self._extra else []
+            return min(short, key=attrgetter("used"), default=None)
+        fresh = [turn for turn in self._waiting if turn.is_long and not turn.has_begun] if self._long_begun else []
+        ready = [turn for turn in self._waiting if turn not in fresh] if fresh and self._is_full() else self._waiting
+        by = attrgetter("asked" if self._owed >= OWED_SECONDS else "used")
+        return min(ready, key=by, default=None)
+
+    def _leave(self, turn: Turn) -> None:
+        with self._changed:
+            # Who was told to end while it waited has no place to leave.
+            if turn.entered:
+                had = time.monotonic() - turn.entered
+                turn.used += had
+                turn.entered = 0.0
+                owed = self._owed + had * (ELDEST_SHARE - turn.eldest)
+                self._owed = min(max(owed, 0.0), 2 * OWED_SECONDS) if self._waiting else 0.0
+                self._free += 1
+                self._changed.notify_all()
+
+    def _make_room(self, turn: Turn, check: Callable[[], None]) -> None:
+        had = time.monotonic() - turn.entered
+        with self._changed:
+            owed = self._owed + had * (ELDEST_SHARE - turn.eldest) >= OWED_SECONDS
+            others = any(each.used < turn.used + had or (owed and each.asked < turn.asked) for each in self._waiting)
+        if others and had > SLICE_SECONDS:
+            self._leave(turn)
+            self._enter(turn, check)
+
+
+def workers() -> int:
+    """Return how many models compute at once, ATTNVIZ_RUNS: two keep both cores of a small server busy."""
+    return settings.limit("ATTNVIZ_RUNS")
+
+
+@cache
+def computing() -> Slots:
+    """Return the places where models compute, and whatever else takes the processor for long."""
+    return Slots(workers(), _is_full, extra=1)
+
+
+def _is_full() -> bool:
+    return (held := memory.read()) is not None and held.used > FULL * held.limit
+
+
+@cache
+def downloading() -> Slots:
+    """Return the places where models of the hub are fetched."""
+    return Slots(DOWNLOADS)
+
+
+Value = TypeVar("Value")
+
+
+def held_bytes(value: Any) -> int:
+    """Bytes of the arrays that a value holds, or what it says itself."""
+    if hasattr(value, "nbytes"):
+        return value.nbytes
+    if is_dataclass(value):
+        return sum(held_bytes(getattr(value, each.name)) for each in fields(value))
+    if isinstance(value, Mapping):
+        return sum(map(held_bytes, value.values()))
+    return sum(map(held_bytes, value)) if isinstance(value, tuple | list) else 0
+
+
+class LruCache(Generic[Value]):
+    """Values by what they were asked for with, shared by every visit.
+
+    most    how many are kept
+    nbytes  what they may weigh together; the one that was asked for last stays whatever it weighs
+
+    >>> shelf = LruCache(most=9, nbytes=100)
+    >>> for word in ("a", "b", "c"):
+    ...     _ = shelf.get(word, word.upper)
+    ...     shelf.weigh(word, 40)
+    >>> shelf.get("a", lambda: "made again"), shelf.get("c", lambda: "made again")
+    ('made again', 'C')
+    """
+
+    def __init__(self, most: int, nbytes: int) -> None:
+        self._most, self._nbytes = most, nbytes
+        self._lock = Lock()
+        self._values: OrderedDict[Hashable, Value] = OrderedDict()
+        self._weights: dict[Hashable, int] = {}
+
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return the value that is kept, else a new one. Everybody waits for `make`: it may begin long work, and no more."""
+        with self._lock:
+            if key not in self._values:
+                self._values[key] = make()
+            self._values.move_to_end(key)
+            self._make_room()
+            return self._values[key]
+
+    def peek(self, key: Hashable) -> Value | None:
+        """Return the value that is kept, as if nobody had asked; None: there is none."""
+        return self._values.get(key)
+
+    def weigh(self, key: Hashable, nbytes: int) -> None:
+        """Says what a value takes, as soon as it is known; until then it weighs nothing."""
+        with self._lock:
+            if key in self._values:
+                self._weights[key] = nbytes
+                self._make_room()
+
+    def forget(self, key: Hashable, value: Value) -> None:
+        """Lets go of one value, unless another has taken its place."""
+        with self._lock:
+            if self._values.get(key) is value:
+                del self._values[key]
+                self._weights.pop(key, None)
+
+    def clear(self) -> None:
+        """Lets go of all of them."""
+        with self._lock:
+            self._values.clear()
+            self._weights.clear()
+
+    def _make_room(self) -> None:
+        while len(self._values) > 1 and (len(self._values) > self._most or sum(self._weights.values()) > self._nbytes):
+            key, _ = self._values.popitem(last=False)
+            self._weights.pop(key, None)
+
+
+def check_room(name: str) -> None:
+    """Stops at a further model of the hub where memory is nearly full; most of the catalog are small.
+
+    Raises:
+        ModelTooLargeError: it is.
+    """
+    is_small = name in catalog.CATALOG and not catalog.CATALOG[name].large
+    if not is_small and (held := memory.read()) and held.is_tight:
+        raise ModelTooLargeError(
+            f"There is no memory left for {name}: choose a model that travels with attnviz, or come back later."
+        )
+
+
+def make_room(traces: LruCache[Any]) -> None:
+    """Lets go of every trace that is kept where memory is nearly full: each is computed again when it is asked for."""
+    if (held := memory.read()) and held.is_tight:
+        traces.clear()
+
+
+# When nobody has worked for so long, what was left behind is cleared away: a page that is being drawn would wait for that.
+IDLE_SECONDS = 10.0
+
+
+@cache
+def watch_for_idle_time() -> None:
+    """Begins to watch, once a process."""
+    threading.Thread(target=clear_when_idle, args=(PRIORITY,), name="attnviz-idle", daemon=True).start()
+
+
+def clear_when_idle(priority: Priority, seconds: float = IDLE_SECONDS) -> Never:
+    """Gives back what work has left behind, each time that nobody has worked for a while since."""
+    seen = cleared = priority.ended
+    while True:
+        time.sleep(seconds)
+        before, seen = seen, priority.ended
+        if seen is not None and seen == before and seen != cleared:
+            memory.give_back()
+            cleared = seen
+
+
+# PyTorch and transformers come with them.
+_MODULES = (
+    "torch",
+    "attnviz.models.head_inputs",
+    "attnviz.models.hub.minilm",
+    "transformers.models.bert.modeling_bert",
+)
+# Whoever imports some of it without all: two threads that import the same in another order would wait for each other.
+TURN = threading.Lock()
+# So long a page that is being drawn goes first.
+_COURTESY_SECONDS = 2.0
+
+
+def _import_all() -> None:
+    for name in _MODULES:
+        if not _needed.is_set():
+            PRIORITY.give_way(_COURTESY_SECONDS)
+        with TURN:
+            importlib.import_module(name)
+
+
+_needed = threading.Event()
+_importing = threading.Thread(target=_import_all, name="attnviz-import", daemon=True)
+_starting = threading.Lock()
+
+
+def begin() -> None:
+    """Begins, once, without making anybody wait."""
+    with _starting:
+        if _importing.ident is None:
+            _importing.start()
+
+
+def finish() -> None:
+    """Waits until it is done, and begins it if nobody has."""
+    _needed.set()
+    begin()
+    _importing.join()
+
 
 Made = TypeVar("Made")
 # What is done sooner than this needs no progress bar: it would only flicker.

@@ -25,15 +25,12 @@ from attnviz.core.weights import Quantity
 from attnviz.core.write import READING, WritingOptions
 from attnviz.lessons.picture_link import TASKS
 from attnviz.models import catalog
-from attnviz.models.base import NOTHING_READ, AttentionModel, EncoderReading, Progress
+from attnviz.models.base import GREEDY, NOTHING_READ, AttentionModel, EncoderReading, Progress
 from attnviz.models.catalog import Task
-from attnviz.models.draft import GREEDY
 from attnviz.models.result import Options, Result
-from attnviz.ui.background import first_results, memory_use
-from attnviz.ui.background.jobs import Job, shared
-from attnviz.ui.background.memory_use import LruCache, check_room, held_bytes, make_room
-from attnviz.ui.background.slots import downloading, workers
-from attnviz.ui.markup import escaped
+from attnviz.ui.background import first_results, jobs
+from attnviz.ui.background.jobs import Job, LruCache, check_room, downloading, held_bytes, make_room, shared, workers
+from attnviz.ui.layout import escaped
 from attnviz.ui.visitor_limits import check_offered, folders_allowed, is_listed, pickles_allowed
 
 if TYPE_CHECKING:
@@ -170,7 +167,7 @@ def worked_example(tables: Tables) -> Computed:
     """Compute the worked example of the page Compute: every matrix between X and the output."""
     if (found := first_results.find("worked_example", "", (tables,))) is not None:
         return found
-    memory_use.finish()
+    jobs.finish()
     from attnviz.models.compute import compute
 
     made = compute(tables)
@@ -203,7 +200,7 @@ def load_model(name: str, place: DeltaGenerator) -> AttentionModel:
     def fetch(progress: Progress) -> catalog.Build:
         check_room(name)
         # torch is imported here, in the background, where the page can say that it is waiting.
-        memory_use.finish()
+        jobs.finish()
         return catalog.fetch(name, allow_folders=folders, allow_pickles=pickles, progress=progress)
 
     try:

@@ -1,12 +1,26 @@
-"""The page of a phone: one answer of the server, with style, script and question inside: a slow line waits once."""
+"""The page of a phone: one answer of the server, with style, script and question inside: a slow line waits once.
+
+A front that passes on no route but Streamlit's may answer /join with Streamlit's page, which then asks for a page of that name.
+Where it answers otherwise, wall and phones find that out (server_requests.js), and the page stands at /?join=CODE.
+"""
 
 import json
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from attnviz.figures.javascript import bundle
+import streamlit as st
+from streamlit.components.v2 import component
+
+from attnviz.core.errors import AttnvizError
+from attnviz.figures.html import bundle
 from attnviz.figures.theme import DARK, LIGHT, Theme
+from attnviz.lessons.classroom.class_values import read_code
+from attnviz.ui.address.address_sync import sent
+from attnviz.ui.classroom import phone_requests
+from attnviz.ui.classroom.hub import class_store
+from attnviz.ui.layout import theme
 
 _FOLDER = Path(__file__).parent / "phone"
 PAGE = """<!doctype html>
@@ -64,3 +78,76 @@ def colours(theme: Theme) -> str:
     """Name the colours of a theme as the styles of phones and projectors do."""
     names = ("background", "panel", "text", "faint", "border", "accent")
     return ";".join(f"--{name}:{getattr(theme, name)}" for name in names)
+
+
+_PHONE = component(
+    "attnviz.phone", html='<main id="phone"></main>', css=(_FOLDER / "phone.css").read_text(encoding="utf-8"),
+    js=bundle(_FOLDER / "requests_in_app.js"),
+)  # fmt: skip
+# Seconds between two looks at the class, and between two notes that this phone is here.
+LOOK, NOTE = 2.0, 20.0
+# Answers that are kept until the phone has them, and requests of one message.
+MOST_DONE, MOST_ASKED = 16, 4
+# Nothing of the app stands around it.
+_STYLE = """
+:root :is([data-testid="stSidebar"], [data-testid="stHeader"]) { display: none; }
+:root [data-testid="stMainBlockContainer"] { max-width: 40rem; padding: 0; }
+"""
+
+
+def show_join() -> None:
+    """Draws a phone's page, which joins the class that the address names."""
+    st.html(f"<style>:root {{ {colours(theme())} }} {_STYLE}</style>")
+    _show_phone()
+
+
+@st.fragment(run_every=LOOK)
+def _show_phone() -> None:
+    state, query = st.session_state, st.query_params
+    _, token = state.get("phone_listens", ("", ""))
+    told = {
+        "code": read_code(query.get("code") or query.get("join", "")), "invite": query.get("invite", "")[:100],
+        "scale": theme().scale, "done": dict(state.get("phone_done", {})), "listens": token, "heard": _news(),
+        "at": time.time(),
+    }  # fmt: skip
+    _PHONE(key="phone", data=told, on_sent_change=_answer)
+
+
+def _answer() -> None:
+    """Answers each request once, however often it is sent; a browser may send anything."""
+    match sent("phone", "sent"):
+        case {"listens": [str(code), str(token)], "asked": list(asked)}:
+            st.session_state.phone_listens = read_code(code), token[:100]
+        case _:
+            return
+    done: dict[str, Any] = st.session_state.setdefault("phone_done", {})
+    for each in asked[:MOST_ASKED]:
+        match each:
+            case [str(name), str(act), str(code), str(token), dict(body)] if name not in done and len(name) <= 40:
+                done[name] = _done(act, read_code(code), token[:100], body)
+    while len(done) > MOST_DONE:
+        done.pop(next(iter(done)))
+
+
+def _done(act: str, code: str, token: str, body: dict[str, Any]) -> dict[str, Any]:
+    try:
+        if act == "join":
+            return phone_requests.join(code, body, st.context.ip_address or "")
+        return phone_requests.answer(code, token, body)
+    except AttnvizError as error:
+        return phone_requests.refusal(error)
+
+
+def _news() -> dict[str, Any] | None:
+    """Return what the phone may see now; None: it is in no class."""
+    code, token = st.session_state.get("phone_listens", ("", ""))
+    if not token:
+        return None
+    try:
+        told = phone_requests.state(code, token)
+        if time.monotonic() - st.session_state.get("phone_noted", -NOTE) >= NOTE:
+            st.session_state.phone_noted = time.monotonic()
+            class_store().mark_here([told["own"]["id"]])
+    except AttnvizError as error:
+        return phone_requests.refusal(error)
+    return told

@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 from streamlit.components.v2 import component
 
-from attnviz.analysis.head_view import HeadMatrix
-from attnviz.analysis.token_words import word_at
+from attnviz.analysis.head_view import HeadMatrix, word_at
 from attnviz.analysis.wording import MOSTLY
 from attnviz.core.edits import Edits, HeadSet
 from attnviz.core.errors import AttnvizError, BusyError, LessonError

@@ -12,7 +12,7 @@ from streamlit.components.v2 import component
 
 from attnviz import settings
 from attnviz.core.errors import AttnvizError, ClassError
-from attnviz.figures.javascript import bundle
+from attnviz.figures.html import bundle
 from attnviz.lessons.classroom.class_values import (
     AnswerKey,
     ClassOverview,
@@ -28,8 +28,7 @@ from attnviz.lessons.classroom.from_lesson import QuestionPlace, class_numbers, 
 from attnviz.lessons.lesson_file import Lesson
 from attnviz.lessons.library import SENT
 from attnviz.lessons.question_kinds import truth_of
-from attnviz.ui.address.address_sync import Going, forget, link, value, visit
-from attnviz.ui.address.widgets import fold, sent
+from attnviz.ui.address.address_sync import Going, fold, forget, link, sent, value, visit
 from attnviz.ui.classroom.hub import class_store, store_place
 from attnviz.ui.classroom.phone_page import colours
 from attnviz.ui.classroom.phone_requests import TOO_MANY, wrong_codes
@@ -43,9 +42,8 @@ from attnviz.ui.classroom.teacher import (
     taught_class,
 )
 from attnviz.ui.frame.toolbar import network_address
-from attnviz.ui.layout import theme
+from attnviz.ui.layout import escaped, theme
 from attnviz.ui.lessons import PageSource, lesson_named, offered_lessons, ordered
-from attnviz.ui.markup import escaped
 
 _FOLDER = Path(__file__).parent
 _KEYS = component("attnviz.class-keys", html="<div></div>", js=(_FOLDER / "clicker_keys.js").read_text(encoding="utf-8"))

@@ -9,8 +9,8 @@ import streamlit as st
 from attnviz import memory
 from attnviz.settings import assets_folder, page_file
 from attnviz.ui.address.address_sync import show_history
-from attnviz.ui.background import memory_use
-from attnviz.ui.background.slots import DRAWING_SECONDS, PRIORITY, PageWait
+from attnviz.ui.background import jobs
+from attnviz.ui.background.jobs import DRAWING_SECONDS, PRIORITY, PageWait
 from attnviz.ui.background.uploads import bound_uploads
 from attnviz.ui.classroom.teacher import ask_popover
 
@@ -46,13 +46,13 @@ def draw() -> None:
     show_history()
     # A server whose visitors only look at Home does without PyTorch, which takes twice the memory of all the rest.
     if page.title != "Home" or st.session_state.get("is_drawn"):
-        memory_use.begin()
+        jobs.begin()
     st.session_state.is_drawn = True
 
 
 def _join() -> None:
     """Draw the page of a phone, where no route but Streamlit's own arrives."""
-    from attnviz.ui.classroom.join import show_join
+    from attnviz.ui.classroom.phone_page import show_join
 
     show_join()
 

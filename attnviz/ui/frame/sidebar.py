@@ -14,9 +14,24 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.models import catalog
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
-from attnviz.ui.address.address_sync import forget, forget_drafts, forget_languages, publish, restore, url_value, value
-from attnviz.ui.address.widgets import Link, WordQuestion, ask, dropdown, one_or_typed, pin, segments, toggle
-from attnviz.ui.markup import escaped
+from attnviz.ui.address.address_sync import (
+    Link,
+    WordQuestion,
+    ask,
+    dropdown,
+    forget,
+    forget_drafts,
+    forget_languages,
+    one_or_typed,
+    pin,
+    publish,
+    restore,
+    segments,
+    toggle,
+    url_value,
+    value,
+)
+from attnviz.ui.layout import escaped
 from attnviz.ui.visitor_limits import any_model, check_length, offered
 
 

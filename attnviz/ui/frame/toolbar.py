@@ -11,8 +11,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.ui.address.address_sync import link, publish, value
-from attnviz.ui.address.widgets import sent
+from attnviz.ui.address.address_sync import link, publish, sent, value
 
 _FRAME = Path(__file__).parent
 _LAYOUT = (_FRAME.parent / "layout.css").read_text(encoding="utf-8")

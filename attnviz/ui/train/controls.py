@@ -6,12 +6,10 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.models.toy_config import ToyConfig, ToyKind
+from attnviz.models.toy_config import PRESETS, Preset, ToyConfig, ToyKind, ToyRecipe, sensible
 from attnviz.text.toy_tasks import TOYS
-from attnviz.training.toy_recipe import PRESETS, Preset, ToyRecipe, sensible
-from attnviz.ui.address.address_sync import declared, link, publish, url_value
+from attnviz.ui.address.address_sync import declared, dropdown, link, publish, segments, url_value
 from attnviz.ui.address.parameters import Number
-from attnviz.ui.address.widgets import dropdown, segments
 
 _KINDS: dict[str, str] = {"additive": "LSTM, additive", "dot": "LSTM, dot product", "transformer": "Transformer"}
 _TOPICS = {"alignment": "An alignment", "induction": "Induction"}

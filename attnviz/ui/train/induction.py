@@ -12,10 +12,9 @@ from attnviz.figures import html as shared
 from attnviz.figures.train import STYLE, Curve, curves
 from attnviz.training.background_run import MOST_COURTESY_SECONDS
 from attnviz.training.induction import InductionLook, InductionRecipe, train
-from attnviz.ui.address.widgets import bounded
-from attnviz.ui.background.slots import PRIORITY
-from attnviz.ui.layout import theme
-from attnviz.ui.markup import Markup
+from attnviz.ui.address.address_sync import bounded
+from attnviz.ui.background.jobs import PRIORITY
+from attnviz.ui.layout import Markup, theme
 from attnviz.ui.train.watch_training import training_line
 
 _markup = Markup("induction", shared.STYLE + STYLE)

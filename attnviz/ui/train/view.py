@@ -22,18 +22,16 @@ from attnviz.models import toy_model as toys
 from attnviz.models.base import Progress
 from attnviz.models.result import Result
 from attnviz.models.tasks import run_task
+from attnviz.models.toy_config import ToyRecipe
 from attnviz.text.toy_tasks import Toy
 from attnviz.training.background_run import LiveRun
-from attnviz.training.toy_recipe import ToyRecipe
 from attnviz.training.toy_training import Frame, from_file, to_file
-from attnviz.ui.address.address_sync import cell_picker, forget_drafts, selected_cell
-from attnviz.ui.address.widgets import toggle, visit_button
+from attnviz.ui.address.address_sync import cell_picker, forget_drafts, selected_cell, toggle, visit_button
 from attnviz.ui.background.jobs import at_a_place, shared
 from attnviz.ui.background.results import traces_kept
 from attnviz.ui.background.uploads import check_file
 from attnviz.ui.download import Download, source_of
-from attnviz.ui.layout import answer, story, theme
-from attnviz.ui.markup import Markup, escaped
+from attnviz.ui.layout import Markup, answer, escaped, story, theme
 from attnviz.ui.prompt_box import TextBox, run_texts, unrun_notice
 from attnviz.ui.train.controls import score_kind, show_recipe
 from attnviz.ui.train.watch_training import open_run

@@ -12,16 +12,13 @@ from attnviz.figures.html import SCRIPT
 from attnviz.figures.train import STYLE, Curve, HeldOutSequence, emergence
 from attnviz.models import device
 from attnviz.models.base import Progress
-from attnviz.models.toy_config import FILLED
+from attnviz.models.toy_config import FILLED, ToyRecipe
 from attnviz.text.toy_tasks import MARKS
 from attnviz.training.background_run import MOST_COURTESY_SECONDS, Line, LiveRun
-from attnviz.training.toy_recipe import ToyRecipe
 from attnviz.training.toy_training import Frame, Training
-from attnviz.ui.background import memory_use
-from attnviz.ui.background.jobs import Job
-from attnviz.ui.background.slots import PRIORITY, workers
-from attnviz.ui.layout import theme
-from attnviz.ui.markup import escaped
+from attnviz.ui.background import jobs
+from attnviz.ui.background.jobs import PRIORITY, Job, workers
+from attnviz.ui.layout import escaped, theme
 
 REDRAW_SECONDS = 0.3
 # Of the row above the picture, which keeps its place whatever stands in that row.
@@ -62,7 +59,7 @@ def _new_run(recipe: ToyRecipe) -> LiveRun:
         memory.settle()
         progress("Making examples", None)
         # The first one imports more of PyTorch.
-        with memory_use.TURN:
+        with jobs.TURN:
             return LiveRun(Training(recipe), line, PRIORITY.give_way)
 
     st.session_state.run = Job(work).result(place)

@@ -12,9 +12,8 @@ from attnviz.figures.html import STYLE as MARKUP
 from attnviz.figures.whatif_matrices import STYLE, changes_table, divergence_grid, three_matrices
 from attnviz.ui.address.address_sync import forget
 from attnviz.ui.download import drawing_buttons, file_button
-from attnviz.ui.head_picker import clicked_head, pick_head
-from attnviz.ui.layout import theme
-from attnviz.ui.markup import Markup, escaped
+from attnviz.ui.explorer import clicked_head, pick_head
+from attnviz.ui.layout import Markup, escaped, theme
 
 _markup = Markup("compare", MARKUP + STYLE)
 READING = """

@@ -10,11 +10,10 @@ from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.catalog import CATALOG, HUB, Task
 from attnviz.models.result import Result
-from attnviz.ui.address.address_sync import forget, publish, remember, remembered, url_value, value
-from attnviz.ui.address.widgets import one_or_typed, segments
+from attnviz.ui.address.address_sync import forget, one_or_typed, publish, remember, remembered, segments, url_value, value
 from attnviz.ui.background.results import targets
 from attnviz.ui.frame.sidebar import KNOWN_MODELS, forced_target, one_model, target_picker
-from attnviz.ui.markup import escaped
+from attnviz.ui.layout import escaped
 from attnviz.ui.prompt_box import (
     PAIR,
     Example,

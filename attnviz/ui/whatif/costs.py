@@ -10,12 +10,10 @@ from attnviz.export import whatif_sheets
 from attnviz.figures.curve import STYLE as CURVE
 from attnviz.figures.html import STYLE as MARKUP
 from attnviz.figures.whatif_matrices import STYLE, cost_grid, removal_figure
-from attnviz.ui.address.address_sync import forget, value
-from attnviz.ui.address.widgets import segments, visit_button
+from attnviz.ui.address.address_sync import forget, segments, value, visit_button
 from attnviz.ui.download import drawing_buttons, file_button
-from attnviz.ui.head_picker import clicked_head, pick_head
-from attnviz.ui.layout import theme
-from attnviz.ui.markup import Markup
+from attnviz.ui.explorer import clicked_head, pick_head
+from attnviz.ui.layout import Markup, theme
 from attnviz.ui.whatif.controls import Ablation
 
 _GRID = Markup("costs", MARKUP + STYLE)

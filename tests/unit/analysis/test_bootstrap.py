@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.difference import bootstrap, mean_interval
+from attnviz.analysis.whatif_comparison import bootstrap, mean_interval
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])

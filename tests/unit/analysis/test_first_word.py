@@ -11,8 +11,8 @@ from jaxtyping import Float
 
 import attnviz
 from attnviz.analysis.head_metrics import is_word
+from attnviz.analysis.head_ranking import WordLinks, first_link
 from attnviz.analysis.head_view import View
-from attnviz.analysis.word_links import WordLinks, first_link
 from attnviz.models.hub.minilm import packaged
 from tests.factories import given_map, make_map, sentence, typed
 

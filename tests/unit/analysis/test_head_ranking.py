@@ -9,8 +9,7 @@ import pytest
 
 import attnviz
 from attnviz.analysis.head_ranking import elsewhere, rank_heads, strongest_places, word_columns
-from attnviz.analysis.head_view import Lens, View
-from attnviz.analysis.token_words import word_names
+from attnviz.analysis.head_view import Lens, View, word_names
 from attnviz.cli import main
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Prompt, Token

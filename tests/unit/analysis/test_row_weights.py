@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.analysis.token_words import row_weights
+from attnviz.analysis.head_view import row_weights
 from attnviz.core.errors import TraceError
 from attnviz.core.query_key import QueryKeyWeights
 from attnviz.core.weights import EditedHeads

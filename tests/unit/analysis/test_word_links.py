@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from attnviz.analysis.head_ranking import WordLinks
 from attnviz.analysis.head_view import View
-from attnviz.analysis.word_links import WordLinks
 from tests.factories import make_map, sentence
 
 

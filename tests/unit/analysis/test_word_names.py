@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnviz.analysis.token_words import word_at, word_names
+from attnviz.analysis.head_view import word_at, word_names
 from attnviz.core.errors import TraceError
 from tests.factories import sentence, typed
 

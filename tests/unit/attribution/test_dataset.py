@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 import attnviz
-from attnviz.analysis.difference import mean_interval
 from attnviz.analysis.matters import Faithfulness
+from attnviz.analysis.whatif_comparison import mean_interval
 from attnviz.attribution import dataset
 from attnviz.attribution.dataset import DatasetOptions, FigureRow, measure_dataset, method_figures
 from attnviz.attribution.methods import METHODS

@@ -12,7 +12,7 @@ from attnviz.analysis.wording import describe_mixing
 from attnviz.attribution.quantity_maps import MOST_TOKENS, in_quantity, run
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
-from attnviz.models.draft import DecodingOptions
+from attnviz.models.base import DecodingOptions
 from attnviz.models.result import Result
 from attnviz.models.tasks import run_task
 from tests.norms import cross_norm_shares

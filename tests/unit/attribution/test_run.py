@@ -6,8 +6,8 @@ import pytest
 
 from attnviz.attribution import quantity_maps as module
 from attnviz.core.edits import Edits
+from attnviz.models.base import DecodingOptions
 from attnviz.models.catalog import Task
-from attnviz.models.draft import DecodingOptions
 
 
 @pytest.mark.parametrize("task", ["encode", "translate", "answer", "summarize"])

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from attnviz import cli
-from attnviz.analysis.difference import mean_interval
+from attnviz.analysis.whatif_comparison import mean_interval
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attnviz import cli
-from attnviz.training.toy_recipe import preset
+from attnviz.models.toy_config import preset
 from attnviz.training.toy_training import Training, from_file
 
 

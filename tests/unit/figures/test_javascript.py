@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attnviz.figures.explorer import script
-from attnviz.figures.javascript import bundle
+from attnviz.figures.html import bundle
 from attnviz.figures.translate import alignments
 from attnviz.live.site import scripts
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from attnviz.lessons.given_answers import LONGEST_ANSWER, GivenAnswer, is_hidden, open_question
 from attnviz.lessons.hand_in import read_answers, write_answers
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
+from attnviz.lessons.picture_link import LONGEST_ANSWER, GivenAnswer, is_hidden, open_question
 
 KINDS = (("token", "choice"), ("text", "head", "number"), ())
 STEPS = tuple(LessonStep("A", "", None, tuple(LessonQuestion(kind, "?", {}, 1) for kind in kinds), 1) for kinds in KINDS)

@@ -23,16 +23,15 @@ from attnviz.analysis.answer_attention import (
     strongest_heads,
 )
 from attnviz.analysis.head_ranking import strongest_places
-from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix
-from attnviz.analysis.token_words import word_groups
+from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix, word_groups
 from attnviz.analysis.translation_alignment import clearest_link, describe_likelihood, ranked_step, read_as, truer
 from attnviz.analysis.wording import Sentence, head_of_model, head_place, power_of_ten, two_digits
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 from attnviz.figures.answer_spans import marked_answer
-from attnviz.figures.explorer.packages import unpack_chunks
+from attnviz.figures.explorer.overview import unpack_chunks
 from attnviz.figures.explorer.script import themes
-from attnviz.figures.javascript import bundle
+from attnviz.figures.html import bundle
 from attnviz.figures.matrix import Marks, labels, one_matrix
 from attnviz.figures.summary_passage import Row, difference
 from attnviz.figures.theme import LIGHT, rgb
@@ -48,8 +47,7 @@ from attnviz.live.pictures import (
 )
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
-from attnviz.text.spans import Span
-from attnviz.text.words import Sentences
+from attnviz.text.words import Sentences, Span
 from tests.factories import make_map, numbered, pair, sentence, special, typed
 
 Place = tuple[int, int | None]

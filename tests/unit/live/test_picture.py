@@ -16,15 +16,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from attnviz.analysis.head_ranking import WordLinks, first_cell, first_link
 from attnviz.analysis.head_view import View, head_matrix
 from attnviz.analysis.translation_alignment import describe_alignment
-from attnviz.analysis.word_links import WordLinks, first_cell, first_link
 from attnviz.analysis.wording import describe_head, describe_hidden, describe_link, head_name
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.export import Picture, export
-from attnviz.figures.explorer.overview import chunk_name, overview
-from attnviz.figures.explorer.packages import codes_of, decimals_of, unpack_chunks
+from attnviz.figures.explorer.overview import chunk_name, codes_of, decimals_of, overview, unpack_chunks
 from attnviz.figures.explorer.script import themes
 from attnviz.live.pictures import sentence_parts
 from tests.factories import HOSTILE, make_map, numbered, pair, sentence, special, typed

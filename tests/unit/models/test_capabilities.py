@@ -8,9 +8,8 @@ import attnviz
 from attnviz import AttentionTrace, Edits, Prompt
 from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import EditError, ModelError, PromptError
-from attnviz.models.base import ModelCard
+from attnviz.models.base import DecodingOptions, ModelCard
 from attnviz.models.capabilities import Capabilities, bind_target, capabilities
-from attnviz.models.draft import DecodingOptions
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, target_labels
 from attnviz.models.tasks import answers, draft, read, summarize
 from attnviz.models.whatif import head_costs

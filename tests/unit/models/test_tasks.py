@@ -5,8 +5,8 @@ import pytest
 
 import attnviz
 from attnviz.core.trace import Prompt
+from attnviz.models.base import DecodingOptions
 from attnviz.models.capabilities import capabilities
-from attnviz.models.draft import DecodingOptions
 from attnviz.models.tasks import SUMMARIZE, draft, summarize
 from attnviz.models.translate import TRANSLATE
 from tests.tiny import FAMILY

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.analysis.difference import bootstrap
 from attnviz.analysis.heads import verdict
 from attnviz.analysis.heads.atlas import count, examples_of, strongest, word_attention
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.measures import measure, merge
 from attnviz.analysis.heads.verdict import Evidence, compare_with_rivals, supported
+from attnviz.analysis.whatif_comparison import bootstrap
 from attnviz.core.errors import CorpusError, PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights
 from attnviz.models.base import ModelCard

@@ -5,7 +5,7 @@ import pytest
 import transformers as hf
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from attnviz.analysis.token_words import whole_words, word_names
+from attnviz.analysis.head_view import whole_words, word_names
 from attnviz.models.hub.minilm import packaged
 from attnviz.text.tokens import Encoded, encode, placed_ids
 from attnviz.text.words import visible_text

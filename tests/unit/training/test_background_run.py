@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from attnviz.models.toy_config import ToyConfig
+from attnviz.models.toy_config import ToyConfig, ToyRecipe
 from attnviz.training import background_run
 from attnviz.training.background_run import History, Line, LiveRun
-from attnviz.training.toy_recipe import ToyRecipe
 from attnviz.training.toy_training import Training
 
 ENDLESS = ToyRecipe(ToyConfig("copy", "scaled", dim=11), steps=100_000, batch=2)

@@ -11,8 +11,7 @@ from safetensors.torch import save as serialized
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models import toy_model as toys
-from attnviz.models.toy_config import ToyConfig
-from attnviz.training.toy_recipe import PRESETS, ToyRecipe
+from attnviz.models.toy_config import PRESETS, ToyConfig, ToyRecipe
 from attnviz.training.toy_training import (
     EVERY,
     HALF_ALIGNED,

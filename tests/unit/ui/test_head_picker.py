@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnviz.ui import head_picker
+from attnviz.ui import explorer
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,6 @@ from attnviz.ui import head_picker
 )
 def test_a_click_names_a_head_or_changes_nothing(monkeypatch: pytest.MonkeyPatch, picked: str, expected: dict) -> None:
     state: dict = {}
-    monkeypatch.setattr(head_picker.st, "session_state", state)
-    head_picker.pick_head(picked)
+    monkeypatch.setattr(explorer.st, "session_state", state)
+    explorer.pick_head(picked)
     assert state == expected

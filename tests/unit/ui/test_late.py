@@ -1,7 +1,7 @@
 """What a browser sends late, to a page that has drawn something else, is nothing."""
 
-from attnviz.ui.address.widgets import sent
-from attnviz.ui.markup import Markup
+from attnviz.ui.address.address_sync import sent
+from attnviz.ui.layout import Markup
 
 
 def test_of_a_component_that_is_gone_nothing_was_sent(monkeypatch) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attnviz.analysis.difference import bootstrap
 from attnviz.analysis.heads import claim
 from attnviz.analysis.heads.atlas import (
     OFFSETS,
@@ -35,6 +34,7 @@ from attnviz.analysis.heads.verdict import (
     one_sided_p,
     supported,
 )
+from attnviz.analysis.whatif_comparison import bootstrap
 from attnviz.core.errors import ClaimError
 from attnviz.text.data_files import ParsedSentence, ParsedWord
 

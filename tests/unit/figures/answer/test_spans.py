@@ -9,7 +9,7 @@ import pytest
 from attnviz.analysis.answer_attention import joint
 from attnviz.figures.answer_spans import BAR_PIXELS, MOST_DRAWN, Bars, joint_matrix, marked_answer, question_buttons
 from attnviz.figures.theme import DARK, LIGHT
-from attnviz.text.spans import Span
+from attnviz.text.words import Span
 from tests.factories import special, typed
 
 HOSTILE = '<script>alert(1)</script> a&b "q" مرحبا 😀 中文'

@@ -14,7 +14,7 @@ from attnviz.analysis.head_view import View, head_matrix
 from attnviz.core.errors import CancelledError, TraceError, cancellable
 from attnviz.core.trace import Token
 from attnviz.figures.explorer import heads_package, overview
-from attnviz.figures.explorer.packages import head_chunk, thumb_of, unpack_chunks
+from attnviz.figures.explorer.overview import head_chunk, thumb_of, unpack_chunks
 from tests.factories import dot_product_map, make_map, numbered, sentence, special
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.head_view import head_matrix
-from attnviz.figures.explorer.packages import (
+from attnviz.figures.explorer.overview import (
     MASKED,
     THUMB_MASKED,
     THUMB_PIXELS,

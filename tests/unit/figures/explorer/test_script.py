@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnviz.figures.explorer import STYLE, overview, script
-from attnviz.figures.explorer.packages import unpack_chunks
+from attnviz.figures.explorer.overview import unpack_chunks
 from attnviz.figures.theme import DARK, LIGHT
 from tests.factories import make_map, numbered
 

@@ -5,11 +5,11 @@ import zlib
 import numpy as np
 import pytest
 
-from attnviz.analysis.difference import difference
 from attnviz.analysis.head_view import head_matrix
+from attnviz.analysis.whatif_comparison import difference
 from attnviz.core.trace import AttentionMap, DenseWeights
 from attnviz.figures.explorer import overview
-from attnviz.figures.explorer.packages import THUMB_MASKED, thumb_of, unpack_chunks
+from attnviz.figures.explorer.overview import THUMB_MASKED, thumb_of, unpack_chunks
 from tests.factories import make_map, numbered
 
 

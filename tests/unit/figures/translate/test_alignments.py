@@ -5,7 +5,7 @@ import numpy as np
 from attnviz.analysis.head_metrics import Link
 from attnviz.analysis.head_view import head_matrix
 from attnviz.core.trace import Token
-from attnviz.figures.explorer.packages import unpack_chunks
+from attnviz.figures.explorer.overview import unpack_chunks
 from attnviz.figures.translate.alignments import Aligned, WrittenToken, alignments, script, sentence_parts
 from tests.factories import make_map, numbered, special
 

@@ -12,7 +12,7 @@ import attnviz
 from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import ArgumentError, ModelError, PromptError
 from attnviz.core.trace import Prompt
-from attnviz.models.draft import DecodingOptions
+from attnviz.models.base import DecodingOptions
 from attnviz.models.hub import load as hub
 from attnviz.models.hub.seq2seq import WritingModel
 from attnviz.models.tasks import draft

@@ -9,7 +9,7 @@ import pytest
 import attnviz
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
-from attnviz.models.draft import DecodingOptions
+from attnviz.models.base import DecodingOptions
 from attnviz.models.tasks import draft
 from attnviz.models.translation_model import TranslationModel
 from attnviz.nn.decoding import Beam

@@ -17,13 +17,10 @@ from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import CancelledError, LostCardError, ModelError, cancellation_point
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.models.base import Progress
-from attnviz.models.draft import GREEDY
+from attnviz.models.base import GREEDY, Progress
 from attnviz.ui.background import jobs, results
 from attnviz.ui.background import results as models
-from attnviz.ui.background.jobs import Job, shared
-from attnviz.ui.background.memory_use import LruCache
-from attnviz.ui.background.slots import Slots, computing
+from attnviz.ui.background.jobs import Job, LruCache, Slots, computing, shared
 
 ANNA = Prompt("Anna lives in Rome.", question="Where does Anna live?")
 

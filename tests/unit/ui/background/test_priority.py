@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from attnviz.ui.background.slots import Priority
+from attnviz.ui.background.jobs import Priority
 
 
 @pytest.fixture

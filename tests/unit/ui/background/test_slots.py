@@ -7,14 +7,14 @@ from contextlib import suppress
 import pytest
 
 from attnviz.core.errors import BusyError, CancelledError, cancellation_point
-from attnviz.ui.background import slots
-from attnviz.ui.background.slots import PageWait, Slots
+from attnviz.ui.background import jobs
+from attnviz.ui.background.jobs import PageWait, Slots
 
 
 @pytest.fixture(autouse=True)
 def _no_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Long work makes room at its first step."""
-    monkeypatch.setattr(slots, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(jobs, "SLICE_SECONDS", 0.0)
 
 
 def test_short_work_passes_long_work_between_its_steps():
@@ -92,7 +92,7 @@ def test_what_is_expected_to_take_long_lets_what_came_later_and_is_short_go_firs
 
 
 def test_short_work_has_a_place_beside_long_work_that_makes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slots, "SLICE_SECONDS", 0.25)
+    monkeypatch.setattr(jobs, "SLICE_SECONDS", 0.25)
     shared, order = Slots(1, extra=1), []
 
     def work(name: str, expected: float, inside: threading.Event, go_on: threading.Event) -> None:
@@ -185,7 +185,7 @@ def test_what_is_raised_while_it_makes_room_frees_no_place_twice():
 
 
 def test_long_work_ends_though_short_work_comes_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slots, "OWED_SECONDS", 0.02)
+    monkeypatch.setattr(jobs, "OWED_SECONDS", 0.02)
     shared, ended, steps = Slots(1), threading.Event(), []
 
     def long() -> None:
@@ -232,7 +232,7 @@ def test_of_few_who_wait_nobody_is_told_soon() -> None:
 
 
 def test_who_has_waited_too_long_is_told_and_so_is_at_once_who_would_wait_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slots, "FEW", 0)
+    monkeypatch.setattr(jobs, "FEW", 0)
     shared, told = Slots(1), []
 
     def long() -> None:
@@ -256,7 +256,7 @@ def test_who_has_waited_too_long_is_told_and_so_is_at_once_who_would_wait_as_lon
 
 
 def test_a_page_that_has_waited_for_other_work_is_told_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slots, "FEW", 0)
+    monkeypatch.setattr(jobs, "FEW", 0)
     shared = Slots(1)
 
     def held() -> None:
