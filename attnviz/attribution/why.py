@@ -332,7 +332,7 @@ def parts(result: Result, word: Word = None, rather_than: Word = None, *, positi
     >>> import attnviz as av
     >>> result = av.run(av.load("smollm2"), "write", "The capital of France is", tokens=0)
     >>> av.parts(result, "Paris", "London").strongest
-    (24, 4)
+    (23, 4)
     """
     return _parts(_reading(result, word, rather_than, position))
 

@@ -223,6 +223,7 @@ def forget_traces() -> None:
     models.traces_kept().clear()
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("page", list(HELD))
 @pytest.mark.usefixtures("unchecked")
 def test_an_address_opens_the_same_trace_and_the_same_view(page: str, monkeypatch: pytest.MonkeyPatch) -> None:

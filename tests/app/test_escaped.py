@@ -60,6 +60,7 @@ def _few_methods(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnviz.ui.matters.SLOW", ())
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("page", sorted({path.stem for path in PAGES.glob("*.py")} - {"home"}))
 def test_a_link_brings_nothing_but_text(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("text", "pair", "question", "passage", "target", "begins", "begins1", "reference", "tokens", "way", "attention")

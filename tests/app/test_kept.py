@@ -56,6 +56,7 @@ def test_it_is_kept_within_a_weight_but_the_last_one_stays() -> None:
     assert shelf.get("a", str) == "new"
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("page", PAGES)
 def test_text_after_text_leaves_no_more_behind(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "TRACES_KEPT", 2)

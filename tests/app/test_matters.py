@@ -42,6 +42,7 @@ def drawn(app: AppTest) -> str:
     return " ".join(str(each.proto) for kind in ("html", "bidi_component") for each in app.get(kind))
 
 
+@pytest.mark.gate
 @pytest.mark.usefixtures("every_method")
 def test_what_was_computed_elsewhere_has_no_duration() -> None:
     # The one slow method of these tests is computed here.
@@ -99,6 +100,7 @@ def test_an_answer_is_the_same_only_as_a_whole(says: str, expected: str, monkeyp
     assert f"Without “Who” and “wrote” the model {expected}" in sentences
 
 
+@pytest.mark.gate
 def test_where_no_method_can_follow_a_model_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     # Flow is refused for so many tokens.
     monkeypatch.setattr(matters, "FAST", ("flow", "random"))
@@ -107,6 +109,7 @@ def test_where_no_method_can_follow_a_model_the_page_says_so(monkeypatch: pytest
     assert "No method that was tested can follow this model" in drawn(app)
 
 
+@pytest.mark.gate
 def test_methods_are_run_where_they_are_open_the_slow_ones_last_and_the_most_faithful_stands_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -174,6 +177,7 @@ def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back():
     assert not [button for button in app.button if button.label == "Restore all words"]
 
 
+@pytest.mark.gate
 def test_where_answer_declines_that_is_what_is_explained() -> None:
     app = open_page("matters", text=BRIDGE, pair="Who painted the bridge?")
     nothing = attnviz.load("answer-en").answers(Prompt(BRIDGE, question="Who painted the bridge?")).result.nothing
@@ -184,6 +188,7 @@ def test_where_answer_declines_that_is_what_is_explained() -> None:
     assert "The answer is “" in drawn(app)
 
 
+@pytest.mark.gate
 def test_of_a_long_passage_the_page_says_which_window_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
     model = str(tiny_answerer(tmp_path / "tiny"))

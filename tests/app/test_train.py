@@ -145,6 +145,7 @@ def test_a_trained_model_reads_ones_own_input_and_says_what_it_cannot_read(app):
     assert any("olleh" in caption.value for caption in app.caption)
 
 
+@pytest.mark.gate
 def test_the_ways_of_asking_are_scored_at_the_kept_checkpoints_and_say_why_they_do_not_apply(app, monkeypatch):
     monkeypatch.setattr(view, "SEQUENCES", 1)
     monkeypatch.setattr(view, "CHECKPOINTS", 2)

@@ -128,6 +128,7 @@ def test_what_is_compared_can_be_downloaded_as_drawing_and_numbers():
     assert [button.label for button in app.get("download_button")] == ["SVG", "PNG", "PDF", "CSV"]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("model", "typed", "output"),
     [

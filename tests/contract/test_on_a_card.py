@@ -86,6 +86,7 @@ def assert_the_same_on_a_card(model: Any, prompt: Prompt) -> None:
         np.testing.assert_allclose(other, one, atol=2e-5, rtol=1e-4)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", OWN)
 def test_our_models_compute_the_same_there(name: str, tmp_path: Path) -> None:
     made, prompt = OWN[name]

@@ -23,6 +23,7 @@ def models() -> dict[str, TranslationModel]:
     return {folder.name: cast(TranslationModel, load_trained(folder)) for folder in FOLDERS}
 
 
+@pytest.mark.gate
 @by_folder
 @pytest.mark.parametrize("text", SENTENCES)
 def test_it_translates_and_shows_how(folder, text, models):

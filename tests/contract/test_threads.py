@@ -28,6 +28,7 @@ MODELS: dict[str, tuple[Callable[[Path], Any], int]] = {
 }
 
 
+@pytest.mark.gate
 @pytest.mark.usefixtures("unchecked", "brief")
 @pytest.mark.parametrize("name", MODELS)
 def test_each_gets_what_each_gets_alone(name: str, tmp_path: Path) -> None:

@@ -18,8 +18,9 @@ def test_readings_are_added_to_encode_alone(task: Task, monkeypatch: pytest.Monk
     replaced("run_task", lambda *given, edits, options: [("run", *given, edits, options)])
     replaced("with_readings", lambda model, result: [*result, ("read", model)])
     replaced("in_quantity", lambda model, result, quantity: [*result, ("in", model, quantity)])
+    replaced("replace", lambda result, model: [*result, ("of", model)])
     model: Any = object()
     edits, options = Edits.of("e0.1z"), DecodingOptions(3)
     got: Any = module.run(model, task, "a text", edits=edits, options=options, quantity="norms")
     read = [("read", model)] if task == "encode" else []
-    assert got == [("run", model, task, "a text", edits, options), *read, ("in", model, "norms")]
+    assert got == [("run", model, task, "a text", edits, options), *read, ("in", model, "norms"), ("of", model)]

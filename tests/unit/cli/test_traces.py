@@ -35,6 +35,7 @@ def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
+@pytest.mark.gate
 def test_a_pipe_from_a_text_to_what_is_in_its_trace() -> None:
     """As a person types it: `attnviz trace dot-lstm-en-fr … | attnviz show -`."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
@@ -203,6 +204,7 @@ def test_nothing_is_told_of_a_text_that_was_read_whole(tmp_path: Path, capsys: p
     assert "\ncut" not in capsys.readouterr().out
 
 
+@pytest.mark.gate
 def test_stdout_that_is_full_or_closed_is_one_line() -> None:
     for redirected in (">/dev/full", ">&-"):
         script = f"{sys.executable} -m attnviz.cli models {redirected}"

@@ -45,6 +45,7 @@ def source() -> Iterator[ComputedSource]:
         yield ComputedSource()
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", shipped_lessons())
 def test_a_shipped_lesson_has_an_answer_to_every_question(name: str, source: ComputedSource) -> None:
     lesson = read_lesson(shipped_lessons()[name])

@@ -109,6 +109,7 @@ def test_bad_corpora_get_one_sentence(tmp_path):
             corpus(str(tmp_path / name))
 
 
+@pytest.mark.gate
 def test_claims_of_the_treebank_come_out_as_published_here(minilm, unchecked):
     looks = look(minilm, shipped("ewt")[:80], rivals=frozenset({"shuffled"}))
     tested, wrong, small = looks.test_each([parse("L2·H0: obj -> head"), parse("L9·H0: obj -> head"), parse("orphan -> head")])
@@ -132,6 +133,7 @@ def test_an_untrained_model_is_another_each_seed_and_the_same_for_one(minilm):
     assert np.abs(first - other).max() > 1e-4
 
 
+@pytest.mark.gate
 def test_an_atlas_is_read_as_it_was_written(minilm, unchecked):
     atlas = make(minilm, most=8)
     again = from_json(to_json(atlas))
@@ -171,6 +173,7 @@ def test_a_shipped_atlas_is_of_its_model_and_says_how_it_was_made(name):
         assert {case.holds for case in examples} <= {True, False}
 
 
+@pytest.mark.gate
 def test_the_shell_tests_a_file_of_claims_into_one_table(tmp_path, capsys, unchecked):
     (tmp_path / "claims.txt").write_text(
         '# homework\nL0·H2: any -> previous\nobjj -> head\n\nany: "the" -> NOUN\n', encoding="utf-8"

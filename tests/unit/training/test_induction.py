@@ -1,6 +1,7 @@
 """Induction: what is learned from, and that two layers find it where one does not."""
 
 import numpy as np
+import pytest
 
 from attnviz.training.induction import InductionRecipe, repeated, train
 
@@ -24,6 +25,7 @@ def test_everything_follows_from_the_seed():
     assert first[-1].loss != list(train(InductionRecipe(steps=4, batch=3, seed=2), every=2))[-1].loss
 
 
+@pytest.mark.gate
 def test_two_layers_find_what_followed_before_and_one_does_not(unchecked):
     two, one = (
         list(train(InductionRecipe(n_layers=layers, steps=150, learning_rate=6e-3), every=150))[-1] for layers in (2, 1)

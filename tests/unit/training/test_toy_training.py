@@ -131,6 +131,7 @@ def test_a_file_gives_the_model_its_recipe_and_its_step_back(tmp_path):
     )
 
 
+@pytest.mark.gate
 @pytest.mark.usefixtures("few")
 def test_which_came_first_is_decided_by_steps_whoever_looks():
     """A slow pace and a fast one differ in how often the model is looked at, and in nothing else."""

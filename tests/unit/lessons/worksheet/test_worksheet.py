@@ -161,6 +161,7 @@ def codes_of(sheet: Worksheet, dpi: int, monkeypatch: pytest.MonkeyPatch) -> tup
     return [code.text for page in pages for code in zxingcpp.read_barcodes(Image.open(io.BytesIO(page)))], text
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("is_offered", [True, False])
 @pytest.mark.parametrize("path", shipped_lessons().values(), ids=lambda path: path.stem)
 def test_codes_of_all_lessons_are_read_at_80_dpi(path: Path, is_offered: bool, monkeypatch: pytest.MonkeyPatch) -> None:

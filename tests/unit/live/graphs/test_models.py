@@ -68,6 +68,7 @@ def minilm(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.gate
 def test_an_encoder_reads_as_the_app_does(minilm):
     model = catalog.load("minilm")
     texts = ["The trophy does not fit into the suitcase because it is too big.", HOSTILE, "word " * 520]

@@ -93,6 +93,7 @@ def in_its_order(report: AttributionReport) -> Callable[[BoundTarget, MethodShar
     )
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(("path", "address"), VISITS, ids=lambda each: each.stem if isinstance(each, Path) else str(each))
 def test_what_travels_is_what_the_models_compute_in_float64(
     path: Path, address: dict[str, str], monkeypatch: pytest.MonkeyPatch, unchecked: None
