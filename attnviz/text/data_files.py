@@ -22,7 +22,8 @@ from attnviz.core.trace import Prompt
 FORMATS = (
     "FILE holds a text a line; or a text, a tab and what the model is to write; or a table whose first line names its columns\n"
     "(text, context, sentence, question, target, …), between commas, semicolons or tabs; or a JSON object a line with these\n"
-    "names; or SQuAD's JSON. Its content decides, not its name, and what it was taken for is said. It may be packed by gzip."
+    "names; or a JSON list of texts or such objects; or SQuAD's JSON. Its content decides, not its name, and what it was taken\n"
+    "for is said. It may be packed by gzip."
 )
 # Names of columns and fields, in the order in which they are looked for.
 TEXTS = ("text", "context", "passage", "sentence", "sentences", "sentence1", "source", "en")
@@ -33,6 +34,7 @@ OTHERS = ("id", "idx", "index", "label", "answer", "answers", "answer_start", "t
 # So many lines are looked at to know a format.
 SNIFFED = 30
 _TIME = re.compile(r"(\d+:)?\d\d:\d\d[.,]\d{3} --> ")
+_HTML = re.compile(r"\s*<(!doctype html|html|head|body)\b", re.IGNORECASE)
 _WORD_NUMBER = re.compile(r"\d+([-.]\d+)?")
 
 # UTF-8, before which some editors write a mark.
@@ -106,6 +108,8 @@ def find_format(path: Path) -> FileFormat:
         return FileFormat("text", f"{path.name} is empty")
     if any(_TIME.match(line.strip()) for line in lines):
         raise CorpusError(f"{path.name} has subtitles with their times: write one sentence a line, without times.")
+    if _HTML.match(lines[0]):
+        raise CorpusError(f"{path.name} is a page of HTML: save the text alone, a sentence a line.")
     if lines[0].lstrip()[:1] in ("{", "["):
         return _json_format(path, lines)
     words = [line for line in lines if not line.startswith("#")]
@@ -122,6 +126,10 @@ def _json_format(path: Path, lines: Sequence[str]) -> FileFormat:
     whole = objects[0] if is_squad else _parsed("".join(text_lines(path)))
     if isinstance(whole, dict) and isinstance(whole.get("data"), list):
         return FileFormat("squad", f"{path.name} is read as SQuAD's JSON, a passage and a question each")
+    if isinstance(whole, list) and whole and any(all(isinstance(each, kind) for each in whole) for kind in (str, dict)):
+        return FileFormat(
+            "json", f"{path.name} is read as a JSON list of {'texts' if isinstance(whole[0], str) else 'objects'}"
+        )
     if all(isinstance(_parsed(line), str) for line in lines):
         return FileFormat("text", f"{path.name} is read as one text a line")
     if whole is None and path.suffix not in (".json", ".jsonl") and not any(isinstance(each, dict | list) for each in objects):
@@ -175,6 +183,10 @@ def read_prompts(path: Path) -> Iterator[Prompt]:
     if form.kind == "squad":
         yield from _squad_prompts(path)
         return
+    if form.kind == "json":
+        for number, each in enumerate(json.loads("".join(text_lines(path))), 1):
+            yield _prompt(each, form, f"Entry {number} of {path.name}")
+        return
     rows = _rows(path, form) if form.kind == "table" else enumerate(text_lines(path), 1)
     for number, row in rows:
         if "".join(row).strip():
@@ -213,10 +225,12 @@ def _squad_prompts(path: Path) -> Iterator[Prompt]:
         raise CorpusError(f"{path.name} is not as SQuAD's JSON is: data, paragraphs, context, qas, question.") from error
 
 
-def _prompt(row: str | list[str], form: FileFormat, where: str) -> Prompt:
+def _prompt(row: str | list[str] | dict[str, Any], form: FileFormat, where: str) -> Prompt:
     try:
-        if form.kind == "jsonl":
-            record = json.loads(str(row))
+        if form.kind == "jsonl" or isinstance(row, dict):
+            record = row if isinstance(row, dict) else json.loads(str(row))
+            if isinstance(record.get("messages"), list):
+                raise PromptError("it is a conversation. Write what is to be read into a field “text”.")
             text, target = (next((record[name] for name in names if record.get(name)), None) for names in (TEXTS, TARGETS))
             if isinstance(text, list):
                 text = " ".join(text)
