@@ -47,7 +47,7 @@ OF_THE_GATE, FOLDERS_OF_THE_GATE = {"postgres", "proxy"}, ("tests/browser", "tes
 
 
 def is_of_the_gate(item: pytest.Item) -> bool:
-    """Say whether a test without a mark is left to `make gate`: it needs a browser, a database or a proxy, or tests recipes."""
+    """Say whether a test without a mark is left to `make gate`: it needs a browser, database or proxy, or tests recipes."""
     folder = item.path.relative_to(item.config.rootpath).parent.as_posix()
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     return (

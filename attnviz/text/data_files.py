@@ -22,8 +22,8 @@ from attnviz.core.trace import Prompt
 FORMATS = (
     "FILE holds a text a line; or a text, a tab and what the model is to write; or a table whose first line names its columns\n"
     "(text, context, sentence, question, target, …), between commas, semicolons or tabs; or a JSON object a line with these\n"
-    "names; or a JSON list of texts or such objects; or SQuAD's JSON. Its content decides, not its name, and what it was taken\n"
-    "for is said. It may be packed by gzip."
+    "names; or a JSON list of texts or such objects; or SQuAD's JSON. Its content decides, not its name, and what it was\n"
+    "taken for is said. It may be packed by gzip."
 )
 # Names of columns and fields, in the order in which they are looked for.
 TEXTS = ("text", "context", "passage", "sentence", "sentences", "sentence1", "source", "en")
