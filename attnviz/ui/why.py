@@ -77,13 +77,13 @@ def _rather_picker(upcoming: Upcoming) -> Candidate | None:
     """Ask which word the word is compared with: unasked, the likeliest other one."""
     continuation = continuation_of(upcoming.trace)
     others = [each for each in continuation.next_tokens(upcoming.place - 1)[:DRAWN] if each.piece != upcoming.piece]
-    known = {each.piece: each for each in others}
+    known: dict[str, Candidate] = {}
+    for each in others:
+        label = candidate_label(each, upcoming.before)
+        # Of two that read alike the less likely one is known by its piece.
+        known[each.piece if label in known else label] = each
     options = [*known, NOTHING]
-
-    def named(piece: str) -> str:
-        return piece if piece == NOTHING else candidate_label(known[piece], upcoming.before)
-
-    chosen = dropdown(st.container(width=280), "Rather than", "rather", options=options, default=options[0], format_func=named)
+    chosen = dropdown(st.container(width=280), "Rather than", "rather", options=options, default=options[0])
     return known.get(chosen)
 
 

@@ -57,7 +57,7 @@ def test_what_came_stays_where_it_is_stopped(page: Page, app_url: str) -> None:
 
 
 def test_why_a_word_is_written_stays_after_a_reload(page: Page, app_url: str) -> None:
-    open_page(page, app_url, "write", why="true", rather="ĠJohn")
+    open_page(page, app_url, "write", why="true", rather="John")
     expect(page.locator(".lens .own")).to_have_count(1)
     page.locator('.why button[data-pick="24.4"]').click()
     expect(page.locator('.why button[data-pick="24.4"]')).to_have_attribute("aria-pressed", "true")
