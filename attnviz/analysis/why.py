@@ -49,7 +49,7 @@ def describe_effect(parts: Parts, layer: int, head: int, without: float) -> Sent
     verb = "stays" if abs(change) < 0.005 else "falls to" if change < 0 else "rises to"
     name = "difference" if parts.words.rather_than is not None else "logit"
     return (
-        Part(f"With {head_name(layer, head)} off, and all that follows from it, the {name} "),
+        Part(f"With {head_name(layer, head)} off, and the rest of the model run again, the {name} "),
         Part(f"{verb} {signed(without)}", True),
         Part(f" ({signed(change, '+.2f')})."),
     )

@@ -140,7 +140,7 @@ def test_why_this_word_is_computed_when_somebody_asks(monkeypatch):
     assert strip.count('class="layer"') == 31
     assert "becomes the likeliest in the last layer alone" in html(visit.app)
     assert "itself adds" in html(visit.app)
-    assert " off, and all that follows from it" in html(visit.app)
+    assert " off, and the rest of the model run again" in html(visit.app)
     next(each for each in visit.app.selectbox if each.label == "Rather than").select("John")
     visit.run()
     (grid,) = (each for each in pictures(visit.app) if 'class="why"' in each)
