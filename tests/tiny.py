@@ -143,6 +143,20 @@ FAMILIES = (
 )  # fmt: skip
 GPTJ = Family("gptj", DECODER, lambda: hf.GPTJConfig(
     **_IDS, n_positions=61, n_embd=24, n_layer=2, n_head=3, rotary_dim=4), recorded=False)  # fmt: skip
+# More decoders that normalize by root mean squares: before what they add, behind it, or both; with a factor; beside an MLP.
+ROOT_MEAN_SQUARES = (
+    *(family for family in FAMILIES if family.name in {"llama", "mistral", "qwen3", "gemma2", "gemma3", "phi3"}),
+    Family("qwen2", DECODER, lambda: hf.Qwen2Config(**_LLAMA)),
+    Family("gemma", DECODER, lambda: hf.GemmaConfig(**_LLAMA)),
+    Family("granite", DECODER, lambda: hf.GraniteConfig(
+        **_LLAMA, residual_multiplier=0.3, attention_multiplier=0.4, embedding_multiplier=3.0, logits_scaling=2.0)),
+    Family("olmo2", DECODER, lambda: hf.Olmo2Config(**_LLAMA)),
+    Family("olmo3", DECODER, lambda: hf.Olmo3Config(**_WINDOW)),
+    Family("glm4", DECODER, lambda: hf.Glm4Config(**_LLAMA)),
+    Family("exaone4", DECODER, lambda: hf.Exaone4Config(**_WINDOW)),
+    Family("smollm3", DECODER, lambda: hf.SmolLM3Config(**_LLAMA)),
+    Family("helium", DECODER, lambda: hf.HeliumConfig(**_LLAMA)),
+)  # fmt: skip
 FAMILY = {family.name: family for family in FAMILIES}
 
 

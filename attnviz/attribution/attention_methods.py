@@ -299,15 +299,17 @@ def composition(attention: Attention, *, of_itself: bool) -> Composition:
         ModelError: the residual connection of this model is not known.
     """
     placed, stream = attention.residual()
-    if stream is None or attention.after is None:
+    if stream is None:
         raise ModelError("attnviz does not know the residual connection of this model: choose another method.")
-    (states,), (sums,) = stream, attention.after.read
+    (states,) = stream
     norms, own, mixing = [], [], []
     for rows, parts in _parts(attention):
-        kept = states[rows]
-        if placed == "after":
-            parts, kept = (_scaled(each, sums[rows], attention.after) for each in (parts, kept[:, None]))
-            kept = kept.squeeze(1)
+        kept = states[rows, None]
+        for step in attention.steps:
+            parts = _stepped(parts, rows, step)
+        if placed == "after" and attention.after is not None:
+            parts, kept = (_stepped(each, rows, attention.after) for each in (parts, kept))
+        kept = kept.squeeze(1)
         places = torch.arange(len(parts), device=parts.device)
         if of_itself:
             parts[places, rows] += kept
@@ -343,6 +345,13 @@ def _parts(attention: Attention) -> Iterator[tuple[Int[Tensor, " query"], Float[
     for rows in torch.arange(weights.shape[1], device=weights.device).split(step):
         cancellation_point()
         yield rows, torch.einsum("hqk,hko->qko", weights[:, rows], vectors)
+
+
+def _stepped(parts: Float[Tensor, "query key out"], rows: Int[Tensor, " query"], step: Norm | Tensor | float) -> Tensor:
+    """Apply a norm of a pass over one text, or a factor, to parts of some rows."""
+    if not isinstance(step, Norm):
+        return parts * step
+    return _scaled(parts, step.read.reshape(-1, step.read.shape[-1])[rows], step)
 
 
 def _scaled(parts: Float[Tensor, "query key out"], read: Float[Tensor, "query out"], norm: Norm) -> Tensor:

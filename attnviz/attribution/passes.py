@@ -1,8 +1,8 @@
 """Record what each attention of a pass did, from the operations themselves: weights, values, W_O, the sums around it.
 
 No module is known by name. An attention is a softmax whose result multiplies values; the next linear layer is W_O; what
-W_O gave is added to the residual and normalized, or normalized later. Which of the two is measured: the sum that the next norm
-reads is compared with what the norm before the attention read, and gave.
+W_O gave is followed, through norms and factors, to the sum with the residual, which stood there before, and that sum to the
+end of the layer. A norm is one of PyTorch's, or x times 1/√(mean of x² + ε), as the models of the hub spell it.
 
 Three things stand between a transformer and a linear map: attention weights, the σ of LayerNorm, and the activation of its
 feed-forward layers. Each is replaced by what it was in this pass: weights and σ are constants, an activation f(x) is x times
@@ -11,7 +11,7 @@ is its gradient times x, and what biases give (Modarressi et al. 2023, arXiv:230
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
@@ -19,8 +19,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
-
-from attnviz.core.weights import rounding_of
 
 # Where LayerNorm stands: after the sum with the residual (Vaswani et al. 2017), before the attention (Xiong et al. 2020), or
 # nowhere that is known here.
@@ -40,10 +38,16 @@ class Norm:
 
 @dataclass(eq=False)
 class Attention:
-    """One attention of a pass. `mixed` is what it adds to the residual; `before` and `after` the norms on either side.
+    """One attention of a pass, and the residual connection around it.
 
     given   the weights as the pass itself has them, for gradients
     output  W_O, a row an output dimension; None: there is none
+    mixed   what W_O gave
+    steps   norms and factors that it went through before it was added to the residual
+    stream  what it was added to, and the `sum` of both; what a layer adds beside its attention is in `sum` alone
+    before  norms since the attention before this one
+    after   the norm that read the sum first
+    state   what became of the sum until the next attention: the layer's output
     """
 
     weights: Float[Tensor, "batch head query key"]
@@ -51,8 +55,12 @@ class Attention:
     given: Tensor
     output: Float[Tensor, "out in"] | None = None
     mixed: Float[Tensor, "batch query out"] | None = None
-    before: Norm | None = None
+    steps: tuple[Norm | Tensor | float, ...] = ()
+    stream: Tensor | None = None
+    sum: Tensor | None = None
+    before: tuple[Norm, ...] = ()
     after: Norm | None = None
+    state: Tensor | None = None
 
     @property
     def heads(self) -> Float[Tensor, "head query key"]:
@@ -62,18 +70,19 @@ class Attention:
 
     def residual(self) -> tuple[Residual, Tensor | None]:
         """Find where the norm stands, and what the attention's output was added to."""
-        if self.after is None or self.mixed is None or self.after.read.shape != self.mixed.shape:
+        if self.stream is None or self.mixed is None:
             return "unknown", None
-        stream = self.after.read - self.mixed
-        if self.before is not None and self.before.read.shape == stream.shape:
-            # The sum was rounded to the type of the pass, and so was what is taken from it again.
-            rounding = 4 * rounding_of(self.mixed.dtype)
-            close = {"rtol": 1e-4, "atol": max(1e-4, rounding * float(self.after.read.abs().max()))}
-            if torch.allclose(stream, self.before.read, **close):
-                return "before", stream
-            if torch.allclose(stream, self.before.gave, **close):
-                return "after", stream
-        return "unknown", None
+        stream = self.stream.reshape(self.mixed.shape)
+        # A norm of its own (OLMo 2) leaves the sum as it is, as one before the attention does.
+        if any(isinstance(step, Norm) for step in self.steps) or any(same(norm.read, self.stream) for norm in self.before):
+            return "before", stream
+        known = self.after is not None and self.sum is not None and same(self.after.read, self.sum)
+        return ("after", stream) if known else ("unknown", None)
+
+
+def same(one: Tensor, other: Tensor) -> bool:
+    """Say whether two tensors have the same numbers, whatever their types."""
+    return one is other or (one.shape == other.shape and torch.equal(one.float(), other.float()))
 
 
 class Stop(BaseException):
@@ -92,6 +101,11 @@ class AttentionTape(TorchFunctionMode):
     norms: list[Norm] = field(default_factory=list)
     _weights: dict[int, Tensor] = field(default_factory=dict)
     _awaits_output: bool = False
+    # What is known of a tensor, by identity; each is kept alive with it, so that no identity is used twice.
+    _known: dict[int, tuple[Tensor, "_Known"]] = field(default_factory=dict)
+    # What was made between W_O and the sum with the residual: that is older.
+    _recent: dict[int, Tensor] = field(default_factory=dict)
+    _n_norms: int = 0
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -108,10 +122,8 @@ class AttentionTape(TorchFunctionMode):
         made = func(*args, **kwargs)
         if func in _KEEPS_WEIGHTS and id(args[0]) in self._weights:
             self._mark(made)
-        elif func in _LINEAR:
-            self._linear(func, args, made)
-        elif func in _NORM:
-            self._norm(func, args, kwargs, made)
+        if isinstance(made, Tensor) and args:
+            self._follow(func, args, kwargs, made)
         return made
 
     def _mark(self, weights: Tensor) -> Tensor:
@@ -125,30 +137,182 @@ class AttentionTape(TorchFunctionMode):
         return value if self.change is None else self.change(len(self.attentions), value)
 
     def _attend(self, weights: Tensor, value: Tensor, context: Tensor) -> Tensor:
-        before = self.norms[-1] if self.norms else None
+        before, self._n_norms = tuple(self.norms[self._n_norms :]), len(self.norms)
+        self._known, self._recent = {}, {}
         heads = (each[:, None] if each.dim() == 3 else each for each in (weights, value))
         self.attentions.append(Attention(*heads, given=weights, before=before))
         self._awaits_output = True
         return context
+
+    def _follow(self, func: Any, args: Any, kwargs: Any, made: Tensor) -> None:
+        """Learn what an operation made of what is known."""
+        if self._recent and not any(made is each for each in args):
+            self._recent[id(made)] = made
+        if func in _LINEAR or (func in _MATMUL and len(args) > 1 and args[1].dim() == 2):
+            self._linear(func, args, made)
+        elif func in _NORM:
+            self._norm(func, args, kwargs, made)
+        elif func in _POWERS:
+            self._power(func, args, made)
+        elif func in _MEANS:
+            squares = self._of(args[0])
+            self._know(made, squares if isinstance(squares, _Squares) else _Mean(args[0]))
+        elif func in _DIFFERENCES:
+            mean = self._of(args[1])
+            if isinstance(mean, _Mean) and mean.of is args[0]:
+                self._know(made, _Centred(args[0]))
+        elif func in _PRODUCTS:
+            self._product(args, made)
+        elif func in _SUMS:
+            self._sum(args, made)
+        elif func in _KEEPS:
+            self._know(made, self._of(args[0]))
+
+    def _of(self, value: Any) -> "_Known":
+        return self._known.get(id(value), (value, None))[1]
+
+    def _know(self, made: Tensor, known: "_Known") -> None:
+        if known is not None:
+            self._known[id(made)] = made, known
+            if isinstance(known, _State):
+                known.attention.state = made
+
+    def _power(self, func: Any, args: Any, made: Tensor) -> None:
+        known, power = self._of(args[0]), _POWERS[func] or args[1]
+        if power == 2:
+            centred = isinstance(known, _Centred)
+            self._know(made, _Squares(known.of if isinstance(known, _Centred) else args[0], centred))
+        elif power == -0.5 and isinstance(known, _Squares):
+            self._know(made, replace(known, inverse=True))
+
+    def _product(self, args: Any, made: Tensor) -> None:
+        for first, factor in (args[:2], args[1::-1]):
+            known = self._of(first)
+            if isinstance(known, _Squares) and known.inverse:
+                self._normed(Norm(known.of, made, None, known.eps, known.centred))
+            elif isinstance(known, _Norms) and isinstance(factor, Tensor) and factor.dim() == 1:
+                self._weigh(known, factor, made)
+            elif isinstance(known, _Mixed) and (not isinstance(factor, Tensor) or factor.dim() < 2):
+                self._know(made, _Mixed(known.attention, (*known.steps, factor)))
+            else:
+                continue
+            return
+
+    def _sum(self, args: Any, made: Tensor) -> None:
+        for first, other in (args[:2], args[1::-1]):
+            known = self._of(first)
+            known = known.beneath if isinstance(known, _Norms) else known
+            if isinstance(known, _Squares) and isinstance(other, int | float):
+                self._know(made, replace(known, eps=float(other)))
+            elif isinstance(known, _Mixed):
+                if isinstance(other, Tensor) and other.shape == made.shape and id(other) not in self._recent:
+                    attention, self._recent = known.attention, {}
+                    attention.steps, attention.stream, attention.sum = known.steps, other, made
+                    self._know(made, _State(attention))
+                else:
+                    # A bias, or what the layer adds beside its attention.
+                    self._know(made, known)
+            else:
+                continue
+            return
+        state = next((known for each in args[:2] if isinstance(known := self._of(each), _State | _Norms)), None)
+        state = state.beneath if isinstance(state, _Norms) else state
+        if isinstance(state, _State):
+            self._know(made, state)
 
     def _linear(self, func: Any, args: Any, output: Tensor) -> None:
         if not self._awaits_output:
             return
         self._awaits_output = False
         last = self.attentions[-1]
-        weight = args[1] if func is F.linear else args[2].T
+        weight = args[1] if func is F.linear else args[2 if func is torch.addmm else 1].T
         n_heads, n_queries = last.weights.shape[1:3]
         if weight.shape[1] == n_heads * last.value.shape[3]:
             last.output, last.mixed = weight, output.reshape(-1, n_queries, output.shape[-1])
+            self._know(output, _Mixed(last))
+            self._recent = {id(output): output}
 
     def _norm(self, func: Any, args: Any, kwargs: Any, output: Tensor) -> None:
         given = {**dict(zip(("input", "shape", "weight", "bias", "eps"), args, strict=False)), **kwargs}
         # What PyTorch takes for a root mean square norm where none is given; of LayerNorm its default is given.
         eps = torch.finfo(output.dtype).eps if given["eps"] is None else given["eps"]
-        norm = Norm(given["input"], output, given.get("weight"), eps, centred=func is F.layer_norm)
-        if self.attentions and self.attentions[-1].after is None:
-            self.attentions[-1].after = norm
+        self._normed(Norm(given["input"], output, given.get("weight"), eps, centred=func is F.layer_norm))
+
+    def _normed(self, norm: Norm) -> None:
+        """Record a norm; what it read goes on in what it gave where that takes its place."""
+        beneath = self._of(norm.read)
+        if isinstance(beneath, _Mixed):
+            beneath = _Mixed(beneath.attention, (*beneath.steps, norm))
+        elif isinstance(beneath, _State):
+            attention = beneath.attention
+            attention.after = attention.after or norm
+            beneath = beneath if attention.residual()[0] == "after" else None
+        else:
+            beneath = None
         self.norms.append(norm)
+        self._know(norm.gave, beneath)
+        self._know(norm.gave, _Norms(norm, beneath))
+
+    def _weigh(self, known: "_Norms", weight: Tensor, made: Tensor) -> None:
+        """Learn the weight of a norm, which is multiplied with afterwards."""
+        norm, beneath = replace(known.norm, gave=made, weight=weight), known.beneath
+        self.norms[:] = [norm if each is known.norm else each for each in self.norms]
+        if isinstance(beneath, _Mixed):
+            beneath = _Mixed(beneath.attention, (*beneath.steps[:-1], norm))
+        elif isinstance(beneath, _State) and beneath.attention.after is known.norm:
+            beneath.attention.after = norm
+        self._know(made, beneath)
+        self._know(made, _Norms(norm, beneath))
+
+
+@dataclass(frozen=True, eq=False)
+class _Mean:
+    """The mean of a state."""
+
+    of: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class _Centred:
+    """A state less its mean."""
+
+    of: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class _Squares:
+    """The squares of a state, or their mean, with ε; `inverse`: 1/√ of it."""
+
+    of: Tensor
+    centred: bool
+    eps: float = 0.0
+    inverse: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Mixed:
+    """What W_O of an attention gave, behind some steps."""
+
+    attention: Attention
+    steps: tuple[Norm | Tensor | float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """The sum of an attention and its residual, or what a layer makes of it."""
+
+    attention: Attention
+
+
+@dataclass(frozen=True, eq=False)
+class _Norms:
+    """What a norm gave; `beneath`: what it is as well."""
+
+    norm: Norm
+    beneath: _Mixed | _State | None
+
+
+_Known = _Mean | _Centred | _Squares | _Mixed | _State | _Norms | None
 
 
 def open_weights(query: Tensor, key: Tensor, value: Tensor, *given: Any, **options: Any) -> Tensor:
@@ -173,6 +337,15 @@ _KEEPS_WEIGHTS = {F.dropout, Tensor.masked_fill, torch.masked_fill, Tensor.to, T
                   Tensor.__getitem__}  # fmt: skip
 _LINEAR = {F.linear, torch.addmm}
 _NORM = {F.layer_norm, F.rms_norm}
+# The power that an operation takes; 0: it is given.
+_POWERS: dict[Any, float] = {
+    Tensor.pow: 0, torch.pow: 0, Tensor.__pow__: 0, Tensor.square: 2, torch.square: 2, Tensor.rsqrt: -0.5, torch.rsqrt: -0.5,
+}  # fmt: skip
+_MEANS = {Tensor.mean, torch.mean}
+_DIFFERENCES = {torch.sub, Tensor.sub, Tensor.__sub__}
+_KEEPS = {F.dropout, Tensor.to, Tensor.type_as, Tensor.float, Tensor.view, Tensor.reshape, Tensor.contiguous, Tensor.clone}
+_PRODUCTS = {torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.multiply, Tensor.multiply}
+_SUMS = {torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__, Tensor.__iadd__, Tensor.add_}
 
 
 Operation = Callable[..., Any]
@@ -309,8 +482,6 @@ _NORMS: dict[Any, Operation] = {
 }  # fmt: skip
 _ACTIVATIONS = {F.gelu, F.relu, F.silu, torch.relu, Tensor.relu, torch.tanh, Tensor.tanh, F.tanh, F.relu6, F.leaky_relu,
                 Tensor.clamp, torch.clamp}  # fmt: skip
-_PRODUCTS = {torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.multiply, Tensor.multiply}
-_SUMS = {torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__}
 # What autograd calls its operations that are not linear.
 _CURVED = frozenset({
     "Cos", "Elu", "Erf", "Exp", "FusedRmsNorm", "Gelu", "Hardswish", "LeakyRelu", "Log", "LogSoftmax", "Mish",

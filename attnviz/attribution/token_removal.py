@@ -29,7 +29,7 @@ from attnviz.analysis.matters import (
 )
 from attnviz.attribution.attention_methods import Mixing, check_layered, recorded, rolled_out
 from attnviz.attribution.methods import Method, method_named
-from attnviz.attribution.passes import AttentionTape, Frozen, Stop, curved
+from attnviz.attribution.passes import Attention, AttentionTape, Frozen, Stop, curved, same
 from attnviz.core.errors import ModelError, TraceError, cancellation_point
 from attnviz.core.trace import Prompt, Shares, Token
 from attnviz.models.base import AttentionModel, Progress, silent
@@ -380,8 +380,7 @@ def value_zeroing(bound: BoundTarget) -> np.ndarray:
     attentions = recorded(bound)
     steps = []
     for index, site in enumerate(bound.sites):
-        if attentions[index].residual()[1] is None:
-            raise ModelError("Where this model's layers end is not known here: choose another method.")
+        _check_end(bound, attentions, index)
         n_queries, n_keys = attentions[index].weights.shape[2:]
         changes = np.zeros((n_queries, n_keys))
         size = max(1, BATCH_TOKENS // bound.n_positions)
@@ -402,6 +401,21 @@ def value_zeroing(bound: BoundTarget) -> np.ndarray:
     return rolled_out(bound, steps)
 
 
+def _check_end(bound: BoundTarget, attentions: tuple[Attention, ...], index: int) -> None:
+    """Check that what is taken for the end of a layer is what enters the next one.
+
+    Raises:
+        ModelError: it is not, or the residual connection is not known.
+    """
+    own, queries = attentions[index], bound.sites[index].queries
+    following = zip(attentions[index + 1 :], bound.sites[index + 1 :], strict=True)
+    above = next((attention for attention, site in following if site.queries == queries), None)
+    if own.residual()[1] is None or own.state is None:
+        raise _no_end()
+    if above is not None and (above.stream is None or not same(above.stream, own.state)):
+        raise _no_end()
+
+
 def _states(bound: BoundTarget, index: int, keys: range) -> Tensor:
     """Compute the states behind a layer: of the whole text first, then of it without each key's value."""
 
@@ -417,10 +431,11 @@ def _states(bound: BoundTarget, index: int, keys: range) -> Tensor:
     tape = AttentionTape(change)
     with tape, torch.no_grad(), suppress(Stop):
         bound.run(bound.ids.expand(len(keys) + 1, -1))
-    attention = tape.attentions[index]
-    norm = tape.norms[-1]
-    # The layer ends with the sum that the next norm reads, or with what its own gives.
-    state = norm.gave if attention.residual()[0] == "after" else norm.read
-    if state.shape != (attention.mixed.shape if attention.mixed is not None else None):
-        state = attention.after.read if attention.after is not None else state
-    return state
+    state, mixed = tape.attentions[index].state, tape.attentions[index].mixed
+    if state is None or mixed is None:
+        raise _no_end()
+    return state.reshape(mixed.shape)
+
+
+def _no_end() -> ModelError:
+    return ModelError("Where this model's layers end is not known here: choose another method.")

@@ -151,8 +151,8 @@ class _Contexts(AttentionTape):
         by_head = made if made.dim() == 4 else made.view(-1, self.n_heads, *made.shape[1:])
         return self.watch.context(place, by_head).view(made.shape)
 
-    def _linear(self, func: Any, args: Any, output: Tensor) -> None:
-        """Ask nothing of the matrix behind: what it makes of a part is in the gradient."""
+    def _follow(self, func: Any, args: Any, kwargs: Any, made: Tensor) -> None:
+        """Ask nothing of what stands behind: what it makes of a part is in the gradient."""
 
     def last_row(self, place: int) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key dim"]]:
         """Return the weights of the last query, and the values of the keys."""

@@ -244,10 +244,6 @@ def test_norms_are_lengths_of_what_reaches_a_position(
             step[query, query] = np.linalg.norm(kept[row])
         steps.append(step / step.sum(axis=1, keepdims=True))
     np.testing.assert_allclose(attention_methods.value_norms(bound), np.mean(shares, axis=0))
-    if sites == "cross" and norm == "after":
-        with pytest.raises(ModelError, match="residual connection"):
-            attention_methods.norms_with_residual(bound)
-        return
     np.testing.assert_allclose(attention_methods.norms_with_residual(bound), model.followed(steps))
 
 

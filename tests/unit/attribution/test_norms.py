@@ -44,7 +44,8 @@ def test_parts_behind_a_norm_add_up_to_what_it_gives(centred: bool, weight: torc
 def test_a_position_that_is_made_of_nothing_mixes_nothing() -> None:
     nothing = torch.zeros(1, 4, 7)
     norm = Norm(nothing, nothing, None, 0.5, True)
+    around = {"stream": nothing, "before": (norm,)}
     weights, value, output = torch.rand(1, 3, 4, 4), torch.randn(1, 3, 4, 2), torch.zeros(7, 6)
-    made = attention_methods.composition(Attention(weights, value, weights, output, nothing, norm, norm), of_itself=True)
+    made = attention_methods.composition(Attention(weights, value, weights, output, nothing, **around), of_itself=True)
     assert made.mixing.tolist() == made.own.tolist() == [0.0] * 4
     assert not made.norms.any()

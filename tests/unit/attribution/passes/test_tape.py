@@ -97,13 +97,74 @@ def test_values_can_be_changed_before_they_are_mixed() -> None:
 
 
 @pytest.mark.parametrize("off", [0.0, 0.01])
-def test_a_residual_that_is_neither_is_not_known(off: float) -> None:
-    mixed, gave = torch.randn(1, 4, 6), torch.randn(1, 4, 6)
-    before, after = (Norm(read, gave, None, 1e-5, True) for read in (torch.randn(1, 4, 6), gave + mixed + off))
-    attention = Attention(SEEN.expand(1, 2, 4, 5).float(), VALUE, QUERY, None, mixed, before, after)
+def test_a_residual_that_no_norm_reads_is_not_known(off: float) -> None:
+    mixed, stream = torch.randn(1, 4, 6), torch.randn(1, 4, 6)
+    whole = stream + mixed
+    norm = Norm(whole + off, whole, None, 1e-5, True)
+    attention = Attention(SEEN.expand(1, 2, 4, 5).float(), VALUE, QUERY, None, mixed, (), stream, whole, after=norm)
     assert attention.residual()[0] == ("unknown" if off else "after")
+    attention.before = (Norm(stream + off, whole, None, 1e-5, True),)
+    assert attention.residual()[0] == ("unknown" if off else "before")
     attention.mixed = None
     assert attention.residual() == ("unknown", None)
+
+
+class Spelled(nn.Module):
+    """A root mean square norm as models of the hub spell it; `centred`: LayerNorm so."""
+
+    def __init__(self, centred: bool = False) -> None:
+        super().__init__()
+        self.weight, self.centred = nn.Parameter(torch.randn(6)), centred
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        kind = states.dtype
+        states = states.to(torch.float32)
+        states = states - states.mean(-1, keepdim=True) if self.centred else states
+        states = states * torch.rsqrt(states.pow(2).mean(-1, keepdim=True) + 0.25)
+        return self.weight * states.to(kind)
+
+
+class RootMeanSquares(nn.Module):
+    """Two layers of an attention and an MLP: the MLP above or beside it, a norm of its own for what is added, or a factor."""
+
+    def __init__(self, how: str, centred: bool) -> None:
+        super().__init__()
+        self.how = how
+        self.norms = nn.ModuleList([Spelled(centred) for _ in range(3)])
+        self.output, self.linear = nn.Linear(6, 6, bias=False), nn.Linear(6, 6)
+
+    def forward(self, states: torch.Tensor) -> list[torch.Tensor]:
+        """What enters each layer, and what comes out of the last."""
+        entered = [states]
+        for _ in range(2):
+            states = entered[-1]
+            read = states if self.how == "sandwich" else self.norms[0](states)
+            heads = read.unflatten(-1, (2, 3)).transpose(1, 2)
+            mixed = self.output(F.scaled_dot_product_attention(heads, heads, heads).transpose(1, 2).flatten(2))
+            if self.how == "parallel":
+                entered.append(F.gelu(self.linear(read)) + mixed + states)
+                continue
+            mixed = self.norms[1](mixed) if self.how == "sandwich" else mixed * 0.5
+            states = states + F.dropout(mixed, 0.1, training=False)
+            entered.append(states + self.linear(self.norms[2](states)))
+        return entered
+
+
+@pytest.mark.parametrize("centred", [False, True], ids=["root mean square", "LayerNorm"])
+@pytest.mark.parametrize("how", ["factor", "parallel", "sandwich"])
+def test_what_is_added_is_followed_to_the_end_of_its_layer(how: str, centred: bool) -> None:
+    model = RootMeanSquares(how, centred)
+    with torch.no_grad(), AttentionTape() as tape:
+        entered = model(torch.randn(1, 5, 6))
+    for attention, stream, end in zip(tape.attentions, entered[:-1], entered[1:], strict=True):
+        assert attention.residual()[0] == "before"
+        assert attention.stream is stream
+        assert attention.state is end
+        kinds = [type(step).__name__ for step in attention.steps]
+        assert kinds == {"factor": ["float"], "parallel": [], "sandwich": ["Norm"]}[how]
+    norm = tape.norms[0]
+    torch.testing.assert_close(norm.read, entered[0] if how != "sandwich" else tape.attentions[0].mixed)
+    assert (norm.weight is model.norms[1 if how == "sandwich" else 0].weight, norm.eps, norm.centred) == (True, 0.25, centred)
 
 
 def test_a_gradient_can_be_asked_of_weights_that_look_at_no_token() -> None:
