@@ -9,8 +9,9 @@ from attnviz.analysis.compute.worked_example import worked_steps
 from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap
+from attnviz.models.catalog import CATALOG
 from attnviz.ui.address.address_sync import finish, segments, toggle, url_value
-from attnviz.ui.background.results import inspected, worked_example
+from attnviz.ui.background.results import card, inspected, worked_example
 from attnviz.ui.compute import (
     example_download,
     forget_text_before,
@@ -25,7 +26,14 @@ from attnviz.ui.compute import (
     weight_download,
 )
 from attnviz.ui.download import Download, show_toolbar
-from attnviz.ui.frame.sidebar import forced_target, head_steppers, map_picker, model_picker
+from attnviz.ui.frame.sidebar import (
+    forced_target,
+    head_steppers,
+    language_picker,
+    map_picker,
+    model_picker,
+    own_language_button,
+)
 from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt_box import Example, examples, prompt_box
 
@@ -74,7 +82,10 @@ def compute_weight() -> Download | None:
     # What a search on Translate has found is explained as it was written.
     opened = inspected(model, prompt, tuple(url_value("begins", "").split()))
     if not opened:
+        own_language_button(model)
         return None
+    if model not in CATALOG and (known := card(model, prompt)):
+        language_picker(known, st.sidebar)
     return show_weight(model, opened, map_picker(opened.trace), example or examples("encode")[0])
 
 

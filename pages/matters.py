@@ -7,9 +7,9 @@ import streamlit as st
 
 from attnviz.models import catalog
 from attnviz.ui.address.address_sync import finish, fold, url_value
-from attnviz.ui.background.results import deletion, matters, without, word_removals
+from attnviz.ui.background.results import card, deletion, matters, without, word_removals
 from attnviz.ui.download import show_toolbar
-from attnviz.ui.frame.sidebar import one_model
+from attnviz.ui.frame.sidebar import language_picker, one_model, own_language_button
 from attnviz.ui.layout import header, hero
 from attnviz.ui.matters import (
     DROP,
@@ -45,6 +45,8 @@ report = matters(model, prompt, target, (looked, "random")) if prompt else None
 removals = word_removals(model, prompt, target) if prompt and report else None
 if prompt and report and removals:
     show_targets(report)
+    if model not in catalog.CATALOG and (known := card(model, prompt)):
+        language_picker(known, st.sidebar)
     removed = removed_words(report)
     after = removals.output(removed[0]) if len(removed) == 1 else None
     after = after or (without(model, prompt, target, removed) if removed else None)
@@ -78,4 +80,5 @@ if prompt and report and removals:
         show_methods(table, with_slow_methods(model, prompt, target, report), method, ())
 elif prompt:
     default_target_button()
+    own_language_button(model)
 finish()

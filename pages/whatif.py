@@ -13,7 +13,7 @@ from attnviz.ui.background.jobs import stoppable
 from attnviz.ui.background.results import head_costs, removal_curve, run
 from attnviz.ui.download import show_toolbar
 from attnviz.ui.edit_panel import show_next
-from attnviz.ui.frame.sidebar import forced_target, machine, map_picker
+from attnviz.ui.frame.sidebar import forced_target, language_picker, machine, map_picker, own_language_button
 from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt_box import show_text_notices
 from attnviz.ui.training_checkpoints import side
@@ -39,7 +39,11 @@ def switch_heads_off() -> None:
     if ablation is None or is_stopped("costs"):
         return
     result = run(ablation.model, "encode", ablation.prompt)
-    ablation = with_target(ablation, result) if result else ablation
+    if result:
+        language_picker(result.card, st.sidebar)
+        ablation = with_target(ablation, result)
+    else:
+        own_language_button(ablation.model)
     # The address already says what is being worked at.
     finish()
     with stoppable(lambda: stop("costs")):
@@ -78,6 +82,10 @@ def compare_sides(change: str, beside: DeltaGenerator) -> None:
     first, second = (forced_target(*each) for each in zip(sides.prompts, sides.models, strict=True))
     one = side(sides.models[0], first, NO_EDITS)
     other = side(sides.models[1], second, sides.edits) if one else None
+    if one:
+        language_picker(one.card, st.sidebar)
+    else:
+        own_language_button(sides.models[0])
     if one and other:
         changes.show_edits(sides.edits, one.trace)
         show_text_notices(one, other)

@@ -32,7 +32,7 @@ from attnviz.models.catalog import CATALOG, HUB
 from attnviz.ui.address.address_sync import forget, one_shown, publish, remember, remembered, url_value, value
 from attnviz.ui.background.results import matters, matters_known, matters_slowly
 from attnviz.ui.download import drawing_buttons, file_button
-from attnviz.ui.frame.sidebar import target_picker
+from attnviz.ui.frame.sidebar import target_picker, written_language
 from attnviz.ui.layout import Markup, escaped, story, theme
 from attnviz.ui.prompt_box import TextBox, checked_prompt, examples, long_notice, run_texts, text_box, unrun_notice
 
@@ -62,9 +62,10 @@ def text_boxes(model: str) -> Prompt | None:
     long_notice("text", given)
     if known in _SECOND:
         remember("pair", second, pair if given == text else "")
+    language = written_language(model)
     if known == "translate":
-        return checked_prompt(lambda: Prompt(given, target=second or None), given, second)
-    return checked_prompt(lambda: Prompt(given, question=second or None, pair=second or None), given, second)
+        return checked_prompt(lambda: Prompt(given, target=second or None, language=language), given, second)
+    return checked_prompt(lambda: Prompt(given, question=second or None, pair=second or None, language=language), given, second)
 
 
 def _first_texts(task: str) -> tuple[str, str]:

@@ -299,6 +299,32 @@ def test_the_language_that_a_model_writes_is_chosen(monkeypatch: pytest.MonkeyPa
     assert not edited.app.error
 
 
+@pytest.mark.parametrize(
+    ("page", "more"),
+    [("matters", {}), ("compute", {"source": "model"}), ("whatif", {"change": "head"}), ("whatif", {"other": "the dog sat"})],
+    ids=["matters", "compute", "heads off", "two texts"],
+)
+def test_every_page_writes_the_language_of_its_address(
+    monkeypatch: pytest.MonkeyPatch, many_languages: tuple[str, str], page: str, more: dict[str, str]
+) -> None:
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    folder, german = many_languages
+    own = attnviz.load(folder).card.languages[1]
+    visit = Visit(monkeypatch, page, {"model": folder, "text": "the cat sat"} | more)
+    assert visit.app.selectbox(key="language").value == own
+    before = [str(each.proto) for each in visit.app.get("bidi_component")]
+    visit.app.selectbox(key="language").set_value(german)
+    visit.run()
+    assert visit.address["language"] == german
+    assert [str(each.proto) for each in visit.app.get("bidi_component")] != before
+    again = Visit(monkeypatch, page, visit.address)
+    assert not differences(visit, again)
+    assert not again.app.error
+    wrong = open_page(page, model=folder, text="the cat sat", language=german[:-1], **more)
+    press(wrong, next(each.label for each in wrong.button if each.key == "own-language"))
+    assert "language" not in wrong.query_params
+
+
 def test_a_language_that_a_model_does_not_write_is_refused_with_a_way_back(app: AppTest, folders: list[str]) -> None:
     app = open_page(app, models=folders[:1], text=TEXT, language1="deu_Latn")
     assert "no languages to choose from: leave out 'deu" in app.error[0].value.replace("\\", "")

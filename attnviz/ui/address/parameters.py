@@ -195,6 +195,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     },
     "matters": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "about": NAME, "seen": NAME},
+        "language": _LANGUAGE,
         # The methods are compared where they are open, as they are where an address names one.
         **{"methods": Choice(("", "open", "closed")), "way": NAME},
     },

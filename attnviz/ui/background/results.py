@@ -25,7 +25,7 @@ from attnviz.core.weights import Quantity
 from attnviz.core.write import READING, WritingOptions
 from attnviz.lessons.picture_link import TASKS
 from attnviz.models import catalog
-from attnviz.models.base import GREEDY, NOTHING_READ, AttentionModel, EncoderReading, Progress
+from attnviz.models.base import GREEDY, NOTHING_READ, AttentionModel, EncoderReading, ModelCard, Progress
 from attnviz.models.catalog import Task
 from attnviz.models.result import Options, Result
 from attnviz.ui.background import first_results, jobs
@@ -315,6 +315,13 @@ def targets(model: AttentionModel, progress: Progress, prompt: Prompt) -> dict[s
 
     progress(f"Reading with {model.card.name}", None)
     return capabilities(model).targets(prompt)
+
+
+@computed
+def card(model: AttentionModel, progress: Progress, prompt: Prompt) -> ModelCard:
+    """Return what is known of a model that reads this prompt."""
+    progress(f"Reading with {model.card.name}", None)
+    return model.card
 
 
 @partial(computed, passes=15)

@@ -105,7 +105,7 @@ def ablation_controls() -> Ablation | None:
         prompt, _ = question_box(forget=_go_on)
     else:
         prompt, _ = prompt_box(task, further=(PAIR,) if task == "encode" else (), forget=_go_on)
-        prompt = forced_target(prompt, model) if prompt and task == "translate" else prompt
+        prompt = forced_target(prompt, model) if prompt and task != "summarize" else prompt
     to = segments(
         st.sidebar, "Set a head to", "to", format_func=_HEAD_VALUES.__getitem__,
         help="Zero: the head adds nothing. Its mean: it adds its mean over this text. Uniform: it looks at all tokens equally.",
@@ -126,7 +126,7 @@ def _task_of(model: str) -> Task:
     """Return a model's task; of one outside the catalog, by its kind and the address."""
     if model in CATALOG:
         return CATALOG[model].reading_task
-    if model in HUB["encoder-decoder"] or url_value("target", "") or url_value("language", ""):
+    if model in HUB["encoder-decoder"] or url_value("target", ""):
         return "translate"
     return "answer" if url_value("question", "") and model not in (*HUB["encoder"], *HUB["decoder"]) else "encode"
 
