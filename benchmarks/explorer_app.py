@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import streamlit as st
 
-from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, QueryKeyWeights, Token
+from attnviz.core.weights import QueryKeyLayer
 from attnviz.ui.address.address_sync import arrive, finish
 from attnviz.ui.explorer import ShownHead, explore
 from attnviz.ui.frame.sidebar import head_controls

@@ -12,7 +12,6 @@ from attnviz.ui.background.results import in_quantity
 from attnviz.ui.download import head_download, opened_file, show_toolbar
 from attnviz.ui.edit import CurrentMap, current_result, run_edited
 from attnviz.ui.edit_panel import show_edit_buttons, show_edit_panel, show_reading
-from attnviz.ui.encode.view import show_head_label
 from attnviz.ui.explorer import (
     ShownHead,
     explain_quantity,
@@ -21,6 +20,7 @@ from attnviz.ui.explorer import (
     explore,
     quantity_picker,
     show_bertviz,
+    show_head_label,
 )
 from attnviz.ui.frame.sidebar import (
     forced_target,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, QueryKeyWeights, Token
+from attnviz.core.weights import QueryKeyLayer
 
 # What a person may type that a picture must show as typed.
 HOSTILE = (

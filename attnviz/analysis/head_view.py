@@ -13,9 +13,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attnviz.core.errors import TraceError
-from attnviz.core.query_key import QueryKeyWeights
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
-from attnviz.core.weights import LayerWeights
+from attnviz.core.weights import LayerWeights, QueryKeyWeights
 from attnviz.text.words import visible, visible_text
 
 

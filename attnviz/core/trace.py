@@ -13,13 +13,13 @@ from jaxtyping import Bool, Float
 
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import PromptError, TraceError, described, is_unicode, shortened
-from attnviz.core.query_key import QueryKeyWeights
 from attnviz.core.weights import (
     KINDS,
     ROW_SUM_TOLERANCE,
     DenseWeights,
     Kind,
     LayerWeights,
+    QueryKeyWeights,
     Slab,
     Weights,
     WeightStore,

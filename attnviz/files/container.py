@@ -22,7 +22,7 @@ from safetensors.numpy import load
 from safetensors.numpy import save as serialized
 
 from attnviz.core.errors import TraceError
-from attnviz.core.query_key import QueryKeyLayer
+from attnviz.core.weights import QueryKeyLayer
 
 # Weights of packed queries and keys stay as close as this to those of the model, else they are not packed.
 TOLERANCE = 1e-3

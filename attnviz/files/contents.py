@@ -17,9 +17,8 @@ import numpy as np
 
 from attnviz.core.edits import Edits
 from attnviz.core.errors import TraceError
-from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import KINDS, AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token, WeightStore
-from attnviz.core.weights import EditedHeads
+from attnviz.core.weights import EditedHeads, QueryKeyLayer
 from attnviz.core.write import Continuation
 from attnviz.files.container import Packed, packed_layer, seal, unseal
 

@@ -17,9 +17,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights
-from attnviz.core.weights import EditedHeads
+from attnviz.core.weights import EditedHeads, QueryKeyLayer
 from attnviz.models.answer import Logits, SpanDecoding, text_of
 from attnviz.models.base import AttentionModel, EncoderReading, ModelCard, Progress
 from attnviz.models.edit import EditPoints, Scorer, edited, own_layers

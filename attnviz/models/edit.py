@@ -32,9 +32,8 @@ from torch.overrides import TorchFunctionMode
 
 from attnviz.core.edits import Edits, HeadPatched
 from attnviz.core.errors import EditError, ModelError, cancellation_point
-from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import Prompt, Unit
-from attnviz.core.weights import EditedHeads, Kind, WeightStore, renormalize, rounding_of
+from attnviz.core.weights import EditedHeads, Kind, QueryKeyLayer, WeightStore, renormalize, rounding_of
 from attnviz.models.base import AttentionModel
 from attnviz.nn import edited_pass
 from attnviz.nn.attention import Attended

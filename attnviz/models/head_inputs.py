@@ -13,9 +13,8 @@ import numpy as np
 from torch import Tensor
 
 from attnviz.core.head_inputs import Additive, DotProduct, Ingredients, Projected, Projections
-from attnviz.core.query_key import QueryKeyWeights
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt
-from attnviz.core.weights import DenseWeights, causal_triangle
+from attnviz.core.weights import DenseWeights, QueryKeyWeights, causal_triangle
 from attnviz.models.base import AttentionModel, DecodingOptions
 from attnviz.models.capabilities import capabilities
 from attnviz.models.result import Result

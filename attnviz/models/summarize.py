@@ -14,8 +14,8 @@ from torch import Tensor
 
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import ModelError, PromptError
-from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
+from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.base import AttentionModel, ModelCard, Progress
 from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit import EditPoints, Scorer, cosine_distance, edited, own_layers

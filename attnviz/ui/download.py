@@ -26,9 +26,9 @@ from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import value, visit
 from attnviz.ui.address.parameters import Written
 from attnviz.ui.background.jobs import at_a_place
-from attnviz.ui.background.uploads import check_file
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped
+from attnviz.ui.visitor_limits import check_file
 
 _KINDS: dict[str, Callable[[Picture], Sheet]] = {
     "Matrix": matrix.draw_matrix,

@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.compute.dot_product import score
 from attnviz.analysis.head_ranking import first_cell
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, word_names
+from attnviz.analysis.heads.verdict import describe_label
 from attnviz.analysis.translation_alignment import Reading
 from attnviz.analysis.whatif_comparison import is_difference
 from attnviz.analysis.wording import TITLES, describe_mixing, head_name, head_of_model
@@ -24,6 +25,7 @@ from attnviz.figures import bertviz_views as bertviz
 from attnviz.figures import explorer
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
+from attnviz.survey.corpora import available, shipped_atlas
 from attnviz.ui.address import address_sync
 from attnviz.ui.address.address_sync import (
     WordQuestion,
@@ -40,6 +42,7 @@ from attnviz.ui.address.address_sync import (
     sent,
     url_value,
     value,
+    visit,
 )
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import in_quantity
@@ -514,3 +517,21 @@ def show_bertviz(attention: AttentionMap, head: HeadView) -> None:
         st.info(escaped(error), icon=":material/grid_view:")
         return
     _FRAME(key="bertviz-frame", data=[page])
+
+
+def show_head_label(result: Result, attention: AttentionMap, head: HeadView) -> None:
+    """Say in one line what the head does over many sentences, and link to the evidence on Heads, where there is an atlas.
+
+    None of a mean, of a file, or of a map that no atlas is about.
+    """
+    model = result.trace.model
+    # An atlas is about how a text looks at itself.
+    if head.head is None or result.file or attention.kind == "cross" or attention is not result.trace.maps[0]:
+        return
+    if model not in available() or (attention.n_layers, attention.n_heads) != (atlas := shipped_atlas(model)).shape:
+        return
+    st.button(
+        describe_label(atlas, head.layer, head.head), key="head-label", type="tertiary", icon=":material/manage_search:",
+        help="Opens What heads do, with the measurements behind this sentence.", on_click=visit, args=("heads",),
+        kwargs={"model": model, "layer": head.layer, "head": head.head},
+    )  # fmt: skip

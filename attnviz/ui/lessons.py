@@ -34,10 +34,10 @@ from attnviz.ui.address.address_sync import Going, finish, peek, query_of, sent
 from attnviz.ui.address.parameters import LESSON, Written, read_parameter, renamed, write_parameter
 from attnviz.ui.background.corpus_results import claim_verdict
 from attnviz.ui.background.results import in_quantity, run, shares
-from attnviz.ui.background.uploads import check_file
 from attnviz.ui.explorer import ShownHead, show_heads, show_matrix
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped, header, hero
+from attnviz.ui.visitor_limits import check_file
 
 # Of all visitors together; a lesson is small.
 LESSONS_KEPT = 64

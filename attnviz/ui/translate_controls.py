@@ -13,7 +13,7 @@ from attnviz.analysis.wording import Sentence, signed
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Prompt
 from attnviz.figures.html import STYLE
-from attnviz.figures.translate.beam_tree import Grown, Twig, beam_tree, candidates
+from attnviz.figures.translate.alignments import Grown, Twig, beam_tree, candidates
 from attnviz.models import catalog
 from attnviz.models.base import GREEDY, DecodingOptions, Draft
 from attnviz.models.result import Result

@@ -434,7 +434,7 @@ def score(attention: AttentionMap, *, layer: int, head: int, query: int, key: in
 
     >>> import numpy as np
     >>> from attnviz.core.trace import Token
-    >>> from attnviz.core.query_key import QueryKeyLayer
+    >>> from attnviz.core.weights import QueryKeyLayer
     >>> vectors = np.array([[[1.0, 2.0], [3.0, 4.0]]])
     >>> tokens = (Token("a", 0, 1), Token("b", 2, 3))
     >>> attention = AttentionMap("encoder", tokens, tokens, QueryKeyWeights((QueryKeyLayer(vectors, vectors, 0.5),)))

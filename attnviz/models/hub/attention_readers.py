@@ -26,9 +26,17 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 
 from attnviz.core.errors import TraceError, UnsupportedModelError, cancellation_point
-from attnviz.core.query_key import QueryKeyLayer, QueryKeyWeights
 from attnviz.core.trace import Kind
-from attnviz.core.weights import DenseWeights, MaskedWeights, WeightStore, renormalize, rounding_of, spread_window
+from attnviz.core.weights import (
+    DenseWeights,
+    MaskedWeights,
+    QueryKeyLayer,
+    QueryKeyWeights,
+    WeightStore,
+    renormalize,
+    rounding_of,
+    spread_window,
+)
 from attnviz.models.device import copy_to_host, to_host
 from attnviz.models.edit import Softmax, editable_kinds, trace_softmaxes, with_edited_heads
 from attnviz.models.hub.card_weights import CardLayer, CardWeights

@@ -13,8 +13,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from attnviz.core.query_key import SLAB_CELLS, QueryKeyLayer, QueryKeyWeights
-from attnviz.core.weights import LayerWeights, Slab, Weights, frozen
+from attnviz.core.weights import SLAB_CELLS, LayerWeights, QueryKeyLayer, QueryKeyWeights, Slab, Weights, frozen
 from attnviz.models import device
 
 # A head of fewer weights is computed here before a card has answered.

@@ -18,8 +18,8 @@ from torch.nn import functional as F
 from transformers.pytorch_utils import Conv1D
 
 from attnviz.core.errors import ModelError
-from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
+from attnviz.core.weights import QueryKeyLayer
 from attnviz.core.write import WritingOptions
 from attnviz.models.answer import Logits, SpanDecoding
 from attnviz.models.base import EncoderReading

@@ -29,13 +29,13 @@ from attnviz.training.toy_training import Frame, from_file, to_file
 from attnviz.ui.address.address_sync import cell_picker, forget_drafts, selected_cell, toggle, visit_button
 from attnviz.ui.background.jobs import at_a_place, shared
 from attnviz.ui.background.results import traces_kept
-from attnviz.ui.background.uploads import check_file
 from attnviz.ui.download import Download, source_of
 from attnviz.ui.layout import Markup, answer, escaped, story, theme
 from attnviz.ui.prompt_box import TextBox, run_texts, unrun_notice
 from attnviz.ui.train.controls import score_kind, show_recipe
 from attnviz.ui.train.watch_training import open_run
 from attnviz.ui.training_checkpoints import name_of, settings
+from attnviz.ui.visitor_limits import check_file
 
 PLANTED_PIXELS = 440
 # A token that no task knows is read as padding that can be seen.

@@ -235,7 +235,7 @@ def test_between_two_texts_there_is_no_distance():
 def test_a_head_that_is_computed_by_the_slab_has_the_numbers_of_its_matrix(
     tokens, options: dict, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("attnviz.core.query_key.SLAB_CELLS", 13 * 331)
+    monkeypatch.setattr("attnviz.core.weights.SLAB_CELLS", 13 * 331)
     if "visible" in options:
         options = {"visible": np.tri(len(tokens), dtype=bool)}
     attention = dot_product_map(tokens, layers=1, **options)

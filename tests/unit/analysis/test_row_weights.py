@@ -8,8 +8,7 @@ import pytest
 
 from attnviz.analysis.head_view import row_weights
 from attnviz.core.errors import TraceError
-from attnviz.core.query_key import QueryKeyWeights
-from attnviz.core.weights import EditedHeads
+from attnviz.core.weights import EditedHeads, QueryKeyWeights
 from tests.factories import dot_product_map, make_map, numbered
 
 DICE = np.random.default_rng(5)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from attnviz.core.errors import PromptError, TraceError
-from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token
+from attnviz.core.weights import QueryKeyLayer
 
 QUERIES, KEYS, HEADS, LAYERS, DIM = 5, 7, 3, 2, 11
 

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.core import query_key
+from attnviz.core import weights
 from attnviz.core.errors import TraceError
-from attnviz.core.query_key import QueryKeyLayer, QueryKeyWeights
-from attnviz.core.weights import DenseWeights, EditedHeads, WeightStore, frozen, masked_softmax
+from attnviz.core.weights import DenseWeights, EditedHeads, QueryKeyLayer, QueryKeyWeights, WeightStore, frozen, masked_softmax
 
 HEADS, KEY_HEADS, QUERIES, KEYS, DIM, LAYERS = 6, 3, 5, 11, 7, 2
 RANDOM = np.random.default_rng(13)
@@ -100,7 +99,7 @@ def test_weights_are_the_softmax_of_the_scores(changes: dict[str, Any]) -> None:
 
 
 def test_queries_before_the_first_key_see_nothing_in_a_slab_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_key, "SLAB_CELLS", 1)
+    monkeypatch.setattr(weights, "SLAB_CELLS", 1)
     one = layer(key=normal(KEY_HEADS, 2, DIM), causal=True)
     want = weights64(one)[4]
     # Each slab is written over the one before.
@@ -135,15 +134,15 @@ def test_a_head_of_many_slabs_is_that_of_its_parts(monkeypatch: pytest.MonkeyPat
     one = layer(causal=causal, visible=SPOTTED)
     store = QueryKeyWeights((one,))
     whole = store.layer(0)
-    monkeypatch.setattr("attnviz.core.query_key.SLAB_CELLS", 2 * KEYS)
+    monkeypatch.setattr("attnviz.core.weights.SLAB_CELLS", 2 * KEYS)
     for head in range(HEADS):
         seen = 0
-        for rows, weights, entropy in store.slabs(0, head):
+        for rows, part, entropy in store.slabs(0, head):
             assert rows.start == seen
-            seen, past = rows.stop, weights.shape[1]
+            seen, past = rows.stop, part.shape[1]
             assert not whole[head, rows, past:].any()
-            np.testing.assert_allclose(weights, whole[head, rows, :past], atol=1e-6)
-            shares = np.where(weights > 0, weights, 1)
+            np.testing.assert_allclose(part, whole[head, rows, :past], atol=1e-6)
+            shares = np.where(part > 0, part, 1)
             assert entropy == pytest.approx(-(shares * np.log(shares)).sum(axis=-1), abs=2e-6)
         assert seen == QUERIES
 

@@ -13,8 +13,8 @@ from safetensors.numpy import save as serialized
 
 import attnviz
 from attnviz.core.errors import ArgumentError, TraceError
-from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights, Token
+from attnviz.core.weights import QueryKeyLayer
 from attnviz.files import container, from_bytes, to_bytes
 from attnviz.files.contents import describe
 from tests.factories import assert_same, dot_product_map, make_map, pair, special, typed
@@ -212,7 +212,7 @@ def test_numbers_of_a_type_that_no_trace_has_are_refused(dtype: str) -> None:
 def test_a_bias_that_layers_share_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[tuple[int, ...]] = []
     finite = np.isfinite
-    monkeypatch.setattr("attnviz.core.query_key.np.isfinite", lambda array: (checked.append(array.shape), finite(array))[1])
+    monkeypatch.setattr("attnviz.core.weights.np.isfinite", lambda array: (checked.append(array.shape), finite(array))[1])
     dot_product_map(typed("a b c"), layers=13, bias=np.zeros((1, 3, 3), np.float32))
     assert checked.count((1, 3, 3)) == 1
 

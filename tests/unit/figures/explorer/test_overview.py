@@ -56,7 +56,7 @@ def test_the_entropy_that_a_softmax_tells_is_that_of_the_weights_shown(options, 
 @pytest.mark.parametrize("causal", [False, True])
 def test_heads_of_a_long_text_are_pooled_and_measured_while_they_are_computed(causal, monkeypatch):
     attention = dot_product_map((special("[CLS]"), *numbered(166)), causal=causal)
-    monkeypatch.setattr("attnviz.core.query_key.SLAB_CELLS", 5 * 167)
+    monkeypatch.setattr("attnviz.core.weights.SLAB_CELLS", 5 * 167)
     header, chunks = unpack_chunks(overview(attention, limit=0).data)
     assert list(chunks) == ["thumbs"]
     for layer, head in np.ndindex(2, 6):

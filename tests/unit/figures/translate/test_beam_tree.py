@@ -5,7 +5,7 @@ import re
 import pytest
 
 from attnviz.figures.theme import DARK, LIGHT
-from attnviz.figures.translate.beam_tree import LEAST, Grown, Twig, beam_tree
+from attnviz.figures.translate.alignments import LEAST, Grown, Twig, beam_tree
 
 HOSTILE = '</title><img src=x onerror="alert(1)">'
 TWIGS = (

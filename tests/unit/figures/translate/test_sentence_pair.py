@@ -7,8 +7,7 @@ import pytest
 
 from attnviz.analysis.head_view import head_matrix
 from attnviz.core.trace import Token
-from attnviz.figures.translate.alignments import LEAST_WEIGHT, ROW_PIXELS, sentence_pair
-from attnviz.figures.translate.beam_tree import candidates
+from attnviz.figures.translate.alignments import LEAST_WEIGHT, ROW_PIXELS, candidates, sentence_pair
 from tests.factories import given_map, make_map, numbered, special, typed
 
 HOSTILE = '<img src=x onerror="alert(1)">'

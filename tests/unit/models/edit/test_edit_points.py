@@ -10,8 +10,8 @@ from torch import nn
 
 from attnviz.core.edits import Edits, HeadPatched
 from attnviz.core.errors import EditError
-from attnviz.core.query_key import QueryKeyLayer
 from attnviz.core.trace import AttentionTrace, DenseWeights, Prompt
+from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.edit import EditPoints, check_windows, editable_kinds, edited, trace_softmaxes, with_edited_heads
 from attnviz.nn.edited_pass import Intervention, intervening, running
 from tests.factories import make_map, numbered

@@ -7,7 +7,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from attnviz.core.errors import PromptError
-from attnviz.ui.background.uploads import Bounded, check_file
+from attnviz.ui.visitor_limits import Bounded, check_file
 
 
 def record(name: str, size: int) -> UploadedFileRec:
