@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from attnviz.analysis.head_ranking import rank_heads
     from attnviz.analysis.whatif_comparison import compare
     from attnviz.attribution.quantity_maps import run
-    from attnviz.attribution.why import lens, parts, patch
+    from attnviz.attribution.why import estimate_patches, lens, parts, patch, patch_at_random
     from attnviz.core.trace import from_weights
     from attnviz.figures.notebook import alignment, bertviz, explore, grid, heatmap
     from attnviz.files import open_trace as open
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "AttentionMap", "AttentionTrace", "AttnvizError", "Edits", "HeadPatched", "HeadSet", "LinkCut", "Prompt", "Token",
-    "WeightSet", "WordHidden", "alignment", "available", "bertviz", "compare", "explore", "from_weights", "grid", "heatmap",
-    "lens", "load", "open", "parts", "patch", "rank_heads", "run", "save", "wrap",
+    "WeightSet", "WordHidden", "alignment", "available", "bertviz", "compare", "estimate_patches", "explore", "from_weights",
+    "grid", "heatmap", "lens", "load", "open", "parts", "patch", "patch_at_random", "rank_heads", "run", "save", "wrap",
 ]  # fmt: skip
 # name -> "module:function", imported when first used: models bring torch, figures Plotly, files safetensors.
 _LAZY = {
@@ -31,6 +31,7 @@ _LAZY = {
     "alignment": "attnviz.figures.notebook:alignment",
     "available": "attnviz.models.catalog:available",
     "bertviz": "attnviz.figures.notebook:bertviz",
+    "estimate_patches": "attnviz.attribution.why:estimate_patches",
     "explore": "attnviz.figures.notebook:explore",
     "from_weights": "attnviz.core.trace:from_weights",
     "grid": "attnviz.figures.notebook:grid",
@@ -40,6 +41,7 @@ _LAZY = {
     "open": "attnviz.files:open_trace",
     "parts": "attnviz.attribution.why:parts",
     "patch": "attnviz.attribution.why:patch",
+    "patch_at_random": "attnviz.attribution.why:patch_at_random",
     "rank_heads": "attnviz.analysis.head_ranking:rank_heads",
     "run": "attnviz.attribution.quantity_maps:run",
     "save": "attnviz.files:save",

@@ -1,4 +1,4 @@
-"""What if: what changes where another word stands, a head is off, or another model reads."""
+"""What if: what changes where another word stands, a head is off, another model reads, or a part is that of another text."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -19,12 +19,14 @@ from attnviz.ui.prompt_box import show_text_notices
 from attnviz.ui.training_checkpoints import side
 from attnviz.ui.whatif import comparison as changes
 from attnviz.ui.whatif import costs as costs_view
+from attnviz.ui.whatif import patches as patches_view
 from attnviz.ui.whatif.controls import (
     Ablation,
     Sides,
     ablation_controls,
     change_picker,
     is_stopped,
+    patch_controls,
     sides_controls,
     stop,
     with_target,
@@ -121,10 +123,26 @@ def show_changes(compared: Comparison, sides: Sides, results: tuple[Result, Resu
     show_toolbar(own=lambda: changes.download_buttons(compared, (results[0].trace, results[1].trace), at))
 
 
+def set_parts(beside: DeltaGenerator) -> None:
+    """Set every part of a model in turn to what it is in another text, and show what that makes of the next word."""
+    if (pair := patch_controls(beside)) is None:
+        return
+    # The address already says what is being worked at.
+    finish()
+    with hero() as heading:
+        patches = patches_view.show_patches(pair, heading)
+    if pair.notice:
+        st.caption(f":material/lightbulb: {pair.notice}")
+    st.expander(MISLEADS).markdown(patches_view.READING)
+    show_toolbar(own=lambda: patches_view.download_buttons(patches) if patches else None)
+
+
 header("What if", "Change a word, switch a head off, or choose another model. See what changes.", page="whatif")
 change, beside = change_picker()
 if change == "head" and not value("edits", ""):
     switch_heads_off()
+elif change == "patch":
+    set_parts(beside)
 else:
     compare_sides(change, beside)
 finish()

@@ -1,7 +1,7 @@
 """Why a language model writes a word, in sentences."""
 
 from attnviz.analysis.wording import Part, Sentence, head_name, percent, quoted, signed
-from attnviz.core.why import LogitLens, Parts
+from attnviz.core.why import LogitLens, Parts, Patches
 
 
 def why_title(value: Parts) -> Sentence:
@@ -76,3 +76,46 @@ def describe_lens(lens: LogitLens, place: int) -> Sentence:
     if first == len(ranks) - 1:
         return (word, Part(" becomes the likeliest in the last layer alone"), end)
     return (word, Part(" is the likeliest from "), Part(row_name(first), True), Part(" on"), end)
+
+
+def part_name(patches: Patches, row: int, column: int) -> str:
+    """Name a part: a head, an MLP, or the stream behind a layer at a token."""
+    if patches.what == "heads":
+        return head_name(row, column)
+    return f"L{row}·MLP" if patches.what == "mlps" else f"{row_name(row)} at “{patches.tokens[0][column].text}”"
+
+
+def describe_range(ends: tuple[float, float]) -> str:
+    """Write between which changes something lies.
+
+    >>> describe_range((-0.5, 0.25))
+    '−0.50 to +0.25'
+    """
+    return " to ".join(signed(end, "+.2f") for end in ends)
+
+
+def describe_patch(patches: Patches, row: int, column: int) -> list[Sentence]:
+    """Say what becomes of the difference with a part of the other text, and what parts of random texts do there."""
+    was, now, apart = patches.one, float(patches.difference[row, column]), patches.other - patches.one
+    first, second = (quoted(each.strip()) for each in (patches.words.word, patches.words.rather_than or ""))
+    change = float(patches.change[row, column])
+    way = f": {percent(change / apart)} of the way to the {signed(patches.other)} of the other text" if apart else ""
+    about = (Part("How far the logit of "), first, Part(" is above that of "), second, Part(f": {signed(was)} as it is, "))
+    verb = "about " if patches.patched is None else ""
+    said = (Part(f"{verb}{signed(now)} with {part_name(patches, row, column)} of the other text", True), Part(f"{way}."))
+    lines: list[Sentence] = [(*about, *said)]
+    if (spread := patches.random_change(row, column)) is not None and patches.random is not None:
+        count = patches.random.shape[1]
+        beyond = not min(spread[0], 0) <= change <= max(spread[1], 0)
+        end = "this text does more than any of them." if beyond else "no more than chance."
+        lines.append((Part(f"The same part of {count} random texts changes it by {describe_range(spread)}: {end}"),))
+    return lines
+
+
+def describe_correlation(patches: Patches) -> str:
+    """Say whether the numbers are estimates, and how well estimates go with what passes give."""
+    if patches.patched is None:
+        return "Estimated: gradient × difference, which takes three passes for all parts."
+    if patches.correlation is None:
+        return "Each part is set in a pass of its own."
+    return f"Each part is set in a pass of its own; the quick estimate correlates with them by {signed(patches.correlation)}."

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -510,29 +510,71 @@ def patch(
     word: Word = None,
     rather_than: Word = None,
     what: str = "heads",
-    *,
-    estimated: bool = False,
     progress: Progress = silent,
 ) -> Patches:
     """Set each part of a model to what it is in another text, one at a time, and see what two words' logits become.
 
-    what       "heads" and "mlps" are set at all positions; "stream" after each number of layers, at each position
-    word       without, the likeliest next one of the first text; `rather_than`, without, of the other
-    estimated  only the estimate by gradient times difference is computed, which takes a pass or two
+    what  "heads" and "mlps" are set at all positions; "stream" after each number of layers, at each position
+    word  without, the likeliest next one of the first text; `rather_than`, without, of the other
 
     Raises:
         ModelError: the model cannot be patched.
         PromptError: the texts are not of one length, or too long.
+    """
+    patching = _Patching.of(capabilities(model).writer(), (one, other), (word, rather_than))
+    estimate = patching.estimated(_kind(what))
+    return replace(estimate, patched=patching.patched(estimate.what, estimate.estimate.shape, progress))
+
+
+def estimate_patches(
+    model: AttentionModel, one: str, other: str, word: Word = None, rather_than: Word = None, what: str = "heads"
+) -> Patches:
+    """Estimate what `patch` computes by gradient times difference, which takes three passes.
+
+    Raises:
+        ModelError, PromptError: as of `patch`.
 
     >>> import attnviz as av
     >>> texts = "The capital of France is", "The capital of Italy is"
-    >>> av.patch(av.load("smollm2"), *texts, "Paris", "Rome", what="mlps", estimated=True).difference.shape
+    >>> av.estimate_patches(av.load("smollm2"), *texts, "Paris", "Rome", what="mlps").difference.shape
     (30, 1)
     """
-    kind = next((each for each in WHATS if each == what), None)
-    if kind is None:
+    return _Patching.of(capabilities(model).writer(), (one, other), (word, rather_than)).estimated(_kind(what))
+
+
+def _kind(what: str) -> What:
+    if (kind := next((each for each in WHATS if each == what), None)) is None:
         raise PromptError(f"What is patched is one of {', '.join(WHATS)}, not {what!r}.")
-    return _Patching.of(capabilities(model).writer(), (one, other), (word, rather_than)).patches(kind, estimated, progress)
+    return kind
+
+
+def patch_at_random(model: AttentionModel, patches: Patches, texts: Sequence[str], progress: Progress = silent) -> Patches:
+    """Set the strongest parts also to what they are in other texts: what any text would do to them is no finding.
+
+    `texts` are read up to the length of the two that were compared.
+
+    Raises:
+        ModelError: the model cannot be patched.
+        PromptError: a text is shorter than these.
+    """
+    writer = capabilities(model).writer()
+    encoded = [writer.read(text) for text in (patches.texts[0], *texts)]
+    length = len(encoded[0])
+    if short := [text for text, each in zip(texts, encoded[1:], strict=True) if len(each) < length]:
+        raise PromptError(f"Texts that are compared with have {length} tokens or more, and {short[0]!r} has fewer.")
+    targets = tuple(writer.ids(patches.pieces))
+    readings = [
+        _Reading(writer, tuple(each.inputs["input_ids"][:length]), each.tokens[:length], targets, patches.words)
+        for each in encoded
+    ]
+    passes = [_noted(reading)[0] for reading in readings]
+    random = np.full((len(patches.strongest), len(texts)), patches.one)
+    for place, (row, column) in enumerate(patches.strongest):
+        cancellation_point()
+        watch = _Patch(passes[0], passes[1:], patches.what, row, [column] * len(texts), writer.model)
+        random[place] = _scores(readings[0], watch)
+        progress(f"{place + 1} of {len(random)} with random texts", (place + 1) / len(random))
+    return replace(patches, random=random)
 
 
 @dataclass(frozen=True, eq=False)
@@ -553,14 +595,8 @@ class _Patching:
                 f"Texts that are patched have as many tokens as each other, at most {MOST_PATCHED}; these have {lengths[0]} "
                 f"and {lengths[1]}: change one of them."
             )
-        model = writer.model
-        _watch_layers(model)
         blank = [_Reading(writer, tuple(each.inputs["input_ids"]), each.tokens, (0,), ComparedWords("")) for each in encoded]
-        streams, logits = (_Streams(), _Streams()), []
-        with model.computing(), torch.inference_mode():
-            for reading, each in zip(blank, streams, strict=True):
-                with _watching_pass(each, model.card.n_heads):
-                    logits.append(reading.logits())
+        streams, logits = zip(*map(_noted, blank), strict=True)
         likeliest = [int(each[0].argmax()) for each in logits]
         targets = tuple(own if name is None else writer.piece_of(name) for own, name in zip(likeliest, words, strict=True))
         if targets[0] == targets[1]:
@@ -574,14 +610,11 @@ class _Patching:
     def model(self) -> TracedModel:
         return self.readings[0].model
 
-    def patches(self, what: What, estimated: bool, progress: Progress) -> Patches:
+    def estimated(self, what: What) -> Patches:
+        """Estimate what becomes of the difference with each part patched."""
         one, other = self.readings
         facts = (one.model.card.name, what, one.words, self.texts, (one.tokens, other.tokens), *self.scores)
-        estimate = self.scores[0] + self._estimate(what)
-        if estimated:
-            return Patches(*facts, None, estimate)
-        self.check()
-        return Patches(*facts, self._patched(what, estimate.shape, progress), estimate)
+        return Patches(*facts, None, self.scores[0] + self._estimate(what), one.writer.names(one.targets))
 
     def _estimate(self, what: What) -> Float[np.ndarray, "row column"]:
         """Compute gradient times difference of each part: the change, were the model a straight line between the two texts."""
@@ -607,8 +640,9 @@ class _Patching:
                 changes[layer] = _array((slope * way)[0].sum(dim=(-2, -1)))
             return changes
 
-    def _patched(self, what: What, shape: tuple[int, ...], progress: Progress) -> Float[np.ndarray, "row column"]:
+    def patched(self, what: What, shape: tuple[int, ...], progress: Progress) -> Float[np.ndarray, "row column"]:
         """Compute the difference with each part patched, those of one layer in one batch."""
+        self._check()
         patched, size, done = np.full(shape, self.scores[0]), max(1, BATCH // len(self.readings[0].ids)), 0
         parts = [(row, columns) for row in range(shape[0]) if (columns := self._apart(what, row, shape[1]))]
         total = sum(len(columns) for _, columns in parts)
@@ -616,7 +650,7 @@ class _Patching:
             for first in range(0, len(columns), size):
                 cancellation_point()
                 some = columns[first : first + size]
-                patched[row, some] = self._scores(_Patch(self.passes, what, row, some, self.model))
+                patched[row, some] = self._scores(what, row, some)
                 done += len(some)
                 progress(f"{done} of {total}", done / total)
         return patched
@@ -636,24 +670,36 @@ class _Patching:
             return []
         return [column for column in range(n_columns) if moved[column]]
 
-    def _scores(self, watch: "_Patch") -> Float[np.ndarray, " column"]:
-        """Compute the difference of a batch of patches."""
-        one = self.readings[0]
-        with self.model.computing(), torch.inference_mode(), _watching_pass(watch, self.model.card.n_heads):
-            return one.score(one.logits(len(watch.columns))).double().cpu().numpy()
+    def _scores(self, what: What, row: int, columns: Sequence[int]) -> Float[np.ndarray, " column"]:
+        one, other = self.passes
+        return _scores(self.readings[0], _Patch(one, [other] * len(columns), what, row, columns, self.model))
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Check that a pass which begins at a layer gives what a whole pass gives.
 
         Raises:
             ModelError: it does not.
         """
-        middle = len(self.passes[0].entered) // 2
-        (score,) = self._scores(_Patch((self.passes[0], self.passes[0]), "stream", middle, [0], self.model))
+        one = self.passes[0]
+        (score,) = _scores(self.readings[0], _Patch(one, [one], "stream", len(one.entered) // 2, [0], self.model))
         if not abs(score - self.scores[0]) <= max(CLOSE, ROUNDINGS * rounding_of(self.model.model.dtype) * 100):
             raise ModelError(
                 f"{self.model.card.name} gives another output when a pass begins at one of its layers: it cannot be patched."
             )
+
+
+def _noted(reading: _Reading) -> tuple[_Streams, Float[Tensor, "one vocabulary"]]:
+    """Run the model over a text: what was in the pass, and the logits behind the last token."""
+    streams, model = _Streams(), reading.model
+    _watch_layers(model)
+    with model.computing(), torch.inference_mode(), _watching_pass(streams, model.card.n_heads):
+        return streams, reading.logits()
+
+
+def _scores(reading: _Reading, watch: "_Patch") -> Float[np.ndarray, " column"]:
+    """Compute the difference of a batch of patches."""
+    with reading.model.computing(), torch.inference_mode(), _watching_pass(watch, reading.model.card.n_heads):
+        return reading.score(reading.logits(len(watch.columns))).double().cpu().numpy()
 
 
 def _slopes(score: Tensor, moved: Sequence[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
@@ -697,9 +743,10 @@ def _open(tensor: Tensor) -> Tensor:
 
 @dataclass(eq=False)
 class _Patch(Watch):
-    """Begins at a layer with as many rows as columns are patched: each has its part of the other text."""
+    """Begins at a layer with as many rows as columns are patched: each has its part of a text of its own."""
 
-    passes: tuple[_Streams, _Streams]
+    one: _Streams
+    others: Sequence[_Streams]
     what: What
     row: int
     columns: Sequence[int]
@@ -708,11 +755,11 @@ class _Patch(Watch):
 
     @property
     def _first(self) -> int:
-        return min(self.row, len(self.passes[0].entered) - 1)
+        return min(self.row, len(self.one.entered) - 1)
 
     def layer(self, number: int, forward: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Give what the layers below gave; from the first one on, compute."""
-        one, n_rows = self.passes[0], len(self.columns)
+        one, n_rows = self.one, len(self.columns)
         if number < self._first:
             return one.left[number]
         if number == self._first:
@@ -734,8 +781,9 @@ class _Patch(Watch):
             return output
         stream = _handed_on(_tensor(output), given, named)
         added = (_tensor(output) if stream is None else _tensor(output) - stream).clone()
-        # Some lay the rows of a batch one behind the other; here there is one.
-        added.copy_(self.passes[1].additions[number][self._n_added].view_as(added))
+        # Some lay the rows of a batch one behind the other.
+        there = torch.cat([each.additions[number][self._n_added] for each in self.others])
+        added.copy_(there.view_as(added))
         self._n_added += 1
         return _with_tensor(added if stream is None else stream + added, output)
 
@@ -745,11 +793,11 @@ class _Patch(Watch):
         n_below = sum(layer < self._first for layer in layers)
         if self.what != "heads" or layers[place + n_below] != self.row:
             return context
-        context, there = context.clone(), self.passes[1].contexts[place + n_below]
-        for row, head in enumerate(self.columns):
-            context[row, head] = there[0, head]
+        context = context.clone()
+        for row, (head, other) in enumerate(zip(self.columns, self.others, strict=True)):
+            context[row, head] = other.contexts[place + n_below][0, head]
         return context
 
     def _put_stream(self, states: Tensor) -> None:
-        for row, position in enumerate(self.columns):
-            states[row, position] = self.passes[1].stream(self.row)[0, position]
+        for row, (position, other) in enumerate(zip(self.columns, self.others, strict=True)):
+            states[row, position] = other.stream(self.row)[0, position]

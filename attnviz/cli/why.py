@@ -23,6 +23,7 @@ _EPILOGS = {
   attnviz patch smollm2 "{_MARY}" \\
       "When Mary and John went to the store, Mary gave a drink to" --word Mary --rather-than John -o heads.csv
   attnviz patch smollm2 "The capital of France is" "The capital of Italy is" --what stream --estimate
+  attnviz patch smollm2 "The capital of France is" "The capital of Italy is" --random 5
 """,
 }
 
@@ -39,6 +40,9 @@ def add_why_commands(commands: Any) -> None:
     patch.add_argument("other", help="the text that parts are taken from, of as many tokens")
     patch.add_argument("--what", choices=WHATS, default="heads", help="what is set (default: heads)")
     patch.add_argument("--estimate", action="store_true", help="only estimate, by gradient times difference")
+    patch.add_argument(
+        "--random", type=natural, default=0, metavar="N", help="set the strongest parts also to what they are in N random texts"
+    )
     for command in (parts, patch):
         command.add_argument("--word", metavar="W", help="the word (default: the likeliest)")
         command.add_argument("--rather-than", metavar="W", help="a word that it is compared with")
@@ -59,12 +63,16 @@ def explain(arguments: argparse.Namespace) -> int:
     from attnviz.attribution import why
     from attnviz.attribution.quantity_maps import run
     from attnviz.export.why import why_file, why_lines
+    from attnviz.survey.corpora import random_passages
 
     text = typed_text() if arguments.text == STREAM else arguments.text
     model = catalog.load(arguments.model, progress=progress_line)
     if arguments.why == "patch":
-        words, options = (arguments.word, arguments.rather_than), {"estimated": arguments.estimate, "progress": progress_line}
-        made = why.patch(model, text, arguments.other, *words, arguments.what, **options)
+        asked = (model, text, arguments.other, arguments.word, arguments.rather_than, arguments.what)
+        made = why.estimate_patches(*asked) if arguments.estimate else why.patch(*asked, progress_line)
+        if arguments.random:
+            passages = random_passages(arguments.random, len(made.tokens[0]))
+            made = why.patch_at_random(model, made, passages, progress_line)
     else:
         result = run(model, "write", text, tokens=0)
         made = (

@@ -18,6 +18,8 @@ from attnviz.core.trace import Token
 
 What = Literal["heads", "mlps", "stream"]
 WHATS: tuple[What, ...] = ("heads", "mlps", "stream")
+# Parts that are compared with random texts: the strongest.
+COMPARED_AT_RANDOM = 10
 
 
 def _frame(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Any:
@@ -165,6 +167,8 @@ class Patches:
     one, other  the difference in either text
     patched   the difference with each part patched; None where it was only estimated
     estimate  the same by gradient times difference (attribution patching, Nanda 2023; Syed et al. 2023)
+    pieces    the names of the words' pieces
+    random    the difference with each part of `strongest` set to what it is in texts that have nothing to do with these
     """
 
     model: str
@@ -176,6 +180,8 @@ class Patches:
     other: float
     patched: Float[np.ndarray, "row column"] | None
     estimate: Float[np.ndarray, "row column"]
+    pieces: tuple[str, ...] = ()
+    random: Float[np.ndarray, "part text"] | None = None
 
     @property
     def difference(self) -> Float[np.ndarray, "row column"]:
@@ -186,6 +192,20 @@ class Patches:
     def change(self) -> Float[np.ndarray, "row column"]:
         """How far each part moves the difference from that of the first text."""
         return self.difference - self.one
+
+    @cached_property
+    def strongest(self) -> tuple[tuple[int, int], ...]:
+        """The parts that move the difference most, by row and column, the first of them most; those that move nothing aside."""
+        order = np.argsort(-np.abs(self.change), axis=None, kind="stable")[:COMPARED_AT_RANDOM]
+        places = [np.unravel_index(place, self.change.shape) for place in order.tolist()]
+        return tuple((int(row), int(column)) for row, column in places if self.change[row, column])
+
+    def random_change(self, row: int, column: int) -> tuple[float, float] | None:
+        """The least and the largest change with a part of random texts in its place; None where they were not computed."""
+        if self.random is None or (row, column) not in self.strongest:
+            return None
+        values = self.random[self.strongest.index((row, column))] - self.one
+        return float(values.min()), float(values.max())
 
     @cached_property
     def correlation(self) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attnviz.analysis.why import describe_sum, row_name
+from attnviz.analysis.why import describe_range, describe_sum, row_name
 from attnviz.analysis.wording import cut, percent, signed
 from attnviz.core.errors import AttnvizError
 from attnviz.core.why import LogitLens, Parts, Patches
@@ -50,6 +50,9 @@ def why_record(value: WhyValue) -> dict[str, object]:
     if isinstance(value, Patches):
         facts |= {"word": value.words.word, "rather_than": value.words.rather_than, "texts": list(value.texts)}
         facts |= {"one": value.one, "other": value.other, "correlation": value.correlation}
+        if value.random is not None:
+            parts = zip(value.strongest, value.random.tolist(), strict=True)
+            facts["random"] = [{"row": row, "column": column, "differences": each} for (row, column), each in parts]
     rows = [dict(zip(value.columns, map(_plain, row), strict=True)) for row in value.rows]
     return facts | {"rows": rows}
 
@@ -136,4 +139,8 @@ def why_lines(value: WhyValue, most: int = 10) -> list[str]:
     lines = [why_title(value)] + (
         [] if value.correlation is None else [f"correlation with the estimate: {value.correlation:.2f}"]
     )
-    return lines + ["  ".join([*map(str, row[:-4]), signed(row[-4]), signed(row[-3], "+.2f")]) for row in rows]
+    for place, row in zip(order, rows, strict=True):
+        line = "  ".join([*map(str, row[:-4]), signed(row[-4]), signed(row[-3], "+.2f")])
+        spread = value.random_change(*(int(each) for each in np.unravel_index(place, value.change.shape)))
+        lines.append(line + ("" if spread is None else f"  random texts {describe_range(spread)}"))
+    return lines

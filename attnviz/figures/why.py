@@ -1,12 +1,14 @@
 """Why a language model writes a word, drawn: what every head adds, what each layer would have said, what patches change."""
 
 import html
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.why import row_name
+from attnviz.analysis.why import part_name, row_name
 from attnviz.analysis.wording import head_name, percent, signed
 from attnviz.core.why import LogitLens, Parts, Patches
 from attnviz.figures.head_grid import STYLE as GRID
@@ -36,7 +38,7 @@ def _logit(parts: Parts) -> str:
 
 
 def _grid(values: Float[np.ndarray, "layer head"], verb: str, chosen: tuple[int, int] | None, theme: Theme) -> str:
-    largest = max(float(np.abs(values).max(initial=0.0)), 1e-12)
+    largest = _largest(values)
 
     def cell(layer: int, head: int) -> HeadCell:
         value, name = float(values[layer, head]), head_name(layer, head)
@@ -45,10 +47,17 @@ def _grid(values: Float[np.ndarray, "layer head"], verb: str, chosen: tuple[int,
         title = f"{name} {verb} {signed(value, '+.2f')}"
         return HeadCell(f"{layer}.{head}", figure, colour, title, (layer, head) == chosen, name)
 
-    stops = ",".join(diverging(share / 4, theme) for share in range(-4, 5))
+    return head_grid(values.shape, cell) + _scale(values, theme)
+
+
+def _largest(values: np.ndarray) -> float:
+    return max(float(np.abs(values).max(initial=0.0)), 1e-12)
+
+
+def _scale(values: np.ndarray, theme: Theme) -> str:
+    stops, largest = ",".join(diverging(share / 4, theme) for share in range(-4, 5)), signed(_largest(values))
     bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
-    ends = f"against it −{signed(largest)} {bar} +{signed(largest)} for it"
-    return f'{head_grid(values.shape, cell)}<p class="scale">{ends}</p>'
+    return f'<p class="scale">against it −{largest} {bar} +{largest} for it</p>'
 
 
 def lens_strip(lens: LogitLens, place: int, *, theme: Theme = LIGHT) -> str:
@@ -67,26 +76,54 @@ def lens_strip(lens: LogitLens, place: int, *, theme: Theme = LIGHT) -> str:
     return f'<div class="lens" style="{css_variables(theme)}">{"".join(rows)}</div>'
 
 
-def patches_grid(patches: Patches, *, theme: Theme = LIGHT) -> str:
-    """Draw how far each part of another text moves the difference; of heads a grid, of others a table."""
-    heads = patches.what == "heads"
-    body = _grid(patches.change, "changes it by", None, theme) if heads else _table(patches, theme)
+def patches_grid(patches: Patches, *, chosen: tuple[int, int] | None = None, theme: Theme = LIGHT) -> str:
+    """Draw how far each part of another text moves the difference; of heads a grid, of others a table (`data-pick`)."""
+    if patches.what == "heads":
+        body = _grid(patches.change, "changes it by", chosen, theme)
+    else:
+        body = _changes_table(patches, chosen, theme) + _scale(patches.change, theme)
     return f'<div class="why" style="{css_variables(theme)}">{body}</div>'
 
 
-def _table(patches: Patches, theme: Theme) -> str:
-    largest = max(float(np.abs(patches.change).max(initial=0.0)), 1e-12)
+def _changes_table(patches: Patches, chosen: tuple[int, int] | None, theme: Theme) -> str:
+    largest = _largest(patches.change)
     stream = patches.what == "stream"
     names = [label(token) for token in patches.tokens[0]] if stream else ["MLP"]
-    rows = ["".join(f"<th><bdi>{name}</bdi></th>" for name in ["", *names])]
-    for row, values in enumerate(patches.change.tolist()):
+    rows = [row_name(row) if stream else f"L{row}" for row in range(len(patches.change))]
+
+    def cell(row: int, column: int) -> TableCell:
+        value = float(patches.change[row, column])
+        figure = signed(value, ".1f") if abs(value) >= _LEAST else ""
+        title = f"{part_name(patches, row, column)} changes it by {signed(value, '+.2f')}"
+        return TableCell(figure, diverging(value / largest, theme), title, (row, column) == chosen)
+
+    return _table(rows, names, cell)
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """What stands in a cell of a layer and a token: its text, its colour, and what it is in full."""
+
+    text: str
+    colour: str
+    title: str
+    chosen: bool = False
+
+
+def _table(rows: Sequence[str], columns: Sequence[str], cell: Callable[[int, int], TableCell]) -> str:
+    """Draw a table of buttons (`data-pick` is "row.column"); columns are HTML already."""
+    lines = ["".join(f'<th scope="col"><bdi>{name}</bdi></th>' for name in ["", *columns])]
+    for row, name in enumerate(rows):
         cells = ""
-        for value in values:
-            colour = diverging(value / largest, theme)
-            figure = signed(value, ".1f") if abs(value) >= _LEAST else ""
-            cells += f'<td style="background:{colour};color:{ink_on(colour)}">{figure}</td>'
-        rows.append(f"<th>{row_name(row) if stream else row_name(row + 1)}</th>{cells}")
-    return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+        for column in range(len(columns)):
+            one = cell(row, column)
+            cells += (
+                f'<td><button data-pick="{row}.{column}" aria-pressed="{str(one.chosen).lower()}" '
+                f'title="{html.escape(one.title)}" aria-label="{html.escape(one.title)}" '
+                f'style="background:{one.colour};color:{ink_on(one.colour)}"><bdi>{html.escape(one.text)}</bdi></button></td>'
+            )
+        lines.append(f'<th scope="row">{html.escape(name)}</th>{cells}')
+    return f'<div class="layers"><table>{"".join(f"<tr>{line}</tr>" for line in lines)}</table></div>'
 
 
 def why_page(value: Parts | LogitLens | Patches) -> Page:

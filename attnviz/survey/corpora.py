@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from attnviz.analysis.heads.atlas import Atlas, from_json
 from attnviz.core.errors import CorpusError, PromptError
 from attnviz.core.trace import Prompt
@@ -24,6 +26,23 @@ def shipped(name: str) -> tuple[ParsedSentence, ...]:
     """
     path = assets_folder() / "corpora" / SHIPPED[name]
     return (read_conllu if name == TREEBANK else read_winogender)(_read_text(path), path.name)
+
+
+def random_passages(count: int, n_words: int) -> tuple[str, ...]:
+    """Draw passages of the treebank, always the same ones: sentences that follow each other, of so many words together or more.
+
+    >>> [len(passage.split()) >= 30 for passage in random_passages(2, 30)]
+    [True, True]
+    """
+    sentences, passages = shipped(TREEBANK), []
+    for start in np.random.default_rng(0).choice(len(sentences) * 3 // 4, count, replace=False).tolist():
+        taken: list[str] = []
+        for sentence in sentences[start:]:
+            taken.append(sentence.text)
+            if len(" ".join(taken).split()) >= n_words:
+                break
+        passages.append(" ".join(taken))
+    return tuple(passages)
 
 
 def corpus(name: str) -> tuple[ParsedSentence, ...]:

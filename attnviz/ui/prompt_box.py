@@ -25,7 +25,8 @@ class Example:
 
     Of a translation, `word` is looked at first, and comes from `origin`; `target` is a translation that is given. Of a question
     about the text, `answer` is what answer-en finds; empty where it finds that the text does not say. `other`: one to
-    compare the text with, by a `model` of its own or a `second` one, with `edits` or without.
+    compare the text with, by a `model` of its own or a `second` one, with `edits` or without. `word` is then what comes next in
+    the text, `rather` what comes next in the other.
     """
 
     label: str
@@ -40,6 +41,7 @@ class Example:
     other: str = ""
     target: str = ""
     word: str = ""
+    rather: str = ""
     origin: str = ""
     question: str = ""
     answer: str = ""

@@ -15,6 +15,7 @@ from attnviz.analysis.head_view import BETWEEN
 from attnviz.core.edits import HEAD_VALUES, LONGEST
 from attnviz.core.head_inputs import MASKS, MOST_TOKENS
 from attnviz.core.weights import QUANTITIES
+from attnviz.core.why import WHATS
 from attnviz.core.write import CANDIDATES
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.lessons.picture_link import MOST_STEPS as MOST_LESSON_STEPS
@@ -200,10 +201,12 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         **{"methods": Choice(("", "open", "closed")), "way": NAME},
     },
     "whatif": {
-        "change": Choice(("word", "head", "model")),
+        "change": Choice(("word", "head", "model", "patch")),
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "passage": _TEXT}, **_MAP, **_HEAD,
         "other": _TEXT, "second": NAME, "edits": Text(most=LONGEST), "trained": Text(most=200),
-        "about": NAME, "to": Choice(HEAD_VALUES), "order": Choice(("layer", "cost")), "stopped": Choice(("", "costs", "curve")),
+        "about": NAME, "to": Choice(HEAD_VALUES), "order": Choice(("layer", "cost")), "stopped": Choice(("", "costs", "curve", "patches")),
+        # Of parts of another text: which, two next words, and of the stream the position.
+        "part": Choice(WHATS), "next": NAME, "rather": NAME, "query": Number(),
     },
     "compute": {
         "source": Choice(("worked", "model")),

@@ -76,7 +76,7 @@ def first_visits() -> tuple[tuple[Path, dict[str, str]], ...]:
     pages = sorted(page_file("home").parent.glob("*.py"))
     router = Path(__file__).parents[1] / "frame" / "router.py"
     empty = [(path, {}) for path in (router, *(path for path in pages if path.stem != "home"))]
-    changes = ((page_file("whatif"), {"change": change}) for change in ("head", "model"))
+    changes = ((page_file("whatif"), {"change": change}) for change in ("head", "model", "patch"))
     return *empty, (page_file("matters"), {"methods": "open"}), *changes
 
 

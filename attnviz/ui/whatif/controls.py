@@ -8,9 +8,20 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.core.edits import NO_EDITS, Edits, HeadValue
 from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import Prompt
+from attnviz.models import catalog
 from attnviz.models.catalog import CATALOG, HUB, Task
 from attnviz.models.result import Result
-from attnviz.ui.address.address_sync import forget, one_or_typed, publish, remember, remembered, segments, url_value, value
+from attnviz.ui.address.address_sync import (
+    forget,
+    one_or_typed,
+    publish,
+    remember,
+    remembered,
+    segments,
+    text_field,
+    url_value,
+    value,
+)
 from attnviz.ui.background.results import targets
 from attnviz.ui.frame.sidebar import KNOWN_MODELS, forced_target, one_model, target_picker
 from attnviz.ui.layout import escaped
@@ -31,7 +42,10 @@ from attnviz.ui.prompt_box import (
 from attnviz.ui.training_checkpoints import checkpoints, label, nearest, publish_settings
 from attnviz.ui.visitor_limits import any_model, check_length, offered
 
-_CHANGES = {"word": "Another word", "head": "A head off", "model": "Another model"}
+_CHANGES = {"word": "Another word", "head": "A head off", "model": "Another model", "patch": "From another text"}
+_PARTS = {"heads": "Heads", "mlps": "MLPs", "stream": "Stream"}
+# Parameters of a text whose parts are set.
+_PATCHED = ("next", "rather", "part", "query")
 _HEAD_VALUES = {"zero": "Zero", "mean": "Its mean", "uniform": "Uniform"}
 _ABOUT = "Models of the catalog are on this machine; others come from the Hugging Face hub: choose one, or type any model's id."
 
@@ -77,14 +91,28 @@ class Ablation:
         return replace(self.prompt, target=self.target) if self.target else self.prompt
 
 
+@dataclass(frozen=True)
+class TextPair:
+    """Two texts of a model that writes, of which parts of the second are set in the first, and the two words that are compared.
+
+    words  what comes next in either; empty: the likeliest
+    """
+
+    model: str
+    texts: tuple[str, str]
+    words: tuple[str, str]
+    what: str
+    notice: str = ""
+
+
 def change_picker() -> tuple[str, DeltaGenerator]:
-    """Ask what is changed, "word", "head" or "model"; return it, and the place beside it."""
+    """Ask what is changed, "word", "head", "model" or "patch"; return it, and the place beside it."""
     state, before = st.session_state, value("change", "word")
 
     def restart() -> None:
-        forget("layer", "head", "attention", "target", "about", "second", "edits", "other", "trained", "stopped")
+        forget("layer", "head", "attention", "target", "about", "second", "edits", "other", "trained", "stopped", *_PATCHED)
         forget_typed()
-        if "model" in (before, state.change):
+        if {"model", "patch"} & {before, state.change}:
             forget("model")
         if any(state.get("text") == each.text for each in examples("whatif")):
             forget("text")
@@ -132,7 +160,7 @@ def _task_of(model: str) -> Task:
 
 
 def is_stopped(work: str) -> bool:
-    """Say whether somebody has stopped this work, "costs" or "curve"; if so, the page says how to continue."""
+    """Say whether somebody has stopped this work, "costs", "curve" or "patches"; if so, the page says how to continue."""
     stopped = value("stopped", "")
     publish("stopped", stopped, "")
     if stopped != work:
@@ -162,7 +190,7 @@ def sides_controls(change: str, place: DeltaGenerator) -> Sides | None:
     publish_settings(model, second)
     edits = _edits()
     texts = _texts(shown[0], is_two=change == "word")
-    example = _example_pills(place, shown, (model, second, *texts, "" if edits is None else edits.text))
+    example = _example_pills(place, shown, (model, second, *texts, "" if edits is None else edits.text, "", ""))
     if edits is None:
         return None
     try:
@@ -174,8 +202,35 @@ def sides_controls(change: str, place: DeltaGenerator) -> Sides | None:
         return None
 
 
+def patch_controls(place: DeltaGenerator) -> TextPair | None:
+    """Ask for the model, two texts of one length, the two words and the kind of part; None after the page has said what is wrong."""
+    shown = [each for each in examples("whatif") if _change_of(each) == "patch"]
+    model = one_model((*catalog.available_for("write"), *HUB["decoder"]), _ABOUT)
+    what = segments(
+        st.sidebar, "Parts to set", "part", format_func=_PARTS.__getitem__, on_change=lambda: forget("layer", "head", "query"),
+        help="Heads and MLPs: each at all positions. Stream: what has been added up to a layer, at each position.",
+    )  # fmt: skip
+    texts = _texts(shown[0], is_two=True)
+    own = next((each for each in shown if (each.text, each.other) == texts), None)
+    with st.container(horizontal=True):
+        first, second = (
+            text_field(st.text_input, label, name, default=default, placeholder="the likeliest", width=220)
+            for label, name, default in (
+                ("Next word of the first text", "next", own.word if own else ""),
+                ("Next word of the second text", "rather", own.rather if own else ""),
+            )
+        )
+    example = _example_pills(place, shown, (model, model, *texts, "", first, second))
+    try:
+        check_length(*texts)
+    except PromptError as error:
+        st.error(escaped(error), icon=":material/edit:")
+        return None
+    return TextPair(model, texts, (first.strip(), second.strip()), what, example.notice if example else "")
+
+
 def _change_of(example: Example) -> str:
-    return "model" if example.second else "head" if example.edits else "word"
+    return "patch" if example.rather else "model" if example.second else "head" if example.edits else "word"
 
 
 def _second_model(model: str, first: str) -> str:
@@ -224,11 +279,11 @@ def _example_pills(place: DeltaGenerator, choices: list[Example], seen: tuple[st
 
     def of(each: Example) -> tuple[str, ...]:
         model = each.model or KNOWN_MODELS[0]
-        return model, each.second or model, each.text, each.other, each.edits
+        return model, each.second or model, each.text, each.other, each.edits, each.word, each.rather
 
     def choose(each: Example) -> None:
         forget_typed()
-        forget("layer", "head", "attention")
+        forget("layer", "head", "attention", *_PATCHED)
         chosen = {"text": each.text, "other": each.other, "edits": each.edits, "model": of(each)[0], "second": of(each)[1]}
         st.session_state.update(chosen)
 

@@ -1,0 +1,137 @@
+"""Parts of another text, on What if: how far each moves one word's logit above another's, estimated first; files."""
+
+from functools import partial
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.why import describe_correlation, describe_patch, part_name
+from attnviz.core.trace import Prompt
+from attnviz.core.why import Patches
+from attnviz.export.why import draw_why, why_file
+from attnviz.figures import html as shared
+from attnviz.figures.why import STYLE, patches_grid
+from attnviz.models.base import AttentionModel, Progress
+from attnviz.survey.corpora import random_passages
+from attnviz.ui.address.address_sync import visit_button
+from attnviz.ui.background.jobs import stoppable
+from attnviz.ui.background.results import computed, is_known
+from attnviz.ui.download import drawing_buttons, file_button
+from attnviz.ui.explorer import clicked_head
+from attnviz.ui.layout import Markup, escaped, story, theme
+from attnviz.ui.whatif.controls import TextPair, is_stopped, stop
+
+_markup = Markup("patches", shared.STYLE + STYLE)
+# Texts that have nothing to do with the two: what they do, too, is no finding.
+RANDOM_TEXTS = 5
+# The parameters of the address that name a part.
+PLACES = {"heads": ("layer", "head"), "mlps": ("layer",), "stream": ("layer", "query")}
+READING = """
+- In turn, each part is set to what it is in the second text, and the rest of the model is run again: a head or an MLP at all
+  positions, the stream (the sum of all that was added so far) at one position, behind one layer. Orange moves towards the first
+  word, blue towards the second (Vig et al. 2020, *causal mediation*; Meng et al. 2022).
+- Change one word by one that has as many tokens: the texts have to be equally long, and all else stays the same.
+- **Any other text changes something.** So the ten strongest parts are also set to what they are in five passages that have nothing to do
+  with these two.
+- **A part that changes nothing may still do the work**: others step in where it fails (backup heads; Wang et al. 2023, section 3.4).
+- The **quick estimate** is gradient × difference (attribution patching; Nanda 2023, Syed et al. 2023). It takes a part for a straight line;
+  where attention is sharp it is wrong by much, so the correlation is written beside it.
+"""
+
+
+def show_patches(pair: TextPair, heading: DeltaGenerator) -> Patches | None:
+    """Draw what each part of the other text changes: as estimated, then as computed, then beside random texts."""
+    asked = (pair.model, Prompt(pair.texts[0]), pair.texts[1], pair.words, pair.what)
+    said, drawn = heading.empty(), st.empty()
+    patches = None
+    if not is_known(_computed, *asked):
+        if (patches := _estimated(*asked)) is None:
+            return None
+        _show(patches, "estimated", said, drawn)
+    if not is_stopped("patches"):
+        with stoppable(lambda: stop("patches")):
+            exact = _computed(*asked)
+            patches = exact and (_at_random(*asked, patches=exact) or exact)
+    if patches is not None:
+        _show(patches, "computed", said, drawn)
+        _show_part(patches, pair, chosen_part(patches))
+    return patches
+
+
+def _show(patches: Patches, stage: str, said: DeltaGenerator, drawn: DeltaGenerator) -> None:
+    chosen = chosen_part(patches)
+    story(*describe_patch(patches, *chosen), place=said)
+    with drawn.container():
+        _markup(f"patches-{stage}", patches_grid(patches, chosen=chosen, theme=theme()), partial(_pick, patches.what))
+        st.caption(describe_correlation(patches))
+
+
+def chosen_part(patches: Patches) -> tuple[int, int]:
+    """Return the row and column of the part that was clicked, or that the address names; else of the strongest."""
+    names = PLACES[patches.what]
+    places = [place[: len(names)] for place in np.ndindex(patches.change.shape)]
+    first = patches.strongest[0] if patches.strongest else (0, 0)
+    place = clicked_head(places, names) or first
+    return place[0], place[1] if len(place) > 1 else 0
+
+
+def _pick(what: str, picked: str) -> None:
+    row, _, column = picked.partition(".")
+    if row.isdecimal() and column.isdecimal():
+        places = dict(zip(PLACES[what], (int(row), int(column)), strict=False))
+        st.session_state.update(places)
+
+
+def _show_part(patches: Patches, pair: TextPair, chosen: tuple[int, int]) -> None:
+    """Offer the way from the chosen part to what it looks at."""
+    row, column = chosen
+    if patches.what == "mlps":
+        return
+    place = {"layer": row, "head": column} if patches.what == "heads" else {"layer": max(row - 1, 0), "query": column}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{escaped(part_name(patches, row, column))}**", width="content")
+        visit_button(
+            "See where it looks", "write", {"model": pair.model, "text": pair.texts[0], **place},
+            key="see-part", icon="visibility", help="Opens it on Write, in the first text.",
+        )  # fmt: skip
+
+
+@computed
+def _estimated(
+    model: AttentionModel, progress: Progress, prompt: Prompt, other: str, words: tuple[str, str], what: str
+) -> Patches:
+    from attnviz.attribution.why import estimate_patches
+
+    progress(f"Estimating what parts of {model.card.name} change", None)
+    return estimate_patches(model, prompt.text, other, *_words(words), what)
+
+
+def _words(words: tuple[str, str]) -> tuple[str | None, str | None]:
+    return words[0] or None, words[1] or None
+
+
+@partial(computed, passes=40)
+def _computed(
+    model: AttentionModel, progress: Progress, prompt: Prompt, other: str, words: tuple[str, str], what: str
+) -> Patches:
+    from attnviz.attribution.why import patch
+
+    return patch(model, prompt.text, other, *_words(words), what, progress)
+
+
+@partial(computed, passes=10)
+def _at_random(
+    model: AttentionModel, progress: Progress, prompt: Prompt, other: str, words: tuple[str, str], what: str,
+    *, patches: Patches,
+) -> Patches:  # fmt: skip
+    from attnviz.attribution.why import patch_at_random
+
+    return patch_at_random(model, patches, random_passages(RANDOM_TEXTS, len(patches.tokens[0])), progress)
+
+
+def download_buttons(patches: Patches) -> None:
+    """Offer the picture as a drawing, and its numbers as CSV."""
+    with st.container(horizontal=True):
+        drawing_buttons("patched", lambda: draw_why(patches))
+        file_button("patched.csv", lambda: why_file(patches, "csv"))
