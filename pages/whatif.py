@@ -1,4 +1,4 @@
-"""What if: what changes where another word stands, a head is off, another model reads, or a part is that of another text."""
+"""What if: what changes where another word stands, a head is off, another model reads, or parts are another text's."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator

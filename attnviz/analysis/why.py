@@ -100,9 +100,9 @@ def describe_patch(patches: Patches, row: int, column: int) -> list[Sentence]:
     first, second = (quoted(each.strip()) for each in (patches.words.word, patches.words.rather_than or ""))
     change = float(patches.change[row, column])
     way = f": {percent(change / apart)} of the way to the {signed(patches.other)} of the other text" if apart else ""
-    about = (Part("How far the logit of "), first, Part(" is above that of "), second, Part(f": {signed(was)} as it is, "))
-    verb = "about " if patches.patched is None else ""
-    said = (Part(f"{verb}{signed(now)} with {part_name(patches, row, column)} of the other text", True), Part(f"{way}."))
+    about = (Part("The logit of "), first, Part(" less that of "), second, Part(f" is {signed(was)}; "))
+    verb = "it is about " if patches.patched is None else "it is "
+    said = (Part(f"with {part_name(patches, row, column)} of the other text {verb}{signed(now)}", True), Part(f"{way}."))
     lines: list[Sentence] = [(*about, *said)]
     if (spread := patches.random_change(row, column)) is not None and patches.random is not None:
         count = patches.random.shape[1]

@@ -521,8 +521,9 @@ def patch(
         ModelError: the model cannot be patched.
         PromptError: the texts are not of one length, or too long.
     """
+    kind = _kind(what)
     patching = _Patching.of(capabilities(model).writer(), (one, other), (word, rather_than))
-    estimate = patching.estimated(_kind(what))
+    estimate = patching.estimated(kind)
     return replace(estimate, patched=patching.patched(estimate.what, estimate.estimate.shape, progress))
 
 
@@ -539,7 +540,8 @@ def estimate_patches(
     >>> av.estimate_patches(av.load("smollm2"), *texts, "Paris", "Rome", what="mlps").difference.shape
     (30, 1)
     """
-    return _Patching.of(capabilities(model).writer(), (one, other), (word, rather_than)).estimated(_kind(what))
+    kind = _kind(what)
+    return _Patching.of(capabilities(model).writer(), (one, other), (word, rather_than)).estimated(kind)
 
 
 def _kind(what: str) -> What:

@@ -15,10 +15,11 @@ from attnviz.models.toy_config import preset
 from attnviz.models.whatif import head_costs
 from attnviz.training.background_run import Line, LiveRun
 from attnviz.training.toy_training import Training
+from attnviz.ui.background import results
 from attnviz.ui.prompt_box import examples
 from attnviz.ui.training_checkpoints import name_of
 from tests.tiny import DECODER, FAMILY, VOCABULARY, tokenizer
-from tests.visits import open_page, pictures, press, said
+from tests.visits import Visit, open_page, pictures, press, said
 
 
 def test_tired_and_wide_come_first_and_a_head_is_in_the_address():
@@ -27,7 +28,7 @@ def test_tired_and_wide_come_first_and_a_head_is_in_the_address():
     assert "layer" not in app.query_params
 
 
-@pytest.mark.parametrize("example", examples("whatif"), ids=lambda each: each.label)
+@pytest.mark.parametrize("example", [each for each in examples("whatif") if not each.rather], ids=lambda each: each.label)
 def test_every_example_opens_from_its_link_and_shows_a_change(example):
     link = {name: getattr(example, name) for name in ("text", "other", "model", "second", "edits")}
     link["change"] = "model" if example.second else "head" if example.edits else ""
@@ -257,3 +258,57 @@ def test_heads_are_measured_by_the_word_of_the_address(tiny_writer):
     assert open_page("whatif", **address, about="rather:on").error
     app = press(open_page("whatif", **address, attention="decoder", layer="1", head="2"), "Read the output without it")
     assert {"model": folder, "text": "the cat sat", "edits": "d1.2z"}.items() <= app.session_state.visits["write"].items()
+
+
+def part_grid(app) -> str:
+    (grid,) = (each for each in pictures(app) if 'class="why"' in each)
+    return grid
+
+
+def test_parts_of_another_text_come_first_without_a_model(monkeypatch):
+    monkeypatch.setattr(results, "load_model", None)
+    results.traces_kept().clear()
+    app = open_page("whatif", change="patch")
+    assert not app.error
+    assert "of the way to the −5.49 of the other text" in said(app)
+    assert "The same part of 5 random texts changes it by " in said(app)
+    assert "the quick estimate correlates with them by 0.94" in said(app)
+    assert part_grid(app).count("data-pick") == 270
+    assert examples("whatif")[3].notice in said(app)
+    chosen = open_page("whatif", change="patch", layer="24", head="4")
+    assert "with L24·H4 of the other text" in said(chosen)
+    assert 'data-pick="24.4" aria-pressed="true"' in part_grid(chosen)
+    press(chosen, "See where it looks")
+    assert {"layer": "24", "head": "4"}.items() <= chosen.session_state.visits["write"].items()
+
+
+@pytest.mark.parametrize(
+    ("part", "place", "name"),
+    [
+        ("heads", {"layer": "1", "head": "2"}, "L1·H2"), ("mlps", {"layer": "1"}, "L1·MLP"),
+        ("stream", {"layer": "1", "query": "5"}, "L0 at “mat”"),
+    ],
+)  # fmt: skip
+def test_the_part_that_is_set_is_in_the_address(part, place, name, tiny_writer, monkeypatch):
+    typed = {"text": "the cat sat on the mat", "other": "the dog sat on the mat", "next": "mat", "rather": "dog"}
+    visit = Visit(monkeypatch, "whatif", {"change": "patch", "model": tiny_writer[0], "part": part, **typed, **place})
+    assert f"with {name} of the other text" in said(visit.app)
+    assert visit.address["part" if part != "heads" else "next"] == (part if part != "heads" else "mat")
+    assert place.items() <= visit.address.items()
+
+
+def test_texts_that_are_not_of_one_length_get_one_sentence(tiny_writer):
+    typed = {"text": "the cat sat", "other": "the cat sat on"}
+    app = open_page("whatif", change="patch", model=tiny_writer[0], **typed)
+    assert ["as many tokens as each other" in error.value for error in app.error] == [True]
+    assert not [each for each in pictures(app) if 'class="why"' in each]
+
+
+def test_patches_that_were_stopped_stay_an_estimate_until_somebody_goes_on(tiny_writer):
+    typed = {"text": "the cat sat on the mat", "other": "the dog sat on the mat", "next": "mat", "rather": "dog"}
+    app = open_page("whatif", change="patch", model=tiny_writer[0], stopped="patches", **typed)
+    assert "Estimated: gradient × difference" in said(app)
+    assert "it is about " in said(app)
+    press(app, "Continue")
+    assert "Each part is set in a pass of its own" in said(app)
+    assert "random texts" in said(app)

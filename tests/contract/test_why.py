@@ -260,6 +260,23 @@ def test_a_patched_head_is_a_pass_with_its_part_of_the_other_text():
     assert patches.frame.change.abs().max() > 0
 
 
+@pytest.mark.parametrize("what", ["heads", "mlps", "stream"])
+@pytest.mark.parametrize("name", ["llama", "opt"])
+def test_a_part_of_a_random_text_is_what_a_patch_from_it_gives(name, what):
+    """Texts of one batch keep apart, also where a family lays them one behind another; a longer one is cut."""
+    _, wrapped = made(tiny.FAMILY[name])
+    patches, random = attnviz.patch(wrapped, TEXT, OTHER, "mat", "dog", what), ("a dog ran on the cat", "the mat sat on a dog")
+    made_random = attnviz.patch_at_random(wrapped, patches, [random[0], random[1] + " sat"])
+    assert made_random.random.shape == (len(patches.strongest), 2)
+    for column, text in enumerate(random):
+        want = attnviz.patch(wrapped, TEXT, text, "mat", "dog", what).patched
+        got = made_random.random[:, column]
+        np.testing.assert_allclose(got, [want[place] for place in patches.strongest], atol=1e-6)
+    assert np.ptp(made_random.random) > 1e-3
+    with pytest.raises(PromptError, match="have 6 tokens or more, and 'the cat' has fewer"):
+        attnviz.patch_at_random(wrapped, patches, ["the cat"])
+
+
 @pytest.mark.parametrize(("name", "places"), [("llama", "model.layers.{}.mlp"), ("opt", "model.decoder.layers.{}.fc2")])
 def test_a_patched_mlp_is_a_pass_with_its_output_of_the_other_text(name, places):
     model, wrapped = made(tiny.FAMILY[name])
@@ -297,6 +314,8 @@ def test_a_text_and_its_words_are_checked():
         attnviz.parts(result, "mat", position=9)
     with pytest.raises(PromptError, match="as many tokens"):
         attnviz.patch(wrapped, TEXT, "the cat")
+    with pytest.raises(PromptError, match="heads, mlps, stream"):
+        attnviz.estimate_patches(wrapped, TEXT, OTHER, what="layers")
     with pytest.raises(PromptError, match="heads, mlps, stream"):
         attnviz.patch(wrapped, TEXT, OTHER, what="layers")
     with pytest.raises(EditError, match="without edits"):

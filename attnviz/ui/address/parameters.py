@@ -204,7 +204,8 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         "change": Choice(("word", "head", "model", "patch")),
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "passage": _TEXT}, **_MAP, **_HEAD,
         "other": _TEXT, "second": NAME, "edits": Text(most=LONGEST), "trained": Text(most=200),
-        "about": NAME, "to": Choice(HEAD_VALUES), "order": Choice(("layer", "cost")), "stopped": Choice(("", "costs", "curve", "patches")),
+        "about": NAME, "to": Choice(HEAD_VALUES), "order": Choice(("layer", "cost")),
+        "stopped": Choice(("", "costs", "curve", "patches")),
         # Of parts of another text: which, two next words, and of the stream the position.
         "part": Choice(WHATS), "next": NAME, "rather": NAME, "query": Number(),
     },

@@ -93,7 +93,7 @@ class Ablation:
 
 @dataclass(frozen=True)
 class TextPair:
-    """Two texts of a model that writes, of which parts of the second are set in the first, and the two words that are compared.
+    """Two texts that a model would write on, of which parts of the second are set in the first; two words to compare.
 
     words  what comes next in either; empty: the likeliest
     """
@@ -203,7 +203,7 @@ def sides_controls(change: str, place: DeltaGenerator) -> Sides | None:
 
 
 def patch_controls(place: DeltaGenerator) -> TextPair | None:
-    """Ask for the model, two texts of one length, the two words and the kind of part; None after the page has said what is wrong."""
+    """Ask for a model, two texts of one length, two words and a kind of part; None after the page has said what is wrong."""
     shown = [each for each in examples("whatif") if _change_of(each) == "patch"]
     model = one_model((*catalog.available_for("write"), *HUB["decoder"]), _ABOUT)
     what = segments(

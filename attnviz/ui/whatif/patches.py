@@ -31,12 +31,12 @@ READING = """
 - In turn, each part is set to what it is in the second text, and the rest of the model is run again: a head or an MLP at all
   positions, the stream (the sum of all that was added so far) at one position, behind one layer. Orange moves towards the first
   word, blue towards the second (Vig et al. 2020, *causal mediation*; Meng et al. 2022).
-- Change one word by one that has as many tokens: the texts have to be equally long, and all else stays the same.
-- **Any other text changes something.** So the ten strongest parts are also set to what they are in five passages that have nothing to do
-  with these two.
-- **A part that changes nothing may still do the work**: others step in where it fails (backup heads; Wang et al. 2023, section 3.4).
-- The **quick estimate** is gradient × difference (attribution patching; Nanda 2023, Syed et al. 2023). It takes a part for a straight line;
-  where attention is sharp it is wrong by much, so the correlation is written beside it.
+- Change one word into one that has as many tokens: the texts have to be equally long, and all else stays the same.
+- **Any other text changes something.** So the ten strongest parts are also set to what they are in five passages that have
+  nothing to do with these two.
+- **A part that changes nothing may still do the work**: others step in where it fails (backup heads; Wang et al. 2023).
+- The **quick estimate** is gradient × difference (attribution patching; Nanda 2023, Syed et al. 2023). It takes a part for a
+  straight line; where attention is sharp it is far off, so its correlation with what was computed is written beside it.
 """
 
 
@@ -45,14 +45,14 @@ def show_patches(pair: TextPair, heading: DeltaGenerator) -> Patches | None:
     asked = (pair.model, Prompt(pair.texts[0]), pair.texts[1], pair.words, pair.what)
     said, drawn = heading.empty(), st.empty()
     patches = None
-    if not is_known(_computed, *asked):
-        if (patches := _estimated(*asked)) is None:
+    if not is_known(_patches, *asked):
+        if (patches := _estimated_patches(*asked)) is None:
             return None
         _show(patches, "estimated", said, drawn)
     if not is_stopped("patches"):
         with stoppable(lambda: stop("patches")):
-            exact = _computed(*asked)
-            patches = exact and (_at_random(*asked, patches=exact) or exact)
+            exact = _patches(*asked)
+            patches = exact and (_random_patches(*asked, patches=exact) or exact)
     if patches is not None:
         _show(patches, "computed", said, drawn)
         _show_part(patches, pair, chosen_part(patches))
@@ -98,7 +98,7 @@ def _show_part(patches: Patches, pair: TextPair, chosen: tuple[int, int]) -> Non
 
 
 @computed
-def _estimated(
+def _estimated_patches(
     model: AttentionModel, progress: Progress, prompt: Prompt, other: str, words: tuple[str, str], what: str
 ) -> Patches:
     from attnviz.attribution.why import estimate_patches
@@ -112,7 +112,7 @@ def _words(words: tuple[str, str]) -> tuple[str | None, str | None]:
 
 
 @partial(computed, passes=40)
-def _computed(
+def _patches(
     model: AttentionModel, progress: Progress, prompt: Prompt, other: str, words: tuple[str, str], what: str
 ) -> Patches:
     from attnviz.attribution.why import patch
@@ -121,7 +121,7 @@ def _computed(
 
 
 @partial(computed, passes=10)
-def _at_random(
+def _random_patches(
     model: AttentionModel, progress: Progress, prompt: Prompt, other: str, words: tuple[str, str], what: str,
     *, patches: Patches,
 ) -> Patches:  # fmt: skip

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.why import describe_direct, describe_effect, describe_lens, why_title
+from attnviz.analysis.why import (
+    describe_correlation,
+    describe_direct,
+    describe_effect,
+    describe_lens,
+    describe_patch,
+    why_title,
+)
 from attnviz.analysis.wording import plain
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Token
@@ -68,7 +75,37 @@ def test_pictures_escape_what_they_name_and_mark_the_head():
     assert 'data-pick="1.2"' in grid
     change = np.array([[1.0, 2.0], [3.0, 0.0]])
     stream = Patches("tiny", "stream", ComparedWords("a", "b"), ("x", "y"), (TOKENS, TOKENS), 0.0, 3.0, change, change)
-    assert "&lt;Mary&gt;" in patches_grid(stream)
+    drawn = patches_grid(stream, chosen=(1, 0))
+    assert "&lt;Mary&gt;" in drawn
+    assert drawn.count('aria-pressed="true"') == 1
+    assert 'data-pick="1.0" aria-pressed="true" title="L0 at “&lt;Mary&gt;” changes it by +3.00"' in drawn
     assert stream.correlation == pytest.approx(1)
     assert stream.frame.share.tolist() == pytest.approx([1 / 3, 2 / 3, 1, 0])
     assert why_page(stream)._repr_html_().startswith("<iframe")
+
+
+def patched(**changed) -> Patches:
+    change = np.array([[-1.0, -2.0], [0.5, 0.0]])
+    facts = {"what": "heads", "words": ComparedWords(" Mary", " John"), "patched": 4.0 + change, "estimate": 4.0 + change / 2}
+    return Patches(model="tiny", texts=("x", "y"), tokens=(TOKENS, TOKENS), one=4.0, other=-4.0, **facts | changed)
+
+
+def test_a_part_of_another_text_is_told_beside_random_ones():
+    made = patched(random=4.0 + np.array([[-0.5, 0.25], [0.0, -1.5], [0.5, 0.0]]))
+    assert made.strongest == ((0, 1), (0, 0), (1, 0))
+    told, random = map(plain, describe_patch(made, 0, 1))
+    assert told == (
+        "The logit of “Mary” less that of “John” is 4.00; with L0·H1 of the other text it is 2.00: "
+        "25\xa0% of the way to the −4.00 of the other text."
+    )
+    assert random == "The same part of 2 random texts changes it by −0.50 to +0.25: this text does more than any of them."
+    assert plain(describe_patch(made, 0, 0)[1]).endswith("changes it by −1.50 to +0.00: no more than chance.")
+    # What was compared with no random text says nothing of them.
+    assert len(describe_patch(made, 1, 1)) == len(describe_patch(patched(), 0, 1)) == 1
+    assert "with L0·H1 of the other text it is about 3.00" in plain(describe_patch(patched(patched=None), 0, 1)[0])
+
+
+def test_estimates_say_that_they_are():
+    assert describe_correlation(patched(patched=None)).startswith("Estimated: ")
+    assert describe_correlation(patched()).endswith("the quick estimate correlates with them by 1.00.")
+    assert "estimate" not in describe_correlation(patched(patched=np.full((2, 2), 4.0)))
