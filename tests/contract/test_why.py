@@ -272,7 +272,7 @@ def test_a_part_of_a_random_text_is_what_a_patch_from_it_gives(name, what):
         want = attnviz.patch(wrapped, TEXT, text, "mat", "dog", what).patched
         got = made_random.random[:, column]
         np.testing.assert_allclose(got, [want[place] for place in patches.strongest], atol=1e-6)
-    assert np.ptp(made_random.random) > 1e-3
+    assert np.ptp(np.asarray(made_random.random)) > 1e-3
     with pytest.raises(PromptError, match="have 6 tokens or more, and 'the cat' has fewer"):
         attnviz.patch_at_random(wrapped, patches, ["the cat"])
 
