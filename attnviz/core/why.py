@@ -18,6 +18,8 @@ from attnviz.core.trace import Token
 
 What = Literal["heads", "mlps", "stream"]
 WHATS: tuple[What, ...] = ("heads", "mlps", "stream")
+LensNumber = Literal["probability", "log p", "rank", "entropy"]
+LENS_NUMBERS: tuple[LensNumber, ...] = ("probability", "log p", "rank", "entropy")
 # Parts that are compared with random texts: the strongest.
 COMPARED_AT_RANDOM = 10
 

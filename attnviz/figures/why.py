@@ -1,6 +1,7 @@
 """Why a language model writes a word, drawn: what every head adds, what each layer would have said, what patches change."""
 
 import html
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.why import part_name, row_name
-from attnviz.analysis.wording import head_name, percent, signed
-from attnviz.core.why import LogitLens, Parts, Patches
+from attnviz.analysis.wording import cut, head_name, percent, signed
+from attnviz.core.why import LensNumber, LogitLens, Parts, Patches
 from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.head_grid import HeadCell, head_grid
 from attnviz.figures.html import STYLE as MARKUP
@@ -21,6 +22,8 @@ from attnviz.text.words import visible_text
 STYLE = GRID + Path(__file__).with_name("why.css").read_text(encoding="utf-8")
 # A number that is less than this is not written in its cell.
 _LEAST = 0.05
+# Characters of a token in a cell.
+_WIDEST = 9
 
 
 def parts_grid(parts: Parts, *, chosen: tuple[int, int] | None = None, theme: Theme = LIGHT) -> str:
@@ -76,6 +79,39 @@ def lens_strip(lens: LogitLens, place: int, *, theme: Theme = LIGHT) -> str:
     return f'<div class="lens" style="{css_variables(theme)}">{"".join(rows)}</div>'
 
 
+def lens_table(lens: LogitLens, number: LensNumber, *, chosen: tuple[int, int] | None = None, theme: Theme = LIGHT) -> str:
+    """Draw what each layer would have said behind every token (`data-pick` is "row.column"), the last layer first.
+
+    number  what stands in a cell: the likeliest token, as strong as it is likely; or ln p or rank of the model's own next word,
+            or the entropy
+    """
+    last, furthest = len(lens.likeliest) - 1, max(math.log(float(lens.rank.max())), 1e-12)
+    widest = max(float(lens.entropy.max()), 1e-12)
+
+    def cell(place: int, column: int) -> TableCell:
+        row = last - place
+        said, share = lens.likeliest[row][column], float(lens.probability[row, column])
+        log_p, rank, entropy = (float(each[row, column]) for each in (lens.log_p, lens.rank, lens.entropy))
+        text, strength = {
+            "probability": (cut(visible_text(said.strip(" ")) or "␣", _WIDEST), share),
+            "log p": (signed(log_p, ".1f"), math.exp(log_p)),
+            "rank": (f"{rank:,.0f}", 1 - math.log(rank) / furthest),
+            "entropy": (f"{entropy:.1f}", entropy / widest),
+        }[number]
+        behind, likeliest, own = map(visible_text, (lens.tokens[column].text, said.strip(" "), lens.words[column].strip(" ")))
+        title = (
+            f"{row_name(row)}, behind “{behind}”: “{likeliest}” {percent(share)}; “{own}” is number {rank:,.0f}, "
+            f"ln p {signed(log_p)}; entropy {entropy:.2f} bits"
+        )
+        pick = f"{row}.{column}"
+        return TableCell(text, theme.colour(strength), title, (row, column) == chosen, pick, said == lens.words[column])
+
+    names = [row_name(row) for row in range(last, -1, -1)]
+    return (
+        f'<div class="why" style="{css_variables(theme)}">{_table(names, [label(token) for token in lens.tokens], cell)}</div>'
+    )
+
+
 def patches_grid(patches: Patches, *, chosen: tuple[int, int] | None = None, theme: Theme = LIGHT) -> str:
     """Draw how far each part of another text moves the difference; of heads a grid, of others a table (`data-pick`)."""
     if patches.what == "heads":
@@ -95,30 +131,35 @@ def _changes_table(patches: Patches, chosen: tuple[int, int] | None, theme: Them
         value = float(patches.change[row, column])
         figure = signed(value, ".1f") if abs(value) >= _LEAST else ""
         title = f"{part_name(patches, row, column)} changes it by {signed(value, '+.2f')}"
-        return TableCell(figure, diverging(value / largest, theme), title, (row, column) == chosen)
+        return TableCell(figure, diverging(value / largest, theme), title, (row, column) == chosen, f"{row}.{column}")
 
     return _table(rows, names, cell)
 
 
 @dataclass(frozen=True)
 class TableCell:
-    """What stands in a cell of a layer and a token: its text, its colour, and what it is in full."""
+    """What stands in a cell of a layer and a token: its text, its colour, what it is in full, and what a click gives.
+
+    own  whether it is the model's own word
+    """
 
     text: str
     colour: str
     title: str
-    chosen: bool = False
+    chosen: bool
+    pick: str
+    own: bool = False
 
 
 def _table(rows: Sequence[str], columns: Sequence[str], cell: Callable[[int, int], TableCell]) -> str:
-    """Draw a table of buttons (`data-pick` is "row.column"); columns are HTML already."""
+    """Draw a table of buttons; columns are HTML already."""
     lines = ["".join(f'<th scope="col"><bdi>{name}</bdi></th>' for name in ["", *columns])]
     for row, name in enumerate(rows):
         cells = ""
         for column in range(len(columns)):
             one = cell(row, column)
             cells += (
-                f'<td><button data-pick="{row}.{column}" aria-pressed="{str(one.chosen).lower()}" '
+                f'<td><button{" class=own" if one.own else ""} data-pick="{one.pick}" aria-pressed="{str(one.chosen).lower()}" '
                 f'title="{html.escape(one.title)}" aria-label="{html.escape(one.title)}" '
                 f'style="background:{one.colour};color:{ink_on(one.colour)}"><bdi>{html.escape(one.text)}</bdi></button></td>'
             )

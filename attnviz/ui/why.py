@@ -10,10 +10,10 @@ from attnviz.core.trace import Prompt
 from attnviz.core.why import LogitLens, Parts
 from attnviz.core.write import Candidate
 from attnviz.figures import html as shared
-from attnviz.figures.why import STYLE, lens_strip, parts_grid
+from attnviz.figures.why import STYLE, lens_strip, lens_table, parts_grid
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.result import Result
-from attnviz.ui.address.address_sync import dropdown, forget, pin, toggle
+from attnviz.ui.address.address_sync import dropdown, forget, forget_cell, pin, segments, toggle, value
 from attnviz.ui.background.results import computed
 from attnviz.ui.layout import Markup, story, theme
 from attnviz.ui.write import DRAWN, Upcoming
@@ -21,6 +21,13 @@ from attnviz.ui.write import DRAWN, Upcoming
 _markup = Markup("why", shared.STYLE + STYLE)
 # What a person chooses to hear of no other word.
 NOTHING = "nothing else"
+_LENS_LABELS = {"probability": "Likeliest", "log p": "ln p", "rank": "Rank", "entropy": "Entropy"}
+_LENS_CAPTIONS = {
+    "probability": "What each layer would have said behind each token: the likeliest, as strong as it is likely.",
+    "log p": "ln p, in each layer, of the word that the model itself says in the end.",
+    "rank": "The place among all tokens, in each layer, of the word that the model itself says in the end.",
+    "entropy": "How undecided each layer would have been, in bits.",
+}
 _TRUST = """
 A logit is what a model computes of each word before it makes probabilities of them. All that the layers add to one stream is
 summed in it, so the parts above are exact: with the factor of the last norm held fixed, nothing is left over.
@@ -69,8 +76,35 @@ def show_why(upcoming: Upcoming, result: Result, place: tuple[int, int | None]) 
                 "The number is the word's place among all tokens there. Lower layers do not speak the last one's language: "
                 "what they seem to say proves little."
             )
+    _show_lens_table(result, begins, layer)
     with st.expander("How far to trust this", icon=":material/function:"):
         st.markdown(_TRUST)
+
+
+def _show_lens_table(result: Result, begins: tuple[str, ...], layer: int) -> None:
+    """Draw, where somebody asks for it, what each layer would have said behind every token; a click opens what it looks at."""
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    if not toggle(row.container(width="content"), "At every position", "positions"):
+        return
+    number = segments(row.container(width="content"), "In the cells", "lens", format_func=_LENS_LABELS.__getitem__)
+    lens = _lens_everywhere(result.name, result.prompt, begins, result=result)
+    if lens is None:
+        return
+    query = value("query")
+    chosen = (layer + 1, len(lens.tokens) - 1 if query is None else query)
+
+    def pick(picked: str) -> None:
+        numbers = picked.split(".")
+        if len(numbers) == 2 and all(each.isdecimal() for each in numbers):
+            forget_cell()
+            pin(max(int(numbers[0]) - 1, 0), value("head", 0))
+            st.session_state.query = int(numbers[1])
+
+    _markup("why-lens-table", lens_table(lens, number, chosen=chosen, theme=theme()), pick)
+    st.caption(
+        _LENS_CAPTIONS[number]
+        + " Outlined: the model's own next word is the likeliest. Click a cell to see, below, where it looks."
+    )
 
 
 def _rather_picker(upcoming: Upcoming) -> Candidate | None:
@@ -115,3 +149,13 @@ def _lens(
     from attnviz.attribution import why
 
     return why.lens(replace(result, model=model), position=place)
+
+
+@computed
+def _lens_everywhere(
+    model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...], *, result: Result
+) -> LogitLens:
+    from attnviz.attribution import why
+
+    progress(f"Reading every layer of {model.card.name}", None)
+    return why.lens(replace(result, model=model))

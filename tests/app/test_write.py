@@ -151,6 +151,18 @@ def test_why_this_word_is_computed_when_somebody_asks(monkeypatch):
     assert not differences(visit, Visit(monkeypatch, "write", visit.address))
 
 
+def test_what_each_layer_would_have_said_stands_at_every_position_and_opens_there(monkeypatch):
+    visit = Visit(monkeypatch, "write", {"text": "The capital of France is", "why": "true", "positions": "true"})
+    (table,) = (each for each in pictures(visit.app) if 'class="layers"' in each)
+    assert table.count("data-pick") == 31 * 5
+    assert "<bdi>Paris</bdi>" in table
+    there = Visit(monkeypatch, "write", {**visit.address, "lens": "rank", "layer": "22", "head": "4", "query": "3"})
+    (table,) = (each for each in pictures(there.app) if 'class="layers"' in each)
+    assert 'data-pick="23.3" aria-pressed="true"' in table
+    assert "The place among all tokens" in said(there.app)
+    assert {"positions": "true", "lens": "rank", "query": "3"}.items() <= there.address.items()
+
+
 def test_why_says_that_edits_are_in_its_way():
     app = open_page("write", text=MARY, why="true", edits="d23.0z")
     assert any("without edits" in each.value for each in app.info)

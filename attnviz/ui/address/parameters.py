@@ -15,7 +15,7 @@ from attnviz.analysis.head_view import BETWEEN
 from attnviz.core.edits import HEAD_VALUES, LONGEST
 from attnviz.core.head_inputs import MASKS, MOST_TOKENS
 from attnviz.core.weights import QUANTITIES
-from attnviz.core.why import WHATS
+from attnviz.core.why import LENS_NUMBERS, WHATS
 from attnviz.core.write import CANDIDATES
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.lessons.picture_link import MOST_STEPS as MOST_LESSON_STEPS
@@ -192,6 +192,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         "choose": Choice(("Likeliest", "By chance")), "temperature": Number(0.1, 2.0, default=1.0, step=0.1),
         "top_p": Number(0.05, 1.0, default=1.0, step=0.05), "top_k": Number(0, CANDIDATES),
         "seed": Number(0, MOST_SEED, default=1), "why": Flag(), "rather": NAME,
+        "positions": Flag(), "lens": Choice(LENS_NUMBERS),
         **_HEAD, "mean": Flag(), **_WORDS, **_HIDDEN, "renormalize": Flag(), **_SCALE, **_LINK, **_VIEW, **_EDITED,
     },
     "matters": {

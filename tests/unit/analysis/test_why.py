@@ -1,5 +1,7 @@
 """Sentences about why a word is written say what the numbers say."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ from attnviz.analysis.wording import plain
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Token
 from attnviz.core.why import ComparedWords, LogitLens, Parts, Patches
-from attnviz.figures.why import lens_strip, parts_grid, patches_grid, why_page
+from attnviz.figures.why import lens_strip, lens_table, parts_grid, patches_grid, why_page
 
 TOKENS = (Token("<Mary>", 0, 6), Token("to", 7, 9))
 
@@ -109,3 +111,22 @@ def test_estimates_say_that_they_are():
     assert describe_correlation(patched(patched=None)).startswith("Estimated: ")
     assert describe_correlation(patched()).endswith("the quick estimate correlates with them by 1.00.")
     assert "estimate" not in describe_correlation(patched(patched=np.full((2, 2), 4.0)))
+
+
+@pytest.mark.parametrize(
+    ("number", "cells"),
+    [
+        ("probability", ["Mary", "to", "&lt;b&gt;", "␣"]), ("log p", ["−0.5", "−1.0", "−3.0", "−2.0"]),
+        ("rank", ["1", "1", "1,500", "7"]), ("entropy", ["1.2", "2.0", "9.1", "3.0"]),
+    ],
+)  # fmt: skip
+def test_the_table_of_the_lens_shows_the_last_layer_first(number, cells):
+    likeliest = (("<b>", " "), (" Mary", " to"))
+    arrays = np.array([[0.2, 0.3], [0.6, 0.4]]), np.array([[-3.0, -2.0], [-0.5, -1.0]]), np.array([[1500, 7], [1, 1]])
+    lens = LogitLens("tiny", TOKENS, (" Mary", " to"), likeliest, *arrays, np.array([[9.1, 3.0], [1.2, 2.0]]))
+    drawn = lens_table(lens, number, chosen=(1, 0))
+    assert re.findall(r"<bdi>([^<]*)</bdi></button>", drawn) == cells
+    assert re.findall(r'data-pick="([\d.]+)"', drawn) == ["1.0", "1.1", "0.0", "0.1"]
+    assert 'class=own data-pick="1.0" aria-pressed="true" title="L0, behind “&lt;Mary&gt;”: “Mary” 60' in drawn
+    assert drawn.count("class=own") == 2
+    assert "“Mary” is number 1,500, ln p −3.00; entropy 9.10 bits" in drawn
