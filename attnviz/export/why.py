@@ -12,7 +12,6 @@ from attnviz.analysis.wording import cut, percent, signed
 from attnviz.core.errors import AttnvizError
 from attnviz.core.why import LogitLens, Parts, Patches
 from attnviz.export import draw_sheet
-from attnviz.export.png import sheet_svg
 from attnviz.export.sheet import FONT, PADDING, Item, Label, NumberCell, Rectangle, Sheet, csv_table, printable, titled
 from attnviz.figures.theme import LIGHT, diverging, ink_on
 from attnviz.text.words import visible_text
@@ -36,6 +35,9 @@ def why_file(value: WhyValue, to: str) -> bytes:
     if to == "json":
         return text_format.dumps(why_record(value), ensure_ascii=False).encode("utf-8")
     if to == "html":
+        # Imported here: it brings Matplotlib, which no page waits for.
+        from attnviz.export.png import sheet_svg
+
         body = sheet_svg(draw_why(value)).decode("utf-8").partition("?>")[2]
         title = html.escape(why_title(value))
         return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>{body}</html>'.encode()

@@ -275,6 +275,7 @@ def test_parts_of_another_text_come_first_without_a_model(monkeypatch):
     assert "the quick estimate correlates with them by 0.94" in said(app)
     assert part_grid(app).count("data-pick") == 270
     assert examples("whatif")[3].notice in said(app)
+    assert said(open_page("whatif", change="patch", stopped="patches")) == said(app)
     chosen = open_page("whatif", change="patch", layer="24", head="4")
     assert "with L24·H4 of the other text" in said(chosen)
     assert 'data-pick="24.4" aria-pressed="true"' in part_grid(chosen)

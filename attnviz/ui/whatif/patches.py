@@ -44,12 +44,12 @@ def show_patches(pair: TextPair, heading: DeltaGenerator) -> Patches | None:
     """Draw what each part of the other text changes: as estimated, then as computed, then beside random texts."""
     asked = (pair.model, Prompt(pair.texts[0]), pair.texts[1], pair.words, pair.what)
     said, drawn = heading.empty(), st.empty()
-    patches = None
-    if not is_known(_patches, *asked):
+    known, patches = is_known(_patches, *asked), None
+    if not known:
         if (patches := _estimated_patches(*asked)) is None:
             return None
         _show(patches, "estimated", said, drawn)
-    if not is_stopped("patches"):
+    if known or not is_stopped("patches"):
         with stoppable(lambda: stop("patches")):
             exact = _patches(*asked)
             patches = exact and (_random_patches(*asked, patches=exact) or exact)
