@@ -6,3 +6,8 @@ interface StreamlitComponent<Data> {
   parentElement: HTMLElement;
   setTriggerValue(name: string, value: unknown): void;
 }
+
+/** The element of a name such as "button.option": what stands before the first class says which. */
+type NamedElement<Name extends string> = Name extends `${infer Tag}.${string}`
+  ? NamedElement<Tag>
+  : Name extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[Name] : HTMLElement;

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 MOST_STEPS, MOST_QUESTIONS = 40, 40
 # Characters of an answer that is typed: those of a whole lesson stand in an address.
 LONGEST_ANSWER = 400
-# Kinds whose right answer no picture shows: the page is drawn while they are open.
-TYPED_KINDS = ("choice", "text")
 
 
 @dataclass(frozen=True)
@@ -40,18 +38,8 @@ Answers = Mapping[str, GivenAnswer]
 
 def open_question(lesson: "Lesson", step: int, answers: Answers) -> "tuple[str, LessonQuestion] | None":
     """Find the first question of a step, from 1, that has no answer yet, with its number."""
-    questions = lesson.steps[step - 1].questions
-    return next(((number, each) for number, each in _numbered(step, questions) if number not in answers), None)
-
-
-def is_hidden(lesson: "Lesson", step: int, answers: Answers) -> bool:
-    """Say whether the picture of a step has to wait: it shows the answer to a question that is still open."""
-    questions = lesson.steps[step - 1].questions
-    return any(each.kind not in TYPED_KINDS and number not in answers for number, each in _numbered(step, questions))
-
-
-def _numbered(step: int, questions: "tuple[LessonQuestion, ...]") -> "list[tuple[str, LessonQuestion]]":
-    return [(f"{step}.{place}", each) for place, each in enumerate(questions, 1)]
+    numbered = ((f"{step}.{place}", each) for place, each in enumerate(lesson.steps[step - 1].questions, 1))
+    return next((each for each in numbered if each[0] not in answers), None)
 
 
 # "home" is the address / itself.

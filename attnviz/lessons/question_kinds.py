@@ -1,17 +1,18 @@
-"""The kinds of questions, each with its right answer computed from the model that the step's picture shows.
+"""The kinds of questions: how each is answered, and its right answer, computed from the model that the step's picture shows.
 
-A new kind is a function here and its line in `KINDS`. An answer is a text, as a student gives it and a hand-in holds it.
+A new kind is its line in `KINDS`, with a function of its right answer and one of its form. An answer is a text, as a student
+gives it and a hand-in holds it.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attnviz.analysis.head_view import word_at, word_names
+from attnviz.analysis.head_view import HeadMatrix, word_at, word_names
 from attnviz.analysis.heads.verdict import ClaimResult, describe_verdict
 from attnviz.analysis.wording import MOSTLY, head_name, whole_percent
 from attnviz.analysis.write import candidate_label, continuation_of
@@ -19,8 +20,8 @@ from attnviz.attribution.methods import titles_of
 from attnviz.core.errors import LessonError, nearest
 from attnviz.core.trace import AttentionMap, Shares, Token, WeightStore
 from attnviz.core.weights import LayerWeights, Slab, Weights, whole_slab
-from attnviz.lessons.lesson_file import LessonQuestion, LessonStep
-from attnviz.lessons.picture_link import STEERED, TYPED_KINDS, LessonPicture
+from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
+from attnviz.lessons.picture_link import STEERED, Answers, LessonPicture
 from attnviz.models.result import Result
 from attnviz.text.words import visible
 
@@ -101,14 +102,24 @@ class AnswerSource(Protocol):
 class Truth:
     """The right answer to a question.
 
-    answer    as a student would write it, the best where several are right; empty: nothing is graded
-    sentence  what is said when it is revealed, made of numbers
-    accepts   whether an answer is right
+    answer     as a student would write it, the best where several are right; empty: nothing is graded
+    sentence   what is said when it is revealed, made of numbers
+    accepts    whether an answer is right
+    weights    of the words of the question's form, or of the cells of its grid, row by row, or of its choices
+    value      the share that is asked for, and how far an answer may be off it
     """
 
     answer: str
     sentence: str
     accepts: Callable[[str], bool]
+    weights: Float[np.ndarray, " _"] | tuple[float, ...] = ()
+    value: float | None = None
+    tolerance: float | None = None
+
+    @property
+    def in_words(self) -> str:
+        """The answer as it is said: a share in percent, as it is given."""
+        return self.answer if self.value is None else whole_percent(self.value)
 
 
 TOLERANCE = 0.1
@@ -117,16 +128,76 @@ ARROW = "→"
 # What an answerer says that finds none in the passage.
 NO_ANSWER = "no answer"
 
+# How a question is answered: choose a word, a cell or a head, give a share, choose one of several, put some in order, write.
+AnswerKind = Literal["token", "cell", "head", "number", "choice", "order", "text"]
+
+
+@dataclass(frozen=True)
+class QuestionForm:
+    """What is asked, what is read meanwhile and how it is answered, wherever a question stands. No weight is in it.
+
+    words    of the picture, by names that each stand once, such as "the(2)"
+    marked   places of the words that the question is about
+    choices  answers to choose from; of kind token those of the words that can be chosen, of kind order what is put in order
+    rows     of a grid of cells or heads, with its columns: an answer is "row → column" there, or "L3·H1"
+    other    words of the other text of a picture between two, with `other_marked`
+    texts    what the model reads, where its words are no answer
+    """
+
+    kind: AnswerKind
+    ask: str
+    words: tuple[str, ...] = ()
+    marked: tuple[int, ...] = ()
+    choices: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    other: tuple[str, ...] = ()
+    other_marked: tuple[int, ...] = ()
+    texts: tuple[str, ...] = ()
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Every answer that can be chosen; none where it is put together or typed."""
+        between = "·" if self.kind == "head" else f" {ARROW} "
+        if self.kind in ("cell", "head"):
+            return tuple(f"{row}{between}{column}" for row in self.rows for column in self.columns)
+        return self.choices if self.kind in ("token", "choice") else ()
+
+    def read(self, given: str) -> str:
+        """Read an answer as it is compared with those of others; empty: it is none that this question takes."""
+        answer = " ".join(given.split())
+        if self.kind == "number":
+            value = read_number(answer)
+            return answer if value is not None and value <= 1 else ""
+        if self.kind == "order":
+            return answer if sorted(answer.split(" > ")) == sorted(" ".join(each.split()) for each in self.choices) else ""
+        return answer if self.kind == "text" else next((each for each in (given, answer) if each in self.answers), "")
+
+
+# What shows the right answer: a row of one head, or of every head, a whole head, what the model says, or finds likely next, a
+# corpus; empty: nothing on the page.
+About = Literal["row", "heads", "matrix", "output", "next", "corpus", ""]
+
 
 @dataclass(frozen=True)
 class QuestionKind:
-    """One kind of question: the fields it must have, those it may have, and the function of its right answer."""
+    """One kind of question, as every host reads it.
+
+    truth    computes its right answer
+    form     makes what it is answered with
+    about    what shows the answer: a picture waits, or hides that of it, until the question is answered
+    required, optional  fields that a question must have, and those that it may have; of `either` it has exactly one
+    lines    to write an answer on, on paper, where nothing is chosen
+    """
 
     truth: Callable[[LessonQuestion, LessonPicture | None, AnswerSource], Truth]
+    form: Callable[[LessonQuestion, LessonPicture | None, AnswerSource], QuestionForm]
+    about: About
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
-    # Fields of which exactly one must be there.
     either: tuple[str, ...] = ()
+    lines: int = 1
+    is_graded: bool = True
 
 
 # What any question may say besides what its kind needs.
@@ -142,6 +213,26 @@ def truth_of(question: LessonQuestion, picture: LessonPicture | None, source: An
     """
     check_fields(question)
     return KINDS[question.kind].truth(question, picture, source)
+
+
+def question_form(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> QuestionForm:
+    """Make what a question is answered with.
+
+    Raises:
+        AttnvizError: the model cannot be loaded, cannot read the text, or there is no such word in it.
+    """
+    return KINDS[question.kind].form(question, picture, source)
+
+
+def about(question: LessonQuestion) -> About:
+    """Say what shows the right answer to a question."""
+    return KINDS[question.kind].about
+
+
+def is_hidden(lesson: Lesson, step: int, answers: Answers) -> bool:
+    """Say whether the picture of a step, from 1, has to wait: it shows the answer to a question that is still open."""
+    questions = enumerate(lesson.steps[step - 1].questions, 1)
+    return any(about(each) and f"{step}.{place}" not in answers for place, each in questions)
 
 
 def check_fields(question: LessonQuestion) -> None:
@@ -207,14 +298,15 @@ def _token(question: LessonQuestion, picture: LessonPicture | None, source: Answ
     if (most := int(column.argmax())) != best:
         share, verb = whole_percent(float(column.ravel()[most])), "comes from" if sends else "goes to"
         sentence += f" Most {verb} “{names[most]}” ({share}), which is no word of the text."
-    return Truth(names[best], sentence, _is(names[best]))
+    return Truth(names[best], sentence, _is(names[best]), column.ravel())
 
 
 def _weight(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
     """Find a weight; an answer within the tolerance is right."""
     picture = _needs(picture)
     matrix = picture.matrix(source.result(picture))
-    weight = float(matrix.weights[word_at(question.text("from"), matrix.queries), word_at(question.text("to"), matrix.keys)])
+    row = matrix.weights[word_at(question.text("from"), matrix.queries)]
+    weight = float(row[word_at(question.text("to"), matrix.keys)])
     tolerance = read_number(question.text("tolerance") or str(TOLERANCE))
     if tolerance is None or not 0 < tolerance <= 0.5:
         raise LessonError("tolerance is a number from 0.01 to 0.5.")
@@ -223,7 +315,8 @@ def _weight(question: LessonQuestion, picture: LessonPicture | None, source: Ans
         value = read_number(given)
         return value is not None and abs(value - weight) <= tolerance + 1e-6
 
-    return Truth(f"{weight:.2f}", f"“{question.text('from')}” gives “{question.text('to')}” {whole_percent(weight)}.", accepts)
+    sentence = f"“{question.text('from')}” gives “{question.text('to')}” {whole_percent(weight)}."
+    return Truth(f"{weight:.2f}", sentence, accepts, row, weight, tolerance)
 
 
 def _head(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
@@ -231,13 +324,12 @@ def _head(question: LessonQuestion, picture: LessonPicture | None, source: Answe
     picture = _needs(picture)
     result = source.result(picture)
     attention = picture.attention(result)
-    found: dict[str, float] = {}
+    weights: dict[str, float] = {}
     for layer, head in np.ndindex(attention.n_layers, attention.n_heads):
         matrix = picture.matrix(result, int(layer), int(head))
         row = matrix.weights[word_at(question.text("from"), matrix.queries)]
-        key = word_at(question.text("to"), matrix.keys)
-        if row[key] >= MOSTLY:
-            found[head_name(int(layer), int(head))] = float(row[key])
+        weights[head_name(int(layer), int(head))] = float(row[word_at(question.text("to"), matrix.keys)])
+    found = {name: weight for name, weight in weights.items() if weight >= MOSTLY}
     for known in question.texts("besides"):
         if found.pop(known, None) is None:
             raise LessonError(f"{known} does not send “{question.text('from')}” mostly there: besides names heads that do.")
@@ -253,7 +345,8 @@ def _head(question: LessonQuestion, picture: LessonPicture | None, source: Answe
     link = f"{'sends' if len(names) == 1 else 'send'} “{question.text('from')}” mostly to “{question.text('to')}”"
     sentence = f"{besides}{len(names)} of {total} heads {link}{':' if len(names) == 1 else ', first'} {first}."
     right = {tuple(re.findall(r"\d+", name)) for name in names}
-    return Truth(names[0], sentence, lambda given: tuple(str(int(each)) for each in re.findall(r"\d{1,4}", given)) in right)
+    accepts = lambda given: tuple(str(int(each)) for each in re.findall(r"\d{1,4}", given)) in right
+    return Truth(names[0], sentence, accepts, tuple(weights.values()))
 
 
 def _cell(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
@@ -265,7 +358,8 @@ def _cell(question: LessonQuestion, picture: LessonPicture | None, source: Answe
     names = [f"{row} {ARROW} {column}" for row in rows for column in columns]
     best = clear_first(weights.ravel().tolist(), names)
     sentence = f"The strongest link is {names[best]}, with {whole_percent(float(weights.ravel()[best]))}."
-    return Truth(names[best], sentence, lambda given: same_answer(given.replace("->", ARROW), names[best]))
+    words = matrix.weights[np.ix_(_places(matrix.queries), _places(matrix.keys))].ravel()
+    return Truth(names[best], sentence, lambda given: same_answer(given.replace("->", ARROW), names[best]), words)
 
 
 def _output(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
@@ -316,17 +410,17 @@ def _next(question: LessonQuestion, picture: LessonPicture | None, source: Answe
     if picture.flag("chat"):
         raise LessonError("a question about the next word is about a text as it stands: leave chat out of the link.")
     result = source.result(picture)
-    names, shares = next_shares(question, result)
+    names, now = next_shares(question, result)
     if len(names) < 2:
         raise LessonError("a question about the next word has two choices or more; without any the word is typed.")
-    best = clear_first(shares, names)
-    ranked = np.argsort(shares)[::-1][: len(question.texts("choices")) or LIKELIEST]
-    sentence = f"The model gives {words_with_percents([names[at] for at in ranked], [shares[at] for at in ranked])}."
+    best = clear_first(now, names)
+    ranked = np.argsort(now)[::-1][: len(question.texts("choices")) or LIKELIEST]
+    sentence = f"The model gives {words_with_percents([names[at] for at in ranked], [now[at] for at in ranked])}."
     if result.before:
         before, shares = next_shares(question, result.before)
         first = int(np.argmax(shares))
         sentence += f" Without the edit it gives “{before[first]}” {whole_percent(shares[first])}."
-    return Truth(names[best], sentence, _is(names[best]))
+    return Truth(names[best], sentence, _is(names[best]), now if question.texts("choices") else ())
 
 
 def _claim(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
@@ -383,22 +477,101 @@ def _free(question: LessonQuestion, picture: LessonPicture | None, source: Answe
     return Truth("", "", lambda given: False)
 
 
+def _places(tokens: Sequence[Token]) -> tuple[int, ...]:
+    """List the places of words; those of special tokens only where there are no words."""
+    return tuple(at for at, token in enumerate(tokens) if not token.special) or tuple(range(len(tokens)))
+
+
+def _lines(question: LessonQuestion, matrix: HeadMatrix) -> dict[str, Any]:
+    """Name the words of a picture, those marked that the question is about; where there are two texts, one is the other one."""
+    row, column = question.text("from"), question.text("to")
+    looks = tuple(word_names(matrix.queries)), (word_at(row, matrix.queries),) if row else ()
+    seen = tuple(word_names(matrix.keys)), (word_at(column, matrix.keys),) if column else ()
+    if matrix.queries == matrix.keys:
+        return {"words": seen[0], "marked": looks[1] + seen[1]}
+    (words, marked), (other, other_marked) = (seen, looks) if row else (looks, seen)
+    return {"words": words, "marked": marked, "other": other, "other_marked": other_marked}
+
+
+def _token_form(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> QuestionForm:
+    picture = _needs(picture)
+    matrix = picture.matrix(source.result(picture))
+    lines = _lines(question, matrix)
+    tokens = matrix.queries if question.text("to") else matrix.keys
+    return QuestionForm("token", question.ask, **lines, choices=tuple(lines["words"][at] for at in _places(tokens)))
+
+
+def _number_form(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> QuestionForm:
+    picture = _needs(picture)
+    return QuestionForm("number", question.ask, **_lines(question, picture.matrix(source.result(picture))))
+
+
+def _head_form(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> QuestionForm:
+    picture = _needs(picture)
+    result = source.result(picture)
+    attention = picture.attention(result)
+    rows = tuple(head_name(layer, None) for layer in range(attention.n_layers))
+    columns = tuple(f"H{head}" for head in range(attention.n_heads))
+    return QuestionForm("head", question.ask, **_lines(question, picture.matrix(result, 0, 0)), rows=rows, columns=columns)
+
+
+def _cell_form(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> QuestionForm:
+    picture = _needs(picture)
+    matrix = picture.matrix(source.result(picture))
+    rows, columns = (tuple(word_names(each)[at] for at in _places(each)) for each in (matrix.queries, matrix.keys))
+    return QuestionForm("cell", question.ask, rows=rows, columns=columns)
+
+
+def _order_form(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> QuestionForm:
+    # By the alphabet: as a lesson writes them they may stand in the right order.
+    words = tuple(sorted(question.texts("words"), key=str.casefold))
+    if "by" in question.fields:
+        return QuestionForm("order", question.ask, choices=words, texts=_read_texts(picture))
+    picture = _needs(picture)
+    return QuestionForm("order", question.ask, **_lines(question, picture.matrix(source.result(picture))), choices=words)
+
+
+def _claim_form(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> QuestionForm:
+    return QuestionForm("choice", question.ask, choices=("true", "false"))
+
+
+def _output_form(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> QuestionForm:
+    return replace(_typed_form(question, picture, source), texts=_read_texts(picture))
+
+
+def _next_form(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> QuestionForm:
+    # What was written is a part of it.
+    return replace(_typed_form(question, picture, source), texts=(source.result(_needs(picture)).prompt.text,))
+
+
+def _typed_form(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> QuestionForm:
+    choices = question.texts("choices")
+    return QuestionForm("choice" if choices else "text", question.ask, choices=choices)
+
+
+def _read_texts(picture: LessonPicture | None) -> tuple[str, ...]:
+    """List the texts that the model of a picture reads."""
+    prompt = _needs(picture).prompt
+    # On What matters one box is both.
+    return tuple(dict.fromkeys(filter(None, (prompt.text, prompt.pair, prompt.question))))
+
+
 KINDS = {
-    "token": QuestionKind(_token, either=("from", "to")),
-    "number": QuestionKind(_weight, ("from", "to"), ("tolerance",)),
-    "head": QuestionKind(_head, ("from", "to"), ("besides",)),
-    "cell": QuestionKind(_cell),
-    "output": QuestionKind(_output, optional=("choices",)),
-    "next": QuestionKind(_next, optional=("choices",)),
-    "claim": QuestionKind(_claim, ("claim",), ("model",)),
-    "order": QuestionKind(_order, ("words",), either=("from", "by")),
-    "choice": QuestionKind(_choice, ("choices", "answer"), ("from", "to")),
-    "text": QuestionKind(_free),
+    "token": QuestionKind(_token, _token_form, "row", either=("from", "to")),
+    "number": QuestionKind(_weight, _number_form, "row", ("from", "to"), ("tolerance",)),
+    "head": QuestionKind(_head, _head_form, "heads", ("from", "to"), ("besides",)),
+    "cell": QuestionKind(_cell, _cell_form, "matrix"),
+    "output": QuestionKind(_output, _output_form, "output", optional=("choices",), lines=2),
+    "next": QuestionKind(_next, _next_form, "next", optional=("choices",)),
+    "claim": QuestionKind(_claim, _claim_form, "corpus", ("claim",), ("model",)),
+    "order": QuestionKind(_order, _order_form, "row", ("words",), either=("from", "by")),
+    "choice": QuestionKind(_choice, _typed_form, "", ("choices", "answer"), ("from", "to")),
+    "text": QuestionKind(_free, _typed_form, "", lines=4, is_graded=False),
 }
 
 
-# Kinds whose answer stands in the row of the word that the question calls `from`.
-OF_A_ROW = ("token", "number", "head", "order")
+# Of these the answer stands in the row of the word that the question calls `from`.
+OF_A_ROW = ("row", "heads")
 # Methods that a wall or a sheet of paper has room for, of those that the page What matters tests.
 _METHODS = ("leave-one-out", "gradient-input", "frozen-gradient", "attention", "rollout", "received")
 
@@ -453,9 +626,9 @@ def hidden_map(step: LessonStep, source: AnswerSource) -> AttentionMap | None:
     Raises:
         AttnvizError: the model cannot be loaded, cannot read the text, or there is no such word in it.
     """
-    picture, asked = step.picture, [each for each in step.questions if each.kind not in TYPED_KINDS]
-    words = {each.text("from") for each in asked if each.kind in OF_A_ROW}
-    if picture is None or not words or "" in words or any(each.kind not in OF_A_ROW for each in asked):
+    picture, asked = step.picture, [each for each in step.questions if about(each)]
+    words = {each.text("from") for each in asked if about(each) in OF_A_ROW}
+    if picture is None or not words or "" in words or any(about(each) not in OF_A_ROW for each in asked):
         return None
     result = source.result(picture)
     attention, matrix = picture.attention(result), picture.matrix(result, 0, 0)

@@ -17,8 +17,18 @@ from attnviz.export.matrix import draw_grid, draw_matrix
 from attnviz.export.matters_report import draw_methods
 from attnviz.export.picture import Picture
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
-from attnviz.lessons.picture_link import TASKS, TYPED_KINDS, LessonPicture
-from attnviz.lessons.question_kinds import OF_A_ROW, AnswerSource, Truth, hidden_map, method_table, points_of
+from attnviz.lessons.picture_link import TASKS, LessonPicture
+from attnviz.lessons.question_kinds import (
+    KINDS,
+    OF_A_ROW,
+    AnswerSource,
+    Truth,
+    about,
+    hidden_map,
+    method_table,
+    points_of,
+    question_form,
+)
 
 Paper = Literal["A4", "Letter"]
 PAPERS: tuple[Paper, ...] = ("A4", "Letter")
@@ -29,8 +39,6 @@ _OF_METHODS = (
 )
 # A module of a QR code: three pixels of a page at 80 dpi, as a projector or a poor printer shows it.
 _MODULE_MM, _WIDEST_CODE_MM = 0.95, 62.0
-# Lines to write on under a question whose answer is free.
-LINES = {"text": 4, "output": 2, "next": 1, "order": 1, "cell": 1, "token": 1, "number": 1, "head": 1}
 
 
 @dataclass(frozen=True)
@@ -128,7 +136,7 @@ def _with_questions_of_same_text(step: LessonStep, lesson: Lesson) -> LessonStep
         for each in lesson.steps
         if each is not step and _text_of(each) == _text_of(step)
         for question in each.questions
-        if question.kind in OF_A_ROW and (question.text("from") or question.text("by"))
+        if about(question) in OF_A_ROW and (question.text("from") or question.text("by"))
     ]
     return replace(step, questions=(*step.questions, *others))
 
@@ -140,14 +148,14 @@ def _text_of(step: LessonStep) -> tuple[str, ...] | None:
 
 
 def _step(step: LessonStep, hides: LessonStep, numbers: Mapping[tuple[int, int], str], source: AnswerSource) -> SheetStep:
-    questions = tuple(_question(numbers[step.line, each.line], each) for each in step.questions)
+    questions = tuple(_question(numbers[step.line, each.line], each, step.picture, source) for each in step.questions)
     if step.picture is None:
         return SheetStep(step.title, step.prose, (), (), "", "", questions)
-    kinds = {each.kind for each in step.questions}
+    shown_by = {about(each) for each in step.questions}
     # The rows of a translation are what the model says.
-    drawings, caption = ((), "") if "output" in kinds else _drawings(hides, step.picture, "head" in kinds, source)
+    drawings, caption = ((), "") if "output" in shown_by else _drawings(hides, step.picture, "heads" in shown_by, source)
     given = () if drawings else _given(step.picture)
-    if "next" in kinds:
+    if "next" in shown_by:
         given = (("Text", source.result(step.picture).prompt.text),)
     needs_app = step.picture.page not in TASKS or step.picture.page == "whatif"
     return SheetStep(step.title, step.prose, given, drawings, caption, "", questions, needs_app=needs_app)
@@ -167,12 +175,12 @@ def _code(address: str) -> bytes:
     return file.getvalue()
 
 
-def _question(number: str, question: LessonQuestion) -> SheetQuestion:
-    choices = ("true", "false") if question.kind == "claim" else question.texts("choices")
-    ask = f"{question.ask} ({', '.join(question.texts('words'))})" if question.kind == "order" else question.ask
-    points = points_of(question)
-    worth = "" if question.kind == "text" else "1 point" if points == 1 else f"{points} points"
-    return SheetQuestion(number, ask, worth, choices, 0 if choices else LINES[question.kind])
+def _question(number: str, question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> SheetQuestion:
+    form, kind, points = question_form(question, picture, source), KINDS[question.kind], points_of(question)
+    ask = f"{form.ask} ({', '.join(form.choices)})" if form.kind == "order" else form.ask
+    worth = "1 point" if points == 1 else f"{points} points"
+    choices = form.choices if form.kind == "choice" else ()
+    return SheetQuestion(number, ask, worth if kind.is_graded else "", choices, 0 if choices else kind.lines)
 
 
 def _drawings(step: LessonStep, picture: LessonPicture, all_heads: bool, source: AnswerSource) -> tuple[tuple[bytes, ...], str]:
@@ -187,7 +195,7 @@ def _drawings(step: LessonStep, picture: LessonPicture, all_heads: bool, source:
     result = source.result(picture)
     try:
         attention, (layer, head) = picture.attention(result), picture.head(result.card)
-        if any(each.kind not in TYPED_KINDS for each in step.questions):
+        if any(map(about, step.questions)):
             if (hidden := hidden_map(step, source)) is None:
                 # Nothing would be left to look at.
                 return (), ""

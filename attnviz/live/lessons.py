@@ -8,26 +8,23 @@ student hands in is graded by `attnviz grade`, which computes the right answers 
 import html
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from markdown_it import MarkdownIt
 
-from attnviz.core.errors import AttnvizError
 from attnviz.lessons.check import ComputedSource
+from attnviz.lessons.classroom.from_lesson import answer_key
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
 from attnviz.lessons.library import read_named, shipped_lessons
-from attnviz.lessons.picture_link import TYPED_KINDS, LessonPicture, is_hidden
-from attnviz.lessons.question_kinds import NO_ANSWER, Truth, points_of
+from attnviz.lessons.picture_link import LessonPicture
+from attnviz.lessons.question_kinds import QuestionForm, Truth, about, is_hidden, points_of, question_form
 from attnviz.live.page_html import APP_PAGES
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 # Says in a sentence why a picture cannot be shown, and nothing where it can.
 Why = Callable[[LessonPicture], str]
-# Words that a claim is answered with.
-_VERDICTS = ("true", "yes", "it holds", "false", "no", "it does not hold")
-# Thousandths of a share, at which it is tried whether a number is right.
-_STEPS = 1000
 
 
 def lessons_for(named: Sequence[Path] = ()) -> dict[str, Lesson]:
@@ -53,11 +50,15 @@ def why_missing(picture: LessonPicture, pages: Collection[str], models: Sequence
     return f"It reads with {others[0]}, a model that is not part of this site." if others else ""
 
 
-def describe_lesson(lesson: Lesson, right: Mapping[str, Truth]) -> dict[str, Any]:
+def describe_lesson(lesson: Lesson, right: Mapping[str, Truth], source: ComputedSource) -> dict[str, Any]:
     """Say what the page's script needs to know of a lesson, and nothing of what is right."""
     questions = {
-        number: {"ask": question.ask, "points": points_of(question), "graded": lesson.reveals and bool(right[number].answer)}
-        for number, _, question in lesson.questions
+        number: {
+            "form": asdict(question_form(question, step.picture, source)),
+            "points": points_of(question),
+            "graded": lesson.reveals and bool(right[number].answer),
+        }
+        for number, step, question in lesson.questions
     }
     return {"name": lesson.name, "questions": questions}
 
@@ -67,8 +68,11 @@ def later_files(
 ) -> dict[str, dict[str, Any]]:
     """Write by name what is fetched later: of a question that was answered what is right, of a step the link to its picture."""
     # A page without a server cannot keep an answer from whoever looks for it: where none is revealed there is none.
-    asked = [(number, step, question) for number, step, question in lesson.questions if lesson.reveals and right[number].answer]
-    answers = {number: describe_question(question, right[number], _heads(source, step)) for number, step, question in asked}
+    answers = {
+        number: describe_answer(question, question_form(question, step.picture, source), right[number])
+        for number, step, question in lesson.questions
+        if lesson.reveals and right[number].answer
+    }
     pictures = {
         f"step-{number}": {"picture": _site_link(step.picture, root)}
         for number, step in enumerate(lesson.steps, 1)
@@ -83,26 +87,10 @@ def _waits(lesson: Lesson, number: int, why: Why) -> bool:
     return bool(picture) and not why(picture) and any(is_hidden(lesson, each, {}) for each in range(1, number + 1))
 
 
-def _heads(source: ComputedSource, step: LessonStep) -> Sequence[tuple[int, int]]:
-    """List the heads that the picture of a step has."""
-    try:
-        result = source.result(step.picture) if step.picture else None
-    except AttnvizError:
-        return ()
-    return [(layer, head) for layer in range(result.card.n_layers) for head in range(result.card.n_heads)] if result else ()
-
-
-def describe_question(question: LessonQuestion, truth: Truth, heads: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """Write which answers a question takes, and what is said of them: texts, numbers from one to another, or heads."""
-    said = {name: question.text(name) for name in ("right", "wrong")}
-    known = {"kind": question.kind, "answer": truth.answer, "sentence": truth.sentence, **said}
-    if question.kind == "number":
-        taken = [step for step in range(_STEPS + 1) if truth.accepts(f"{step / _STEPS:.3f}")]
-        return known | {"from": taken[0] / _STEPS, "to": taken[-1] / _STEPS}
-    if question.kind == "head":
-        return known | {"heads": [place for place in heads if truth.accepts(f"L{place[0]}·H{place[1]}")]}
-    texts = (truth.answer, *_VERDICTS, NO_ANSWER, *question.texts("choices"))
-    return known | {"texts": [text for text in dict.fromkeys(texts) if text and truth.accepts(text)]}
+def describe_answer(question: LessonQuestion, form: QuestionForm, truth: Truth) -> dict[str, Any]:
+    """Write which answers to a question are right, the best of them, and what is said of them."""
+    key = asdict(answer_key(question, form, truth))
+    return {name: key[name] for name in ("right", "tolerance", "sentence", "if_right", "if_wrong")} | {"answer": truth.in_words}
 
 
 def absent_lessons(lessons: Mapping[str, Lesson], why: Why) -> dict[str, str]:
@@ -159,20 +147,11 @@ def _site_link(picture: LessonPicture, root: str) -> str:
 
 
 def _form(number: str, question: LessonQuestion) -> str:
-    """Write the form that a question is answered in."""
-    name = f"answer-{number}"
-    choices = ("true", "false") if question.kind == "claim" else question.texts("choices")
-    ask = f'<label for="{name}">{html.escape(question.ask)}</label>'
-    if choices:
-        options = "".join(f"<option>{html.escape(choice)}</option>" for choice in choices)
-        field = f'<select id="{name}"><option value="">Choose …</option>{options}</select>'
-    elif question.kind == "text":
-        field = f'<textarea id="{name}" maxlength="4000"></textarea>'
-    else:
-        field = f'<input id="{name}" maxlength="400" autocomplete="off" spellcheck="false">'
+    """Write the place where a question is asked: its script draws what it is answered with."""
     hint = f"<details><summary>Hint</summary>{html.escape(question.text('hint'))}</details>" if question.text("hint") else ""
-    typed = " data-typed" if question.kind in TYPED_KINDS else ""
+    typed = "" if about(question) else " data-typed"
     return (
-        f'<form class="question" data-question="{number}"{typed}>{ask}<div class="typed">{field}'
-        f'<button type="submit">Answer</button></div>{hint}<p class="verdict" role="status"></p></form>'
+        f'<form class="question" data-question="{number}" aria-labelledby="ask-{number}"{typed}>'
+        f'<p class="ask" id="ask-{number}">{html.escape(question.ask)}</p><div class="asked"></div>'
+        f'<button class="give" disabled>Answer</button>{hint}<p class="verdict" role="status" tabindex="-1"></p></form>'
     )

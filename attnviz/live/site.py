@@ -18,6 +18,7 @@ from attnviz.figures.explorer.script import STYLE as EXPLORER_STYLE
 from attnviz.figures.explorer.script import template, themes
 from attnviz.figures.html import STYLE as MARKUP_STYLE
 from attnviz.figures.html import bundle
+from attnviz.figures.lessons.question import STYLE as QUESTION_STYLE
 from attnviz.figures.summary_passage import STYLE as SUMMARY_STYLE
 from attnviz.figures.translate.alignments import STYLE as ALIGNMENTS_STYLE
 from attnviz.lessons.check import ComputedSource, truths
@@ -132,8 +133,8 @@ def _write_files(folder: Path, models: Sequence[str], report: Report) -> list[Si
     """Write scripts, styles and pictures; return the pictures."""
     for name, text in scripts().items():
         _write(folder / f"{name}.js", text)
-    styles = colours(), MARKUP_STYLE, ANSWER_STYLE, SUMMARY_STYLE, (WEB / "site.css").read_text(encoding="utf-8")
-    _write(folder / "site.css", "".join(styles))
+    styles = colours(), MARKUP_STYLE, ANSWER_STYLE, SUMMARY_STYLE, QUESTION_STYLE
+    _write(folder / "site.css", "".join((*styles, (WEB / "site.css").read_text(encoding="utf-8"))))
     _write(folder / "steps.css", STEPS_STYLE)
     _write(folder / "document.html", template())
     shutil.copy(WEB / "start.js", folder / "start.js")
@@ -235,7 +236,7 @@ def _write_answers(folder: Path, lessons: Mapping[str, Lesson], why: Why) -> dic
         right = truths(lesson, source)
         for own, content in later_files(lesson, right, source, _TO_ROOT, why).items():
             _write(folder / name / f"{own}.json", json.dumps(content, ensure_ascii=False))
-        described[name] = describe_lesson(lesson, right)
+        described[name] = describe_lesson(lesson, right, source)
     return described
 
 

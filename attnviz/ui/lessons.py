@@ -4,7 +4,7 @@ import html
 import time
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
@@ -17,17 +17,28 @@ from streamlit.components.v2 import component
 from attnviz import settings
 from attnviz.analysis.head_view import HeadView, word_at, word_names
 from attnviz.analysis.heads.verdict import ClaimResult
-from attnviz.analysis.wording import head_name, whole_percent
+from attnviz.analysis.wording import head_name
 from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.core.trace import AttentionMap, Shares
 from attnviz.core.write import WritingOptions
-from attnviz.figures.lessons.guess import SCRIPT, STYLE
-from attnviz.lessons.guess import guess_of
+from attnviz.figures.lessons.question import SCRIPT, STYLE
 from attnviz.lessons.hand_in import LONGEST_NAME, HandIn, file_name, read_answers, write_answers, write_hand_in
 from attnviz.lessons.lesson_file import LARGEST, Lesson, LessonQuestion, LessonStep, prose_html
 from attnviz.lessons.library import SENT, lessons_of, read_named, read_sent
-from attnviz.lessons.picture_link import TYPED_KINDS, GivenAnswer, LessonPicture, is_hidden, open_question
-from attnviz.lessons.question_kinds import Truth, as_sentence, hidden_map, plain, points_of, truth_of
+from attnviz.lessons.picture_link import LONGEST_ANSWER, GivenAnswer, LessonPicture, open_question
+from attnviz.lessons.question_kinds import (
+    KINDS,
+    QuestionForm,
+    Truth,
+    about,
+    as_sentence,
+    hidden_map,
+    is_hidden,
+    plain,
+    points_of,
+    question_form,
+    truth_of,
+)
 from attnviz.models.base import GREEDY
 from attnviz.models.result import Options, Result
 from attnviz.ui.address.address_sync import Going, finish, peek, query_of, sent
@@ -256,7 +267,7 @@ def picked_answer(place: LessonPlace, number: str) -> str:
     return answer if (name, asked) == (place.name, number) else ""
 
 
-def show_hidden_picture(place: LessonPlace, number: str, question: LessonQuestion) -> None:
+def show_hidden_picture(place: LessonPlace, number: str, question: LessonQuestion, form: QuestionForm) -> None:
     """Draws what the picture shows besides the answer, where there is anything."""
     picture = place.step.picture
     try:
@@ -273,17 +284,22 @@ def show_hidden_picture(place: LessonPlace, number: str, question: LessonQuestio
     slot = "1" if place.page == "translate" else ""
     with st.container(key="lesson-hidden"):
         st.caption(f"This is the picture. The row of “{escaped(question.text('from'))}” is hidden until you have answered.")
-        if question.kind == "head":
+        if about(question) == "heads":
             head = HeadView(0, 0, picture.view, True)
             show_heads(attention, head, lambda layer, chosen: pick(head_name(layer, chosen)), slot=slot)
         else:
-            _show_rest(attention, picture, question, pick, slot)
+            _show_rest(attention, picture, (question, form), pick, slot)
 
 
 def _show_rest(
-    attention: AttentionMap, picture: LessonPicture, question: LessonQuestion, pick: Callable[[str], None], slot: str
+    attention: AttentionMap,
+    picture: LessonPicture,
+    asked: tuple[LessonQuestion, QuestionForm],
+    pick: Callable[[str], None],
+    slot: str,
 ) -> None:
     """Draw the head of the link, whose other rows show what it does."""
+    question, form = asked
     result = PageSource().result(picture)
     layer, number = picture.head(result.card)
     head = HeadView(layer, number, picture.view, True)
@@ -291,7 +307,7 @@ def _show_rest(
     row, names = word_at(question.text("from"), matrix.queries), word_names(matrix.keys)
 
     def on_cell(query: int, key: int) -> None:
-        if query == row and question.kind == "token":
+        if query == row and form.kind == "token":
             pick(names[key])
 
     show_matrix(ShownHead(attention, head, matrix, (row, matrix.own[row] or 0)), on_cell, slot=slot)
@@ -319,8 +335,7 @@ def answered_html(question: LessonQuestion, given: str, unanswered: str = "Not a
 def verdict_html(question: LessonQuestion, given: str, truth: Truth) -> str:
     """Write a question with its right answer, and how the one that was given was."""
     is_right = bool(given) and truth.accepts(given)
-    # As it is guessed.
-    right = whole_percent(float(truth.answer)) if question.kind == "number" else truth.answer
+    right = truth.in_words
     answer = f"<strong>{html.escape(right)}</strong>{as_sentence(right)[len(right) :]}"
     said = f"The answer is {answer}"
     if is_right:
@@ -360,7 +375,7 @@ def _show_points(place: LessonPlace) -> None:
     """Show how many points the answers make, and how each of them was; nothing of what was not answered."""
     made, most, parts = 0, 0, []
     for number, _, question in place.lesson.questions:
-        if question.kind != "text":
+        if KINDS[question.kind].is_graded:
             most += points_of(question)
         if number not in place.answers:
             continue
@@ -464,9 +479,9 @@ def _show_questions(place: LessonPlace) -> None:
                 _ask(place, number, question)
             return
         given = place.answers[number].text
-        is_hidden = not place.lesson.reveals or (place.hides and question.kind not in TYPED_KINDS)
-        if is_hidden or question.kind == "text":
-            waits = is_hidden and place.lesson.reveals
+        is_secret = not place.lesson.reveals or (place.hides and bool(about(question)))
+        if is_secret or not KINDS[question.kind].is_graded:
+            waits = is_secret and place.lesson.reveals
             st.html(answered_html(question, given, "The answer comes with the picture." if waits else "Not answered."))
             continue
         try:
@@ -487,20 +502,21 @@ def _ask(place: LessonPlace, number: str, question: LessonQuestion) -> None:
         match sent("lesson-guess", "given"):
             # A click that comes late may answer the question before.
             case [asked, str(text)] if asked == f"{place.name} {number}" and text.strip():
-                give_answer(place, number, text.strip()[:_longest])
+                give_answer(place, number, text.strip()[:LONGEST_ANSWER])
 
+    form = None
     try:
-        guess = guess_of(question, place.step.picture, PageSource())
+        form = question_form(question, place.step.picture, PageSource())
     except AttnvizError as error:
         st.error(escaped(error), icon=":material/school:")
     else:
-        _longest = guess.longest
-        picked = picked_answer(place, number)
-        _GUESS(key="lesson-guess", data=[f"{place.name} {number}", guess.record, picked], on_given_change=given)
-    label = "Show the answer" if place.lesson.reveals and question.kind != "text" else "Go on without an answer"
+        data = [f"{place.name} {number}", asdict(form), picked_answer(place, number), LONGEST_ANSWER]
+        _GUESS(key="lesson-guess", data=data, on_given_change=given)
+    is_told = place.lesson.reveals and KINDS[question.kind].is_graded
+    label = "Show the answer" if is_told else "Go on without an answer"
     st.button(label, key="lesson-skip", type="tertiary", on_click=give_answer, args=(place, number, ""))
-    if place.hides:
-        show_hidden_picture(place, number, question)
+    if place.hides and form:
+        show_hidden_picture(place, number, question, form)
 
 
 def _show_step(place: LessonPlace, page: str, title: str) -> None:

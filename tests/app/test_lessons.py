@@ -77,7 +77,7 @@ def given(*rows: tuple[str, str, int]) -> str:
 def test_a_picture_waits_for_its_answer(guesses: list) -> None:
     app = lesson()
     assert "Step 1 of 2" in html(app)
-    assert [line["choices"] for line in guesses[-1][1]["lines"]] == [(1, 2, 3, 4)]
+    assert guesses[-1][1]["choices"] == ("The", "cat", "sat", ".")
     assert not app.text_area
     assert "·H" not in said(app)
     press(app, "Show the answer")
@@ -142,7 +142,7 @@ def test_a_questionnaire_shows_nobody_how_an_answer_was(page: str, step: str, fo
 
 def test_a_step_without_a_picture_asks_on_lessons(guesses: list) -> None:
     lesson("lessons", step="2")
-    assert guesses[-1][1]["form"] == "text"
+    assert guesses[-1][1]["kind"] == "text"
 
 
 @pytest.mark.parametrize("name", ["nowhere", "file-000000000000", "../own", "~x"])

@@ -71,7 +71,7 @@ def join(phone: Page, url: str, started: StartedClass) -> None:
 
 def tap(phone: Page, kind: str, names: list[str]) -> None:
     for at, name in enumerate(names):
-        group = phone.locator(".words").nth(at) if kind == "cell" else phone.locator("#phone")
+        group = phone.locator(".question-form .line").nth(at) if kind == "cell" else phone.locator("#phone")
         group.locator(f'button[data-answer="{name}"]').tap()
 
 

@@ -6,20 +6,26 @@ import { clamp } from "./canvas.js";
 export const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 /**
- * @template {keyof HTMLElementTagNameMap} Tag
- * @param {Tag} tag @param {Record<string, any>} attributes @param {(Node | string)[]} children
+ * Makes an element, such as "button" or "button.option" with its class. An attribute "onclick" and the like is listened to; attributes
+ * and children that are null, false or undefined are left out.
+ *
+ * @template {string} Name
+ * @param {Name} name @param {Record<string, any>} attributes @param {(Node | string | null | false | undefined)[]} children
+ * @returns {NamedElement<Name>}
  */
-export function make(tag, attributes = {}, ...children) {
+export function make(name, attributes = {}, ...children) {
+  const [tag, ...classes] = name.split(".");
   const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "class") element.className = value;
+  if (classes.length) element.className = classes.join(" ");
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key === "class") element.className = [...classes, ...(value ? [value] : [])].join(" ");
     // A policy without inline styles allows this, and no attribute.
-    else if (name === "style") element.style.cssText = value;
-    else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
+    else if (key === "style") element.style.cssText = value;
+    else if (value !== null && value !== false && value !== undefined) element.setAttribute(key, value === true ? "" : value);
   }
-  element.append(...children);
-  return element;
+  element.append(...children.flatMap((child) => (child || child === "" ? [child] : [])));
+  return /** @type {any} */ (element);
 }
 
 /** A canvas that takes the keyboard, and one over it for what is pointed at. @param {string} className */

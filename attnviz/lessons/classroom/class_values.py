@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 from attnviz.analysis.wording import cut, whole_percent
 from attnviz.core.errors import ClassError, is_unicode
 from attnviz.figures.theme import LIGHT
-from attnviz.lessons.question_kinds import ARROW, read_number, same_answer
+from attnviz.lessons.question_kinds import AnswerKind, QuestionForm, read_number, same_answer
 from attnviz.text.words import visible
 
 # Consonants: hardly a word can be made of them, and none looks like another letter or a digit.
@@ -96,8 +96,6 @@ def read_nickname(typed: str) -> str:
     return name
 
 
-# How a phone answers: tap a word, a cell or a head, move a slider, choose one, put some in order, write.
-AnswerKind = Literal["token", "cell", "head", "number", "choice", "order", "text"]
 # Characters of a written answer, of a question and of one word; words of a text; cells or heads of a grid.
 LONGEST_ANSWER, LONGEST_ASK, LONGEST_WORD, MOST_WORDS, MOST_CELLS = 200, 500, 200, 400, 3_200
 # What a lesson or a program has written, and no model.
@@ -154,32 +152,19 @@ class ClassStep:
 
 
 @dataclass(frozen=True)
-class ClassQuestion:
-    """All that a phone receives before the reveal.
+class ClassQuestion(QuestionForm):
+    """All that a phone receives before the reveal; `step`: what the wall shows besides."""
 
-    words    of the picture, by names that each stand once, such as "the(2)"; of what is answered in words, the texts to read
-    marked   which of them the question is about
-    choices  answers to choose from; of kind token those of the words that can be tapped, of kind order what is put in order
-    rows     of a grid of cells or heads, with its columns: an answer is "row → column" there, or "L3·H1"
-    step     what the wall shows besides
-    """
-
-    kind: AnswerKind
-    ask: str
-    words: tuple[str, ...] = ()
-    marked: tuple[int, ...] = ()
-    choices: tuple[str, ...] = ()
-    rows: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
     step: ClassStep = ClassStep()
 
     def __post_init__(self) -> None:
-        texts = (self.ask, *self.words, *self.choices, *self.rows, *self.columns)
+        lines = self.words, self.other, self.texts, self.choices
+        texts = (self.ask, *self.rows, *self.columns, *(text for line in lines for text in line))
         if not all(is_unicode(text) and "\x00" not in text for text in texts) or self.kind not in get_args(AnswerKind):
             raise ClassError("This question cannot be asked: it holds what is no text.")
-        if len(self.words) > MOST_WORDS or len(self.rows) * len(self.columns) > MOST_CELLS or len(self.choices) > MOST_WORDS:
+        if max(map(len, lines)) > MOST_WORDS or len(self.rows) * len(self.columns) > MOST_CELLS:
             raise ClassError("This picture has too many words for a phone: ask about a shorter text.")
-        if len(self.ask) > LONGEST_ASK or max(map(len, texts)) > LONGEST_ASK:
+        if max(map(len, texts)) > LONGEST_ASK:
             raise ClassError(f"A question for a class has at most {LONGEST_ASK} characters: shorten it.")
 
     def read_answer(self, given: str) -> str:
@@ -188,28 +173,11 @@ class ClassQuestion:
         Raises:
             ClassError: it is none that this question takes.
         """
-        if not is_unicode(given) or "\x00" in given or len(given) > LONGEST_ANSWER + LONGEST_ASK * len(self.choices):
+        fits = is_unicode(given) and "\x00" not in given and len(given) <= LONGEST_ANSWER + LONGEST_ASK * len(self.choices)
+        answer = self.read(given) if fits else ""
+        if not answer or (self.kind == "text" and len(answer) > LONGEST_ANSWER):
             raise ClassError("This is no answer to this question.")
-        answer = " ".join(given.split())
-        if self.kind == "number":
-            value = read_number(answer)
-            fits = value is not None and value <= 1
-        elif self.kind in ("cell", "head"):
-            fits = answer in self.cells()
-        elif self.kind == "order":
-            fits = sorted(answer.split(" > ")) == sorted(" ".join(each.split()) for each in self.choices)
-        elif self.kind == "text":
-            fits = 0 < len(answer) <= LONGEST_ANSWER
-        else:
-            fits = answer in self.choices or given in self.choices
-        if not fits:
-            raise ClassError("This is no answer to this question.")
-        return given if given in self.choices else answer
-
-    def cells(self) -> list[str]:
-        """Name every cell of the grid as an answer does, row by row."""
-        between = "·" if self.kind == "head" else f" {ARROW} "
-        return [f"{row}{between}{column}" for row in self.rows for column in self.columns]
+        return answer
 
 
 @dataclass(frozen=True)
@@ -439,7 +407,7 @@ def class_sentence(overview: ClassOverview) -> str:
         return f"{right} of {overview.answered} are right. {key.sentence}".strip()
     if first.is_right:
         same = {"token": "so does the head", "cell": "it is the strongest", "head": "this head does it"}[question.kind]
-        places = question.words if question.kind == "token" else question.cells()
+        places = question.words if question.kind == "token" else question.answers
         weight = dict(zip(places, key.weights, strict=False)).get(first.answer)
         number = "" if weight is None else f": {whole_percent(weight)}"
         return f"{chosen} chose “{first.answer}”, and {same}{number}. {key.sentence}".strip()

@@ -3,7 +3,7 @@
 import html
 import re
 from base64 import b64encode
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.head_view import HeadMatrix, word_at, word_names
-from attnviz.analysis.wording import cut, head_name
+from attnviz.analysis.wording import cut
 from attnviz.core.errors import AttnvizError
-from attnviz.core.trace import Token
 from attnviz.lessons.classroom.class_values import (
     LONGEST_ASK,
     MOST_PICTURE_CELLS,
@@ -24,15 +23,20 @@ from attnviz.lessons.classroom.class_values import (
     Guess,
     WallPicture,
 )
-from attnviz.lessons.guess import typed_texts
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
-from attnviz.lessons.picture_link import TASKS, TYPED_KINDS, LessonPicture
-from attnviz.lessons.question_kinds import TOLERANCE, AnswerSource, Truth, method_table, next_shares, read_number, truth_of
+from attnviz.lessons.picture_link import TASKS, LessonPicture
+from attnviz.lessons.question_kinds import (
+    AnswerSource,
+    QuestionForm,
+    Truth,
+    about,
+    method_table,
+    question_form,
+    truth_of,
+)
 
 # Words of a matrix whose labels can be read on a wall.
 MOST_WALL_WORDS = 48
-# Pages that draw a matrix, and kinds that ask about one head of it.
-_MATRIX_PAGES, _OF_ONE_HEAD = ("home", "encode", "translate"), ("token", "number", "cell", "order")
 
 
 @dataclass(frozen=True)
@@ -85,22 +89,26 @@ def class_question(
         AttnvizError: it has no right answer that can be taught, or its picture is too large for a phone.
     """
     truth = truth_of(question, picture, source)
-    make = _MAKERS.get(question.kind)
-    if make and picture:
-        asked, key = make(question, picture, source, truth)
-    else:
-        texts = tuple(cut(text, LONGEST_ASK) for text in typed_texts(question, picture, source))
-        asked, key = _without_picture(question, truth, texts)
-        if question.kind == "next" and picture and asked.choices:
-            key = replace(key, weights=_rounded(next_shares(question, source.result(picture))[1]))
+    form = question_form(question, picture, source)
     before, after = _wall_pictures(question, picture, source, place.later if place else ())
     step = replace(
         place.described if place else ClassStep(), hint=question.text("hint"), head=_head_in_words(question, picture, source),
-        link=picture.address if picture and question.kind in TYPED_KINDS else "", picture=before,
+        link=picture.address if picture and not about(question) else "", picture=before,
     )  # fmt: skip
-    said = {"if_right": question.text("right"), "if_wrong": question.text("wrong"), "picture": after}
-    link = picture.address if picture else ""
-    return replace(asked, step=step), replace(key, sentence=truth.sentence, link=link, **said)
+    record: dict[str, Any] = {**vars(form), "texts": tuple(cut(text, LONGEST_ASK) for text in form.texts)}
+    key = replace(answer_key(question, form, truth), link=picture.address if picture else "", picture=after)
+    return ClassQuestion(**record, step=step), key
+
+
+def answer_key(question: LessonQuestion, form: QuestionForm, truth: Truth) -> AnswerKey:
+    """Write down which answers to a form are right, and what is said of them, as values that outlive the model."""
+    right = (truth.answer,) if truth.answer else ()
+    if truth.value is not None:
+        right = (f"{truth.value:.6f}",)
+    elif form.answers:
+        right = tuple(filter(truth.accepts, form.answers))
+    weights = tuple(round(min(max(float(each), 0.0), 1.0), 3) for each in truth.weights)
+    return AnswerKey(right, truth.tolerance, truth.sentence, weights, "", question.text("right"), question.text("wrong"))
 
 
 def class_numbers(lesson: Lesson) -> list[str]:
@@ -132,7 +140,7 @@ def made_up(question: ClassQuestion, key: AnswerKey, *, revealed: bool) -> Class
     }
     if not revealed:
         return ClassOverview(**common, state="open", answered=23)
-    every = question.cells() if question.kind in ("cell", "head") else question.choices
+    every = question.answers
     if question.kind == "number" and key.right:
         every = sorted((f"{step / 20:.2f}" for step in range(21)), key=lambda each: abs(float(each) - float(key.right[0])))
     elif question.kind == "order":
@@ -146,11 +154,7 @@ def made_up(question: ClassQuestion, key: AnswerKey, *, revealed: bool) -> Class
 
 def _head_in_words(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> str:
     """Name the head that a question is about, such as "head 1 of layer 3"; empty: it is about none, or about all."""
-    if (
-        picture is None
-        or picture.page not in ("home", "encode", "translate")
-        or question.kind not in ("token", "number", "cell", "order")
-    ):
+    if picture is None or picture.page not in ("home", "encode", "translate") or about(question) not in ("row", "matrix"):
         return ""
     card = source.result(picture).card
     layer, head = picture.head(card)
@@ -186,7 +190,7 @@ def _wall_pictures(
     name = f"The mean of layer {layer} of {result.card.name}" if head is None else name
     name = f"The only head of {result.card.name}" if result.card.n_layers == result.card.n_heads == 1 else name
     caption, heads, weights = name, (1, 1), matrix.weights[None]
-    if question.kind == "head":
+    if about(question) == "heads":
         attention = picture.attention(result)
         heads = attention.n_layers, attention.n_heads
         caption = f"All {heads[0] * heads[1]} heads of {result.card.name}: a row of pictures is a layer"
@@ -199,7 +203,7 @@ def _wall_pictures(
     before = _wall_picture(caption, names, weights, own | others, heads=heads, marked=marked)
     after = _wall_picture(caption, names, weights, others - own, heads=heads, marked=marked)
     # The rows of a translation are what the model says.
-    return (None if question.kind == "output" else before), after
+    return (None if about(question) == "output" else before), after
 
 
 # Of a matrix, a row (0) or a column (1), and its place.
@@ -210,11 +214,11 @@ def _answering(questions: Sequence[LessonQuestion], matrix: HeadMatrix) -> set[_
     """List the rows and the columns of a matrix in which answers to questions stand."""
     lines: set[_Line] = set()
     for question in questions:
-        if question.kind in ("cell", "output"):
+        if about(question) in ("matrix", "output"):
             lines |= {(0, row) for row in range(len(matrix.queries))}
         elif question.text("from"):
             lines.add((0, word_at(question.text("from"), matrix.queries)))
-        elif question.kind == "token":
+        elif about(question) == "row" and question.text("to"):
             lines.add((1, word_at(question.text("to"), matrix.keys)))
     return lines
 
@@ -235,95 +239,3 @@ def _wall_picture(
     shown[:, :, list(columns)] = 0
     cells = b64encode(np.rint(np.clip(shown, 0, 1) * 255).astype(np.uint8).tobytes()).decode("ascii")
     return WallPicture(caption, *names, cells, heads, marked, rows, columns)
-
-
-def _token(
-    question: LessonQuestion, picture: LessonPicture, source: AnswerSource, truth: Truth
-) -> tuple[ClassQuestion, AnswerKey]:
-    matrix = picture.matrix(source.result(picture))
-    sends = "to" in question.fields
-    tokens, others = (matrix.queries, matrix.keys) if sends else (matrix.keys, matrix.queries)
-    place = word_at(question.text("to" if sends else "from"), others)
-    names, weights = word_names(tokens), matrix.weights[:, place] if sends else matrix.weights[place]
-    marked = _same_place(matrix, others, place, tokens)
-    choices = _words(tokens, names)
-    asked = ClassQuestion("token", question.ask, tuple(names), marked, choices)
-    return asked, AnswerKey(tuple(filter(truth.accepts, choices)), weights=_rounded(weights))
-
-
-def _number(
-    question: LessonQuestion, picture: LessonPicture, source: AnswerSource, truth: Truth
-) -> tuple[ClassQuestion, AnswerKey]:
-    matrix = picture.matrix(source.result(picture))
-    row, key = word_at(question.text("from"), matrix.queries), word_at(question.text("to"), matrix.keys)
-    weight = float(matrix.weights[row, key])
-    tolerance = read_number(question.text("tolerance")) or TOLERANCE
-    marked = (*_same_place(matrix, matrix.queries, row, matrix.keys), key)
-    asked = ClassQuestion("number", question.ask, tuple(word_names(matrix.keys)), marked)
-    return asked, AnswerKey((f"{weight:.4f}",), tolerance, weights=_rounded(matrix.weights[row]))
-
-
-def _head(
-    question: LessonQuestion, picture: LessonPicture, source: AnswerSource, truth: Truth
-) -> tuple[ClassQuestion, AnswerKey]:
-    result = source.result(picture)
-    attention = picture.attention(result)
-    rows = tuple(f"L{layer}" for layer in range(attention.n_layers))
-    columns = tuple(f"H{head}" for head in range(attention.n_heads))
-    weights, matrix = [], picture.matrix(result, 0, 0)
-    row, key = word_at(question.text("from"), matrix.queries), word_at(question.text("to"), matrix.keys)
-    for layer, head in np.ndindex(attention.n_layers, attention.n_heads):
-        weights.append(picture.matrix(result, int(layer), int(head)).weights[row, key])
-    heads = (head_name(layer, head) for layer, head in np.ndindex(attention.n_layers, attention.n_heads))
-    right = tuple(name for name in heads if truth.accepts(name))
-    marked = (*_same_place(matrix, matrix.queries, row, matrix.keys), key)
-    words = tuple(word_names(matrix.keys))
-    asked = ClassQuestion("head", question.ask, words, marked, rows=rows, columns=columns)
-    return asked, AnswerKey(right, weights=_rounded(np.array(weights)))
-
-
-def _cell(
-    question: LessonQuestion, picture: LessonPicture, source: AnswerSource, truth: Truth
-) -> tuple[ClassQuestion, AnswerKey]:
-    matrix = picture.matrix(source.result(picture))
-    down = [at for at, token in enumerate(matrix.queries) if not token.special] or list(range(len(matrix.queries)))
-    across = [at for at, token in enumerate(matrix.keys) if not token.special] or list(range(len(matrix.keys)))
-    rows, columns = word_names(matrix.queries), word_names(matrix.keys)
-    asked = ClassQuestion(
-        "cell", question.ask, rows=tuple(rows[at] for at in down), columns=tuple(columns[at] for at in across)
-    )
-    right = tuple(filter(truth.accepts, asked.cells()))
-    return asked, AnswerKey(right, weights=_rounded(matrix.weights[np.ix_(down, across)]))
-
-
-def _without_picture(question: LessonQuestion, truth: Truth, texts: tuple[str, ...]) -> tuple[ClassQuestion, AnswerKey]:
-    """Questions that are answered in words, whatever stands on the picture; `texts` is what the model reads."""
-    if question.kind == "order":
-        # By the alphabet: as a lesson writes them they may stand in the right order.
-        choices = tuple(sorted(question.texts("words"), key=str.casefold))
-        return ClassQuestion("order", question.ask, texts, choices=choices), AnswerKey((truth.answer,))
-    choices = ("True", "False") if question.kind == "claim" else question.texts("choices")
-    if not choices:
-        return ClassQuestion("text", question.ask, texts), AnswerKey((truth.answer,) if truth.answer else ())
-    right = tuple(each for each in choices if truth.accepts(each))
-    return ClassQuestion("choice", question.ask, texts, choices=choices), AnswerKey(right)
-
-
-_MAKERS: dict[str, Callable[..., tuple[ClassQuestion, AnswerKey]]] = {
-    "token": _token, "number": _number, "head": _head, "cell": _cell,
-}  # fmt: skip
-
-
-def _words(tokens: tuple[Token, ...], names: list[str]) -> tuple[str, ...]:
-    """Name what can be tapped: no special tokens, unless there is nothing else."""
-    words = tuple(name for name, token in zip(names, tokens, strict=True) if not token.special)
-    return words or tuple(names)
-
-
-def _same_place(matrix: HeadMatrix, those: tuple[Token, ...], place: int, tokens: tuple[Token, ...]) -> tuple[int, ...]:
-    """Find a token among those that are shown, where both are of one text."""
-    return (place,) if those == tokens else ()
-
-
-def _rounded(weights: Any) -> tuple[float, ...]:
-    return tuple(round(min(max(float(each), 0.0), 1.0), 3) for each in np.ravel(weights))

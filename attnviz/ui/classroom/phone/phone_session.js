@@ -1,7 +1,12 @@
 // A student's phone: which class it is in, what it shows now, and which answer it has given.
 
-import { answering, element, percent, revealed } from "./answering.js";
+import { make } from "../../../figures/drawing/elements.js";
+import { drawQuestion } from "../../../figures/lessons/question.js";
+import { answerInWords, revealed } from "./class_picture.js";
 import { LAST, memory, pause, Sending } from "./server_requests.js";
+
+// Characters that the server takes.
+const LONGEST_ANSWER = 200;
 
 // The screens of a phone: what it asks, what was sent, what came of it, and the forms to join a class.
 
@@ -11,43 +16,40 @@ const scaleNow = (scales) => (matchMedia("(prefers-color-scheme: dark)").matches
 /** @param {Phone} phone @param {ClassView} view @param {string | null} answered */
 export function screens(phone, view, answered) {
   const { question, truth, state } = view;
-  if (state === "ended") return { title: "The class has ended", body: [element("p", {}, "Thank you for your answers.")] };
-  if (!question) return { title: "You are in", body: [element("p", {}, "The first question comes when the teacher asks it. Keep this page open.")] };
+  if (state === "ended") return { title: "The class has ended", body: [make("p", {}, "Thank you for your answers.")] };
+  if (!question) return { title: "You are in", body: [make("p", {}, "The first question comes when the teacher asks it. Keep this page open.")] };
   const title = question.ask;
   const comes = question.step?.reveals === false ? "Your teacher has the right answers." : "The answer comes when the teacher reveals it.";
   if (state === "revealed" && truth) return { title, body: [revealed({ question, truth, own: answered, scale: scaleNow(phone.scales) })] };
   if (answered !== null) {
-    const given = question.kind === "number" ? percent(Number(answered)) : answered;
-    const sent = element("p.verdict", {}, phone.pending ? "Sending: " : "Sent: ", element("bdi", {}, given));
-    return { title, body: [sent, element("p", {}, comes)] };
+    const sent = make("p.verdict", {}, phone.pending ? "Sending: " : "Sent: ", make("bdi", {}, answerInWords(question, answered)));
+    return { title, body: [sent, make("p", {}, comes)] };
   }
-  if (state !== "open") return { title, body: [...about(question), element("p", {}, `This question is closed. ${comes}`)] };
+  if (state !== "open") return { title, body: [...about(question), make("p", {}, `This question is closed. ${comes}`)] };
   return open(phone, question);
 }
 
 /** @param {Phone} phone @param {ClassQuestion} question */
 function open(phone, question) {
-  phone.chosen = null;
-  const send = /** @type {HTMLButtonElement} */ (
-    element("button.send", { type: "button", disabled: true, onclick: () => phone.chosen !== null && phone.give(phone.chosen) }, "Send")
-  );
-  const choose = (/** @type {string | null} */ answer) => {
+  phone.chosen = "";
+  const send = make("button.send", { type: "button", disabled: true, onclick: () => phone.chosen && phone.give(phone.chosen) }, "Send");
+  const choose = (/** @type {string} */ answer) => {
     phone.chosen = answer;
-    send.disabled = answer === null;
+    send.disabled = !answer;
   };
-  return { title: question.ask, body: [...about(question), answering(question, choose)], foot: [send] };
+  return { title: question.ask, body: [...about(question), drawQuestion(question, choose, LONGEST_ANSWER)], foot: [send] };
 }
 
 /** Which head is meant, and what the lesson says, folded: it stands on the wall. @param {ClassQuestion} question */
 const about = ({ ask, step }) => [
-  step?.head && !ask.includes(step.head) && element("p.faint", {}, `In ${step.head}.`),
-  step?.text && element("details", {}, element("summary", {}, step.title), ...step.text.split(/\n+/).map((part) => element("p", {}, part))),
+  step?.head && !ask.includes(step.head) && make("p.faint", {}, `In ${step.head}.`),
+  step?.text && make("details", {}, make("summary", {}, step.title), ...step.text.split(/\n+/).map((part) => make("p", {}, part))),
 ].filter((each) => each instanceof HTMLElement);
 
 /** @param {Phone} phone */
 function codeForm(phone) {
   const attributes = { name: "code", maxlength: 9, autocomplete: "off", autocapitalize: "characters", spellcheck: "false", required: true };
-  const box = /** @type {HTMLInputElement} */ (element("input.code", { ...attributes, value: phone.code || memory.read(LAST) || "" }));
+  const box = make("input.code", { ...attributes, value: phone.code || memory.read(LAST) || "" });
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     phone.code = box.value.replace(/[^a-z]/gi, "").toUpperCase();
@@ -57,20 +59,20 @@ function codeForm(phone) {
     phone.invite = "";
     return phone.begin();
   };
-  const label = element("label", {}, "Four letters, as on the projector", box);
-  return { title: "Join a class", body: [element("form", { onsubmit: submit }, label, element("button.send", {}, "Join"))] };
+  const label = make("label", {}, "Four letters, as on the projector", box);
+  return { title: "Join a class", body: [make("form", { onsubmit: submit }, label, make("button.send", {}, "Join"))] };
 }
 
 /** @param {Phone} phone */
 export function nickname(phone) {
-  const box = /** @type {HTMLInputElement} */ (element("input", { name: "nickname", maxlength: 20, autocomplete: "off", required: true }));
+  const box = make("input", { name: "nickname", maxlength: 20, autocomplete: "off", required: true });
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     phone.join({ nickname: box.value });
   };
-  const label = element("label", {}, "A nickname, for the class", box);
-  const without = element("button.link", { type: "button", onclick: () => phone.join({ nickname: "" }) }, "Join without one");
-  return { title: "Who are you?", body: [element("form", { onsubmit: submit }, label, element("button.send", {}, "Join"), without)] };
+  const label = make("label", {}, "A nickname, for the class", box);
+  const without = make("button.link", { type: "button", onclick: () => phone.join({ nickname: "" }) }, "Join without one");
+  return { title: "Who are you?", body: [make("form", { onsubmit: submit }, label, make("button.send", {}, "Join"), without)] };
 }
 
 export class Phone {
@@ -93,13 +95,12 @@ export class Phone {
     this.view = view;
     /** @type {OwnAnswer | null} */
     this.own = null;
-    /** @type {string | null} */
-    this.chosen = null;
+    this.chosen = "";
     this.notice = "";
     this.screen = "";
     this.isUp = true;
     this.stop = () => {};
-    const [header, notice, body, foot] = [element("header"), element("p.notice", { role: "status" }), element("div.body"), element("div.foot")];
+    const [header, notice, body, foot] = [make("header"), make("p.notice", { role: "status" }), make("div.body"), make("div.foot")];
     this.parts = { header, notice, body, foot };
     root.replaceChildren(header, notice, body, foot);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw(true));
@@ -221,7 +222,7 @@ export class Phone {
   show(screen, { title = "", body, foot = [] }) {
     const isNew = this.screen !== screen;
     this.screen = screen;
-    const heading = element("h1", { tabindex: -1 }, element("bdi", {}, title));
+    const heading = make("h1", { tabindex: -1 }, make("bdi", {}, title));
     this.parts.body.replaceChildren(...(title ? [heading] : []), ...body);
     this.parts.foot.replaceChildren(...foot);
     // Who listens to the page hears the new question; a box that is being typed in keeps the keyboard.
@@ -236,7 +237,7 @@ export class Phone {
     const at = state === "open" && answered !== null ? `sent-${this.pending ? "not yet" : ""}` : state;
     const screen = `${at}-${number}`;
     const student = this.own?.student ? `${this.own.nickname || "Student"} ${this.own.nickname ? "" : this.own.student}` : "";
-    this.parts.header.replaceChildren(element("span", {}, `Class ${this.code}`), element("bdi", {}, student));
+    this.parts.header.replaceChildren(make("span", {}, `Class ${this.code}`), make("bdi", {}, student));
     if (screen === this.screen && (!again || state === "open")) return undefined;
     if (state === "open" && screen !== this.screen && answered === null) this.say("");
     this.show(screen, screens(this, view, answered));

@@ -1,15 +1,8 @@
 /** What attnviz.ui.classroom.routes sends and takes. */
 
-interface ClassQuestion {
-  kind: "token" | "cell" | "head" | "number" | "choice" | "order" | "text";
-  ask: string;
-  words: string[];
-  marked: number[];
-  choices: string[];
-  rows: string[];
-  columns: string[];
+type ClassQuestion = import("../../../figures/lessons/question.js").QuestionForm & {
   step?: { place: string; title: string; text: string; head: string; reveals: boolean };
-}
+};
 
 interface ClassTruth {
   right: string[];

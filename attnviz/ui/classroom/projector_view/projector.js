@@ -1,6 +1,8 @@
 // What a class sees on the wall: how to join, the question, and after the reveal the guesses on the picture.
 
-import { element, shade, word, givenTexts, plainBox, percent, classPicture } from "../phone/answering.js";
+import { make, wholePercent } from "../../../figures/drawing/elements.js";
+import { questionLines, wordNamed } from "../../../figures/lessons/question.js";
+import { classPicture, shade } from "../phone/class_picture.js";
 import { refusesPhones } from "../phone/server_requests.js";
 
 // The picture beside a question on the wall: one matrix with its words, or every head small. What is hidden is hatched.
@@ -33,7 +35,7 @@ function drawn(name, attributes, ...children) {
 
 /** @param {string} name */
 const label = (name) => {
-  const text = word(name).textContent ?? "";
+  const text = wordNamed(name).textContent ?? "";
   return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
 };
 
@@ -42,7 +44,7 @@ function wallPicture(picture, scale, right = []) {
   const cells = Uint8Array.from(atob(picture.cells), (each) => each.charCodeAt(0));
   const [layers, heads] = picture.heads;
   const drawing = layers * heads > 1 ? smallHeads(picture, cells, scale, right) : matrix(picture, cells, scale);
-  return element("figure.picture", {}, drawing, element("figcaption", {}, `${picture.caption}. ${reading(picture)}`));
+  return make("figure.picture", {}, drawing, make("figcaption", {}, `${picture.caption}. ${reading(picture)}`));
 }
 
 /** @param {WallPicture} picture */
@@ -83,13 +85,13 @@ function matrix({ rows, columns, marked, hidden_rows: down, hidden_columns: acro
 function smallHeads({ rows, columns, heads: [layers, heads], hidden_rows: down, hidden_columns: across }, cells, scale, right) {
   const size = rows.length * columns.length;
   const colours = Array.from({ length: 256 }, (_, value) => /rgb\(([^)]*)\)/.exec(shade(scale, value / 255))?.[1].split(",").map(Number) ?? []);
-  const grid = element("div.heads", { style: `grid-template-columns:auto repeat(${heads},1fr)` }, element("span"));
-  for (let head = 0; head < heads; head += 1) grid.append(element("span", {}, `H${head}`));
+  const grid = make("div.heads", { style: `grid-template-columns:auto repeat(${heads},1fr)` }, make("span"));
+  for (let head = 0; head < heads; head += 1) grid.append(make("span", {}, `H${head}`));
   for (let layer = 0; layer < layers; layer += 1) {
-    grid.append(element("span", {}, `L${layer}`));
+    grid.append(make("span", {}, `L${layer}`));
     for (let head = 0; head < heads; head += 1) {
       const name = `L${layer}·H${head}`;
-      const canvas = /** @type {HTMLCanvasElement} */ (element(right.includes(name) ? "canvas.right" : "canvas", { title: name }));
+      const canvas = /** @type {HTMLCanvasElement} */ (make(right.includes(name) ? "canvas.right" : "canvas", { title: name }));
       [canvas.width, canvas.height] = [columns.length, rows.length];
       const pixels = new ImageData(columns.length, rows.length);
       for (let at = 0; at < size; at += 1) {
@@ -140,18 +142,18 @@ export default function ({ data: [wall], parentElement, setTriggerValue }) {
   }
   const drawn = JSON.stringify(wall);
   if (!(root instanceof HTMLElement) || root.dataset.drawn === drawn) return;
-  if (!hint.root) listen();
+  if (!hint.root) listenForKeys();
   const question = `${wall.view.code} ${wall.view.number} ${wall.view.question?.ask}`;
   if (hint.question !== question) [hint.question, hint.isOpen] = [question, false];
   hint.root = root;
   root.dataset.drawn = drawn;
   root.classList.toggle("pictured", Boolean(wall.picture) && wall.view.state !== "ended");
   root.replaceChildren(head(wall), body(wall));
-  fit();
+  fitWall();
 }
 
-function listen() {
-  window.addEventListener("resize", fit);
+function listenForKeys() {
+  window.addEventListener("resize", fitWall);
   document.addEventListener("keydown", (event) => {
     const field = /** @type {Element} */ (event.composedPath()[0]);
     const isHint = event.key === "h" || event.key === "H" || event.key === "PageUp";
@@ -165,7 +167,7 @@ function listen() {
 }
 
 /** Letters are as large as the screen lets them be: 28 pixels of 1080. */
-function fit() {
+function fitWall() {
   const { root } = hint;
   if (!root?.isConnected) return;
   const zoom = Math.min(window.innerWidth / 1050, window.innerHeight / 590);
@@ -176,65 +178,61 @@ function fit() {
 function head({ view, step, here, answered, where, mark }) {
   const isOn = view.number && view.state !== "ended";
   const place = step?.place || (isOn ? `Question ${view.number}` : "");
-  const join = view.state === "ended" || !where ? "" : element("span", {}, "join at ", element("b", {}, `${where} · ${view.code}`));
+  const join = view.state === "ended" || !where ? "" : make("span", {}, "join at ", make("b", {}, `${where} · ${view.code}`));
   const counts = `${here} here${isOn ? ` · ${answered} answered` : ""}`;
-  return element("header", {}, mark && element("b.mark", {}, mark), element("span", {}, place), join, element("span", { role: "status" }, counts));
+  return make("header", {}, mark && make("b.mark", {}, mark), make("span", {}, place), join, make("span", { role: "status" }, counts));
 }
 
 /** @param {Wall} wall */
 function body(wall) {
   const { view, step, qr, where, picture, scale, keys } = wall;
   const { question, truth } = view;
-  if (view.state === "ended") return element("div.body", {}, element("h1", {}, "This class has ended."));
+  if (view.state === "ended") return make("div.body", {}, make("h1", {}, "This class has ended."));
   if (!question) {
-    const steps = element("p", {}, "Scan this, or open ", element("b", {}, where), " and type ", element("b.code", {}, view.code), ".");
-    return element("div.body.joining", {}, element("h1", {}, "Join the class"), qr && element("img", { src: qr, alt: "QR code to join the class" }), steps);
+    const steps = make("p", {}, "Scan this, or open ", make("b", {}, where), " and type ", make("b.code", {}, view.code), ".");
+    return make("div.body.joining", {}, make("h1", {}, "Join the class"), qr && make("img", { src: qr, alt: "QR code to join the class" }), steps);
   }
   const isRevealed = view.state === "revealed" && truth;
-  const left = element("div.text", {},
-    step?.title && element("h2", {}, element("bdi", {}, step.title)),
+  const left = make("div.text", {},
+    step?.title && make("h2", {}, make("bdi", {}, step.title)),
     step?.prose && !isRevealed && prose(step.prose),
-    element("div.ask", {}, element("h1", {}, element("bdi", {}, question.ask)), step?.head && !question.ask.includes(step.head) && element("p.head", {}, `In ${step.head}.`)),
+    make("div.ask", {}, make("h1", {}, make("bdi", {}, question.ask)), step?.head && !question.ask.includes(step.head) && make("p.head", {}, `In ${step.head}.`)),
     ...(isRevealed ? outcome(wall, question, truth) : waiting(wall, question)),
-    keys.length > 0 && element("p.keys", {}, keys.join(" · ")),
+    keys.length > 0 && make("p.keys", {}, keys.join(" · ")),
   );
   const right = isRevealed && question.kind === "head" ? truth.right : [];
-  return element("div.body", {}, left, picture && wallPicture(picture, scale, right));
+  return make("div.body", {}, left, picture && wallPicture(picture, scale, right));
 }
 
 /** @param {string} written */
 function prose(written) {
-  const made = element("div.prose");
+  const made = make("div.prose");
   made.innerHTML = written;
   return made;
 }
 
 /** @param {Wall} wall @param {ClassQuestion} question */
 function waiting({ view, step }, question) {
-  const folded = /** @type {HTMLDetailsElement | false} */ (step?.hint ? element("details.hint", { open: hint.isOpen }, element("summary", {}, "Hint"), element("bdi", {}, step.hint)) : false);
+  const folded = /** @type {HTMLDetailsElement | false} */ (step?.hint ? make("details.hint", { open: hint.isOpen }, make("summary", {}, "Hint"), make("bdi", {}, step.hint)) : false);
   if (folded) folded.addEventListener("toggle", () => (hint.isOpen = folded.open));
-  return [view.state === "closed" && element("p.notice", {}, "Answers are closed."), options(question), folded];
+  return [view.state === "closed" && make("p.notice", {}, "Answers are closed."), options(question), folded];
 }
 
 /** @param {Wall} wall @param {ClassQuestion} question @param {ClassTruth} truth */
 function outcome({ sentence, said, scale, picture }, question, truth) {
-  const told = [sentence && element("p.told", {}, element("bdi", {}, sentence)), said && element("p.said", {}, element("bdi", {}, said))];
+  const told = [sentence && make("p.told", {}, make("bdi", {}, sentence)), said && make("p.said", {}, make("bdi", {}, said))];
   if (question.kind === "text") {
     const many = truth.answered === 1 ? "1 has written an answer" : `${truth.answered} have written an answer`;
-    return [element("p", {}, `${many}: your teacher has them.`), ...told];
+    return [make("p", {}, `${many}: your teacher has them.`), ...told];
   }
   return [classPicture({ question, truth, own: null, scale }), ...told, !picture && shares(question, truth)];
 }
 
 /** What can be answered, before anything is known. @param {ClassQuestion} question */
 function options(question) {
-  const texts = givenTexts(question);
-  const words = texts.length ? [] : question.words.map((name, at) => element("li", {}, plainBox(name, question.marked.includes(at))));
   const choices = question.kind === "token" ? [] : question.choices;
-  return element(
-    "div.options", {}, ...texts, words.length > 0 && element("ul.words", {}, ...words),
-    choices.length > 0 && element("ul.options", {}, ...choices.map((name) => element("li", {}, element("div.option", {}, element("bdi", {}, name))))),
-  );
+  const list = choices.map((name) => make("li", {}, make("div.option", {}, make("bdi", {}, name))));
+  return make("div.options", {}, ...questionLines(question), list.length > 0 && make("ul.options", {}, ...list));
 }
 
 /** How many of the class chose the right word, beside what the head gives it. @param {ClassQuestion} question @param {ClassTruth} truth */
@@ -245,7 +243,7 @@ function shares(question, truth) {
   const chose = truth.guesses.reduce((sum, [answer, times]) => sum + (answer === right ? times : 0), 0);
   /** @type {[string, number, string][]} */
   const rows = [["the class", chose / truth.answered, "class"], ["the head", weight, "head"]];
-  return element("div.shares", {}, ...rows.map(([name, share, kind]) =>
-    element("div", {}, element("span", {}, name), element(`i.${kind}`, { style: `width:${60 * share}%` }),
-      element("span", {}, `${percent(share)} `, element("bdi", {}, right)))));
+  return make("div.shares", {}, ...rows.map(([name, share, kind]) =>
+    make("div", {}, make("span", {}, name), make(`i.${kind}`, { style: `width:${60 * share}%` }),
+      make("span", {}, `${wholePercent(share)} `, make("bdi", {}, right)))));
 }

@@ -41,7 +41,7 @@ def made(kind: str, **fields) -> tuple[ClassQuestion, AnswerKey]:
         ("order", {"words": ("saw", "dog", "cat"), "from": "cat"}, ["dog > saw > cat"], ["cat > dog > saw"]),
         ("output", {"choices": ("Le chat.", "La chatte")}, ["Le chat."], ["La chatte"]),
         ("output", {}, ["Le  chat"], ["la chatte"]),
-        ("claim", {"claim": "L0·H1: obj -> head"}, ["True"], ["False"]),
+        ("claim", {"claim": "L0·H1: obj -> head"}, ["true"], ["false"]),
         ("next", {"choices": ("cat", "mouse", "dog")}, ["dog"], ["cat", "mouse"]),
         ("next", {}, ["Dog"], ["cat"]),
         ("choice", {"choices": ("it", "they"), "answer": "they"}, ["they"], ["it"]),
@@ -71,7 +71,7 @@ def test_phones_draw_the_weights_of_the_head_that_is_asked_about() -> None:
     assert (question.rows, question.columns) == (("L0",), ("H0", "H1"))
     np.testing.assert_allclose(key.weights, [HEAD_0[3, 2], HEAD_1[3, 2]], atol=1e-3)
     question, key = made("next", choices=("cat", "mouse", "dog"))
-    assert (question.kind, question.words) == ("choice", ("the cat saw the dog",))
+    assert (question.kind, question.texts) == ("choice", ("the cat saw the dog",))
     np.testing.assert_allclose(key.weights, [0, 0.2, 0.5], atol=1e-3)
     question, key = made("cell")
     assert (question.rows, question.columns) == (WORDS[1:-1], WORDS[1:-1])
@@ -96,8 +96,8 @@ def test_a_blocked_word_is_covered_wherever_it_stands_and_that_is_said() -> None
 
 def test_what_the_model_reads_is_there_to_read() -> None:
     for fields in ({}, {"choices": ("Le chat.", "La chatte")}):
-        assert made("output", **fields)[0].words == ("the cat saw the dog",)
-    assert made("choice", choices=("it", "they"), answer="they")[0].words == ()
+        assert made("output", **fields)[0].texts == ("the cat saw the dog",)
+    assert made("choice", choices=("it", "they"), answer="they")[0].texts == ()
 
 
 def test_words_to_order_do_not_stand_in_their_order() -> None:
