@@ -168,7 +168,7 @@ class QuestionForm:
         answer = " ".join(given.split())
         if self.kind == "number":
             value = read_number(answer)
-            return answer if value is not None and value <= 1 else ""
+            return f"{value:g}" if value is not None and value <= 1 else ""
         if self.kind == "order":
             return answer if sorted(answer.split(" > ")) == sorted(" ".join(each.split()) for each in self.choices) else ""
         return answer if self.kind == "text" else next((each for each in (given, answer) if each in self.answers), "")

@@ -288,12 +288,15 @@ def test_a_lesson_is_graded_where_it_is_read(page: Page, site: str):
     page.get_by_role("link", name="What is “it”?").click()
     expect(page.locator("#points")).to_contain_text("0 of 6 points. 7 questions are still open.")
     assert not any(fetched)
-    for number, answer in (("1.1", " Animal. "), ("1.2", "12 %")):
-        form = page.locator(f'[data-question="{number}"]')
-        form.get_by_role("textbox").fill(answer)
+    word, share = (page.locator(f'[data-question="{number}"]') for number in ("1.1", "1.2"))
+    expect(word.get_by_role("button", name="Answer")).to_be_disabled()
+    word.locator("[data-answer=animal]").click()
+    share.get_by_role("spinbutton").fill("12")
+    assert serious(page) == []
+    for form in (word, share):
         form.get_by_role("button", name="Answer").click()
-    expect(page.locator('[data-question="1.1"] .verdict')).to_contain_text("Right: animal.")
-    expect(page.locator('[data-question="1.2"] .verdict')).to_contain_text("You said “12 %”. The answer is 0.68.")
+    expect(word.locator(".verdict")).to_contain_text("Right: animal.")
+    expect(share.locator(".verdict")).to_contain_text("You said “12 %”. The answer is 68\N{NO-BREAK SPACE}%.")
     expect(page.locator("#points")).to_contain_text("1 of 6 points.")
     expect(page.locator(".step").first.locator("a.open")).to_be_visible()
     # Of what was answered, and nothing else; the link to the picture comes when both are.
@@ -308,6 +311,6 @@ def test_a_lesson_is_graded_where_it_is_read(page: Page, site: str):
     expect(page.locator("#points")).to_contain_text("1 of 6 points.")
     expect(page.locator('[data-question="1.2"] .verdict')).to_contain_text("You said “12 %”.")
     expect(page.locator(".step").first.locator("a.open")).to_be_visible()
-    assert (handed_in.lesson, handed_in.answers) == ("what-is-it", {"1.1": "Animal.", "1.2": "12 %"})
+    assert (handed_in.lesson, handed_in.answers) == ("what-is-it", {"1.1": "animal", "1.2": "12 %"})
     address = page.get_by_role("link", name="Open the picture").first.get_attribute("href")
     expect(opened(page, f"{page.url}{address}").locator(STORY)).to_have_text(FIRST)

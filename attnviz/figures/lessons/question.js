@@ -83,10 +83,11 @@ const cellGrid = (form, choose) => gridOf(form, "Choose a cell: a row is the wor
 
 /** @param {QuestionForm} form @param {string} advice @param {Choose} choose */
 function gridOf({ rows, columns, kind }, advice, choose) {
-  const [between, label] = kind === "head" ? ["·", "div"] : [" → ", "span"];
-  const heads = columns.map((name) => make("th", { scope: "col" }, make(label, {}, wordNamed(name))));
+  const isHeads = kind === "head";
+  // Of twelve heads a phone has room for the numbers.
+  const heads = columns.map((name) => make("th", { scope: "col" }, wordNamed(isHeads ? name.replace("H", "") : name)));
   const lines = rows.map((row) => make("tr", {}, make("th", { scope: "row" }, wordNamed(row)), ...columns.map((column) => {
-    const name = `${row}${between}${column}`;
+    const name = `${row}${isHeads ? "·" : " → "}${column}`;
     return make("td", {}, option(name, false, { "aria-label": name }, make("i")));
   })));
   const table = make("table", {}, make("tr", {}, make("td"), ...heads), ...lines);
