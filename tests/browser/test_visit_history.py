@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 import attnviz.ui.address.address_sync
+from attnviz.figures.html import bundle
 from tests.browser.pages import head_at, open_page, parameters, run, settle
 
 TEXT = "A kitten naps on the couch."
@@ -40,7 +41,7 @@ def alone(context: BrowserContext, app_url: str) -> Page:
     """A page with the script alone: `say` draws what Python says after each of some runs, and gives its lines."""
     page = context.new_page()
     page.clock.install()
-    script = json.dumps(Path(attnviz.ui.address.address_sync.__file__).with_name("history.js").read_text(encoding="utf-8"))
+    script = json.dumps(bundle(Path(attnviz.ui.address.address_sync.__file__).with_name("history.js")))
     page.add_init_script(f"""window.say = async (said) => {{
       const {{ default: draw }} = await import(URL.createObjectURL(new Blob([{script}], {{ type: "text/javascript" }})));
       const parentElement = document.createElement("div");

@@ -28,6 +28,15 @@ export function make(name, attributes = {}, ...children) {
   return /** @type {any} */ (element);
 }
 
+/** Makes an element of a drawing. @template {keyof SVGElementTagNameMap} Name @param {Name} name
+ * @param {Record<string, string | number>} attributes @param {(Node | string)[]} children */
+export function drawn(name, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  element.append(...children);
+  return element;
+}
+
 /** A canvas that takes the keyboard, and one over it for what is pointed at. @param {string} className */
 export function layered(className) {
   const canvas = make("canvas", { tabindex: "0", role: "application", class: className });
@@ -40,6 +49,20 @@ export const word = (text) => make("bdi", {}, text);
 
 /** The element around an event's target that a selector fits. @param {Event} event @param {string} selector */
 export const around = (event, selector) => /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest(selector));
+
+/** A head by its coordinates: L3·H1, or L3 for the mean of a layer. @param {number} layer @param {number | null} head */
+export const nameOfHead = (layer, head) => (head === null ? `L${layer}` : `L${layer}·H${head}`);
+
+/** Heads as buttons, each with what it gives as a bar. @param {{ layer: number, head: number, weight: number }[]} heads
+ * @param {(layer: number, head: number) => boolean} isChosen @param {(layer: number, head: number) => void} open */
+export const headButtons = (heads, isChosen, open) => heads.map(({ layer, head, weight }) => {
+  const bar = make("span.bar-room", { "aria-hidden": "true" }, make("i", { style: `width:${(100 * weight).toFixed(1)}%` }));
+  const attributes = { type: "button", "data-head": `${layer}.${head}`, "aria-pressed": String(isChosen(layer, head)), onclick: () => open(layer, head) };
+  return make("li", {}, make("button", attributes, make("span", {}, headWords(layer, head)), bar, make("b", {}, percent(weight))));
+});
+
+/** @param {number} layer @param {number | null} head */
+export const headWords = (layer, head) => (head === null ? `mean over the heads of layer ${layer}` : `head ${head} of layer ${layer}`);
 
 // Shares in words, as attnviz/analysis/wording.py writes them.
 

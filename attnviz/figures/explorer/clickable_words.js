@@ -1,10 +1,10 @@
 // The text as words that can be clicked: what some of them give to the others is shading, and a sentence below.
 
-import { around, make, percent, stepAlong } from "../drawing/elements.js";
+import { around, headButtons, headWords, make, percent, stepAlong } from "../drawing/elements.js";
 import { headName } from "./head_store.js";
 import { View } from "./view.js";
 import { wordShares } from "./word_weights.js";
-import { headline, headWords, names } from "./wording.js";
+import { headline, names } from "./wording.js";
 
 /**
  * @import { Head } from "./head_store.js"
@@ -191,13 +191,7 @@ export class HeadsList extends View {
     const { words } = overview;
     const [who, whom] = [names(words, "queries", question.queries), names(words, "keys", question.keys)];
     this.caption.replaceChildren("Which heads link ", ...who, " to ", ...whom, state.rankedBy ? `? By ${state.rankedBy}.` : "?");
-    this.list.replaceChildren(...ranked.map(({ layer, head, weight }) => {
-      const isChosen = state.head !== null && state.isChosen(layer, head);
-      const bar = make("span", { class: "bar-room", "aria-hidden": "true" }, make("i", { style: `width:${(100 * weight).toFixed(1)}%` }));
-      const open = () => this.actions.openHead(layer, head);
-      const button = make("button", { type: "button", "aria-pressed": String(isChosen), onclick: open },
-        make("span", {}, headWords(layer, head)), bar, make("b", {}, percent(weight)));
-      return make("li", {}, button);
-    }));
+    const isChosen = (/** @type {number} */ layer, /** @type {number} */ head) => state.head !== null && state.isChosen(layer, head);
+    this.list.replaceChildren(...headButtons(ranked, isChosen, (layer, head) => this.actions.openHead(layer, head)));
   }
 }

@@ -1,6 +1,7 @@
 // The heads of a map, unpacked from its package (packages.py) when they are looked at.
 
 import { colourLimit } from "../drawing/canvas.js";
+import { nameOfHead } from "../drawing/elements.js";
 import { linkTable } from "./word_weights.js";
 
 /**
@@ -13,7 +14,7 @@ import { linkTable } from "./word_weights.js";
 /** "3:1" is L3·H1, "3:mean" the mean over the heads of layer 3. @param {number} layer @param {number | null} head */
 export const headName = (layer, head) => `${layer}:${head ?? "mean"}`;
 /** @param {number} layer @param {number | null} head */
-export const headTitle = (layer, head) => (head === null ? `L${layer}, mean of all heads` : `L${layer}·H${head}`);
+export const headTitle = (layer, head) => `${nameOfHead(layer, head)}${head === null ? ", mean of all heads" : ""}`;
 /** A number with a true minus sign. @param {number} value @param {number} decimals */
 export const number = (value, decimals) => value.toFixed(decimals).replace("-", "−");
 

@@ -18,9 +18,6 @@ const SAME = 0.005;
 // How a number of each quantity is spoken of.
 const VERBS = { weight: ["looks", "look", "at"], "norm share": ["takes", "take", "from"], "mixing share": ["takes", "take", "from"] };
 
-/** @param {number} layer @param {number | null} head */
-export const headWords = (layer, head) => (head === null ? `mean over the heads of layer ${layer}` : `head ${head} of layer ${layer}`);
-
 /** What a row of the matrix is: a token, of which a word that the vocabulary does not have whole has several.
  * @param {Overview} overview */
 export function rowMeaning({ words, signed }) {

@@ -1,7 +1,7 @@
 // The large model's text and translation as the explorer's words: lines to click, the headline, and the heads that were asked for.
 
 import { clamp } from "../drawing/canvas.js";
-import { make, around, word } from "../drawing/elements.js";
+import { around, drawn, make, word } from "../drawing/elements.js";
 import { HeadsList, WordsView } from "../explorer/clickable_words.js";
 import { AlignmentPart } from "./view.js";
 
@@ -140,14 +140,12 @@ function overviewOf({ said, queries, keys }) {
 
 // A line of words, at least.
 const LINE = 24;
-const SVG = "http://www.w3.org/2000/svg";
 
 export class WordPair extends AlignmentPart {
   /** @param {Parts} parts */
   constructor(parts) {
     super(parts);
-    this.svg = document.createElementNS(SVG, "svg");
-    for (const [name, value] of [["preserveAspectRatio", "none"], ["aria-hidden", "true"]]) this.svg.setAttribute(name, value);
+    this.svg = drawn("svg", { preserveAspectRatio: "none", "aria-hidden": "true" });
     this.source = make("div", { class: "side source" });
     this.target = make("div", { class: "side target" });
     this.pair = make("div", { class: "pair", dir: "ltr" }, this.source, this.svg, this.target);
@@ -204,10 +202,8 @@ export class WordPair extends AlignmentPart {
         const isHard = model.isHard(query, key);
         if (weight < least && !isHard) continue;
         const [left, right] = [((key + 0.5) * high) / keys.length, ((query + 0.5) * high) / queries.length];
-        const path = document.createElementNS(SVG, "path");
-        path.setAttribute("d", `M0 ${left}C45 ${left} 55 ${right} 100 ${right}`);
-        path.setAttribute("stroke-width", (0.75 + 5.25 * weight).toFixed(2));
-        path.setAttribute("stroke-opacity", (0.1 + 0.8 * weight).toFixed(3));
+        const stroke = { "stroke-width": (0.75 + 5.25 * weight).toFixed(2), "stroke-opacity": (0.1 + 0.8 * weight).toFixed(3) };
+        const path = drawn("path", { d: `M0 ${left}C45 ${left} 55 ${right} 100 ${right}`, ...stroke });
         Object.assign(path.dataset, { row: query, column: key, weight: weight.toFixed(4) });
         if (model.hard) path.classList.add(isHard ? "hard" : "faded");
         paths.push([weight, path]);

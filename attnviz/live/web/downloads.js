@@ -1,9 +1,8 @@
 // What can be taken from a page: the head that is shown as a drawing or a table, and all heads as a document of their own.
 
-import { make } from "../../figures/drawing/elements.js";
+import { make, nameOfHead } from "../../figures/drawing/elements.js";
 import { THEMES } from "../../figures/drawing/themes.js";
 import { shownOn } from "./controls.js";
-import { nameOfHead } from "./labels.js";
 import { asCsv, drawMatrix } from "./matrix_svg.js";
 import { fetchFile, saveFile } from "./runtime.js";
 

@@ -33,11 +33,6 @@ export function powerOfTen(value) {
 /** A number of 0 or more with two digits, a very small one as a power of ten. @param {number} value */
 export const twoDigits = (value) => (value < 0.001 ? powerOfTen(value) : String(Number(value.toPrecision(2))));
 
-// A head by its coordinates.
-
-/** L3·H1, or L3 for the mean of a layer. @param {number} layer @param {number | null} head */
-export const nameOfHead = (layer, head) => (head === null ? `L${layer}` : `L${layer}·H${head}`);
-
 // A token as a label, as attnviz/figures/html.py writes it.
 
 /** A token as it is shown: line breaks and spaces can be seen. @param {string} text */

@@ -1,6 +1,6 @@
 // What each page draws of a picture.
 
-import { make, word, percent } from "../../figures/drawing/elements.js";
+import { headButtons, make, word } from "../../figures/drawing/elements.js";
 import { placeOnCompute } from "./address.js";
 import { askedCell } from "./alignments.js";
 import { shownOn, asHead, isPinned } from "./controls.js";
@@ -188,13 +188,9 @@ function questionButtons(sitePage, { question, shares, word: asked }) {
 /** The heads that give most to the chosen word, or to the one that the answer looks at most. @param {SitePage} sitePage @param {AnswerHead} seen @param {string} answer */
 function firstHeads(sitePage, { side, heads, name, layer, head }, answer) {
   const [who, whom] = side === "question" ? [name, shortened(answer)] : [shortened(answer), name];
-  const rows = heads.map(([own, number, weight]) => {
-    const bar = make("span", { class: "bar-room", "aria-hidden": "true" }, make("i", { style: `width:${(100 * weight).toFixed(1)}%` }));
-    const isChosen = String(own === layer && number === head);
-    const onclick = () => void sitePage.change({ layer: own, head: number, all_heads: null });
-    return make("li", {}, make("button", { type: "button", "data-head": `${own}.${number}`, "aria-pressed": isChosen, onclick },
-      make("span", {}, `head ${number} of layer ${own}`), bar, make("b", {}, percent(weight))));
-  });
+  const listed = heads.map(([own, number, weight]) => ({ layer: own, head: number, weight }));
+  const open = (/** @type {number} */ own, /** @type {number} */ number) => void sitePage.change({ layer: own, head: number, all_heads: null });
+  const rows = headButtons(listed, (own, number) => own === layer && number === head, open);
   const caption = make("p", { class: "note" }, "Which heads link ", make("strong", {}, word(who)), " to ", make("strong", {}, word(whom)), "?");
   return make("div", { class: "first" }, caption, make("ol", { class: "first-heads" }, ...rows));
 }

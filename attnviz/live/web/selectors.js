@@ -1,7 +1,6 @@
 // Selectors: rules that choose what to keep of a text, as attnviz/analysis/summary_selection.py has them; and what each keeps.
 
-import { wholePercent } from "../../figures/drawing/elements.js";
-import { nameOfHead } from "./labels.js";
+import { wholePercent, nameOfHead } from "../../figures/drawing/elements.js";
 import { bySentence, byUnit, chooseBy, received, rollout, unitsOf } from "./models/selection.js";
 
 /**

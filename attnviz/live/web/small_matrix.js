@@ -1,6 +1,6 @@
 // A small matrix with its tokens beside it and a bar for its colours, as attnviz/figures/matrix.py draws it.
 
-import { ARROWS, make } from "../../figures/drawing/elements.js";
+import { ARROWS, drawn, make } from "../../figures/drawing/elements.js";
 import { Palette } from "../../figures/drawing/palette.js";
 import { THEMES } from "../../figures/drawing/themes.js";
 import { twoDigits } from "./labels.js";
@@ -19,15 +19,6 @@ export const paletteNow = () => new Palette(THEMES[DARK.matches ? "dark" : "ligh
  */
 
 const [MATRIX_SIZE, MATRIX_HEIGHT, LABEL_FONT] = [330, 400, 14];
-const SVG = "http://www.w3.org/2000/svg";
-
-/** @param {string} tag @param {Record<string, string | number>} attributes @param {(Node | string)[]} children */
-function svgElement(tag, attributes, ...children) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  element.append(...children);
-  return element;
-}
 
 /** @param {SmallMatrix} matrix @param {MatrixLook} look @returns {HTMLElement[]} the matrix, and a line that reads the selected cell */
 export function smallMatrix(matrix, look) {
@@ -37,10 +28,10 @@ export function smallMatrix(matrix, look) {
   const stops = Array.from({ length: 9 }, (_, step) => palette.colour(step / 8));
   const bar = make("i", { style: `background:linear-gradient(90deg,${stops.join()})` });
   const caption = make("figcaption", {}, `${number} 0 `, bar, ` ${twoDigits(highest)}`);
-  const drawn = make("div", { class: "compared one", style: `--masked:${palette.theme.masked}` }, make("figure", {}, caption, cellsOf(matrix, look, (weight) => palette.colour(weight / highest))));
-  if (!selected) return [drawn];
+  const picture = make("div", { class: "compared one", style: `--masked:${palette.theme.masked}` }, make("figure", {}, caption, cellsOf(matrix, look, (weight) => palette.colour(weight / highest))));
+  if (!selected) return [picture];
   const [cell, value] = titleOf(matrix, ...selected);
-  return [drawn, make("p", { class: "reading", "aria-live": "polite" }, `${cell} · ${number} ${value}`)];
+  return [picture, make("p", { class: "reading", "aria-live": "polite" }, `${cell} · ${number} ${value}`)];
 }
 
 /** @param {SmallMatrix} matrix @param {number} row @param {number} column @returns {[cell: string, value: string]} */
@@ -58,7 +49,7 @@ function cellsOf(matrix, { number, selected, pick }, colour) {
   const rectangles = Array.from(weights, (weight, at) => {
     const [row, column] = [Math.floor(at / columns.length), at % columns.length];
     const place = { x: (left + column * cell).toFixed(1), y: (top + row * cell).toFixed(1), width: (cell - 0.6).toFixed(1), height: (cell - 0.6).toFixed(1) };
-    const rectangle = svgElement("rect", { ...place, fill: masked?.[at] ? "var(--masked)" : colour(weight) }, svgElement("title", {}, titleOf(matrix, row, column).join(": ")));
+    const rectangle = drawn("rect", { ...place, fill: masked?.[at] ? "var(--masked)" : colour(weight) }, drawn("title", {}, titleOf(matrix, row, column).join(": ")));
     if (selected?.[0] === row && selected[1] === column) rectangle.setAttribute("class", "read selected");
     if (pick) rectangle.setAttribute("data-pick", `${row}.${column}`);
     return rectangle;
@@ -66,24 +57,24 @@ function cellsOf(matrix, { number, selected, pick }, colour) {
   const outlines = selected ? [boxPath(left, top + selected[0] * cell, columns.length * cell, cell), boxPath(left + selected[1] * cell, top, cell, rows.length * cell)] : [];
   const numbers = ranks.map(([row, column], rank) => {
     const ink = paletteNow().ink(colour(weights[row * columns.length + column]));
-    const text = svgElement("text", { class: "rank", x: (left + (column + 0.5) * cell).toFixed(1), y: (top + (row + 0.5) * cell + 5).toFixed(1) }, String(rank + 1));
+    const text = drawn("text", { class: "rank", x: (left + (column + 0.5) * cell).toFixed(1), y: (top + (row + 0.5) * cell + 5).toFixed(1) }, String(rank + 1));
     text.style.fill = ink;
     return text;
   });
   const attributes = { class: "cells", tabindex: "0", role: "application", "aria-label": `${number}: weights`, preserveAspectRatio: "xMinYMin", viewBox: `0 0 ${wide.toFixed(1)} ${high.toFixed(1)}` };
-  const drawn = svgElement("svg", attributes, ...rectangles, ...outlines, ...numbers, ...labelsOf(matrix, selected, { left, top, cell }));
-  drawn.style.setProperty("--natural", `${wide.toFixed(0)}px`);
-  if (pick) listenToCells(drawn, [rows.length, columns.length], selected ?? [0, 0], pick);
-  return drawn;
+  const svg = drawn("svg", attributes, ...rectangles, ...outlines, ...numbers, ...labelsOf(matrix, selected, { left, top, cell }));
+  svg.style.setProperty("--natural", `${wide.toFixed(0)}px`);
+  if (pick) listenToCells(svg, [rows.length, columns.length], selected ?? [0, 0], pick);
+  return svg;
 }
 
-/** @param {SVGElement} drawn @param {[number, number]} size @param {[number, number]} selected @param {(row: number, column: number) => void} pick */
-function listenToCells(drawn, [rows, columns], [row, column], pick) {
-  drawn.addEventListener("click", ({ target }) => {
+/** @param {SVGElement} svg @param {[number, number]} size @param {[number, number]} selected @param {(row: number, column: number) => void} pick */
+function listenToCells(svg, [rows, columns], [row, column], pick) {
+  svg.addEventListener("click", ({ target }) => {
     const picked = /** @type {Element} */ (target).closest("[data-pick]")?.getAttribute("data-pick");
     if (picked) pick(...(/** @type {[number, number]} */ (picked.split(".").map(Number))));
   });
-  drawn.addEventListener("keydown", (event) => {
+  svg.addEventListener("keydown", (event) => {
     const step = ARROWS[event.key];
     if (!step) return;
     event.preventDefault();
@@ -95,11 +86,11 @@ function listenToCells(drawn, [rows, columns], [row, column], pick) {
 function labelsOf({ rows, columns }, selected, { left, top, cell }) {
   const down = labelled(rows.length, selected?.[0], cell).map((at) => {
     const kind = at === selected?.[0] ? "row chosen" : "row";
-    return svgElement("text", { x: (left - 5).toFixed(1), y: (top + (at + 0.5) * cell + 5).toFixed(1), class: kind }, rows[at]);
+    return drawn("text", { x: (left - 5).toFixed(1), y: (top + (at + 0.5) * cell + 5).toFixed(1), class: kind }, rows[at]);
   });
   const across = labelled(columns.length, selected?.[1], cell).map((at) => {
     const [x, y] = [(left + (at + 0.5) * cell + 5).toFixed(1), (top - 5).toFixed(1)];
-    return svgElement("text", { x, y, transform: `rotate(-90 ${x} ${y})`, ...(at === selected?.[1] ? { class: "chosen" } : {}) }, columns[at]);
+    return drawn("text", { x, y, transform: `rotate(-90 ${x} ${y})`, ...(at === selected?.[1] ? { class: "chosen" } : {}) }, columns[at]);
   });
   return [...down, ...across];
 }
@@ -112,4 +103,4 @@ function labelled(count, selected, cell) {
 }
 
 /** @param {number} x @param {number} y @param {number} width @param {number} height */
-const boxPath = (x, y, width, height) => svgElement("path", { class: "outline", d: `M${x.toFixed(1)} ${y.toFixed(1)}h${width.toFixed(1)}v${height.toFixed(1)}h${(-width).toFixed(1)}Z` });
+const boxPath = (x, y, width, height) => drawn("path", { class: "outline", d: `M${x.toFixed(1)} ${y.toFixed(1)}h${width.toFixed(1)}v${height.toFixed(1)}h${(-width).toFixed(1)}Z` });

@@ -1,9 +1,9 @@
 // What takes time happens here, so that the page never waits: models run, maps are read, overviews and sentences are made.
 
+import { nameOfHead } from "../../figures/drawing/elements.js";
 import { describeFound, describeHeadOf, matrixOf } from "./answer_words.js";
 import { firstCell, largestOf } from "./head_metrics.js";
 import { Lens } from "./head_view.js";
-import { nameOfHead } from "./labels.js";
 import { unfoldWeight } from "./link_steps.js";
 import { headChunks, overviewOf, mapOfFiles } from "./map_package.js";
 import { fetchFile, importFrom, openRuntime, openSegmenter } from "./runtime.js";

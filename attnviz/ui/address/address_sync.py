@@ -24,6 +24,7 @@ from attnviz.analysis.head_view import HeadMatrix, View
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap
+from attnviz.figures.html import bundle
 from attnviz.ui.address.parameters import (
     LESSON,
     PARAMETERS,
@@ -303,7 +304,7 @@ _HISTORY = component(
     "attnviz.history",
     html='<details class="history"><summary>History</summary><div></div></details>',
     css=(_HERE / "history.css").read_text(encoding="utf-8"),
-    js=(_HERE / "history.js").read_text(encoding="utf-8"),
+    js=bundle(_HERE / "history.js"),
 )
 # What is read on a page, by the name of its parameter.
 _READ = {"encode": "text", "translate": "text", "answer": "question", "summarize": "text", "write": "text"}

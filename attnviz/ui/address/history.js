@@ -1,6 +1,8 @@
 // The sentences and heads of this visit, each with the query of its link. They never leave the browser: they stand in the tab's own
 // storage, or in memory where the browser refuses that.
 
+import { make } from "../../figures/drawing/elements.js";
+
 const NAME = "attnviz-history";
 const MOST = 60;
 const MOST_HEADS = 8;
@@ -71,43 +73,28 @@ function draw(box, shown) {
     const name = `${entry.page} ${entry.title}`;
     texts.set(name, [...(texts.get(name) ?? []), entry]);
   }
-  const list = document.createElement("ul");
-  for (const entries of texts.values()) list.append(item(entries, shown));
-  const clear = document.createElement("button");
-  clear.type = "button";
-  clear.textContent = "Clear";
-  clear.addEventListener("click", () => {
+  const list = make("ul", {}, ...[...texts.values()].map((entries) => item(entries, shown)));
+  const forget = () => {
     kept = [];
     write();
     draw(box, null);
-  });
-  box.querySelector("div")?.replaceChildren(list, clear);
+  };
+  box.querySelector("div")?.replaceChildren(list, make("button", { type: "button", onclick: forget }, "Clear"));
 }
 
 /** A text, and the heads that it was seen in. @param {Entry[]} entries @param {Entry | null} shown */
 function item(entries, shown) {
   const { page, title } = entries[0];
-  const line = document.createElement("li");
-  const name = document.createElement("small");
-  name.textContent = page[0].toUpperCase() + page.slice(1);
-  line.append(name, way(entries[0], title, shown));
   const heads = entries.filter(({ head }) => head).slice(0, MOST_HEADS);
-  if (heads.length > 1) {
-    const places = document.createElement("span");
-    places.append(...heads.map((entry) => way(entry, entry.head, shown)));
-    line.append(places);
-  }
-  return line;
+  const places = heads.length > 1 && make("span", {}, ...heads.map((entry) => way(entry, entry.head, shown)));
+  return make("li", {}, make("small", {}, page[0].toUpperCase() + page.slice(1)), way(entries[0], title, shown), places);
 }
 
 /** @param {Entry} entry @param {string} text @param {Entry | null} shown */
-function way(entry, text, shown) {
+function way({ page, query }, text, shown) {
   const { pathname } = location;
-  const link = document.createElement("a");
-  link.href = `${pathname.slice(0, pathname.lastIndexOf("/") + 1)}${entry.page}${entry.query ? `?${entry.query}` : ""}`;
-  link.textContent = text;
-  link.dir = "auto";
-  if (shown && entry.query === shown.query && entry.page === shown.page) link.setAttribute("aria-current", "page");
+  const href = `${pathname.slice(0, pathname.lastIndexOf("/") + 1)}${page}${query ? `?${query}` : ""}`;
+  const link = make("a", { href, dir: "auto", "aria-current": query === shown?.query && page === shown.page ? "page" : null }, text);
   link.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();

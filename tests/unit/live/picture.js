@@ -5,7 +5,7 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { firstCell } from "../../../attnviz/live/web/head_metrics.js";
 import { Lens } from "../../../attnviz/live/web/head_view.js";
-import { nameOfHead } from "../../../attnviz/live/web/labels.js";
+import { nameOfHead } from "../../../attnviz/figures/drawing/elements.js";
 import { headChunks, overviewOf } from "../../../attnviz/live/web/map_package.js";
 import { endsOf, asCsv, drawMatrix } from "../../../attnviz/live/web/matrix_svg.js";
 import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";

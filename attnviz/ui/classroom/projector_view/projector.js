@@ -1,6 +1,6 @@
 // What a class sees on the wall: how to join, the question, and after the reveal the guesses on the picture.
 
-import { make, wholePercent } from "../../../figures/drawing/elements.js";
+import { drawn, make, nameOfHead, wholePercent } from "../../../figures/drawing/elements.js";
 import { questionLines, wordNamed } from "../../../figures/lessons/question.js";
 import { classPicture, shade } from "../phone/class_picture.js";
 import { refusesPhones } from "../phone/server_requests.js";
@@ -24,14 +24,6 @@ const CELL = 20;
 const FONT = 13;
 const LETTER = 7;
 const LONGEST = 16;
-
-/** @param {string} name @param {Record<string, string | number>} attributes @param {...(Node | string)} children */
-function drawn(name, attributes, ...children) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
-  made.append(...children);
-  return made;
-}
 
 /** @param {string} name */
 const label = (name) => {
@@ -88,9 +80,9 @@ function smallHeads({ rows, columns, heads: [layers, heads], hidden_rows: down, 
   const grid = make("div.heads", { style: `grid-template-columns:auto repeat(${heads},1fr)` }, make("span"));
   for (let head = 0; head < heads; head += 1) grid.append(make("span", {}, `H${head}`));
   for (let layer = 0; layer < layers; layer += 1) {
-    grid.append(make("span", {}, `L${layer}`));
+    grid.append(make("span", {}, nameOfHead(layer, null)));
     for (let head = 0; head < heads; head += 1) {
-      const name = `L${layer}·H${head}`;
+      const name = nameOfHead(layer, head);
       const canvas = /** @type {HTMLCanvasElement} */ (make(right.includes(name) ? "canvas.right" : "canvas", { title: name }));
       [canvas.width, canvas.height] = [columns.length, rows.length];
       const pixels = new ImageData(columns.length, rows.length);
