@@ -6,6 +6,7 @@ import { isWord } from "../../figures/explorer/word_weights.js";
  * @import { Values } from "./address.js"
  * @import { ModelPicture } from "./run_model.js"
  * @import { TranslationQuestion } from "./translation_picture.js"
+ * @import { Answer } from "./worker.js"
  */
 
 // Weights below this one are drawn as no link (attnviz/figures/translate/alignments.py).
@@ -28,17 +29,19 @@ export async function alignmentsOf(picture, values) {
   const followed = isPinned ? null : await picture.ask("follow", { name: models[hero - 1], asked: { ...view, ...cellAt(hero) } });
   const asked = { ...view, layer, head, isMean, followed, isGiven: Boolean(prompt.target) };
   const made = await Promise.all(models.map((name, index) => picture.ask("translation", { name, asked: { ...asked, ...cellAt(index + 1) } })));
-  const slots = /** @type {const} */ (["described", "weights", "cell", "ranked", "firstRow", "likely"]);
-  const [described, weights, cells, ranked, firstRows, likely] = slots.map((part) => made.map((each) => each[part]));
-  const bySlot = (/** @type {any[]} */ parts) => Object.fromEntries(parts.flatMap((each, index) => (each === null ? [] : [[index + 1, each]])));
+  /** @template Part @param {(each: Answer<"translation">) => Part} part @returns {Record<string, NonNullable<Part>>} */
+  const bySlot = (part) => Object.fromEntries(made.flatMap((each, index) => {
+    const value = part(each);
+    return value === null || value === undefined ? [] : [[String(index + 1), value]];
+  }));
   return {
-    name: JSON.stringify([picture.said.prompt, models, described.map(({ place }) => place), view, described.map(({ parts }) => parts)]),
-    models: described.map((each, index) => ({ slot: index + 1, ...each })),
-    chunks: new Map(weights.map((each, index) => [String(index + 1), each])),
-    cells: bySlot(cells),
-    ranked: bySlot(ranked),
-    firstRows: bySlot(firstRows),
-    likely: bySlot(likely),
+    name: JSON.stringify([picture.said.prompt, models, made.map(({ described }) => described.place), view, made.map(({ described }) => described.parts)]),
+    models: made.map(({ described }, index) => ({ slot: index + 1, ...described })),
+    chunks: new Map(made.map(({ weights }, index) => [String(index + 1), weights])),
+    cells: bySlot(({ cell }) => cell),
+    ranked: bySlot(({ ranked }) => ranked),
+    firstRows: bySlot(({ firstRow }) => firstRow),
+    likely: bySlot((each) => each.likely),
     open: false,
     isPinned,
     least: LEAST_WEIGHT,

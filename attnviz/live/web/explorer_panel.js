@@ -7,7 +7,8 @@ import { mountPicture } from "./runtime.js";
 /**
  * @import { Values } from "./address.js"
  * @import { View } from "./head_view.js"
- * @import { ModelPicture, Overview } from "./run_model.js"
+ * @import { Overview } from "./map_package.js"
+ * @import { ModelPicture } from "./run_model.js"
  * @import { SitePage } from "./site.js"
  * @import { WordLink } from "./word_links.js"
  */

@@ -4,16 +4,18 @@
 import { readPackage } from "../../figures/drawing/mount.js";
 import { meanDistance, meanEntropy, nearDiagonal, strongestLink } from "./head_metrics.js";
 import { Lens, wordGroups } from "./head_view.js";
-import { visibleText } from "./labels.js";
+import { roundEven, visibleText } from "./labels.js";
 
 /**
+ * @import { HeadNote } from "../../figures/explorer/head_store.js"
  * @import { AttentionMap, HeadMatrix, Token, View } from "./head_view.js"
  */
 
 /**
  * @typedef {Uint8Array<ArrayBuffer>} Bytes
  * @typedef {[layer: number, head: number | null]} HeadPlace
- * @typedef {Record<string, any> & { chunks: Map<string, Bytes> }} Overview
+ * @typedef {import("../../figures/explorer/head_store.js").Overview & { at?: [rows: number[], columns: number[]] }} Overview  at: where
+ *   its rows and columns stand in the map, where it has not all
  */
 
 const THUMB_PIXELS = 64;
@@ -57,7 +59,7 @@ export function overviewOf(map, view) {
     causal: map.causal,
     words: wordsOf(map, view, lens),
     plain: true,
-    at: [rows, columns].map(({ parts }) => parts.map(([first]) => first)),
+    at: [rows.parts.map(([first]) => first), columns.parts.map(([first]) => first)],
     chunks: new Map([["thumbs", thumbs]]),
   };
 }
@@ -127,12 +129,12 @@ function thumbOf(matrix, down, across) {
   const highest = pooled.reduce((largest, weight) => (weight > largest ? weight : largest), 0);
   const scale = Math.fround(Math.max(highest, 1e-12));
   const levels = Uint8Array.from(pooled, (weight, pixel) => {
-    return seen[pixel] ? halfToEven(Math.fround(Math.fround(weight / scale) * (MASKED_LEVEL - 1))) : MASKED_LEVEL;
+    return seen[pixel] ? roundEven(Math.fround(Math.fround(weight / scale) * (MASKED_LEVEL - 1))) : MASKED_LEVEL;
   });
   return { levels, highest };
 }
 
-/** @param {HeadMatrix} matrix */
+/** @param {HeadMatrix} matrix @returns {Omit<HeadNote, "highest">} */
 function noteOf(matrix) {
   const link = strongestLink(matrix);
   const distance = meanDistance(matrix);
@@ -163,14 +165,7 @@ export function directionOf(tokens) {
 }
 
 /** @param {number} value @param {number} digits */
-const rounded = (value, digits) => halfToEven(value * 10 ** digits) / 10 ** digits;
-
-/** @param {number} value */
-function halfToEven(value) {
-  const low = Math.floor(value);
-  const rest = value - low;
-  return rest > 0.5 || (rest === 0.5 && low % 2) ? low + 1 : low;
-}
+const rounded = (value, digits) => roundEven(value * 10 ** digits) / 10 ** digits;
 
 // The maps of a picture that came with the site.
 

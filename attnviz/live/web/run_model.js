@@ -10,7 +10,14 @@ import { fetchFile } from "./runtime.js";
  * @import { Values } from "./address.js"
  * @import { AnswerHead, AnswerQuestion } from "./answer_words.js"
  * @import { View } from "./head_view.js"
+ * @import { HeadPlace, Overview } from "./map_package.js"
+ * @import { Amount } from "./models/selection.js"
+ * @import { Passage } from "./passage_panel.js"
+ * @import { Read } from "./selectors.js"
+ * @import { Row } from "./selectors_panel.js"
  * @import { Background, Config, Example, SitePage } from "./site.js"
+ * @import { SmallMatrix } from "./small_matrix.js"
+ * @import { Answer, Request, Verb } from "./worker.js"
  * @import { WordLink, WordQuestion } from "./word_links.js"
  * @import { Sentence } from "./wording.js"
  */
@@ -18,12 +25,11 @@ import { fetchFile } from "./runtime.js";
 // What a page shows of a text that a model read here; of a picture that came with the site it gives the same.
 
 /**
- * @typedef {Record<string, any>} Overview
- * @typedef {[layer: number, head: number | null]} HeadPlace
  * @typedef {{ kind: string, shape: [layers: number, heads: number], file: string, layers?: string[], first: HeadPlace }} MapOfSite
  * @typedef {{ name: string, models: string[], label: string, notice: string, prompt: Record<string, string>, output: string, shown: string,
- *   story: Sentence[], maps: MapOfSite[], answer?: any, passage?: any, joint?: any, read?: any, rows?: any[], seen?: AnswerHead,
- *   shapes?: [layers: number, heads: number][], link?: any, tokens?: any, computation?: any, at?: any, checked?: any }} Said
+ *   story: Sentence[], maps: MapOfSite[], answer: Headline, passage: Passage & Required<Pick<Passage, "spans">>, joint: SmallMatrix, read: Read, rows: Row[], seen?: AnswerHead,
+ *   shapes?: [layers: number, heads: number][], link?: WordLink, tokens: string[], computation: any, at: any, checked: any }} Said  each page has parts of its own
+ * @typedef {{ text: string, declined: string, facts: string[] }} Headline  an answer, or the sentences that are kept
  * @typedef {{ kind: string, layer: number, head: number | null, view: View }} HeadShown
  * @typedef {HeadShown & { query: number | null, key: number | null }} Place
  */
@@ -43,8 +49,8 @@ export class ModelPicture {
     /** @type {(() => Promise<void>) | null} Fetches what other texts may need of the model. */
     this.keep = null;
     this.left = 0;
-    /** @param {string} work @param {object} asked */
-    this.ask = (work, asked) => background.ask(work, { key, ...asked });
+    /** @template {Verb} Name @param {Name} work @param {Omit<Request<Name>, "key">} asked @returns {Promise<Answer<Name>>} */
+    this.ask = (work, asked) => background.ask(work, /** @type {Request<Name>} */ ({ key, ...asked }));
   }
 
   /** @param {string} kind @param {View} view @returns {Promise<Overview | null>} */
@@ -79,7 +85,7 @@ export class ModelPicture {
     return this.ask("matrix", { place: [units[first][0], units[last][1]], seen, view });
   }
 
-  /** What every selector keeps. @param {object} amount @param {number} layer @param {number | null} head @returns {Promise<any[]>} */
+  /** What every selector keeps. @param {Amount} amount @param {number} layer @param {number | null} head */
   selectors(amount, layer, head) {
     const { prompt: { text }, read } = this.said;
     return this.ask("selectors", { text, read, amount, layer, head });
@@ -194,7 +200,7 @@ export class SitePicture extends ModelPicture {
     super(said, said.name, background);
     this.base = base;
     const ask = this.ask;
-    /** @param {string} work @param {object} asked */
+    /** @template {Verb} Name @param {Name} work @param {Omit<Request<Name>, "key">} asked @returns {Promise<Answer<Name>>} */
     this.ask = async (work, asked) => {
       if (!this.#isOpen) await ask("open", { base: base.href, maps: this.maps });
       this.#isOpen = true;
@@ -204,7 +210,8 @@ export class SitePicture extends ModelPicture {
 
   /** @param {string} kind @param {View} view @returns {Promise<Overview | null>} */
   async overview(kind, view) {
-    return isFirst(view) ? readPackage(await this.#fetch(this.#map(kind).file)) : super.overview(kind, view);
+    if (!isFirst(view)) return super.overview(kind, view);
+    return /** @type {any} */ (readPackage(await this.#fetch(this.#map(kind).file)));
   }
 
   /** @param {string} kind @param {View} view @param {HeadPlace[]} places @returns {Promise<Map<string, Uint8Array<ArrayBuffer>>>} */
@@ -225,7 +232,7 @@ export class SitePicture extends ModelPicture {
   /** @param {Place} place @returns {Promise<{ sentences: Sentence[], hidden: string }>} */
   async story(place) {
     const { link, shown } = this.said;
-    const isSaid = link && place.kind === shown && ["layer", "head", "query", "key"].every((name) => Reflect.get(place, name) === link[name]);
+    const isSaid = link && place.kind === shown && /** @type {const} */ (["layer", "head", "query", "key"]).every((name) => place[name] === link[name]);
     return isSaid && isFirst(place.view) ? { sentences: this.said.story, hidden: "" } : super.story(place);
   }
 

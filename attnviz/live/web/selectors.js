@@ -6,6 +6,9 @@ import { bySentence, byUnit, chooseBy, received, rollout, unitsOf } from "./mode
 /**
  * @import { Amount, Unit } from "./models/selection.js"
  * @import { AttentionMap } from "./models/types.d.ts"
+ * @import { Passage } from "./passage_panel.js"
+ * @import { Headline } from "./run_model.js"
+ * @import { Row } from "./selectors_panel.js"
  * @import { Part, Sentence } from "./wording.js"
  */
 
@@ -30,7 +33,8 @@ const places = (marks) => [...marks.keys()].filter((place) => marks[place]);
 const scoreAt = (scores, at) => at.reduce((sum, place) => sum + scores[place], 0);
 
 /** All that the page Summarize draws besides heads. @param {string} text @param {Selection} selection
- * @param {{ name: string, selects: [number, number] }} card @param {{ key: string, name: string, isAttention: boolean }} selector */
+ * @param {{ name: string, selects: [number, number] }} card @param {{ key: string, name: string, isAttention: boolean }} selector
+ * @returns {{ first: object, story: Sentence[], answer: Headline, row: Row, passage: Passage }} */
 export function describeSelection(text, selection, { name, selects }, selector = TRAINED) {
   const { units, sentences, unitScores, kept, keptSentences } = selection;
   const [letters, chosen] = [Array.from(text), places(keptSentences)];

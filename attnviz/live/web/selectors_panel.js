@@ -26,7 +26,7 @@ export function selectionPanel(sitePage, drawAnswer) {
       drawAnswer(picture, shown);
       drawPassage(place("passage"), picture.said.prompt.text, shown.passage);
       const restored = document.activeElement?.closest("[data-selector]") instanceof HTMLElement;
-      place("passage").append(selectorsTable(sitePage, rows, shown.key ?? "trained"), make("p", { class: "note" }, sitePage.config.measured?.note ?? ""));
+      place("passage").append(selectorsTable(sitePage, rows, shown.key), make("p", { class: "note" }, sitePage.config.measured?.note ?? ""));
       if (restored) /** @type {HTMLElement | null} */ (document.querySelector("[data-selector][aria-pressed=true]"))?.focus({ preventScroll: true });
       tell(place("story"), shown.story);
       await fold.show(picture, shownOn("summarize", picture, values), values);
@@ -38,7 +38,7 @@ export function selectionPanel(sitePage, drawAnswer) {
 async function selectedOf(sitePage, picture, values) {
   const { way = null } = values;
   const isUnasked = [way, values.layer ?? null, values.head ?? null, values.all_heads ?? null].every((each) => each === null);
-  if (isUnasked) return { rows: picture.said.rows ?? [], shown: picture.said };
+  if (isUnasked) return { rows: picture.said.rows, shown: { key: "trained", ...picture.said } };
   const { layer, head } = shownOn("summarize", picture, values);
   const { words, sentences: wanted, share } = /** @type {any} */ (optionsOf(sitePage.config, values));
   const all = await picture.selectors({ words, wanted, share }, layer, head);

@@ -12,6 +12,7 @@ import { drawToolbar } from "./toolbar.js";
 /**
  * @import { Values } from "./address.js"
  * @import { ModelPicture, Said } from "./run_model.js"
+ * @import { Answer, Request, Verb } from "./worker.js"
  */
 
 // The worker as the page sees it: one piece of work at a time has progress, and can be left.
@@ -35,7 +36,7 @@ export class Background {
     this.script = script;
   }
 
-  /** @param {string} work @param {object} asked @param {Waiting["onProgress"]} [onProgress] @returns {Promise<any>} */
+  /** @template {Verb} Name @param {Name} work @param {Request<Name>} asked @param {Waiting["onProgress"]} [onProgress] @returns {Promise<Answer<Name>>} */
   ask(work, asked, onProgress) {
     const id = ++this.#count;
     return new Promise((resolve, reject) => {

@@ -44,6 +44,10 @@ const drafts = new Map();
 /** @type {Map<string, Promise<Model>>} */
 const models = new Map();
 
+/** What a page can ask of the worker. @typedef {keyof typeof WORK} Verb */
+/** What it says with that. @template {Verb} Name @typedef {Parameters<typeof WORK[Name]>[0]} Request */
+/** What it is answered. @template {Verb} Name @typedef {Awaited<ReturnType<typeof WORK[Name]>>} Answer */
+
 const WORK = {
   /** A picture that came with the site. @param {{ key: string, base: string, maps: MapFiles[] }} asked */
   open({ key, base, maps }) {
