@@ -15,12 +15,12 @@ import { make } from "../drawing/elements.js";
  */
 
 // Where a grid of words has no room, a row and a column are chosen apart.
-const NARROW = "(max-width: 640px)";
+const NARROW_SCREEN = "(max-width: 640px)";
 
 /** @type {Record<QuestionForm["kind"], (form: QuestionForm, choose: Choose, longest: number) => Node[]>} */
 const FIELDS = {
   token: () => [],
-  cell: (form, choose) => (matchMedia(NARROW).matches ? twoLists(form, choose) : cellGrid(form, choose)),
+  cell: (form, choose) => (matchMedia(NARROW_SCREEN).matches ? twoLists(form, choose) : cellGrid(form, choose)),
   head: (form, choose) => gridOf(form, "Choose a head: a row is a layer.", choose),
   number: (_, choose) => [shareField(choose)],
   choice: (form, choose) => [oneOf(make("div.choices", {}, ...form.choices.map((each) => option(each))), choose)],
