@@ -189,7 +189,7 @@ def test_a_class_from_its_start_to_its_end(store: ClassStore) -> None:
     store.answer(code, eve, 2, "cat")
     store.ask(code, secret, ClassQuestion("number", "How much?"), AnswerKey(("0.57",), 0.1))
     assert refusal(store.answer, code, ada, 2, "cat") == "closed"
-    assert store.answer(code, ada, 3, "50 %") == "50 %"
+    assert store.answer(code, ada, 3, "50 %") == "0.5"
     store.end(code, secret)
     assert store.overview(code).state == "ended"
     assert refusal(store.join, code) == refusal(store.ask, code, secret, QUESTION, KEY) == "ended"
@@ -201,7 +201,7 @@ def test_a_class_from_its_start_to_its_end(store: ClassStore) -> None:
     asked = QUESTION.ask
     assert [row[:6] for row in rows] == [
         ["1", asked, "1", "Ada", "cat", "yes"], ["1", asked, "2", "'=1+1", "the", "no"], ["2", asked, "3", "", "cat", "yes"],
-        ["3", "How much?", "1", "Ada", "50 %", "yes"],
+        ["3", "How much?", "1", "Ada", "0.5", "yes"],
     ]  # fmt: skip
 
 
