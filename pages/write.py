@@ -53,7 +53,8 @@ def show_writing(current: CurrentMap, upcoming: Upcoming, head: HeadView, questi
         with right:
             write_buttons(written_pieces())
             sampling_picker()
-        show_why(upcoming, current.result, (head.layer, head.head))
+        if current.kind == "decoder":
+            show_why(upcoming, current.result, (head.layer, head.head))
     with st.container(border=True):
         drawn = current.drawn_as(head)
         picture = ShownHead(current.drawn, drawn, drawn.matrix(current.drawn), cell)
@@ -76,12 +77,13 @@ if prompt:
         result, editing = ran
         shown, downloads = current_result(result, editing), []
         show_text_notices(shown)
-        current, first = CurrentMap(result, "decoder", editing), example or examples("write")[0]
+        kind = "cross" if "cross" in shown.trace.kinds else "decoder"
+        current, first = CurrentMap(result, kind, editing), example or examples("write")[0]
         try:
             upcoming = Upcoming.of(shown.trace)
             place = (first.layer, first.head)
             head, question = head_controls(current.first, place, paired=False, unasked=upcoming.link)
-            downloads = [head_download(shown, "decoder", head)]
+            downloads = [head_download(shown, kind, head)]
             show_writing(current, upcoming, head, question)
             if example:
                 st.caption(f":material/lightbulb: {example.notice}")

@@ -85,7 +85,7 @@ _BERT: dict[str, Any] = {**_IDS, "hidden_size": 15, "num_attention_heads": 3, "n
 _ROBERTA: dict[str, Any] = {**_BERT, "pad_token_id": 1}
 _LLAMA: dict[str, Any] = {**_IDS, "hidden_size": 24, "num_attention_heads": 6, "num_key_value_heads": 2, "num_hidden_layers": 2,
           "intermediate_size": 13, "max_position_embeddings": 61, "head_dim": 4}  # fmt: skip
-_BART: dict[str, Any] = {**_IDS, "d_model": 15, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 3,
+BART: dict[str, Any] = {**_IDS, "d_model": 15, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 3,
          "decoder_attention_heads": 5, "encoder_ffn_dim": 11, "decoder_ffn_dim": 13, "max_position_embeddings": 61,
          "decoder_start_token_id": 2, "forced_eos_token_id": None}  # fmt: skip
 _T5: dict[str, Any] = {**_IDS, "decoder_start_token_id": 0}
@@ -133,10 +133,10 @@ FAMILIES = (
     Family("falcon", DECODER, lambda: hf.FalconConfig(
         **_IDS, hidden_size=24, num_hidden_layers=2, num_attention_heads=6, num_kv_heads=2, new_decoder_architecture=True),
         recorded=False),
-    Family("bart", SEQ2SEQ, lambda: hf.BartConfig(**_BART)),
-    Family("marian", SEQ2SEQ, lambda: hf.MarianConfig(**{**_BART, "d_model": 30})),
-    Family("m2m-100", SEQ2SEQ, lambda: hf.M2M100Config(**{**_BART, "d_model": 30})),
-    Family("pegasus", SEQ2SEQ, lambda: hf.PegasusConfig(**{**_BART, "d_model": 30})),
+    Family("bart", SEQ2SEQ, lambda: hf.BartConfig(**BART)),
+    Family("marian", SEQ2SEQ, lambda: hf.MarianConfig(**{**BART, "d_model": 30})),
+    Family("m2m-100", SEQ2SEQ, lambda: hf.M2M100Config(**{**BART, "d_model": 30})),
+    Family("pegasus", SEQ2SEQ, lambda: hf.PegasusConfig(**{**BART, "d_model": 30})),
     Family("t5", SEQ2SEQ, lambda: hf.T5Config(
         **_T5, d_model=17, d_kv=5, d_ff=11, num_layers=2, num_decoder_layers=3, num_heads=3,
         relative_attention_num_buckets=7, relative_attention_max_distance=11)),

@@ -25,6 +25,11 @@ def continuation_of(trace: AttentionTrace) -> Continuation:
     return trace.continuation
 
 
+def text_written_on(trace: AttentionTrace) -> str:
+    """Return the text that the tokens of a continuation stand in: of a model that reads a source, what it wrote."""
+    return trace.output if "cross" in trace.kinds else trace.prompt.text
+
+
 def candidate_label(candidate: Candidate, before: str) -> str:
     """Name a token that could stand behind a text; what would go on with the text's last word begins with an ellipsis.
 
@@ -91,7 +96,7 @@ def next_changes(before: AttentionTrace, after: AttentionTrace, listed: int = 2)
     for trace in (before, after):
         continuation = continuation_of(trace)
         candidates = continuation.next_tokens(len(continuation.pieces) - 1)
-        sides.append({each.piece: (candidate_label(each, trace.prompt.text), each.probability) for each in candidates})
+        sides.append({each.piece: (candidate_label(each, text_written_on(trace)), each.probability) for each in candidates})
     one, other = sides
     pieces = dict.fromkeys((*list(one)[:listed], *list(other)[:listed]))
     nothing = "", 0.0
@@ -127,7 +132,9 @@ def describe_next_change(rows: Sequence[NextChange]) -> Sentence:
 
 
 def bits_per_byte(trace: AttentionTrace) -> float | None:
-    """Compute how well the model foretells the text: -log2 p a byte; None of a single token."""
+    """Compute how well the model foretells the text: -log2 p a byte; None of a single token, and of a source's translation."""
+    if "cross" in trace.kinds:
+        return None
     tokens = trace.maps[-1].queries
     ordinary = [token.start for token in tokens if not token.special]
     starts = (0, *(ordinary if tokens[0].special else ordinary[1:]))

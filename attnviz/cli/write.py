@@ -1,4 +1,4 @@
-"""`attnviz write`: a language model writes on from a text; what it could have written instead is kept."""
+"""`attnviz write`: a language model writes on, or a translator writes; what it could have written instead is kept."""
 
 import argparse
 import json
@@ -17,6 +17,7 @@ _EPILOG = f"""examples:
   attnviz write smollm2 "Once upon a time" --tokens 20
   attnviz write smollm2 "Once upon a time" --temperature 0.8 --top-p 0.9 --seed 7 -o story.attn
   attnviz write smollm2 "When Mary and John went to the store, John gave a drink to" --tokens 1 --edits d23.0z
+  attnviz write transformer-en-fr "He has been to France." --top-k 3 --temperature 1
   attnviz show story.attn --next -o next.csv
   attnviz write smollm2 - --tokens 0 --json < text.txt    how likely each token is, and bits a byte
 
@@ -67,5 +68,5 @@ def write_text(arguments: argparse.Namespace) -> int:
 
         print(json.dumps(next_record(result.trace), ensure_ascii=False))
         return 0
-    print(text + result.trace.output)
+    print(result.trace.output if "cross" in result.trace.kinds else text + result.trace.output)
     return 0

@@ -6,7 +6,7 @@ import math
 from itertools import groupby
 from operator import itemgetter
 
-from attnviz.analysis.write import bits_per_byte, candidate_label, continuation_of, next_table
+from attnviz.analysis.write import bits_per_byte, candidate_label, continuation_of, next_table, text_written_on
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace
 from attnviz.export.png import sheet_svg
@@ -86,7 +86,7 @@ def draw_next(trace: AttentionTrace) -> Sheet:
     items: list[Item] = []
     for row, each in enumerate(continuation.next_tokens(len(tokens) - 1)[:BARS]):
         y = PADDING + row * ROW
-        items.append(Label(NAMES, y + ROW / 2, candidate_label(each, trace.prompt.text), anchor="end", size=9.0))
+        items.append(Label(NAMES, y + ROW / 2, candidate_label(each, text_written_on(trace)), anchor="end", size=9.0))
         data = (("share", f"{each.probability:.6g}"),)
         items.append(Rectangle(NAMES + 6, y + 2, max(each.probability * BAR, 0.5), ROW - 4, LIGHT.accent, data=data))
         items.append(Label(NAMES + 10 + each.probability * BAR, y + ROW / 2, f"{100 * each.probability:.1f} %", size=9.0))

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from attnviz.analysis.write import candidate_label, continuation_of
+from attnviz.analysis.write import candidate_label, continuation_of, text_written_on
 from attnviz.core.trace import AttentionTrace
 from attnviz.core.write import Candidate
 from attnviz.figures.html import label, space_between
@@ -26,7 +26,7 @@ def written_text(trace: AttentionTrace, *, chosen: int, upcoming: str, theme: Th
     Tokens that the model wrote are shaded by how likely they were. The first token is no button: nothing foretells it. All text
     is escaped and keeps its own direction.
     """
-    continuation, tokens, text = continuation_of(trace), trace.maps[-1].queries, trace.prompt.text
+    continuation, tokens, text = continuation_of(trace), trace.maps[-1].queries, text_written_on(trace)
     first = max(len(tokens) - MOST_DRAWN, 0)
     pieces, end = [f'<span class="unread">… {first:,} tokens before … </span>' if first else ""], tokens[first].start
     for place, token in enumerate(tokens[first:], start=first):

@@ -5,12 +5,12 @@ the Transformer's maps is the token that its step reads, `<s>` first, as in ever
 """
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -19,12 +19,12 @@ from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
 from attnviz.models import device
 from attnviz.models.base import DecodingStep, ModelCard, Progress, SearchTree, Translation
-from attnviz.models.capabilities import Capabilities
 from attnviz.models.device import to_host
 from attnviz.models.edit import EditPoints, Scorer, edited, log_probability
 from attnviz.models.saved_models import SavedModel
 from attnviz.models.targets import BoundTarget, Target, target_labels
 from attnviz.models.translate import WrittenText, decoding_steps, encoded_tokens, piece_name, search_tree, written_tokens
+from attnviz.models.write import WritesFromSource
 from attnviz.nn.attention import Attended
 from attnviz.nn.decoding import END, START, Beam, Decoder, RereadingDecoder, RestrictedDecoder, beam_search, greedy, resume
 from attnviz.nn.edited_pass import current as current_edits
@@ -45,7 +45,7 @@ _GATES = (
 
 
 @dataclass(frozen=True, eq=False)
-class TranslationModel(Capabilities):
+class TranslationModel(WritesFromSource):
     """One translator of its own kind, with the subwords of both languages.
 
     Raises:
@@ -180,6 +180,53 @@ class TranslationModel(Capabilities):
         return tuple(Translation(self._text(pieces), pieces, likely) for pieces, likely in found), search_tree(
             self.target, result
         )
+
+    @property
+    def begun(self) -> tuple[int, ...]:
+        """The mark that the decoder reads first."""
+        return (START,)
+
+    @property
+    def never_written(self) -> tuple[int, ...]:
+        """What is no text."""
+        return UNWRITABLE
+
+    @property
+    def most_written(self) -> int:
+        """Pieces that the decoder reads at most."""
+        return self.card.max_tokens
+
+    def known_pieces(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Look up pieces by their names, of what can be written."""
+        return self.pieces(names)
+
+    def next_scores(self, prompt: Prompt) -> Callable[[Sequence[int]], Float[Tensor, " vocabulary"]]:
+        """Read a source, and return what scores the piece behind some pieces of the decoder."""
+        read, _, _ = self.read(prompt.text)
+
+        def score(pieces: Sequence[int]) -> Float[Tensor, " vocabulary"]:
+            with torch.inference_mode():
+                return self.model(read, torch.tensor([list(pieces)], device=read.device))[0][0, -1]
+
+        return score
+
+    def reread(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, Float[Tensor, "step vocabulary"]]:
+        """Trace a pass in which the decoder reads these pieces, the last one too."""
+        read, keys, cut = self.read(prompt.text)
+        with torch.inference_mode():
+            scores, attention = self.model(read, torch.tensor([list(pieces)], device=read.device))
+        output = self.spell(pieces)
+        rows = (_BEGUN, *written_tokens(self.target, pieces[1:], output), *([_ENDED] if END in pieces else []))
+        facts: dict[str, Any] = {"revision": self.card.revision, "edits": current_edits()}
+        return AttentionTrace(self.card.name, prompt, self._maps(attention, rows, rows, keys), output, cut, **facts), scores[0]
+
+    def spell(self, pieces: Sequence[int]) -> str:
+        """Spell pieces as text."""
+        return self._text([piece for piece in pieces if piece != START])
+
+    def spell_alone(self, piece: int) -> str:
+        """Spell one piece, a space before it included."""
+        return piece_name(self.target, piece).replace("▁", " ")
 
     @property
     def closed(self) -> frozenset[str]:

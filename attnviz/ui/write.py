@@ -7,7 +7,14 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.write import bits_per_byte, candidate_label, continuation_of, describe_given, describe_next
+from attnviz.analysis.write import (
+    bits_per_byte,
+    candidate_label,
+    continuation_of,
+    describe_given,
+    describe_next,
+    text_written_on,
+)
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.core.write import READING, WritingOptions
 from attnviz.figures import html as shared
@@ -46,9 +53,14 @@ TAIL = 160
 def writer_picker() -> str:
     """Offer the models that write: of the catalog, of the hub, or any id or folder that is typed."""
     return one_model(
-        (*catalog.available_for("write"), *catalog.HUB["decoder"]),
-        "smollm2 has 135 million weights of 4 bits, and these are what is drawn. Others come from the Hugging Face hub: choose "
-        "one, or type any decoder's id, or a folder.",
+        (
+            *catalog.available_for("write"),
+            *catalog.available_for("translate"),
+            *catalog.HUB["decoder"],
+            *catalog.HUB["encoder-decoder"],
+        ),
+        "smollm2 has 135 million weights of 4 bits, and these are what is drawn. Translators read your text and write another. "
+        "Others come from the Hugging Face hub: choose one, or type any id of a model that writes, or a folder.",
     )
 
 
@@ -109,7 +121,9 @@ class Upcoming:
 
     @property
     def link(self) -> tuple[int, int | None]:
-        """The position that foretells it, and the last one before at which it stands already."""
+        """The position that foretells it, and the last one before at which it stands already; of a source no word is named."""
+        if "cross" in self.trace.kinds:
+            return self.place - 1, None
         earlier = continuation_of(self.trace).pieces[: self.place]
         places = [place for place, piece in enumerate(earlier) if piece == self.piece]
         return self.place - 1, places[-1] if places else None
@@ -117,8 +131,8 @@ class Upcoming:
     @property
     def before(self) -> str:
         """The text before it."""
-        tokens = self.trace.maps[-1].queries
-        return self.trace.prompt.text if self.is_next else self.trace.prompt.text[: tokens[self.place].start]
+        tokens, text = self.trace.maps[-1].queries, text_written_on(self.trace)
+        return text if self.is_next else text[: tokens[self.place].start]
 
 
 def show_sentence(upcoming: Upcoming, place: DeltaGenerator) -> None:
@@ -138,7 +152,7 @@ def show_text(upcoming: Upcoming) -> None:
     """Draw the text, what was written in it shaded by how likely it was; a click on a token shows what could stand there."""
     trace, continuation = upcoming.trace, continuation_of(upcoming.trace)
     count = len(trace.maps[-1].queries)
-    name = candidate_label(continuation.next_tokens(count - 1)[0], trace.prompt.text)
+    name = candidate_label(continuation.next_tokens(count - 1)[0], text_written_on(trace))
 
     def pick(picked: str) -> None:
         forget_cell()
@@ -172,8 +186,8 @@ def show_bars(upcoming: Upcoming, options: WritingOptions, *, clickable: bool) -
             gap = texts[int(picked)][: len(texts[int(picked)]) - len(texts[int(picked)].lstrip(" "))]
             st.session_state.text = before.rstrip(" ") + gap + texts[int(picked)].lstrip(" ")
 
-    # The marks of a chat's template are not typed.
-    clickable = clickable and (at >= start or not value("chat", False))
+    # The marks of a chat's template are not typed, nor is what a decoder begins with.
+    clickable = clickable and (at >= start or not (value("chat", False) or "cross" in upcoming.trace.kinds))
     verb = "What could come next." if upcoming.is_next else "What could have stood here."
     st.caption(f"**{verb}**{' Click a word to take it.' if clickable else ''}")
     _markup("next-words", next_bars(candidates, before, stands=stands, clickable=clickable, theme=theme()), pick)
@@ -283,7 +297,7 @@ def _next_shares(result: Result) -> list[tuple[str, float]]:
     """List the likeliest next words, by their labels."""
     continuation = result.continuation
     candidates = continuation.next_tokens(len(continuation.pieces) - 1)[:COMPARED]
-    return [(candidate_label(each, result.prompt.text), each.probability) for each in candidates]
+    return [(candidate_label(each, text_written_on(result.trace)), each.probability) for each in candidates]
 
 
 _HOW = """

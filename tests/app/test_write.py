@@ -53,6 +53,20 @@ def test_writing_on_is_in_the_address_and_opens_again(monkeypatch):
     assert "written" not in other.address
 
 
+def test_a_translator_writes_from_its_source(monkeypatch):
+    visit = Visit(monkeypatch, "write", {"model": "transformer-en-fr", "more": "3", "text": "He has been to France."})
+    press(visit.app, "Write on")
+    visit.run()
+    assert visit.address["written"] == "▁Il ▁a ▁été"
+    assert "The next word is" in html(visit.app)
+    other = Visit(monkeypatch, "write", visit.address)
+    assert not differences(visit, other)
+    back = open_page("write", **visit.address | {"written": "▁Elle", "edits": "c1.2z"})
+    assert not back.error
+    assert "Why this word?" not in html(back)
+    assert any("▁Elle" in each or "Elle" in each for each in pictures(back))
+
+
 def test_a_head_that_is_off_writes_another_text_beside_the_first():
     app = open_page("write", text=MARY, written="ĠMary", edits="d23.0z,d23.1z,d23.3z,d29.1z,d24.4z,d20.0z,d21.7z")
     (table,) = (each for each in pictures(app) if "Next word" in each)

@@ -175,8 +175,6 @@ def test_any_text_is_written_on(text):
 def test_what_cannot_write_says_so():
     with pytest.raises(ModelError, match="choose a decoder"):
         attnviz.run(attnviz.load("minilm"), "write", TEXT)
-    with pytest.raises(ModelError, match="choose a decoder"):
-        attnviz.run(attnviz.load("transformer-en-fr"), "write", TEXT)
     _, wrapped = writer(tiny.FAMILY["gpt2"])
     with pytest.raises(PromptError, match="no piece 'nowhere'"):
         attnviz.run(wrapped, "write", TEXT, begins=("nowhere",))
@@ -184,3 +182,84 @@ def test_what_cannot_write_says_so():
         attnviz.run(wrapped, "write", TEXT, temperature=-1)
     with pytest.raises(ArgumentError, match="write"):
         attnviz.run(wrapped, "encode", TEXT, tokens=3)
+
+
+PAIRS = [family for family in tiny.FAMILIES if family.architecture == tiny.SEQ2SEQ]
+MORE_PAIRS = (
+    tiny.Family("mbart", tiny.SEQ2SEQ, lambda: hf.MBartConfig(**tiny.BART)),
+    tiny.Family("blenderbot", tiny.SEQ2SEQ, lambda: hf.BlenderbotConfig(**tiny.BART)),
+    tiny.Family("mt5", tiny.SEQ2SEQ, lambda: hf.MT5Config(
+        vocab_size=tiny.VOCABULARY, pad_token_id=0, eos_token_id=3, decoder_start_token_id=0, d_model=17, d_kv=5, d_ff=11,
+        num_layers=2, num_decoder_layers=2, num_heads=3)),
+)  # fmt: skip
+each_pair = pytest.mark.parametrize("family", [*PAIRS, *MORE_PAIRS], ids=str)
+
+
+def source_reader(family: tiny.Family):
+    """A tiny encoder-decoder that never ends, and what attnviz makes of it."""
+    model = family.model()
+    model.generation_config.eos_token_id = None
+    return model, attnviz.wrap(model, tiny.tokenizer(tiny.SEQ2SEQ))
+
+
+@each_pair
+def test_an_encoder_decoder_writes_as_generate_does_from_its_source(family):
+    model, wrapped = source_reader(family)
+    ids = torch.tensor([wrapped.tokenizer(TEXT)["input_ids"]])
+    # A cache has as many layers as the encoder.
+    options = {"do_sample": False, "num_beams": 1, "max_new_tokens": 23, "max_length": None, "use_cache": False}
+    want = model.generate(ids, **options)[0].tolist()
+    trace = attnviz.run(wrapped, "write", TEXT, tokens=23).trace
+    continuation = trace.continuation
+    assert list(wrapped.known_pieces(continuation.pieces)) == want
+    assert (continuation.start, len(trace.cross.queries), len(trace.decoder.queries)) == (1, 24, 24)
+    with torch.no_grad():
+        scores = model(ids, decoder_input_ids=torch.tensor([want])).logits[0].log_softmax(dim=-1).numpy()
+    rows = np.arange(len(want))[:, None]
+    np.testing.assert_allclose(continuation.log_probabilities, scores[rows, continuation.candidates], atol=1e-4)
+    np.testing.assert_allclose(continuation.given[1:], scores[rows[:-1, 0], want[1:]], atol=1e-4)
+    # What was drawn by chance opens again by its pieces, and another word goes on from where it is taken.
+    drawn = attnviz.run(wrapped, "write", TEXT, tokens=9, temperature=1.0, seed=3)
+    again = attnviz.run(wrapped, "write", TEXT, tokens=0, begins=drawn.continuation.written)
+    assert again.trace.output == drawn.trace.output
+    np.testing.assert_array_equal(again.trace.cross.weights(1, 2), drawn.trace.cross.weights(1, 2))
+    halves = attnviz.run(wrapped, "write", TEXT, tokens=5, temperature=1.0, seed=3, begins=drawn.continuation.written[:4])
+    assert halves.continuation.pieces == drawn.continuation.pieces
+    taken = drawn.continuation.next_tokens(2)[1].piece
+    branch = attnviz.run(wrapped, "write", TEXT, tokens=3, begins=(*drawn.continuation.written[:2], taken))
+    assert branch.continuation.pieces[3] == taken
+    off = attnviz.run(wrapped, "write", TEXT, tokens=9, edits="c1.2z")
+    assert not off.trace.cross.weights(1, 2).any()
+    assert off.before.continuation.pieces == attnviz.run(wrapped, "write", TEXT, tokens=9).continuation.pieces
+
+
+@pytest.mark.parametrize("name", ["transformer-en-fr", "bahdanau-en-de"])
+def test_a_translator_of_the_catalog_writes_what_it_translates(name):
+    model, text = attnviz.load(name), "He has been to France."
+    want, result = attnviz.run(model, "translate", text), attnviz.run(model, "write", text, tokens=40)
+    assert result.trace.output == want.trace.output
+    assert result.continuation.written == want.draft.pieces
+    likely = [step.probability for step in want.draft.steps]
+    np.testing.assert_allclose(np.exp(result.continuation.given[1:]), likely, atol=1e-5)
+    assert len(from_bytes(to_bytes(result.trace)).continuation.pieces) == len(want.draft.pieces) + 1
+    assert attnviz.run(model, "write", text, tokens=9, begins=want.draft.pieces).trace.output == want.trace.output
+    with pytest.raises(PromptError, match="no piece 'nowhere'"):
+        attnviz.run(model, "write", text, begins=("nowhere",))
+    with pytest.raises(PromptError, match="leave out the target"):
+        attnviz.run(model, "write", Prompt(text, target="Oui."))
+    with pytest.raises(ModelError, match="choose a decoder"):
+        attnviz.parts(result)
+
+
+def test_suppressed_pieces_and_a_forced_first_one_are_what_authors_saved():
+    model, wrapped = source_reader(tiny.FAMILY["bart"])
+    plain = attnviz.run(wrapped, "write", TEXT, tokens=1).continuation
+    (most,) = wrapped.known_pieces(plain.written)
+    model.generation_config.bad_words_ids, model.generation_config.forced_bos_token_id = [[most], [5, 7]], None
+    assert attnviz.run(wrapped, "write", TEXT, tokens=1).continuation.written == (plain.next_tokens(0)[1].piece,)
+    model.generation_config.forced_bos_token_id = 11
+    ids = torch.tensor([wrapped.tokenizer(TEXT)["input_ids"]])
+    want = model.generate(ids, do_sample=False, num_beams=1, max_new_tokens=7, max_length=None)[0].tolist()
+    forced = attnviz.run(wrapped, "write", TEXT, tokens=6).continuation
+    assert forced.start == 2
+    assert list(wrapped.known_pieces(forced.pieces)) == want

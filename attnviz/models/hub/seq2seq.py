@@ -9,7 +9,7 @@ BART does where nothing is to be written (Lewis et al. 2020, arXiv:1910.13461, s
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -38,6 +38,7 @@ from attnviz.models.hub.hub_model import (
 )
 from attnviz.models.targets import AttentionSite, BoundTarget, Target, no_such_output, target_labels
 from attnviz.models.translate import TRANSLATE, TranslatingModel, WrittenText, decoding_steps
+from attnviz.models.write import WritesFromSource
 from attnviz.nn import edited_pass
 from attnviz.nn.decoding import Beam
 from attnviz.text.tokens import Encoded, placed_ids
@@ -111,7 +112,7 @@ Inputs = dict[str, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
-class WritingModel(TracedModel):
+class WritingModel(WritesFromSource, TracedModel):
     """Traces an encoder, a decoder, and the cross-attention; a row of the last two is the token that the decoder reads.
 
     writing    options of `generate` besides the text
@@ -278,6 +279,71 @@ class WritingModel(TracedModel):
         return self.translate(text, beam, prefix), None
 
     @property
+    def begun(self) -> tuple[int, ...]:
+        """The decoder's start, and the piece that its authors let it begin with, such as the mark of the language."""
+        settings = self.model.generation_config
+        first = self.languages[self.language] if self.language else settings.forced_bos_token_id
+        return (self._start,) if first is None or self.starts_with_language else (self._start, first)
+
+    @property
+    def never_written(self) -> tuple[int, ...]:
+        """The pieces that the model's authors suppress."""
+        settings = self.model.generation_config
+        single = [row[0] for row in settings.bad_words_ids or [] if len(row) == 1]
+        return (*single, *(settings.suppress_tokens or []))
+
+    @property
+    def most_written(self) -> int:
+        """Pieces that the decoder reads at most."""
+        return min(MAX_WRITTEN, self.card.max_tokens)
+
+    def known_pieces(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Look up pieces by their names, those that stand for no text too."""
+        pieces = tuple(map(self._piece, names))
+        for name, own in zip(names, self.names(pieces), strict=True):
+            if name != own:
+                raise PromptError(f"{self.card.name} has no piece {name!r} to go on from: this is another model's text.")
+        return pieces
+
+    def next_scores(self, prompt: Prompt) -> Callable[[Sequence[int]], Float[Tensor, " vocabulary"]]:
+        """Read a source once, and return what scores the piece behind some pieces of the decoder."""
+        inputs = self._inputs(prompt.text)
+        with self.computing(), torch.inference_mode():
+            encoded = self.model.get_encoder()(**inputs)
+        mask = {name: value for name, value in inputs.items() if name == "attention_mask"}
+
+        def score(pieces: Sequence[int]) -> Float[Tensor, " vocabulary"]:
+            read = torch.tensor([list(pieces)], device=self.model.device)
+            with self.computing(), torch.inference_mode():
+                given = {"encoder_outputs": encoded, "decoder_input_ids": read, "use_cache": False}
+                return self.model(**given, **mask).logits[0, -1]
+
+        return score
+
+    def reread(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, Float[Tensor, "step vocabulary"]]:
+        """Trace a pass in which the decoder reads these pieces, the last one too."""
+        text, source = self.spell(pieces), self.encode([prompt.text])
+        with self.tokenizing():
+            tokens = placed_ids(self.naming, pieces, text)
+        read = torch.tensor([list(pieces)], device=self.model.device)
+        with self.computing():
+            scores, stacks = self.reader.read({**self.tensors(source), "decoder_input_ids": read})
+        axes = {"encoder": (source.tokens, source.tokens), "decoder": (tokens, tokens), "cross": (tokens, source.tokens)}
+        return self._traced(prompt, stacks, axes, source, text), scores[0]
+
+    def spell(self, pieces: Sequence[int]) -> str:
+        """Spell pieces as text."""
+        return self._text(pieces)
+
+    def spell_alone(self, piece: int) -> str:
+        """Spell one piece; what decodes a text of SentencePiece takes its first space away."""
+        (name,) = self.names([piece])
+        if "▁" in name:
+            return name.replace("▁", " ")
+        with self.tokenizing():
+            return self.naming.decode([piece], clean_up_tokenization_spaces=False)
+
+    @property
     def closed(self) -> frozenset[str]:
         """The names of the pieces that stand for no text."""
         special = {self.naming.pad_token_id, self.naming.unk_token_id} - {None, *self._ends}
@@ -318,7 +384,7 @@ class WritingModel(TracedModel):
     @property
     def _ends(self) -> frozenset[int]:
         ends = self.model.generation_config.eos_token_id
-        return frozenset(ends if isinstance(ends, list) else [ends])
+        return frozenset(ends if isinstance(ends, list) else [ends] if ends is not None else [])
 
     def _inputs(self, text: str) -> Inputs:
         return self.tensors(self.encode([text]))

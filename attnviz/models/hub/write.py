@@ -4,24 +4,23 @@ Where a step with the keys and values of earlier ones (a cache) gives what a who
 made so; else each is a whole pass.
 """
 
-import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.core.edits import HeadSet
-from attnviz.core.errors import PromptError, cancellation_point
+from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
-from attnviz.core.write import CANDIDATES, TEMPERATURES, Candidate, Continuation, WritingOptions, draw, sampling_probabilities
+from attnviz.core.write import Candidate, Continuation, WritingOptions
 from attnviz.models.capabilities import writes_nothing
 from attnviz.models.hub.attention_readers import quiet_options, takes
 from attnviz.models.hub.hub_model import Rows, TracedModel, n_pieces, piece_of, without_end
+from attnviz.models.write import Logits, Written, continuation, write_on
 from attnviz.nn import edited_pass
 from attnviz.text.tokens import Encoded, placed_ids
 from attnviz.text.words import Words
@@ -32,9 +31,6 @@ CHUNK = 64
 SAME = 1e-3
 # Vocabularies are padded to a round size: a model may write a number that stands for nothing.
 _NAMELESS = re.compile(r"<(\d{1,7})>", re.ASCII)
-Logits = Float[Tensor, "token vocabulary"]
-# Called with what is written so far: its pieces, and the text that they are.
-Written = Callable[[tuple[str, ...], str], None]
 
 
 class Writer:
@@ -89,15 +85,12 @@ class Writer:
         room = max(self.model.card.max_tokens - len(given), 0)
         begins = self.ids(options.begins)[:room]
         written: list[int] = []
-        steps = self._steps([*given, *begins], written)
-        for step in range(len(begins), min(len(begins) + options.tokens, room)):
-            cancellation_point()
-            logits = next(steps).float().cpu().numpy()
-            shares = sampling_probabilities(logits, options) if options.temperature else logits
-            written.append(draw(shares, options, step))
-            report(self.names(written), self._behind(given, [*begins, *written]))
-            if written[-1] in self._ends:
-                break
+        write_on(
+            self._steps([*given, *begins], written), written,
+            range(len(begins), min(len(begins) + options.tokens, room)), options,
+            ended=lambda last: last[0] in self._ends,
+            report=lambda: report(self.names(written), self._behind(given, [*begins, *written])),
+        )  # fmt: skip
         return [*begins, *written]
 
     def ids(self, names: Sequence[str]) -> list[int]:
@@ -132,9 +125,12 @@ class Writer:
 
     def text_of(self, index: int) -> str:
         """Spell one piece as it would stand in a text, a space before it included; a mark by its name."""
+        return self.spelled(index) or self.names([index])[0]
+
+    def spelled(self, index: int) -> str:
+        """Spell one piece; a mark is no text."""
         with self.model.tokenizing():
-            text = self.model.tokenizer.decode([index], clean_up_tokenization_spaces=False)
-        return text or self.names([index])[0]
+            return self.model.tokenizer.decode([index], clean_up_tokenization_spaces=False)
 
     def piece_of(self, word: str | Candidate) -> int:
         """Find the piece that a candidate is, or that a word begins with behind another one.
@@ -218,37 +214,16 @@ class Writer:
 
     def _continuation(self, encoded: Encoded, start: int, states: Float[Tensor, "token dim"]) -> Continuation:
         ids = encoded.inputs["input_ids"]
-        columns: list[list[Tensor]] = [[], [], [], []]
         with torch.inference_mode():
-            for first, logits in self._logits(encoded, states):
-                made = _likeliest(logits.float().log_softmax(dim=-1), ids[first + 1 : first + 1 + len(logits)])
-                for column, part in zip(columns, made, strict=True):
-                    column.append(part.cpu())
-        candidates, scores, rest, given = (torch.cat(column).numpy() for column in columns)
-        used = np.unique(candidates).tolist()
-        with self.model.tokenizing():
-            texts = [self.model.tokenizer.decode([index], clean_up_tokenization_spaces=False) for index in used]
-        vocabulary = dict(zip(used, zip(self.names(used), texts, strict=True), strict=True))
-        given = np.concatenate([np.zeros(1, np.float32), given])
-        return Continuation(start, self.names(ids), candidates, scores, rest, given, vocabulary)
+            return continuation(start, ids, self._logits(encoded, states), self.names, self.spelled)
 
-    def _logits(self, encoded: Encoded, states: Float[Tensor, "token dim"]) -> Any:
+    def _logits(self, encoded: Encoded, states: Float[Tensor, "token dim"]) -> Iterator[tuple[int, Logits]]:
         """Give the logits of all positions, some at a time, with the place of the first of them."""
         whole = None if self._plain_head else self.model.model(**self.model.tensors(encoded), **self.uncached).logits[0]
         head = self.model.model.get_output_embeddings()
         for first in range(0, len(states), CHUNK):
             rows = slice(first, first + CHUNK)
             yield first, head(states[rows]) if whole is None else whole[rows]
-
-
-def _likeliest(scores: Logits, following: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Find the likeliest ids of some positions, ln p of them, of all others at each temperature, and of what follows."""
-    given = scores[torch.arange(len(following)), torch.tensor(following, dtype=torch.long, device=scores.device)]
-    best = scores.topk(min(CANDIDATES, scores.shape[1]), dim=1)
-    others = scores.scatter(1, best.indices, -math.inf)
-    rest = torch.stack([(others / temperature).logsumexp(dim=1) for temperature in TEMPERATURES], dim=1)
-    # Of p^(1/T) what the sum over the vocabulary would divide by is left out: it is the same for all.
-    return best.indices.int(), best.values, rest, given
 
 
 def _same(one: Logits, other: Logits) -> bool:

@@ -1,0 +1,186 @@
+"""Writing on, token by token: what is likeliest at each position; and models that read a source and write another text."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnviz.core.errors import ModelError, PromptError, cancellation_point
+from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.core.write import CANDIDATES, TEMPERATURES, Continuation, WritingOptions, draw, sampling_probabilities
+from attnviz.models.capabilities import Capabilities
+
+if TYPE_CHECKING:
+    from attnviz.models.hub.write import Writer
+
+Logits = Float[Tensor, "token vocabulary"]
+# Called with what is written so far: its pieces, and the text that they are.
+Written = Callable[[tuple[str, ...], str], None]
+
+
+def write_on(
+    steps: Iterator[Float[Tensor, " vocabulary"]],
+    written: list[int],
+    places: range,
+    options: WritingOptions,
+    *,
+    ended: Callable[[Sequence[int]], bool],
+    report: Callable[[], None],
+    never: Sequence[int] = (),
+) -> None:
+    """Draw a piece a step, each into `written`, which `steps` reads; `places` count them from the beginning of what is written.
+
+    never  pieces that are not drawn
+    """
+    for place in places:
+        cancellation_point()
+        logits = next(steps).float().cpu().numpy()
+        if never:
+            logits = logits.copy()
+            logits[list(never)] = -np.inf
+        shares = sampling_probabilities(logits, options) if options.temperature else logits
+        written.append(draw(shares, options, place))
+        report()
+        if ended(written[-1:]):
+            break
+
+
+def continuation(
+    start: int,
+    ids: Sequence[int],
+    logits: Iterable[tuple[int, Logits]],
+    names: Callable[[Sequence[int]], Sequence[str]],
+    texts: Callable[[int], str],
+) -> Continuation:
+    """Make what comes next behind every one of some pieces; `logits` are those of some positions, with the place of the first.
+
+    start  number of pieces that were given
+    names  of pieces in the vocabulary; texts: a piece as it stands in a text
+    """
+    columns: list[list[Tensor]] = [[], [], [], []]
+    with torch.inference_mode():
+        for first, some in logits:
+            made = _likeliest(some.float().log_softmax(dim=-1), ids[first + 1 : first + 1 + len(some)])
+            for column, part in zip(columns, made, strict=True):
+                column.append(part.cpu())
+    candidates, scores, rest, given = (torch.cat(column).numpy() for column in columns)
+    used = np.unique(candidates).tolist()
+    vocabulary: Mapping[int, tuple[str, str]] = {
+        index: (name, texts(index)) for index, name in zip(used, names(used), strict=True)
+    }
+    given = np.concatenate([np.zeros(1, np.float32), given])
+    return Continuation(start, tuple(names(ids)), candidates, scores, rest, given, vocabulary)
+
+
+def _likeliest(scores: Logits, following: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Find the likeliest ids of some positions, ln p of them, of all others at each temperature, and of what follows."""
+    given = scores[torch.arange(len(following)), torch.tensor(following, dtype=torch.long, device=scores.device)]
+    best = scores.topk(min(CANDIDATES, scores.shape[1]), dim=1)
+    others = scores.scatter(1, best.indices, -math.inf)
+    rest = torch.stack([(others / temperature).logsumexp(dim=1) for temperature in TEMPERATURES], dim=1)
+    # Of p^(1/T) what the sum over the vocabulary would divide by is left out: it is the same for all.
+    return best.indices.int(), best.values, rest, given
+
+
+class SourceReader(Protocol):
+    """What an encoder-decoder offers so that it can write step by step. A piece is a number of its vocabulary."""
+
+    @property
+    def begun(self) -> tuple[int, ...]:
+        """The pieces that the decoder reads before any of its own: its start, and the mark of a language."""
+        ...
+
+    @property
+    def never_written(self) -> tuple[int, ...]:
+        """Pieces that it does not write."""
+        ...
+
+    @property
+    def most_written(self) -> int:
+        """Pieces that the decoder reads at most."""
+        ...
+
+    def known_pieces(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Look up pieces by their names, whatever they are.
+
+        Raises:
+            PromptError: one is no piece of the model.
+        """
+        ...
+
+    def next_scores(self, prompt: Prompt) -> Callable[[Sequence[int]], Float[Tensor, " vocabulary"]]:
+        """Read a source once, and return what scores the piece behind some pieces of the decoder."""
+        ...
+
+    def reread(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, Logits]:
+        """Trace a pass in which the decoder reads these pieces, the last one too; a row's token is the one that it reads."""
+        ...
+
+    def spell(self, pieces: Sequence[int]) -> str:
+        """Spell pieces as text."""
+        ...
+
+    def spell_alone(self, piece: int) -> str:
+        """Spell one piece as it would stand in a text, a space before it included."""
+        ...
+
+    def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
+        """Name pieces as the vocabulary does."""
+        ...
+
+    def ended(self, pieces: Sequence[int]) -> bool:
+        """Say whether an end mark is among the pieces."""
+        ...
+
+
+class WritesFromSource(Capabilities):
+    """Lets a `SourceReader` write: the source is read, and the decoder begins with nothing, or with given pieces."""
+
+    def write(self, prompt: Prompt, options: WritingOptions) -> AttentionTrace:
+        """Write from a source, and trace it; the trace says what comes next at every position of the decoder."""
+        reader = self._reader(prompt)
+        pieces = [*reader.begun, *self._drawn(reader, prompt, options, lambda pieces, text: None)]
+        trace, logits = reader.reread(prompt, pieces)
+        return replace(
+            trace, continuation=continuation(len(reader.begun), pieces, [(0, logits)], reader.names, reader.spell_alone)
+        )
+
+    def write_pieces(self, prompt: Prompt, options: WritingOptions, report: Written) -> tuple[str, ...]:
+        """Do as `write`, for the pieces alone."""
+        reader = self._reader(prompt)
+        return reader.names(self._drawn(reader, prompt, options, report))
+
+    def _reader(self, prompt: Prompt) -> SourceReader:
+        if prompt.target:
+            raise PromptError(f"{self.card.name} writes by itself here: leave out the target, or choose the task translate.")
+        reader: Any = self.in_language(prompt.language)
+        return reader
+
+    def _drawn(self, reader: SourceReader, prompt: Prompt, options: WritingOptions, report: Written) -> list[int]:
+        room = max(reader.most_written - len(reader.begun), 0)
+        begins = list(reader.known_pieces(options.begins))[:room]
+        written: list[int] = []
+
+        def steps() -> Iterator[Float[Tensor, " vocabulary"]]:
+            score = reader.next_scores(prompt)
+            while True:
+                yield score([*reader.begun, *begins, *written])
+
+        places = range(len(begins), min(len(begins) + options.tokens, room))
+        if not reader.ended(begins):
+            write_on(
+                steps(), written, places, options, ended=reader.ended, never=reader.never_written,
+                report=lambda: report(reader.names(written), reader.spell([*begins, *written])),
+            )  # fmt: skip
+        return [*begins, *written]
+
+    def writer(self) -> "Writer":
+        """Refuse to say why a word was written."""
+        raise ModelError(
+            f"{self.card.name} reads a source, and why it wrote a word is not computed: choose a decoder, such as smollm2."
+        )
