@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -87,6 +87,7 @@ def _likeliest(scores: Logits, following: Sequence[int]) -> tuple[Tensor, Tensor
     return best.indices.int(), best.values, rest, given
 
 
+@runtime_checkable
 class SourceReader(Protocol):
     """What an encoder-decoder offers so that it can write step by step. A piece is a number of its vocabulary."""
 

@@ -252,7 +252,8 @@ def test_a_translator_of_the_catalog_writes_what_it_translates(name):
 
 
 def test_suppressed_pieces_and_a_forced_first_one_are_what_authors_saved():
-    model, wrapped = source_reader(tiny.FAMILY["bart"])
+    _, wrapped = source_reader(tiny.FAMILY["bart"])
+    model = wrapped.model
     plain = attnviz.run(wrapped, "write", TEXT, tokens=1).continuation
     (most,) = wrapped.known_pieces(plain.written)
     model.generation_config.bad_words_ids, model.generation_config.forced_bos_token_id = [[most], [5, 7]], None
