@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attnviz.core.errors import TraceError
-from attnviz.core.trace import AttentionMap, AttentionTrace, Token
+from attnviz.core.trace import AttentionMap, AttentionTrace, Token, check_trace
 from attnviz.core.weights import LayerWeights, QueryKeyWeights
 from attnviz.text.words import visible, visible_text
 
@@ -243,8 +243,10 @@ def default_map(trace: AttentionTrace, kind: str | None = None) -> AttentionMap:
     """Choose the map of that kind; where none is named, the last, which is the cross-attention, if there is one.
 
     Raises:
+        ArgumentError: this is no trace.
         TraceError: there is no such map.
     """
+    check_trace(trace)
     return trace.map(kind) if kind else trace.maps[-1]
 
 

@@ -321,7 +321,7 @@ def compare(before: AttentionTrace, after: AttentionTrace, *, kind: str | None =
         TraceError: they have other layers or heads, no such map, or no token in common.
     """
     one = default_map(before, kind)
-    other = after.map(one.kind)
+    other = default_map(after, one.kind)
     sizes = [(each.n_layers, each.n_heads) for each in (one, other)]
     if sizes[0] != sizes[1]:
         layers, heads = zip(*sizes, strict=True)

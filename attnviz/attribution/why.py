@@ -26,7 +26,7 @@ from torch.overrides import TorchFunctionMode
 
 from attnviz.attribution.passes import AttentionTape, Frozen, curved, open_weights
 from attnviz.core.edits import Edits, HeadSet
-from attnviz.core.errors import EditError, ModelError, PromptError, TraceError, cancellation_point
+from attnviz.core.errors import ArgumentError, EditError, ModelError, PromptError, TraceError, cancellation_point, described
 from attnviz.core.trace import Prompt, Token
 from attnviz.core.weights import rounding_of
 from attnviz.core.why import WHATS, ComparedWords, LogitLens, Parts, Patches, What
@@ -297,11 +297,19 @@ def _reading(result: Result, word: Word, rather_than: Word, position: int | None
         targets = [writer.piece_of(word)]
     if rather_than is not None:
         targets.append(writer.piece_of(rather_than))
+        _check_differ(targets)
     names = ComparedWords(*(writer.text_of(each) for each in targets))
     return _Reading(writer, tuple(pieces[:place]), trace.maps[-1].queries[:place], tuple(targets), names)
 
 
+def _check_differ(targets: Sequence[int]) -> None:
+    if targets[0] == targets[1]:
+        raise PromptError("Two words are compared that begin with different tokens: name both of them.")
+
+
 def _writer(result: Result) -> Writer:
+    if not isinstance(result, Result):
+        raise ArgumentError(f"Parts and lens are of what attnviz.run gives for the task “write”, not of {described(result)}.")
     if result.task != "write":
         raise TraceError(f"A word that is written is explained, and this result's task was {result.task}: run “write”.")
     if result.trace.edits:
@@ -601,8 +609,7 @@ class _Patching:
         streams, logits = zip(*map(_noted, blank), strict=True)
         likeliest = [int(each[0].argmax()) for each in logits]
         targets = tuple(own if name is None else writer.piece_of(name) for own, name in zip(likeliest, words, strict=True))
-        if targets[0] == targets[1]:
-            raise PromptError("Two different words are compared, one that fits either text: name both of them.")
+        _check_differ(targets)
         names = ComparedWords(*map(writer.text_of, targets))
         readings = tuple(_Reading(writer, each.ids, each.tokens, targets, names) for each in blank)
         scores = [float(readings[0].score(each)[0]) for each in logits]

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.errors import PromptError, TraceError, described, is_unicode, shortened
+from attnviz.core.errors import ArgumentError, PromptError, TraceError, described, is_unicode, shortened
 from attnviz.core.weights import (
     KINDS,
     ROW_SUM_TOLERANCE,
@@ -398,6 +398,17 @@ class RemovalCurve:
 _DECIMALS, _MOST_ROUNDED = (2, 3, 4), 0.1
 _ASK = 'load it with attn_implementation="eager", and call it with output_attentions=True'
 _SHAPES = {2: "query key", 3: "head query key", 4: "layer head query key", 5: "layer batch head query key"}
+
+
+def check_trace(value: object) -> None:
+    """Stops at what is no trace, such as the result that holds one.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    if not isinstance(value, AttentionTrace):
+        hint = ": give its `trace`" if isinstance(getattr(value, "trace", None), AttentionTrace) else ""
+        raise ArgumentError(f"This takes an attention trace, not {described(value)}{hint}.")
 
 
 def from_weights(

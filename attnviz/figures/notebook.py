@@ -10,7 +10,7 @@ from typing import Literal
 import plotly.graph_objects as go
 
 from attnviz.analysis.head_view import View, default_layer, default_map, head_matrix
-from attnviz.core.trace import AttentionTrace
+from attnviz.core.trace import AttentionTrace, check_trace
 from attnviz.figures import bertviz_views
 from attnviz.figures.explorer import page
 from attnviz.figures.heatmap import Look, draw_matrix
@@ -43,6 +43,7 @@ def alignment(trace: AttentionTrace, *, layer: int | None = None, head: int | No
     Raises:
         TraceError: the trace has no cross-attention, or no such layer or head.
     """
+    check_trace(trace)
     attention = trace.cross
     return pair_page(head_matrix(attention, layer=default_layer(attention, layer), head=head, view=View(words=words)))
 

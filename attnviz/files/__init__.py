@@ -10,7 +10,7 @@ from typing import Any
 
 from attnviz.core import journal
 from attnviz.core.errors import ArgumentError, EditError, TraceError, described
-from attnviz.core.trace import AttentionTrace
+from attnviz.core.trace import AttentionTrace, check_trace
 from attnviz.files.container import LEAST, is_beginning, seal, unseal
 from attnviz.files.contents import describe, rebuild
 
@@ -26,8 +26,10 @@ def save(trace: AttentionTrace, path: str | os.PathLike[str], *, exact: bool = F
     they are.
 
     Raises:
+        ArgumentError: this is no trace.
         TraceError: the file cannot be written.
     """
+    check_trace(trace)
     path = Path(path)
     try:
         journal.write(path, to_bytes(trace, exact=exact))

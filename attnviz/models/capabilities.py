@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.errors import EditError, ModelError, PromptError, cancellation_point
+from attnviz.core.errors import ArgumentError, EditError, ModelError, PromptError, cancellation_point, described
 from attnviz.core.trace import AttentionTrace, Kind, Prompt
 from attnviz.core.write import WritingOptions
 from attnviz.models.answer import Answers
@@ -243,7 +243,13 @@ class UndeclaredModel(Capabilities):
 
 
 def capabilities(model: AttentionModel) -> Capabilities:
-    """Return what a model declares; one of somebody's own that inherits nothing declares nothing."""
+    """Return what a model declares; one of somebody's own that inherits nothing declares nothing.
+
+    Raises:
+        ArgumentError: this is no model.
+    """
+    if not hasattr(model, "card"):
+        raise ArgumentError(f"A model comes from attnviz.load, by its name, or from attnviz.wrap; this is {described(model)}.")
     return model if isinstance(model, Capabilities) else UndeclaredModel(model.card, model)
 
 

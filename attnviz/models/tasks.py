@@ -3,8 +3,10 @@
 import math
 import time
 from dataclasses import replace
+from typing import get_args
 
 from attnviz.core.edits import NO_EDITS, Edits
+from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Messages, Prompt
 from attnviz.core.write import READING, WritingOptions
 from attnviz.models.answer import Answers
@@ -147,9 +149,11 @@ def run_task(
     """Run a model on a prompt: its weights, and what the task is for. `before`: the result without edits, if it is known.
 
     Raises:
-        PromptError, ModelError: the model cannot read the prompt, or was not made for the task.
+        PromptError, ModelError: the model cannot read the prompt, or was not made for the task; there is no such task.
         EditError: the model cannot be edited in this way.
     """
+    if task not in (tasks := get_args(Task)):
+        raise PromptError(f"There is no task {task!r}: choose {', '.join(tasks[:-1])} or {tasks[-1]}.")
     prompt, edits = capabilities(model).prompt(prompt), Edits.of(edits)
     if edits and before is None:
         before = run_task(model, task, prompt, options=options)

@@ -9,7 +9,7 @@ import transformers as hf
 
 import attnviz
 from attnviz.attribution import why
-from attnviz.core.errors import EditError, ModelError, PromptError, TraceError
+from attnviz.core.errors import ArgumentError, EditError, ModelError, PromptError, TraceError
 from attnviz.core.why import ComparedWords
 from tests import tiny
 from tests.float64 import in_float64
@@ -305,6 +305,7 @@ def test_the_estimate_is_the_slope_of_a_patch():
     assert gaps[1] < gaps[0] * 0.3
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_a_text_and_its_words_are_checked():
     _, wrapped = made(tiny.FAMILY["gpt2"])
     result = attnviz.run(wrapped, "write", TEXT, tokens=0)
@@ -312,6 +313,8 @@ def test_a_text_and_its_words_are_checked():
         attnviz.parts(result, "#99999")
     with pytest.raises(PromptError, match="position 1 to 6"):
         attnviz.parts(result, "mat", position=9)
+    with pytest.raises(PromptError, match="begin with different tokens"):
+        attnviz.parts(result, "mat", "mat")
     with pytest.raises(PromptError, match="as many tokens"):
         attnviz.patch(wrapped, TEXT, "the cat")
     with pytest.raises(PromptError, match="heads, mlps, stream"):
@@ -322,6 +325,9 @@ def test_a_text_and_its_words_are_checked():
         attnviz.parts(attnviz.run(wrapped, "write", TEXT, tokens=0, edits="d0.1z"))
     with pytest.raises(TraceError, match="run “write”"):
         attnviz.lens(attnviz.run(wrapped, "encode", TEXT))
+    trace: Any = result.trace
+    with pytest.raises(ArgumentError, match=r"what attnviz\.run gives for the task “write”, not of an AttentionTrace"):
+        attnviz.lens(trace)
 
 
 def test_a_model_that_is_no_sum_says_so():

@@ -10,7 +10,7 @@ from typing import Literal
 
 from attnviz.analysis.head_view import View
 from attnviz.core.errors import AttnvizError
-from attnviz.core.trace import AttentionTrace, Kind
+from attnviz.core.trace import AttentionTrace, Kind, check_trace
 from attnviz.figures.explorer.overview import BYTES_PER_CELL, overview
 from attnviz.figures.html import Page, bundle
 from attnviz.figures.theme import DARK, FONT, HEAD_COLOURS, LIGHT, Theme
@@ -70,6 +70,7 @@ def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None
     Every token is text in it, and a browser that obeys its policy runs its own script alone and fetches nothing.
 
     Raises:
+        ArgumentError: this is no trace.
         TooLargeError: the weights take more than 160 MB before compression.
         TraceError: the view leaves no token.
 
@@ -80,6 +81,7 @@ def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None
     >>> "&lt;b&gt;" in page(AttentionTrace("mine", Prompt("<b>"), (attention,)))
     True
     """
+    check_trace(trace)
     check_size(trace)
     edited = f", edited {trace.edits.text}" if trace.edits else ""
     title, text = html.escape(f"{trace.model}{edited}"), html.escape(trace.prompt.text)

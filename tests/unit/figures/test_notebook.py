@@ -1,17 +1,22 @@
 """Pictures of a trace in one line: each function gives what the module that draws it gives."""
 
 import html
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import attnviz
 from attnviz.analysis.head_view import View, head_matrix
-from attnviz.core.errors import TraceError
+from attnviz.core.errors import ArgumentError, TraceError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.figures import bertviz_views
 from attnviz.figures.explorer import page
 from attnviz.figures.translate.alignments import sentence_pair
+from attnviz.models.base import ModelCard
+from attnviz.models.result import Result
 from tests.factories import make_map, typed
 
 SOURCE, TARGET = typed("the un|believ|able <cat>"), typed("le chat incroy|able & noir")
@@ -30,6 +35,25 @@ def test_a_heatmap_is_of_the_head_that_is_asked_for(trace: AttentionTrace) -> No
     np.testing.assert_allclose(np.array(usual.data[0].z), trace.cross.layer_weights(4).mean(axis=0))
     with pytest.raises(TraceError, match="no head 7"):
         attnviz.heatmap(trace, head=7)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "draw", [attnviz.alignment, attnviz.bertviz, attnviz.explore, attnviz.grid, attnviz.heatmap], ids=lambda it: it.__name__
+)
+def test_what_is_no_trace_is_told(trace: AttentionTrace, tmp_path: Path, draw: Callable[[Any], object]) -> None:
+    """A result is what most take for its trace."""
+    result: Any = Result(trace, ModelCard("tiny", "translates", "encoder-decoder", 5, 7, 1, 9, "cpu"), 0.1)
+    for given, words in ((result, "not a Result: give its `trace`"), ("tiny", "not str 'tiny'")):
+        with pytest.raises(ArgumentError, match=words):
+            draw(given)
+        with pytest.raises(ArgumentError, match=words):
+            attnviz.compare(trace, given)
+        with pytest.raises(ArgumentError, match=words):
+            attnviz.rank_heads(given, "the")
+        with pytest.raises(ArgumentError, match=words):
+            attnviz.save(given, tmp_path / "x.attn")
+    draw(result.trace)
 
 
 def test_an_alignment_is_a_page_of_its_own(trace: AttentionTrace) -> None:

@@ -49,6 +49,17 @@ def test_what_is_no_name_is_told(given: Any) -> None:
         attnviz.load(given)
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_model_is_told_and_what_is_no_task() -> None:
+    others: list[Any] = ["minilm", None, tiny.FAMILY["bert"].model()]
+    for given in others:
+        with pytest.raises(ArgumentError, match=r"A model comes from attnviz\.load, by its name, or from attnviz\.wrap"):
+            attnviz.run(given, "encode", TEXT)
+    task: Any = "encodes"
+    with pytest.raises(PromptError, match="no task 'encodes': choose encode, translate, answer, summarize or write"):
+        attnviz.run(attnviz.wrap(tiny.FAMILY["bert"].model(), tiny.tokenizer()), task, TEXT)
+
+
 def test_a_wrapped_model_follows_the_training_of_the_one_in_hand() -> None:
     model = tiny.FAMILY["bert"].model()
     traced = attnviz.wrap(model, tiny.tokenizer())
