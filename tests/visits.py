@@ -68,8 +68,17 @@ def html(app: AppTest) -> str:
 
 def pictures(app: AppTest) -> list[str]:
     """The pictures that figures have made as HTML, in their order."""
+    return [each for each in _sent(app) if isinstance(each, str)]
+
+
+def described(app: AppTest) -> list[dict[str, Any]]:
+    """The pictures that figures have described as values, in their order."""
+    return [each for each in _sent(app) if isinstance(each, dict)]
+
+
+def _sent(app: AppTest) -> list[Any]:
     sent = [json.loads(each.proto.json) for each in app.get("bidi_component") if each.proto.json]
-    return [each[0] for each in sent if isinstance(each, list) and each and isinstance(each[0], str)]
+    return [each[0] for each in sent if isinstance(each, list) and each]
 
 
 def said(app: AppTest) -> str:

@@ -30,6 +30,19 @@ def text_written_on(trace: AttentionTrace) -> str:
     return trace.output if "cross" in trace.kinds else trace.prompt.text
 
 
+def copied_link(trace: AttentionTrace, place: int) -> tuple[int, int | None]:
+    """Find the position that foretells the token at a place, and the last one before it where the same token stands, if any.
+
+    A `place` behind the last token stands for the likeliest one to come. Of a source no word is named.
+    """
+    if "cross" in trace.kinds:
+        return place - 1, None
+    continuation = continuation_of(trace)
+    pieces = (*continuation.pieces, continuation.next_tokens(len(continuation.pieces) - 1)[0].piece)
+    places = [each for each in range(place) if pieces[each] == pieces[place]]
+    return place - 1, places[-1] if places else None
+
+
 def candidate_label(candidate: Candidate, before: str) -> str:
     """Name a token that could stand behind a text; what would go on with the text's last word begins with an ellipsis.
 

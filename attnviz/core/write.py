@@ -106,10 +106,22 @@ def draw(shares: Float[np.ndarray, " token"], options: WritingOptions, step: int
     """Draw the token of a step, counted from the beginning of what is written: 10 tokens and 10 more are the same 20."""
     if options.temperature == 0:
         return int(shares.argmax())
-    chance = np.random.default_rng((options.seed, step)).random()
     bounds = np.cumsum(shares)
     # Rounding may leave the last bound below 1; a token without a share is never drawn.
-    return int(min(np.searchsorted(bounds, chance * bounds[-1], side="right"), np.flatnonzero(shares)[-1]))
+    place = np.searchsorted(bounds, chance(options.seed, step) * bounds[-1], side="right")
+    return int(min(place, np.flatnonzero(shares)[-1]))
+
+
+def chance(seed: int, step: int) -> float:
+    """Make a number from 0 to 1 of a seed and a step: SplitMix64 (Steele, Lea and Flood 2014), the same in any language.
+
+    >>> round(chance(0, 0), 6), round(chance(0, 1), 6)
+    (0.883311, 0.431718)
+    """
+    state = ((seed << 32) + step + 1) * 0x9E3779B97F4A7C15 % 2**64
+    state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    state = (state ^ (state >> 27)) * 0x94D049BB133111EB % 2**64
+    return ((state ^ (state >> 31)) >> 11) / 2**53
 
 
 @dataclass(frozen=True)

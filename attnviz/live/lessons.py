@@ -46,7 +46,8 @@ def why_missing(picture: LessonPicture, pages: Collection[str], models: Sequence
         return f"It opens {title}, which is not part of this site."
     if picture.get("edits") or picture.get("edits1"):
         return "It edits a model's attention, which the app does."
-    others = [name for name in (picture.get("models") or picture.get("model")).split(",") if name and name not in models]
+    named = picture.get("models") or picture.get("model") or ("smollm2" if picture.page == "write" else "")
+    others = [name for name in named.split(",") if name and name not in models]
     return f"It reads with {others[0]}, a model that is not part of this site." if others else ""
 
 

@@ -128,6 +128,12 @@ SITE_PAGES = (
         {"text": "Text"},
     ),
     SitePage(
+        "write",
+        "Write",
+        "A language model guesses the next word, again and again. See what it guesses, and where it looked.",
+        {"text": "Text"},
+    ),
+    SitePage(
         "compute",
         "Compute",
         "How attention is computed, step by step. Press Next, or click a number to see where it comes from.",
@@ -161,6 +167,8 @@ def write_page(page: SitePage, frame: PageFrame, *, config: Mapping[str, Any], p
     # The words say it first; what the head says of itself comes after the picture.
     is_below = page.name == "encode"
     inside, after = ('<div id="picture"></div>\n', "") if page.name not in FOLDED else ("", _FOLD)
+    if page.name == "write":
+        inside += '<div id="said"></div>\n'
     body = f"""<form id="typed">
 {boxes}
 <button type="submit">Run</button>

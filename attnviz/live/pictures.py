@@ -9,7 +9,7 @@ are in one further file a layer.
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -31,7 +31,7 @@ from attnviz.analysis.compute.dot_product import QueryKey, link_steps
 from attnviz.analysis.compute.steps import ComputationStep, first_place
 from attnviz.analysis.compute.worked_example import worked_steps
 from attnviz.analysis.head_metrics import is_word
-from attnviz.analysis.head_ranking import WordLinks, first_link, strongest_places
+from attnviz.analysis.head_ranking import WordLink, WordLinks, first_link, strongest_places
 from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
 from attnviz.analysis.summary_selection import (
     NO_LOOK,
@@ -64,6 +64,7 @@ from attnviz.analysis.wording import (
     percent,
     power_of_ten,
 )
+from attnviz.analysis.write import candidate_label, continuation_of, copied_link, text_written_on
 from attnviz.core.head_inputs import Tables
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 from attnviz.figures.compute.steps import computation
@@ -78,11 +79,13 @@ from attnviz.figures.explorer.overview import (
 )
 from attnviz.figures.matrix import labels
 from attnviz.figures.translate.alignments import LEAST_WEIGHT, Aligned, alignments
+from attnviz.figures.write import text_tokens
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.catalog import Task
 from attnviz.models.compute import compute
 from attnviz.models.compute_examples import TABLES, WorkedExample, mask_of, worked_examples
 from attnviz.models.head_inputs import inspect_result, run_inspectable
+from attnviz.models.hub.smollm2 import packaged
 from attnviz.models.result import Result
 from attnviz.models.tasks import run_task
 from attnviz.settings import assets_folder
@@ -469,6 +472,8 @@ def picture_pages(models: tuple[str, ...]) -> tuple[PicturePage, ...]:
     """List the pages with the models of a site that they ask."""
     french = tuple(name for name in models if name.endswith("-en-fr"))
     german = tuple(name for name in models if name.endswith("-en-de"))
+    # Its pictures are on every site that is built where the model is installed; to have the model on a site is asked for.
+    writers = tuple(name for name in ("smollm2",) if name in models or packaged())
     pages = (
         PicturePage("encode", "encode", tuple(name for name in models if name == "minilm")),
         PicturePage("translate", "translate", french),
@@ -476,6 +481,7 @@ def picture_pages(models: tuple[str, ...]) -> tuple[PicturePage, ...]:
         PicturePage("answer", "answer", tuple(name for name in models if name == "answer-en")),
         PicturePage("compute", "compute", tuple(name for name in models if name == "minilm")),
         PicturePage("summarize", "summarize", tuple(name for name in models if name == "summarize-en")),
+        PicturePage("write", "write", writers),
     )
     return tuple(page for page in pages if page.models)
 
@@ -558,17 +564,54 @@ def _prompt(prompt: Prompt) -> dict[str, str]:
 
 def _describe_head(results: Sequence[Result], example: Mapping[str, Any]) -> Described:
     """Describe what an example of Encode opens: the link of its most telling word, and the sentences of that head."""
-    attention = results[0].trace.encoder
-    links = WordLinks(attention, View())
-    link = first_link(links)
+    links = WordLinks(results[0].trace.encoder, View())
+    described = _describe_link(links, first_link(links))
+    opens = {name: example[name] for name in ("layer", "head", "query", "key")}
+    return replace(described, first={"encoder": (opens["layer"], opens["head"])}, more={**described.more, "opens": opens})
+
+
+def _describe_link(links: WordLinks, link: WordLink) -> Described:
+    """Describe a link between words: the cell that stands for it, and the sentences of its head."""
+    attention = links.attention
     matrix = head_matrix(attention, layer=link.layer, head=link.head, view=View())
     query = links.lens.row_parts[link.query][0]
     columns = range(len(matrix.keys)) if link.key is None else links.lens.column_parts[link.key]
     key = max(columns, key=lambda column: float(matrix.weights[query, column]))
     story = (describe_link(matrix, head_name(link.layer, link.head), (query, key)), describe_head(matrix))
     opened = {"layer": link.layer, "head": link.head, "query": query, "key": key, "isAsked": False, "isLink": False}
-    opens = {name: example[name] for name in ("layer", "head", "query", "key")}
-    return Described({"encoder": (opens["layer"], opens["head"])}, story, {"link": opened, "opens": opens})
+    return Described({attention.kind: (link.layer, link.head)}, story, {"link": opened})
+
+
+def _describe_writing(results: Sequence[Result], example: Mapping[str, Any]) -> Described:
+    """Describe what comes next behind every token, and the link from the last one to where the next one stands already."""
+    trace = results[0].trace
+    links = WordLinks(trace.decoder, View())
+    position, earlier = copied_link(trace, len(trace.decoder.queries))
+    query, key = links.query_at(position), links.key_at(earlier)
+    described = _describe_link(links, first_link(links, query=query, key=key))
+    link = described.more["link"] | {"isAsked": query is not None, "isLink": key is not None}
+    return replace(described, more={"link": link, "writing": writing(trace)})
+
+
+def writing(trace: AttentionTrace) -> dict[str, Any]:
+    """Write what a language model says of a text, as models/write.js does: tokens, and what could come behind each of them.
+
+    A candidate is its piece, its text, its label and ln p.
+    """
+    continuation, tokens, following = continuation_of(trace), text_tokens(trace), []
+    for place, scores in enumerate(continuation.log_probabilities.round(4).tolist()):
+        last = place == len(tokens) - 1
+        before = text_written_on(trace)[: None if last else trace.maps[-1].queries[place + 1].start]
+        candidates = zip(continuation.next_tokens(place), scores, strict=True)
+        following.append([(each.piece, each.text, candidate_label(each, before), score) for each, score in candidates])
+    return {
+        "start": continuation.start,
+        "pieces": continuation.pieces,
+        "starts": [token.start for token in trace.maps[-1].queries],
+        "tokens": [(gap, name, round(share, 5)) for gap, name, share in tokens],
+        "next": following,
+        "rest": continuation.rest.round(4).tolist(),
+    }
 
 
 # Steps have no map that the explorer draws.
@@ -578,4 +621,5 @@ _DESCRIBE: dict[Task, Callable[[Sequence[Result], Mapping[str, Any]], Described]
     "translate": describe_translations,
     "answer": describe_answers,
     "summarize": describe_selection,
+    "write": _describe_writing,
 }

@@ -21,6 +21,7 @@ from attnviz.figures.html import bundle
 from attnviz.figures.lessons.question import STYLE as QUESTION_STYLE
 from attnviz.figures.summary_passage import STYLE as SUMMARY_STYLE
 from attnviz.figures.translate.alignments import STYLE as ALIGNMENTS_STYLE
+from attnviz.figures.write import STYLE as WRITE_STYLE
 from attnviz.lessons.check import ComputedSource, truths
 from attnviz.lessons.lesson_file import Lesson
 from attnviz.live.graphs import export
@@ -51,6 +52,8 @@ SCRIPTS = {
     "alignments": ("alignments_entry.js", ALIGNMENTS_STYLE),
     "worker": ("worker.js", ""),
     "steps": ("../../figures/compute/steps.js", ""),
+    "write": ("../../figures/write.js", ""),
+    "write_panel": ("write_panel.js", ""),
 }
 SCRIPT_OF = {"translate": "alignments.js", "compute": "steps.js"}
 # Pages whose models have another task than their name.
@@ -136,6 +139,7 @@ def _write_files(folder: Path, models: Sequence[str], report: Report) -> list[Si
     styles = colours(), MARKUP_STYLE, ANSWER_STYLE, SUMMARY_STYLE, QUESTION_STYLE
     _write(folder / "site.css", "".join((*styles, (WEB / "site.css").read_text(encoding="utf-8"))))
     _write(folder / "steps.css", STEPS_STYLE)
+    _write(folder / "write.css", MARKUP_STYLE + WRITE_STYLE)
     _write(folder / "document.html", template())
     shutil.copy(WEB / "start.js", folder / "start.js")
     shutil.copy(assets_folder() / "icon.svg", folder / "icon.svg")
@@ -190,7 +194,8 @@ def _write_models(folder: Path, models: Sequence[str], report: Report) -> dict[s
 
 def _write_pages(folder: Path, folders: Folders, site_pictures: Sequence[SitePicture], models: Mapping[str, Any]) -> list[str]:
     """Write every page; list what a first visit needs."""
-    own_files = [*(f"{name}.js" for name in SCRIPTS), "start.js", "site.css", "steps.css", "icon.svg", "document.html"]
+    styles = [f"{name}.css" for name in ("site", "steps", "write")]
+    own_files = [*(f"{name}.js" for name in SCRIPTS), "start.js", *styles, "icon.svg", "document.html"]
     needed = [f"{folders.files}/{name}" for name in own_files]
     for page in SITE_PAGES:
         own = [picture for picture in site_pictures if picture.said["page"] == page.name]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.core.errors import ModelError, PromptError, cancellation_point
@@ -63,9 +63,11 @@ def continuation(
     names  of pieces in the vocabulary; texts: a piece as it stands in a text
     """
     columns: list[list[Tensor]] = [[], [], [], []]
+    # Behind the last piece nothing stands yet.
+    following = torch.tensor([*ids[1:], 0])
     with torch.inference_mode():
         for first, some in logits:
-            made = _likeliest(some.float().log_softmax(dim=-1), ids[first + 1 : first + 1 + len(some)])
+            made = likeliest(some.float(), following[first : first + len(some)].to(some.device))
             for column, part in zip(columns, made, strict=True):
                 column.append(part.cpu())
     candidates, scores, rest, given = (torch.cat(column).numpy() for column in columns)
@@ -73,13 +75,14 @@ def continuation(
     vocabulary: Mapping[int, tuple[str, str]] = {
         index: (name, texts(index)) for index, name in zip(used, names(used), strict=True)
     }
-    given = np.concatenate([np.zeros(1, np.float32), given])
+    given = np.concatenate([np.zeros(1, np.float32), given[:-1]])
     return Continuation(start, tuple(names(ids)), candidates, scores, rest, given, vocabulary)
 
 
-def _likeliest(scores: Logits, following: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def likeliest(logits: Logits, following: Int[Tensor, " token"]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Find the likeliest ids of some positions, ln p of them, of all others at each temperature, and of what follows."""
-    given = scores[torch.arange(len(following)), torch.tensor(following, dtype=torch.long, device=scores.device)]
+    scores = logits.log_softmax(dim=-1)
+    given = scores.gather(1, following.long()[:, None])[:, 0]
     best = scores.topk(min(CANDIDATES, scores.shape[1]), dim=1)
     others = scores.scatter(1, best.indices, -math.inf)
     rest = torch.stack([(others / temperature).logsumexp(dim=1) for temperature in TEMPERATURES], dim=1)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.components.v2 import component
@@ -42,12 +43,15 @@ def escaped(text: object) -> str:
 
 
 class Markup:
-    """A component of its own name and style; call it with a key, the HTML, and what is to be done with what is picked."""
+    """A component of its own name and style; call it with a key, the HTML, and what is to be done with what is picked.
 
-    def __init__(self, name: str, style: str) -> None:
-        self._mount = component(f"attnviz.{name}", html='<div class="markup"></div>', css=style, js=SCRIPT)
+    A `script` other than that of markup takes what it draws in place of HTML.
+    """
 
-    def __call__(self, key: str, body: str, on_pick: Callable[[str], None] | None = None) -> None:
+    def __init__(self, name: str, style: str, script: str = SCRIPT) -> None:
+        self._mount = component(f"attnviz.{name}", html='<div class="markup"></div>', css=style, js=script)
+
+    def __call__(self, key: str, body: str | dict[str, Any], on_pick: Callable[[str], None] | None = None) -> None:
         def picked() -> None:
             if on_pick and (value := sent(key, "picked")) is not None:
                 on_pick(value)

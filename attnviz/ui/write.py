@@ -1,7 +1,7 @@
 """What stands on the page Write: the model, how it chooses a word, the text that it writes on, bars of what could come next."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -11,6 +11,7 @@ from attnviz.analysis.write import (
     bits_per_byte,
     candidate_label,
     continuation_of,
+    copied_link,
     describe_given,
     describe_next,
     text_written_on,
@@ -19,7 +20,7 @@ from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.core.write import READING, WritingOptions
 from attnviz.figures import html as shared
 from attnviz.figures.before_after import changed_text, ranked
-from attnviz.figures.write import STYLE, next_bars, written_text
+from attnviz.figures.write import SCRIPT, STYLE, next_bars, written_text
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.result import Result
@@ -43,7 +44,7 @@ from attnviz.ui.frame.sidebar import one_model
 from attnviz.ui.layout import Markup, escaped, story, theme
 from attnviz.ui.prompt_box import Example, forget_typed
 
-_markup = Markup("write", shared.STYLE + STYLE)
+_markup = Markup("write", shared.STYLE + STYLE, SCRIPT)
 # Candidates that are drawn, and those whose shares stand in the table of before and after.
 DRAWN, COMPARED = 8, 4
 # Characters of the text that a bar shows while more is written.
@@ -122,11 +123,7 @@ class Upcoming:
     @property
     def link(self) -> tuple[int, int | None]:
         """The position that foretells it, and the last one before at which it stands already; of a source no word is named."""
-        if "cross" in self.trace.kinds:
-            return self.place - 1, None
-        earlier = continuation_of(self.trace).pieces[: self.place]
-        places = [place for place, piece in enumerate(earlier) if piece == self.piece]
-        return self.place - 1, places[-1] if places else None
+        return copied_link(self.trace, self.place)
 
     @property
     def before(self) -> str:
@@ -161,14 +158,14 @@ def show_text(upcoming: Upcoming) -> None:
             if key is not None:
                 st.session_state.key = key
 
-    _markup("written-text", written_text(trace, chosen=upcoming.place, upcoming=name, theme=theme()), pick)
+    drawn = written_text(trace, chosen=upcoming.place, upcoming=name)
+    _markup("written-text", drawn | {"theme": asdict(theme())}, pick)
 
 
 def show_bars(upcoming: Upcoming, options: WritingOptions, *, clickable: bool) -> None:
     """Draw what could stand at a place, as sampling weighs it; a click takes it, and what stood there and behind goes."""
     continuation, at = continuation_of(upcoming.trace), upcoming.place
-    drawn = options if options.temperature else None
-    candidates = continuation.next_tokens(at - 1, drawn)[:DRAWN]
+    candidates = continuation.next_tokens(at - 1, options if options.temperature else None)[:DRAWN]
     stands = "" if upcoming.is_next else upcoming.piece
     taken = tuple(each.piece for each in candidates)
     texts = tuple(each.text for each in candidates)
@@ -190,7 +187,8 @@ def show_bars(upcoming: Upcoming, options: WritingOptions, *, clickable: bool) -
     clickable = clickable and (at >= start or not (value("chat", False) or "cross" in upcoming.trace.kinds))
     verb = "What could come next." if upcoming.is_next else "What could have stood here."
     st.caption(f"**{verb}**{' Click a word to take it.' if clickable else ''}")
-    _markup("next-words", next_bars(candidates, before, stands=stands, clickable=clickable, theme=theme()), pick)
+    drawn = next_bars(candidates, before, stands=stands, clickable=clickable)
+    _markup("next-words", drawn | {"theme": asdict(theme())}, pick)
 
 
 def sampling() -> WritingOptions:

@@ -1,7 +1,6 @@
 """The page Write without a browser: what comes next, taking words, writing on, and what is left where it cannot be."""
 
 import json
-import re
 
 import pytest
 
@@ -9,14 +8,22 @@ from attnviz.models.hub import smollm2
 from attnviz.ui.background import results
 from attnviz.ui.layout import escaped
 from attnviz.ui.write import keep_begun
-from tests.visits import Visit, differences, html, open_page, pictures, press, said
+from tests.visits import Visit, described, differences, html, open_page, pictures, press, said
 
 MARY = "When Mary and John went to the store, John gave a drink to"
 
 
+def of_kind(app, kind: str) -> dict:
+    """What is drawn as text, or as bars."""
+    (drawn,) = (each for each in described(app) if each.get("kind") == kind)
+    return drawn
+
+
 def bars(app) -> list[tuple[str, str]]:
-    (drawn,) = (each for each in pictures(app) if 'class="bars"' in each)
-    return re.findall(r"<bdi>(.*?)</bdi>.*?<em>(.*?)</em>", drawn)
+    """The bars as they are drawn: names, and shares in percent."""
+    drawn = of_kind(app, "bars")
+    rest = [("all others", drawn["rest"])] if drawn["rest"] > 5e-4 else []
+    return [(name, f"{100 * share:.1f}\xa0%") for name, share in [(name, share) for name, _, share in drawn["rows"]] + rest]
 
 
 def test_it_says_what_comes_next_and_needs_no_model_for_it(monkeypatch):
@@ -72,16 +79,15 @@ def test_a_head_that_is_off_writes_another_text_beside_the_first():
     (table,) = (each for each in pictures(app) if "Next word" in each)
     assert "Written" in table
     assert "Mary" in table
-    (drawn,) = (each for each in pictures(app) if 'class="bars"' in each)
-    assert "data-pick" not in drawn
+    assert not of_kind(app, "bars")["isClickable"]
 
 
 def test_what_stood_could_have_been_another_word():
     app = open_page("write", text=MARY, written="ĠMary Ġand", query="13")
     assert "Here the model expects" in html(app)
     assert "had 92\xa0%, the likeliest of all" in html(app)
-    (drawn,) = (each for each in pictures(app) if 'class="bars"' in each)
-    assert 'class="bar stands"' in drawn
+    assert of_kind(app, "bars")["stands"] == 0
+    assert (of_kind(app, "text")["start"], of_kind(app, "text")["chosen"]) == (14, 14)
 
 
 def test_what_came_stays_where_it_is_stopped(monkeypatch):
@@ -135,8 +141,7 @@ def test_an_empty_text_is_asked_for():
 
 def test_in_a_chat_the_model_reads_its_template_and_answers():
     app = open_page("write", text="What is the capital of France?", chat="true")
-    (drawn,) = (each for each in pictures(app) if 'class="text long"' in each)
-    assert "&lt;|im_start|&gt;" in drawn
+    assert "<|im_start|>" in [name for _, name, _ in of_kind(app, "text")["tokens"]]
     assert bars(app)[0][0] == "The"
     assert app.text_area(key="typed").value == "What is the capital of France?"
 

@@ -213,6 +213,36 @@ def test_words_of_a_question_are_clicked(page: Page, site: str):
     expect(note).to_contain_text("Click a word.")
 
 
+def test_what_comes_next_is_seen_without_the_model(page: Page, site: str):
+    opened(page, f"{site}/write/")
+    expect(page.locator(STORY)).to_have_text("The next word is “Mary” (92\xa0%), then “the” (2\xa0%)")
+    expect(page.locator(".next .bar")).to_have_count(9)
+    expect(page.locator(".next .bar").first).to_have_text("Mary92.3\xa0%")
+    expect(page.locator("#said p:first-child")).to_contain_text("sends “to” to “Mary”")
+    # Bars are drawn anew as sampling has it, and no word is further away than a click.
+    page.get_by_role("button", name="By chance").click()
+    page.get_by_role("slider", name="Temperature").fill("2")
+    expect(page.locator(".next .bar").first).not_to_have_text("Mary92.3\xa0%")
+    page.get_by_role("spinbutton", name="Top-k").fill("2")
+    page.get_by_role("spinbutton", name="Top-k").press("Enter")
+    expect(page.locator(".next .bar")).to_have_count(2)
+    shaped = page.locator(".next .bars").inner_text()
+    page.locator("button[data-pick='9']").click()
+    expect(page.locator(STORY)).to_contain_text("Here the model expects")
+    expect(page.locator("#said p:first-child")).to_contain_text("“,”")
+    page.locator("button[data-pick='14']").click()
+    expect(page.locator(".next .bars")).to_have_text(shaped.replace("\n", ""))
+    opened(page, page.url)
+    expect(page.locator(".next .bars")).to_have_text(shaped.replace("\n", ""))
+    assert not serious(page)
+    # To go on takes the model, which this site does not have.
+    page.locator(".next .bar").first.click()
+    expect(page.locator(NOTICE)).to_contain_text("This model is not part of this site")
+    page.get_by_role("button", name="Who gets the drink?").click()
+    page.get_by_role("button", name="Write on").click()
+    expect(page.locator(NOTICE)).to_contain_text("This model is not part of this site")
+
+
 def test_no_address_and_no_text_breaks_it(page: Page, site: str):
     for address in ADDRESSES:
         page.goto(f"{site}/encode/?{address}")

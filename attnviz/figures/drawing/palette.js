@@ -56,13 +56,25 @@ export class Palette {
     });
   }
 
-  /** Black or white, whichever is better read on a colour (WCAG 2.2, relative luminance). @param {string} colour */
+  /** Black or white, whichever is better read on a colour. @param {string} colour */
   ink(colour) {
-    const linear = parseColour(colour).map((channel) => {
-      const share = channel / 255;
-      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-    });
-    const luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
-    return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 ? "#ffffff" : "#000000";
+    return inkOn(colour);
   }
+}
+
+/** Black or white, whichever is better read on a colour (WCAG 2.2, relative luminance). @param {string} colour */
+export function inkOn(colour) {
+  const linear = parseColour(colour).map((channel) => {
+    const share = channel / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  const luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 ? "#ffffff" : "#000000";
+}
+
+/** A colour over a background, by how much of it there is. @param {string} background @param {string} colour @param {number} amount */
+export function mixedColour(background, colour, amount) {
+  const over = parseColour(colour);
+  const channels = parseColour(background).map((below, place) => Math.round(below + (over[place] - below) * amount));
+  return `#${channels.map((channel) => channel.toString(16).padStart(2, "0")).join("")}`;
 }

@@ -10,9 +10,10 @@ from attnviz.core import journal
 from attnviz.core.errors import ModelError
 from attnviz.live.graphs.graph import Files, digest, write, write_rows, write_weights
 from attnviz.live.graphs.graph import export as export_graph
-from attnviz.live.graphs.models import answer_files, encode_files, summarize_files, translate_files
-from attnviz.models.base import AttentionModel, ModelCard
+from attnviz.live.graphs.models import answer_files, encode_files, summarize_files, translate_files, write_files
+from attnviz.models.base import AttentionModel, ModelCard, silent
 from attnviz.models.catalog import CATALOG, Task, load
+from attnviz.models.hub.smollm2 import published
 from attnviz.settings import assets_folder
 
 # How far a weight of attention may be from the app's own.
@@ -26,6 +27,7 @@ _WRITERS: dict[Task, Callable[[Any, Path], Files]] = {
     "translate": translate_files,
     "answer": answer_files,
     "summarize": summarize_files,
+    "write": write_files,
 }
 # It reads each text on its own.
 _LEFT_OUT = ("answer-en-dual",)
@@ -41,11 +43,12 @@ def export(name: str, folder: Path) -> dict[str, Any]:
     if name not in exportable():
         raise ModelError(f"{name} cannot be exported for a browser: choose one of {', '.join(exportable())}.")
     task = CATALOG[name].task
-    return write_model(load(name), task, assets_folder() / "models" / name, folder)
+    saved = published(silent) if task == "write" else assets_folder() / "models" / name
+    return write_model(load(name), task, saved, folder)
 
 
 def write_model(model: AttentionModel, task: Task, saved: Path, folder: Path) -> dict[str, Any]:
-    """Write a model that has a task and was saved in a folder of its own, where the catalog does not have it."""
+    """Write a model that has a task and was saved in a folder or file of its own, where the catalog does not have it."""
     name = model.card.name
     manifest = {
         "name": name,

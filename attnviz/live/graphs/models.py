@@ -1,4 +1,4 @@
-"""The models of a site as passes that become ONNX graphs: encoder, answerer, summarizer, translators."""
+"""The models of a site as passes that become ONNX graphs: encoder, answerer, summarizer, translators, language model."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,10 +13,12 @@ from attnviz.core.errors import ModelError
 from attnviz.live.graphs.graph import Files, Graph, Rows, WeightFile, halves
 from attnviz.models.answer_model import AnswerModel
 from attnviz.models.hub.single_stack import StackModel
+from attnviz.models.hub.smollm2 import GgufFile, language_model
 from attnviz.models.saved_models import WEIGHTS, pack
 from attnviz.models.span_finder import LEAST_ROOM, MOST_CHARACTERS
 from attnviz.models.summarize import SummaryModel
 from attnviz.models.translation_model import UNWRITABLE, TranslationModel
+from attnviz.models.write import likeliest
 from attnviz.nn.attention import KeyValues, attend
 from attnviz.nn.qa import Answerer
 from attnviz.nn.seq2seq import ReadSource, RecurrentState, Seq2Seq
@@ -386,3 +388,144 @@ def _transformer(model: Translator) -> dict[str, Graph]:
         "read": Graph(TransformerRead(model), {"source": source}, {"source": {1: "key"}}, read),
         "write": Graph(TransformerWrite(model), inputs, axes, written),
     }
+
+
+class LlamaLayers(nn.Module):
+    """Some layers of a Llama (Touvron et al. 2023): further tokens, behind those whose keys and values are known.
+
+    `last`: the norm on top comes behind them.
+    """
+
+    def __init__(self, model: Any, places: range, *, last: bool) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([model.model.layers[place] for place in places])
+        self.norm = model.model.norm if last else nn.Identity()
+        self.sizes = model.config.num_attention_heads, model.config.num_key_value_heads
+        self.register_buffer("frequencies", model.model.rotary_emb.inv_freq.clone())
+
+    def forward(self, states: States, *known: Tensor) -> tuple[Tensor, ...]:
+        """Return the next states; then by layer the queries [one token dim], all keys and all values.
+
+        `known` are the keys [one head key dim] of each layer, then the values. Queries and keys are rotated.
+        """
+        n_known = known[0].shape[2]
+        places = torch.arange(n_known, n_known + states.shape[1])
+        angles = places[:, None].float() * self.frequencies
+        turn = torch.cat([angles, angles], dim=-1)
+        visible = torch.arange(n_known + states.shape[1])[None] <= places[:, None]
+        made = []
+        for layer, past_key, past_value in zip(self.layers, known[: len(self.layers)], known[len(self.layers) :], strict=True):
+            own: Any = layer
+            read = own.input_layernorm(states)
+            query, key, value = (self._heads(each(read), past_key) for each in self._projections(own.self_attn))
+            query, key = self._turned(query, turn), torch.cat([past_key, self._turned(key, turn)], dim=2)
+            value = torch.cat([past_value, value], dim=2)
+            shared = self.sizes[0] // self.sizes[1]
+            keys, values = (each.repeat_interleave(shared, dim=1) for each in (key, value))
+            scores = (query @ keys.transpose(2, 3) * query.shape[-1] ** -0.5).masked_fill(~visible, -torch.inf)
+            context = (scores.softmax(dim=-1) @ values).transpose(1, 2).flatten(start_dim=2)
+            states = states + own.self_attn.o_proj(context)
+            states = states + own.mlp(own.post_attention_layernorm(states))
+            made.append((query.transpose(1, 2).flatten(start_dim=2), key, value))
+        return self.norm(states), *(each for part in zip(*made, strict=True) for each in part)
+
+    @staticmethod
+    def _projections(attention: Any) -> tuple[nn.Module, nn.Module, nn.Module]:
+        return attention.q_proj, attention.k_proj, attention.v_proj
+
+    @staticmethod
+    def _heads(made: Tensor, like: Tensor) -> Tensor:
+        return made.unflatten(-1, (-1, like.shape[-1])).transpose(1, 2)
+
+    @staticmethod
+    def _turned(vectors: Tensor, turn: Tensor) -> Tensor:
+        half = vectors.shape[-1] // 2
+        crossed = torch.cat([-vectors[..., half:], vectors[..., :half]], dim=-1)
+        return vectors * turn.cos() + crossed * turn.sin()
+
+
+class NextPass(nn.Module):
+    """From the states of tokens to the scores of what comes behind each."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.head = model.lm_head
+
+    def forward(self, states: Float[Tensor, "token dim"]) -> Tensor:
+        """Return logits [token piece]."""
+        return self.head(states)
+
+
+class LikeliestPass(nn.Module):
+    """What the app keeps of the scores of a whole vocabulary."""
+
+    def forward(self, logits: Float[Tensor, "token piece"], following: Int[Tensor, " token"]) -> tuple[Tensor, ...]:
+        """Return what `likeliest` does."""
+        return likeliest(logits, following)
+
+
+# Layers of a graph: the weights of one graph are in memory twice while it is made.
+_LAYERS_AT_ONCE = 10
+# A page has room for the picture of so many tokens.
+_MOST_TOKENS = 512
+_TOKENS = "model.embed_tokens.weight"
+
+
+def write_files(model: StackModel, saved: Path) -> Files:
+    """Say what a language model of a GGUF file is written as: the file's own blocks of numbers, which the browser unpacks."""
+    file = GgufFile.read(saved)
+    llama: Any = language_model(file)
+    config, layers = llama.config, llama.model.layers
+    graphs, starts = {}, range(0, len(layers), _LAYERS_AT_ONCE)
+    for start in starts:
+        places = range(start, min(start + _LAYERS_AT_ONCE, len(layers)))
+        graphs[f"layers.{start // _LAYERS_AT_ONCE}"] = _llama_graph(llama, places)
+    vocabulary = {"logits": torch.randn(_NEW, config.vocab_size), "following": torch.ones(_NEW, dtype=torch.int32)}
+    states = torch.ones(_NEW, config.hidden_size)
+    graphs["next"] = Graph(NextPass(llama), {"states": states}, {"states": {0: "token"}}, ["logits"])
+    names = ["candidates", "scores", "rest", "given"]
+    graphs["likeliest"] = Graph(LikeliestPass(), vocabulary, {name: {0: "token"} for name in vocabulary}, names)
+    options = {
+        "tokens": _TOKENS,
+        "dim": config.hidden_size,
+        "head_dim": config.hidden_size // config.num_attention_heads,
+        "key_heads": config.num_key_value_heads,
+        "most_tokens": min(_MOST_TOKENS, config.max_position_embeddings),
+        "ends": [config.eos_token_id],
+        "marks": list(model.tokenizer.all_special_tokens),
+    }
+    named = (model.card.name, WeightFile("tokens", _blocks(file, _TOKENS.__eq__)))
+    rest = (
+        (model.card.name, WeightFile(f"layers.{start // _LAYERS_AT_ONCE}", _blocks(file, _within(start)))) for start in starts
+    )
+    top = (model.card.name, WeightFile("norm", _blocks(file, "model.norm.weight".__eq__)))
+    weights = {name: value for name, value in llama.named_parameters() if name != "lm_head.weight"}
+    return Files(graphs, weights, (named, *rest, top), tokenizer(model), options=options)
+
+
+def _within(start: int) -> Any:
+    """Select the tensors of some layers by name."""
+    return lambda name: name.startswith("model.layers.") and start <= int(name.split(".")[2]) < start + _LAYERS_AT_ONCE
+
+
+def _blocks(file: GgufFile, belongs: Any) -> dict[str, Tensor]:
+    """Take tensors of a file as they are saved: a matrix in blocks under its name and that of its type."""
+    made = {}
+    for name, (kind, rows) in file.blocks().items():
+        if belongs(name):
+            data = torch.from_numpy(rows)
+            made |= {name: data.view(torch.float32)[0]} if kind == "f32" else {f"{name}.{kind}": data}
+    return made
+
+
+def _llama_graph(llama: Any, places: range) -> Graph:
+    config = llama.config
+    layers, last = range(len(places)), places.stop == config.num_hidden_layers
+    names = lambda *kinds: [f"{kind}.{layer}" for kind in kinds for layer in layers]
+    width = config.hidden_size // config.num_attention_heads
+    inputs = {"states": torch.ones(1, _NEW, config.hidden_size)}
+    inputs |= {name: torch.ones(1, config.num_key_value_heads, _PAST, width) for name in names("past_key", "past_value")}
+    axes = {"states": {1: "token"}, **{name: {2: "past"} for name in names("past_key", "past_value")}}
+    return Graph(
+        LlamaLayers(llama, places, last=last), inputs, axes, ["next_states", *names("query", "next_key", "next_value")]
+    )

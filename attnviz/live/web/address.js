@@ -93,8 +93,8 @@ export function placeOnCompute({ weight }, { said: { tokens, maps: [{ shape: [la
 }
 
 /**
- * @typedef {"flag" | "switch" | readonly string[] | { least: number, most: number } | { longest: number, several?: number }} Type  a flag is off unless
- *   the address says so; of a switch, the page knows what it is unasked; a number with its bounds; a text, or several, in letters
+ * @typedef {"flag" | "switch" | readonly string[] | { least: number, most: number, step?: number } | { longest: number, several?: number }} Type  a flag is off unless
+ *   the address says so; of a switch, the page knows what it is unasked; a number with its bounds, a whole one unless it has a step; a text, or several, in letters
  * @typedef {Record<string, any>} Values  what the address says, by name
  */
 
@@ -124,12 +124,15 @@ export const PARAMETERS = {
     hide_special: "flag", ...HEAD, ...each({ asked: NUMBER, all: OPEN, ...EXPLORER }, 1) },
   summarize: { model: NAME, text: TEXT, unit: ["Count", "Share"], words_kept: { least: 1, most: 100 }, share_kept: { least: 1, most: 100 }, sentences_kept: { least: 1, most: 6 },
     way: ["trained", "last", "mean", "head", "rollout", "first"], all_heads: "switch", whole_words: "switch", all: OPEN, ...HEAD, ...EXPLORER },
+  write: { model: NAME, text: TEXT, written: TEXT, more: { least: 1, most: 200 }, choose: ["Likeliest", "By chance"], temperature: { least: 0.1, most: 2, step: 0.1 },
+    top_p: { least: 0.05, most: 1, step: 0.05 }, top_k: { least: 0, most: 50 }, seed: { least: 0, most: 9999 },
+    mean: "flag", words: "flag", hide_special: "flag", ...HEAD, ...EXPLORER, queries: { longest: 120 }, keys: { longest: 120 } },
   compute: { source: ["worked", "model"], worked: NAME, model: NAME, text: TEXT, layer: NUMBER, head: NUMBER, query: NUMBER, key: NUMBER,
     words: "flag", at: NAME, present: "flag" },
 };
 // What only the app can do.
 const APP_ONLY = ["edits", "renormalize", "between", "penalty", "weighing", "other", "reading", "hard", "punctuation", "reference",
-  "tokens", "numbers", "mask", "own", "padded", "divide", "seed", "predict"];
+  "tokens", "numbers", "mask", "own", "padded", "divide", "seed", "predict", "chat", "why"];
 const OF_ONE_MODEL = /^(edits|begins|candidate)[1-4]$/;
 
 /** @param {string} page @param {string} search @returns {Promise<Values>} */
@@ -145,8 +148,8 @@ export async function readAddress(page, search) {
   return values;
 }
 
-/** What the address asks for that only the app can do. @param {string} search */
-export const askedOfTheApp = (search) => [...new URLSearchParams(search)].filter(([name, value]) => value && (APP_ONLY.includes(name) || OF_ONE_MODEL.test(name) || (name === "way" && value === "random")));
+/** What the address of a page asks for that only the app can do. @param {string} page @param {string} search */
+export const askedOfTheApp = (page, search) => [...new URLSearchParams(search)].filter(([name, value]) => value && ((APP_ONLY.includes(name) && !(name in PARAMETERS[page])) || OF_ONE_MODEL.test(name) || (name === "way" && value === "random")));
 
 /** @param {string} page @param {Values} values */
 export async function writeAddress(page, values) {
@@ -164,6 +167,10 @@ async function readValue(type, written) {
   const last = written[written.length - 1];
   if (type === "flag" || type === "switch") return { true: true, false: false }[last.toLowerCase()] ?? null;
   if (!(type instanceof Object)) return null;
+  if ("step" in type) {
+    const value = /^[+-]?[0-9]{1,300}(\.[0-9]{1,300})?(e[+-]?[0-9]{1,3})?$/.test(last) ? Number(last) : Infinity;
+    return Number.isFinite(value) ? Math.min(Math.max(value, type.least), type.most) : null;
+  }
   if ("least" in type) return /^[+-]?[0-9]{1,4000}$/.test(last) ? Math.min(Math.max(Number(last), type.least), type.most) : null;
   if (!("longest" in type)) return type.includes(last) ? last : null;
   if (!type.several) return readText(last, type.longest);

@@ -25,8 +25,8 @@ export function drawControls(sitePage, picture) {
     stepper("Layer", layers, shown.layer, (layer) => sitePage.change({ layer, ...asHead(page, shown.head), ...noCell(page) })),
     stepper("Head", heads, shown.head ?? 0, (head) => sitePage.change({ layer: shown.layer, ...asHead(page, head), ...noCell(page) })),
     toggle("Mean over heads", shown.head === null, (on) => sitePage.change({ layer: shown.layer, ...asHead(page, on ? null : 0), ...noCell(page) })),
-    page === "encode" && toggle("Merge subwords to words", Boolean(values.words), (words) => sitePage.change({ words, ...noCell(page) })),
-    page !== "encode" && toggle("Merge subwords to words", values.whole_words ?? true, (on) => sitePage.change({ whole_words: on ? null : false, ...noCell(page) })),
+    asksByWords(page) && toggle("Merge subwords to words", Boolean(values.words), (words) => sitePage.change({ words, ...noCell(page) })),
+    !asksByWords(page) && toggle("Merge subwords to words", values.whole_words ?? true, (on) => sitePage.change({ whole_words: on ? null : false, ...noCell(page) })),
     page !== "summarize" && toggle("Hide special tokens", Boolean(values.hide_special), (on) => sitePage.change({ hide_special: on, ...noCell(page) })),
     ...(page === "summarize" ? amounts(sitePage) : []),
     scale(sitePage),
@@ -120,7 +120,7 @@ export function shownOn(page, picture, values) {
   const view = { words, hideSpecial: Boolean(values.hide_special) };
   if (linked && !isPinned(values)) return { kind: map.kind, layer: linked.layer, head: linked.head, view, slot };
   const [layer, head] = map.first;
-  const isMean = page === "encode" ? Boolean(values.mean) : (values.all_heads ?? (values.head === undefined && head === null));
+  const isMean = asksByWords(page) ? Boolean(values.mean) : (values.all_heads ?? (values.head === undefined && head === null));
   const [layers, heads] = map.shape;
   return { kind: map.kind, layer: Math.min(values.layer ?? layer, layers - 1), head: isMean ? null : Math.min(values.head ?? head ?? 0, heads - 1), view, slot };
 }
@@ -134,12 +134,15 @@ function shownInAnswer({ side, kind, layer, head }, { whole_words: words = true,
 /** Whether a person chose the head; else it follows from the words. @param {Record<string, any>} values */
 export const isPinned = ({ layer, head, mean }) => (layer ?? null) !== null || (head ?? null) !== null || Boolean(mean);
 
+/** Whether the words that are clicked choose the head. @param {string} page */
+const asksByWords = (page) => page === "encode" || page === "write";
+
 /** How a head, or with null the mean of a layer's, stands in the address of a page. @param {string} page @param {number | null} head */
-export const asHead = (page, head) => (page === "encode" ? { head: head ?? 0, mean: head === null } : { head: head ?? 0, all_heads: head === null });
+export const asHead = (page, head) => (asksByWords(page) ? { head: head ?? 0, mean: head === null } : { head: head ?? 0, all_heads: head === null });
 /** @param {string} kind */
 const asKind = (kind) => ({ attention: kind, layer: null, head: null, query: null, key: null });
 /** @param {string} page */
-const noCell = (page) => (page === "encode" ? {} : page === "answer" ? { query1: null, key1: null } : { query: null, key: null });
+const noCell = (page) => (asksByWords(page) ? {} : page === "answer" ? { query1: null, key1: null } : { query: null, key: null });
 
 /** @param {SitePage} sitePage */
 const scale = (sitePage) => choice("Colours", ["0 to 1", "Fit to this head"], sitePage.values.scale ?? "0 to 1", (chosen) => sitePage.change({ scale: chosen === "0 to 1" ? null : chosen }));

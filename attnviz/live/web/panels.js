@@ -6,6 +6,7 @@ import { askedCell } from "./alignments.js";
 import { shownOn, asHead, isPinned } from "./controls.js";
 import { ExplorerFold, ExplorerPanel } from "./explorer_panel.js";
 import { drawPassage, tell } from "./passage_panel.js";
+import { writeOn } from "./run_model.js";
 import { mountPicture, fetchFile, importFrom } from "./runtime.js";
 import { selectionPanel } from "./selectors_panel.js";
 import { DARK, paletteNow, smallMatrix } from "./small_matrix.js";
@@ -207,7 +208,7 @@ function shortened(text) {
 
 /** @param {SitePage} sitePage @param {HTMLElement} place @param {(text: string) => void} say @returns {Panel} */
 function stepsPanel(sitePage, place, say) {
-  const mounted = mountSteps(place, sitePage.files);
+  const mounted = mountComponent(place, sitePage.files, "steps", "compute");
   /** @type {(() => void) | null} */
   let again = null;
   DARK.addEventListener("change", () => again?.());
@@ -233,18 +234,18 @@ async function stepsOf(sitePage, picture, values) {
   return picture.ask("steps", { name: said.models[0], request: said.prompt, place: placeOnCompute(sitePage.config, picture, values) });
 }
 
-/** @param {HTMLElement} place @param {URL} files of the site */
-async function mountSteps(place, files) {
+/** Mounts a component of the app, with its style and in a shadow of its own. @param {HTMLElement} place @param {URL} files of the site @param {string} name @param {string} kind the class of its root */
+async function mountComponent(place, files, name, kind) {
   const [{ default: mount }, style] = await Promise.all([
-    importFrom(new URL("steps.js", files)), fetchFile(new URL("steps.css", files)).then((answer) => answer.text()),
+    importFrom(new URL(`${name}.js`, files)), fetchFile(new URL(`${name}.css`, files)).then((answer) => answer.text()),
   ]);
   const shadow = place.attachShadow({ mode: "open" });
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(style);
   shadow.adoptedStyleSheets = [sheet];
-  const steps = /** @type {HTMLElement & { walk?: { seq: number } }} */ (make("div", { class: "compute" }));
-  shadow.append(steps);
-  return { mount, shadow, root: steps };
+  const root = /** @type {HTMLElement & { walk?: { seq: number } }} */ (make("div", { class: kind }));
+  shadow.append(root);
+  return { mount, shadow, root };
 }
 
 /** @param {any} said @param {string} [written] "step,row,column", and the cell of a matrix whose own sum is written out */
@@ -286,11 +287,38 @@ export function panelOf(sitePage) {
   if (page === "compute") return stepsPanel(sitePage, part("picture"), (text) => (part("hidden").textContent = text));
   if (page === "answer") return answerPanel(sitePage, drawAnswer);
   if (page === "summarize") return selectionPanel(sitePage, drawAnswer);
+  if (page === "write") return writePanel(sitePage);
   return page === "translate" ? alignmentPanel(sitePage) : headPanel(sitePage);
 }
 
-/** @param {SitePage} sitePage @returns {Panel} */
-function headPanel(sitePage) {
+/** The page Write: its own script draws what comes next, and below it stand the heads. @param {SitePage} sitePage @returns {Panel} */
+function writePanel(sitePage) {
+  const { files } = sitePage;
+  const heads = headPanel(sitePage, part("said"));
+  const [text, bars, choices, caption] = [make("div"), make("div"), make("div", { class: "choices" }), make("p", { class: "note" })];
+  part("passage").append(text, make("div", { class: "next" }, make("div", {}, caption, bars), choices));
+  const mounted = Promise.all([text, bars].map((place) => mountComponent(place, files, "write", "markup")));
+  const script = importFrom(new URL("write_panel.js", files));
+  /** @type {(() => void) | null} */
+  let again = null;
+  DARK.addEventListener("change", () => again?.());
+  return {
+    async show(picture, values) {
+      const [components, { default: own }] = await Promise.all([mounted, script]);
+      const [drawText, drawBars] = components.map(({ mount, shadow }) => (/** @type {object} */ drawn, /** @type {(place: number) => void} */ pick) => {
+        const setTriggerValue = (/** @type {string} */ _, /** @type {string} */ picked) => pick(Number(picked));
+        mount({ data: [{ ...drawn, theme: paletteNow().theme }], parentElement: shadow, setTriggerValue });
+      });
+      const draw = own.writePanel(sitePage, { drawText, drawBars, choices, caption, tell: (/** @type {Sentence[]} */ said) => tell(part("story"), said), write: () => void writeOn(sitePage) });
+      again = () => draw(picture, values);
+      again();
+      await heads.show(picture, own.unaskedLink(picture, values), null);
+    },
+  };
+}
+
+/** @param {SitePage} sitePage @param {HTMLElement} [said] where the sentences of the head stand @returns {Panel} */
+function headPanel(sitePage, said = part("story")) {
   const { page } = sitePage.config;
   const explorer = new ExplorerPanel(part("picture"), new URL("explorer.js", sitePage.files), (changed) => {
     const { chosenHead, ...values } = changed;
@@ -300,23 +328,23 @@ function headPanel(sitePage) {
   return {
     async show(picture, values) {
       const mine = ++turn;
-      await askForLink(picture, values);
+      await askForLink(page, picture, values);
       if (mine !== turn) return;
       const shown = shownOn(page, picture, values);
       const place = { ...shown, query: values[`query${shown.slot}`] ?? null, key: values[`key${shown.slot}`] ?? null, ...cellOf(picture) };
       const [isThere, { sentences, hidden }] = await Promise.all([explorer.show(picture, shown, values), picture.story(place)]);
       if (mine !== turn) return;
       part("picture").hidden = !isThere;
-      tell(part("story"), sentences);
+      tell(said, sentences);
       part("hidden").textContent = hidden;
     },
   };
 }
 
-/** Finds the link between words that the address names, or leaves open. @param {ModelPicture} picture @param {Values} values */
-async function askForLink(picture, values) {
+/** Finds the link between words that the address names, or leaves open. @param {string} page @param {ModelPicture} picture @param {Values} values */
+async function askForLink(page, picture, values) {
   picture.linked = null;
-  const { kind, view, layer, head } = shownOn("encode", picture, values);
+  const { kind, view, layer, head } = shownOn(page, picture, values);
   const place = isPinned(values) ? { layer, head } : null;
   const positions = (/** @type {string | undefined} */ written) => (written ?? "").split(".").filter((each) => /^[0-9]{1,5}$/.test(each)).map(Number);
   const question = { place, query: values.query ?? null, key: values.key ?? null, queries: positions(values.queries), keys: positions(values.keys) };

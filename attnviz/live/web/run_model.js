@@ -19,6 +19,7 @@ import { fetchFile } from "./runtime.js";
  * @import { SmallMatrix } from "./small_matrix.js"
  * @import { Answer, Request, Verb } from "./worker.js"
  * @import { WordLink, WordQuestion } from "./word_links.js"
+ * @import { Writing } from "./write_panel.js"
  * @import { Sentence } from "./wording.js"
  */
 
@@ -28,7 +29,7 @@ import { fetchFile } from "./runtime.js";
  * @typedef {{ kind: string, shape: [layers: number, heads: number], file: string, layers?: string[], first: HeadPlace }} MapOfSite
  * @typedef {{ name: string, models: string[], label: string, notice: string, prompt: Record<string, string>, output: string, shown: string,
  *   story: Sentence[], maps: MapOfSite[], answer: Headline, passage: Passage & Required<Pick<Passage, "spans">>, joint: SmallMatrix, read: Read, rows: Row[], seen?: AnswerHead,
- *   shapes?: [layers: number, heads: number][], link?: WordLink, tokens: string[], computation: any, at: any, checked: any }} Said  each page has parts of its own
+ *   shapes?: [layers: number, heads: number][], link?: WordLink, writing: Writing, tokens: string[], computation: any, at: any, checked: any }} Said  each page has parts of its own
  * @typedef {{ text: string, declined: string, facts: string[] }} Headline  an answer, or the sentences that are kept
  * @typedef {{ kind: string, layer: number, head: number | null, view: View }} HeadShown
  * @typedef {HeadShown & { query: number | null, key: number | null }} Place
@@ -109,21 +110,12 @@ export class ModelPicture {
 
 /** @param {SitePage} sitePage @param {string} key @param {Record<string, string>} prompt @param {Values} values */
 export async function runModel(sitePage, key, prompt, values) {
-  const { config: { models, runtimeBytes, first }, modelFiles, background } = sitePage;
+  const { config: { first }, background } = sitePage;
   const names = namesOf(sitePage, values);
-  if (!names.length || names.some((name) => !models.includes(name))) throw new Error("no model");
-  if (typeof WebAssembly !== "object") throw new Error("no webassembly");
+  if (!names.length) throw new Error("no model");
   const request = { ...prompt, ...optionsOf(sitePage.config, values) };
-  const inspects = sitePage.config.page === "compute";
   const traces = [];
-  for (const name of names) {
-    const busy = showBusy(sitePage, name);
-    try {
-      traces.push(await background.ask("run", { key, name, modelFiles: modelFiles.href, runtimeBytes, inspects, request }, busy.progress));
-    } finally {
-      busy.end();
-    }
-  }
+  for (const name of names) traces.push(await runNamed(sitePage, name, "run", { key, inspects: sitePage.config.page === "compute", request }));
   const picture = new ModelPicture(saidOf(traces, names, prompt, first), key, background);
   // A text needs the vectors of its own words alone.
   picture.left = traces[0].left;
@@ -131,9 +123,40 @@ export async function runModel(sitePage, key, prompt, values) {
   return picture;
 }
 
+/** Has one model do a piece of work, and shows what is under way. @template {"run" | "write"} Work @param {SitePage} sitePage @param {string} name @param {Work} work
+ * @param {Omit<Request<Work>, "name" | "modelFiles" | "runtimeBytes">} asked @returns {Promise<Answer<Work>>} */
+async function runNamed(sitePage, name, work, asked) {
+  const { config: { models, runtimeBytes }, modelFiles, background } = sitePage;
+  if (!models.includes(name)) throw new Error("no model");
+  if (typeof WebAssembly !== "object") throw new Error("no webassembly");
+  const busy = showBusy(sitePage, name);
+  try {
+    return await background.ask(work, /** @type {Request<Work>} */ ({ ...asked, name, modelFiles: modelFiles.href, runtimeBytes }), busy.progress);
+  } finally {
+    busy.end();
+  }
+}
+
+/** Writes on behind what the page shows: the words are shown as they come, and those that are there when it is stopped stay.
+ * @param {SitePage} sitePage */
+export async function writeOn(sitePage) {
+  const { values, picture } = sitePage;
+  const { prompt } = /** @type {ModelPicture} */ (picture).said;
+  const { choose, temperature = 1, top_p = 1, top_k = 0, seed = 1, more = 20, written = "" } = values;
+  const sampling = { temperature: choose === "By chance" ? temperature : 0, top_p, top_k, seed };
+  try {
+    const pieces = await runNamed(sitePage, namesOf(sitePage, values)[0], "write", { request: { text: prompt.text, written, sampling }, tokens: more });
+    if (!pieces.length) return sitePage.say("This text fills all that the model reads here: shorten it, and it can write on.");
+    await sitePage.go({ ...values, text: prompt.text, written: [...written.split(" "), ...pieces].filter(Boolean).join(" "), query: null, key: null });
+  } catch (error) {
+    sitePage.fail(/** @type {Error} */ (error));
+  }
+}
+
 /** How a model is run, besides what it reads. @param {SitePage["config"]} config @param {Values} values */
 export function optionsOf({ page, amount }, values) {
-  const { decoding, width = 5, unit, words_kept, share_kept = 20, sentences_kept } = values;
+  const { decoding, width = 5, unit, words_kept, share_kept = 20, sentences_kept, written } = values;
+  if (page === "write") return written ? { written } : {};
   if (page === "translate") return { beam: decoding === "Beam" ? width : 1 };
   if (!amount) return {};
   const share = unit === "Share";
@@ -168,16 +191,24 @@ function saidOf(traces, names, prompt, unasked) {
   };
 }
 
-/** What is being fetched, and the way to leave it. @param {SitePage} sitePage @param {string} name */
+// Letters of what is written that a bar shows.
+const TAIL = 160;
+
+/** What is being fetched or written, and the way to leave it. @param {SitePage} sitePage @param {string} name */
 function showBusy({ parts: { busy }, background }, name) {
   const [words, bar] = [make("span", {}, `Opening ${name} …`), make("progress", { max: 1, "aria-label": "Progress" })];
-  const leave = make("button", { type: "button", onclick: () => background.leave() }, "Stop");
+  let isWriting = false;
+  // What is written so far stays; a download can only be given up.
+  const onclick = () => (isWriting ? void background.ask("stop", undefined) : background.leave());
+  const leave = make("button", { type: "button", onclick }, "Stop");
   busy.replaceChildren(words, bar, leave);
   // A model that is here already is quicker than the eye.
   const timer = setTimeout(() => (busy.hidden = false), 150);
-  /** @param {number} loaded @param {number} total */
-  const progress = (loaded, total) => {
+  /** @param {number} loaded @param {number} total @param {string} [text] that is written so far */
+  const progress = (loaded, total, text) => {
     bar.value = loaded / total;
+    isWriting = text !== undefined;
+    if (text !== undefined) return void (words.textContent = `${loaded} of ${total}: ${text.length > TAIL ? `… ${text.slice(-TAIL)}` : text}`);
     const [has, all] = [loaded, total].map((bytes) => (bytes / 1e6).toFixed(1));
     words.textContent = loaded < total ? `Fetching ${name}: ${has} of ${all} MB` : `Running ${name} …`;
   };

@@ -4,7 +4,7 @@ import { make } from "../../figures/drawing/elements.js";
 
 /**
  * @typedef {{ ort: any, Tokenizer: any }} Runtime
- * @typedef {(loaded: number, total: number) => void} Progress
+ * @typedef {(loaded: number, total: number, text?: string) => void} Progress  text: what is written so far
  */
 
 /** @param {string} base of what runs models @param {number} bytes of the compressed WebAssembly @param {Progress} onProgress @returns {Promise<Runtime>} */

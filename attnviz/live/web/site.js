@@ -17,7 +17,7 @@ import { drawToolbar } from "./toolbar.js";
 
 // The worker as the page sees it: one piece of work at a time has progress, and can be left.
 
-/** @typedef {{ resolve(made: any): void, reject(error: Error): void, onProgress?: (loaded: number, total: number) => void }} Waiting */
+/** @typedef {{ resolve(made: any): void, reject(error: Error): void, onProgress?: (loaded: number, total: number, text?: string) => void }} Waiting */
 
 class LeftError extends Error {}
 
@@ -66,7 +66,7 @@ export class Background {
     return (this.#worker = worker);
   }
 
-  /** @param {{ id: number, progress?: [number, number], made?: any, error?: string, isSaid?: boolean }} message */
+  /** @param {{ id: number, progress?: [number, number, string?], made?: any, error?: string, isSaid?: boolean }} message */
   #receive({ id, progress, made, error, isSaid }) {
     const waiting = this.#waiting.get(id);
     if (!waiting) return;
@@ -169,7 +169,7 @@ export class SitePage {
       this.parts.hero.hidden = false;
       await this.panel?.show(picture, values, example);
       this.parts.hero.dataset.drawn = String(turn);
-      this.say(askedOfTheApp(location.search).length ? sentenceOf("app only") : "");
+      this.say(askedOfTheApp(this.config.page, location.search).length ? sentenceOf("app only") : "");
       this.parts.hint.replaceChildren(picture.said.notice, ...(picture.keep ? [keepButton(picture.keep, picture.left)] : []));
       drawControls(this, picture);
       this.#lost = "";
@@ -184,7 +184,7 @@ export class SitePage {
     const [key] = [...this.#pictures].find(([, picture]) => picture === this.picture) ?? [""];
     const isAgain = this.#lost === key;
     this.#lost = key;
-    if (error.message !== "gone" || isAgain) return this.#fail(error);
+    if (error.message !== "gone" || isAgain) return this.fail(error);
     this.#pictures.delete(key);
     await this.show();
   }
@@ -202,7 +202,7 @@ export class SitePage {
   }
 
   /** @param {Error} error */
-  #fail(error) {
+  fail(error) {
     this.parts.hero.hidden = true;
     this.say(error instanceof SaidError ? error.message : sentenceOf(error instanceof LeftError ? "left" : error.message));
     if (!(error instanceof LeftError)) console.warn(error);
@@ -215,7 +215,7 @@ export class SitePage {
     const missing = this.config.fields.find((name) => name !== "pair" && !values[name]);
     if (missing) return this.say(sentenceOf(`no ${missing}`));
     if (!this.config.fields.every((name) => isInAddress(values[name]))) return this.say(sentenceOf("too long"));
-    for (const name of ["model", "models", "into", "picture", "way", "unit", "words_kept", "share_kept", "sentences_kept"]) if (this.values[name]) values[name] = this.values[name];
+    for (const name of ["model", "models", "into", "picture", "way", "unit", "words_kept", "share_kept", "sentences_kept", "choose", "temperature", "top_p", "top_k", "seed", "more"]) if (this.values[name]) values[name] = this.values[name];
     if (this.config.page === "compute") values.source = "model";
     // What somebody types here is fetched for: one translator, until they choose more.
     if (this.config.page === "translate") values.models ??= namesOf(this, values).slice(0, 1);

@@ -2,7 +2,7 @@
 
 import { percent } from "../../figures/drawing/elements.js";
 import { strongestLink, summarize } from "./head_metrics.js";
-import { decimals, raised } from "./labels.js";
+import { decimals, raised, visibleText } from "./labels.js";
 
 /** @import { HeadMatrix } from "./head_view.js" */
 
@@ -150,4 +150,25 @@ function timesOf(difference) {
   if (difference > Math.log(1e6)) return `10${raised(Math.round(difference / Math.LN10))} times`;
   const times = Math.exp(difference);
   return times >= 10 ? `${Math.round(times).toLocaleString("en")} times` : `${times.toFixed(1)} times`;
+}
+
+// Tokens that could stand in a text, as attnviz/analysis/write.py names them; a test compares both.
+
+const LONGEST_NAME = 60;
+
+/** Gives labels to what a language model says of a text. @param {any} writing as models/write.js makes it */
+export function withLabels({ tokens, next, ...rest }) {
+  return {
+    ...rest,
+    tokens: tokens.map((/** @type {[string, string, number]} */ [gap, text, share]) => [gap, visibleText(text), share]),
+    next: next.map((/** @type {[string, string, boolean, number][]} */ all) => all.map(([piece, text, isJoined, score]) => [piece, text, candidateLabel(piece, text, isJoined), score])),
+  };
+}
+
+/** @param {string} piece @param {string} text @param {boolean} isJoined whether it goes on with the word before */
+function candidateLabel(piece, text, isJoined) {
+  if (!text) return piece;
+  if (text.includes("\ufffd")) return `part of a letter (${piece})`;
+  const letters = Array.from(visibleText(text.replace(/^ +| +$/g, "")));
+  return (isJoined ? "…" : "") + (letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME - 1).join("")}…` : letters.join(""));
 }

@@ -10,7 +10,7 @@ import { fetchFile, importFrom, openRuntime, openSegmenter } from "./runtime.js"
 import { describeSelectors, describeSelection } from "./selectors.js";
 import { AlignmentHeads, describeTranslation } from "./translation_picture.js";
 import { WordLinks } from "./word_links.js";
-import { describeLikelihood, describeHead, describeHidden, describeLink } from "./wording.js";
+import { describeLikelihood, describeHead, describeHidden, describeLink, withLabels } from "./wording.js";
 
 /**
  * @import { AskedCell } from "./alignments.js"
@@ -27,7 +27,7 @@ import { describeLikelihood, describeHead, describeHidden, describeLink } from "
  * @typedef {{ model: string, output: string, extra: any, cut: number | null, cutPair: number | null, maps: AttentionMap[] }} Trace
  * @typedef {{ output: string, extra: any, cross: AttentionMap, card: any }} KeptDraft
  * @typedef {{ card: any, trace(request: object): Promise<Trace>, inspect(request: object, layer: number, head: number): Promise<HeadInputs>,
- *   left(): number, complete(): Promise<void> }} Model
+ *   write?: any, left(): number, complete(): Promise<void> }} Model
  */
 
 const host = /** @type {any} */ (self);
@@ -43,6 +43,7 @@ const DRAFTS_KEPT = 16;
 const drafts = new Map();
 /** @type {Map<string, Promise<Model>>} */
 const models = new Map();
+let isStopped = false;
 
 /** What a page can ask of the worker. @typedef {keyof typeof WORK} Verb */
 /** What it says with that. @template {Verb} Name @typedef {Parameters<typeof WORK[Name]>[0]} Request */
@@ -59,11 +60,7 @@ const WORK = {
   /** Runs a model, which is fetched where it is not here yet. @param {{ key: string, name: string, modelFiles: string, runtimeBytes: number, inspects: boolean, request: object }} asked
    * @param {Progress} onProgress */
   async run({ key, name, modelFiles, runtimeBytes, inspects, request }, onProgress) {
-    if (!models.has(name)) models.set(name, load(name, modelFiles, runtimeBytes, inspects, onProgress));
-    const loading = /** @type {Promise<Model>} */ (models.get(name));
-    loading.catch(() => models.delete(name));
-    const model = await loading;
-    onProgress(1, 1);
+    const model = await opened(name, modelFiles, runtimeBytes, inspects, onProgress);
     await forgetOldTraces();
     const { maps, extra, output, cut, cutPair } = await model.trace(request);
     keep(key, Promise.resolve(maps));
@@ -71,6 +68,19 @@ const WORK = {
     if (extra?.steps && cross) keepDraft(`${name} ${key}`, { output, extra, cross, card: model.card });
     return { output, left: model.left(), cut: cut ?? cutPair, maps: maps.map(({ kind, layers, heads }) => ({ kind, shape: [layers, heads] })),
       ...describe(model, request, extra, maps) };
+  },
+
+  /** Writes on behind a text, with what is written so far as progress. @param {{ name: string, modelFiles: string, runtimeBytes: number, request: object, tokens: number }} asked
+   * @param {Progress} onProgress */
+  async write({ name, modelFiles, runtimeBytes, request, tokens }, onProgress) {
+    isStopped = false;
+    const model = await opened(name, modelFiles, runtimeBytes, false, onProgress);
+    return model.write({ ...request, tokens }, (/** @type {string} */ text, /** @type {number} */ count) => onProgress(count, tokens, text), () => isStopped);
+  },
+
+  /** What is being written ends with the token that comes next. */
+  stop() {
+    isStopped = true;
   },
 
   /** Fetches what later texts may need of a model, so that it works without a network. @param {{ name: string }} asked */
@@ -157,6 +167,7 @@ const WORK = {
 /** What a task gives besides its maps. @param {Model} model @param {any} request @param {any} extra @param {AttentionMap[]} maps */
 function describe({ card }, request, extra, maps) {
   const cross = maps.find(({ kind }) => kind === "cross");
+  if (extra?.writing) return { writing: withLabels(extra.writing) };
   if (extra?.spans) return describeFound(extra, maps, card.name);
   if (extra?.keptSentences) return describeRead(request, extra, card, maps[0]);
   if (extra?.steps && cross) return { shape: [cross.layers, cross.heads] };
@@ -175,6 +186,16 @@ function chosenCell(matrix, query, key) {
   const [row, column] = [matrix.rows.indexOf(Number(query)), matrix.columns.indexOf(Number(key))];
   if (query === null || row < 0) return firstCell(matrix);
   return column < 0 ? [row, largestOf(matrix, row)] : [row, column];
+}
+
+/** The model, which is fetched where it is not here yet. @param {string} name @param {string} base @param {number} runtimeBytes @param {boolean} inspects @param {Progress} onProgress */
+async function opened(name, base, runtimeBytes, inspects, onProgress) {
+  if (!models.has(name)) models.set(name, load(name, base, runtimeBytes, inspects, onProgress));
+  const loading = /** @type {Promise<Model>} */ (models.get(name));
+  loading.catch(() => models.delete(name));
+  const model = await loading;
+  onProgress(1, 1);
+  return model;
 }
 
 /** @param {string} name @param {string} base of models and of what runs them @param {number} runtimeBytes @param {boolean} inspects @param {Progress} onProgress @returns {Promise<Model>} */
@@ -247,7 +268,7 @@ function isOfMemory(error) {
 }
 
 host.onmessage = async (/** @type {MessageEvent<{ id: number, work: keyof typeof WORK, asked: any }>} */ { data: { id, work, asked } }) => {
-  const onProgress = (/** @type {number} */ loaded, /** @type {number} */ total) => host.postMessage({ id, progress: [loaded, total] });
+  const onProgress = (/** @type {(number | string | undefined)[]} */ ...progress) => host.postMessage({ id, progress });
   try {
     host.postMessage({ id, made: await WORK[work](asked, onProgress) });
   } catch (error) {

@@ -57,6 +57,7 @@ _TEXT, _LIST = 8, 9
 # Types of tensors: numbers in a block, and bytes of it.
 _FLOAT32, _BYTES, _NIBBLES = 0, 8, 3
 _BLOCKS = {_FLOAT32: (1, 4), _BYTES: (32, 34), _NIBBLES: (32, 20)}
+_KINDS = {_FLOAT32: "f32", _BYTES: "q8_0", _NIBBLES: "q4_1"}
 _CONTROL = 3
 _ALIGNMENT = 32
 
@@ -68,16 +69,9 @@ def smollm2(progress: Progress) -> StackModel:
         ModelNotFoundError: it is neither installed nor within reach; the message says what to install.
         ModelError: the hub's file is another one.
     """
-    path = packaged()
-    if path is None or sha256(path) != SHA256:
-        path = _downloaded(progress)
+    file = GgufFile.read(published(progress))
     progress(f"Loading {FACTS.name}", None)
-    file = GgufFile.read(path)
-    with BUILDING:
-        model: Any = language_model(file)
-    made = build(model.to(device.choose(), device.choose_dtype(None)), tokenizer(file), FACTS)
-    assert isinstance(made, StackModel)
-    return made
+    return from_file(file)
 
 
 def packaged() -> Path | None:
@@ -85,7 +79,16 @@ def packaged() -> Path | None:
     return find_in_package(PACKAGE, FILE)
 
 
-def _downloaded(progress: Progress) -> Path:
+def published(progress: Progress) -> Path:
+    """Locate the published file: of the package, else of the hub.
+
+    Raises:
+        ModelNotFoundError: it is neither installed nor within reach; the message says what to install.
+        ModelError: the hub's file is another one.
+    """
+    path = packaged()
+    if path is not None and sha256(path) == SHA256:
+        return path
     try:
         path = fetch(REPOSITORY, REVISION, progress, file=FILE).folder / FILE
     except ModelNotFoundError as error:
@@ -141,6 +144,17 @@ class GgufFile:
         made += least
         return made.reshape(shape)
 
+    def blocks(self) -> dict[str, tuple[str, UInt8[np.ndarray, "row byte"]]]:
+        """List the tensors by the names that transformers has for them: the name of their type, and the bytes of each row.
+
+        Rows are whole blocks, so that they can be put in another order.
+        """
+        heads, made = _head_counts(self), {}
+        for name, (shape, kind, data) in self.tensors.items():
+            rows = torch.from_numpy(data.reshape(shape[0] if len(shape) > 1 else 1, -1).copy())
+            made[_own_name(name)] = _KINDS[kind], _ordered(name, rows, heads).numpy()
+        return made
+
 
 @dataclass(eq=False)
 class _HeaderReader:
@@ -168,20 +182,19 @@ class _HeaderReader:
         return list(self.numbers(f"{length}{_NUMBERS[each]}")) if each in _NUMBERS else [self.text() for _ in range(length)]
 
 
+def from_file(file: GgufFile) -> StackModel:
+    """Make the model of what a file holds."""
+    with BUILDING:
+        model: Any = language_model(file)
+    made = build(model.to(device.choose(), device.choose_dtype(None)), tokenizer(file), FACTS)
+    assert isinstance(made, StackModel)
+    return made
+
+
 def language_model(file: GgufFile) -> LlamaForCausalLM:
     """Make the model, with its numbers unpacked to float32."""
-    config = _config(file)
-    heads = {"attn_q": config.num_attention_heads, "attn_k": file.header["llama.attention.head_count_kv"]}
-    weights = {}
-    for name in file.tensors:
-        numbers = torch.from_numpy(file.numbers(name))
-        if name in _TOP:
-            weights[_TOP[name]] = numbers
-            continue
-        _, layer, part, end = name.split(".")
-        if part in heads:
-            numbers = _halves(numbers, heads[part])
-        weights[f"model.layers.{layer}.{_TENSORS[part]}.{end}"] = numbers
+    config, heads = _config(file), _head_counts(file)
+    weights = {_own_name(name): _ordered(name, torch.from_numpy(file.numbers(name)), heads) for name in file.tensors}
     weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
     with torch.device("meta"):
         model = LlamaForCausalLM(config)
@@ -192,12 +205,26 @@ def language_model(file: GgufFile) -> LlamaForCausalLM:
     return model.requires_grad_(False).eval()
 
 
-def _halves(weight: torch.Tensor, n_heads: int) -> torch.Tensor:
-    """Order the rows of W_Q or W_K as transformers rotates them.
+def _own_name(name: str) -> str:
+    """Return the name that transformers has for a tensor of llama.cpp."""
+    if name in _TOP:
+        return _TOP[name]
+    _, layer, part, end = name.split(".")
+    return f"model.layers.{layer}.{_TENSORS[part]}.{end}"
+
+
+def _head_counts(file: GgufFile) -> dict[str, int]:
+    return {f"attn_{part}": file.header[f"llama.attention.head_count{end}"] for part, end in (("q", ""), ("k", "_kv"))}
+
+
+def _ordered(name: str, rows: torch.Tensor, heads: dict[str, int]) -> torch.Tensor:
+    """Order the rows of W_Q or W_K as transformers rotates them; those of another tensor stay.
 
     RoPE turns pairs of dimensions: llama.cpp's stand side by side, 0 and 1, and transformers' half a head apart, 0 and 32.
     """
-    return weight.view(n_heads, -1, 2, weight.shape[1]).transpose(1, 2).reshape(weight.shape)
+    if not (n_heads := next((count for part, count in heads.items() if f".{part}." in name), 0)):
+        return rows
+    return rows.view(n_heads, -1, 2, rows.shape[1]).transpose(1, 2).reshape(rows.shape)
 
 
 def _config(file: GgufFile) -> LlamaConfig:

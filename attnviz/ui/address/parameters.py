@@ -80,10 +80,7 @@ class Number:
         if isinstance(self.least, int):
             # Python refuses to read more digits.
             return self.bound(int(written)) if re.fullmatch(r"[+-]?[0-9]{1,4000}", written) else None
-        try:
-            value = float(written)
-        except ValueError:
-            return None
+        value = float(written) if re.fullmatch(r"[+-]?[0-9]{1,300}(\.[0-9]{1,300})?(e[+-]?[0-9]{1,3})?", written) else math.inf
         return self.bound(value) if math.isfinite(value) else None
 
     def bound(self, value: Any) -> Any:

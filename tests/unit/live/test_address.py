@@ -13,7 +13,7 @@ from attnviz.ui.address.parameters import PARAMETERS, Choice, Flag, Names, Numbe
 from tests.factories import HOSTILE
 from tests.unit.live.graphs.test_algorithms import call
 
-PAGES = ("encode", "translate", "answer", "summarize", "compute")
+PAGES = ("encode", "translate", "answer", "summarize", "write", "compute")
 # Choices of which the site has some alone.
 SOME = {"way", "view", "view1"}
 # The explorer below a summary, which the app draws from 0 to 1, has a control on a site.

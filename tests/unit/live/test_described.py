@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import html
 import json
+import math
 import re
 import subprocess
 import sys
@@ -26,8 +27,10 @@ from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix, word_groups
 from attnviz.analysis.translation_alignment import clearest_link, describe_likelihood, ranked_step, read_as, truer
 from attnviz.analysis.wording import Sentence, head_of_model, head_place, power_of_ten, two_digits
+from attnviz.analysis.write import copied_link, describe_given, describe_next
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
+from attnviz.core.write import TEMPERATURES, Continuation
 from attnviz.figures.answer_spans import marked_answer
 from attnviz.figures.explorer.overview import unpack_chunks
 from attnviz.figures.explorer.script import themes
@@ -44,11 +47,13 @@ from attnviz.live.pictures import (
     describe_selection,
     describe_selectors,
     sentence_parts,
+    writing,
 )
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
 from attnviz.text.words import Sentences, Span
 from tests.factories import make_map, numbered, pair, sentence, special, typed
+from tests.unit.live.graphs.test_algorithms import call
 
 Place = tuple[int, int | None]
 RUNNER = Path(__file__).with_name("described.js")
@@ -402,3 +407,40 @@ def run_in_node(script: str) -> str:
     ran = subprocess.run(command, input=script, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-2000:]
     return ran.stdout
+
+
+def continued() -> AttentionTrace:
+    """A text of which the last two tokens were written: a token that stands there twice, one that nobody expected."""
+    tokens = [token for token in sentence("the cat sat on the cat") if not token.special]
+    logs = np.log(np.array([[0.6, 0.3, 0.0005]] * 6, np.float32))
+    logs[3] = np.log([0.9965, 0.002, 0.0005])
+    candidates = np.array([[1, 2, 3]] * 6, np.int32)
+    candidates[4] = [3, 1, 2]
+    pieces = ("the", "cat", "sat", "on", "the", "cat")
+    names = {1: ("the", " the"), 2: ("cat", "cat"), 3: ("Ø", "\N{REPLACEMENT CHARACTER}")}
+    mass = 1 - np.exp(logs.astype(np.float64)).sum(axis=1, keepdims=True)
+    given = np.log(np.array([1, 0.3, 1e-5, 0.02, 0.9965, 0.3], np.float32))
+    continuation = Continuation(
+        4, pieces, candidates, logs, np.log(np.repeat(mass, len(TEMPERATURES), 1).astype(np.float32)), given, names
+    )
+    decoder = make_map(tokens, causal=True)
+    return AttentionTrace("m", Prompt("the cat sat on the cat"), (decoder,), continuation=continuation)
+
+
+def test_what_comes_next_is_said_as_in_the_app():
+    trace = continued()
+    record, text, tokens = json.loads(json.dumps(writing(trace))), trace.prompt.text, trace.decoder.queries
+    places = range(1, 7)
+    said = call(*(["../write_panel", "describePlace", record, place] for place in places))
+    links = call(*(["../write_panel", "copiedLink", record, place] for place in places))
+    for place, sentences, link in zip(places, said, links, strict=True):
+        candidates = trace.continuation.next_tokens(place - 1)
+        before = text if place == 6 else text[: tokens[place].start]
+        wanted = [sentence_parts(describe_next(candidates, before, first=place == 6))]
+        if place < 6:
+            named = [each.piece for each in candidates]
+            rank = named.index(trace.continuation.pieces[place]) if trace.continuation.pieces[place] in named else -1
+            wanted.append(sentence_parts(describe_given(tokens[place], math.exp(trace.continuation.given[place]), rank)))
+        assert sentences == wanted
+        assert tuple(link) == copied_link(trace, place)
+    assert [link[1] for link in links] == [None, None, None, 0, 1, 4]

@@ -49,7 +49,7 @@ export function wordSpans(text) {
  * @param {[number, number][]} spans
  * @param {number} position
  */
-function wordAt(spans, position) {
+export function wordAt(spans, position) {
   let low = 0;
   let high = spans.length;
   while (low < high) {
@@ -138,7 +138,7 @@ function special(text, segment) {
  * @param {boolean} isWhole whether the texts were not cut
  * @returns {Token[]}
  */
-function placed(pieces, text, segment, isWhole) {
+export function placed(pieces, text, segment, isWhole) {
   const letters = [...text];
   const words = wordSpans(text);
   const wide = covering(pieces.map(({ start, end }) => [start, end]), letters, isWhole);
@@ -159,7 +159,7 @@ function placed(pieces, text, segment, isWhole) {
  * @param {number} segment
  * @param {string} text
  */
-function cutOf(tokens, segment, text) {
+export function cutOf(tokens, segment, text) {
   const end = Math.max(0, ...tokens.filter((token) => token.segment === segment && !token.special).map((token) => token.end));
   return [...text].slice(end).join("").trim() ? end : null;
 }

@@ -6,6 +6,7 @@ import { ModelError, Source, forget } from "./model_files.js";
 import { WordVectors, Pass, storedWeights } from "./session.js";
 import { Summarizer } from "./summarize.js";
 import { Translator } from "./translate.js";
+import { Writer } from "./write.js";
 
 /**
  * @typedef {import("./types.d.ts").Manifest} Manifest
@@ -13,14 +14,17 @@ import { Translator } from "./translate.js";
  * @typedef {import("./types.d.ts").Request} Request
  * @typedef {import("./types.d.ts").Runtime} Runtime
  * @typedef {import("@huggingface/tokenizers").Tokenizer} Tokenizer
- * @typedef {{ manifest: Manifest, passes: Record<string, Pass>, tokenizers: Record<string, Tokenizer>, vectors: WordVectors | null, learned: Map<string, import("./session.js").Stored>,
- *   segmenter: Runtime["segmenter"] }} Loaded  learned: the matrices of a head that can be looked into
+ * @typedef {{ manifest: Manifest, passes: Record<string, Pass>, tokenizers: Record<string, Tokenizer>, vectors: WordVectors | null, rows?: import("./session.js").Stored, learned: Map<string, import("./session.js").Stored>,
+ *   segmenter: Runtime["segmenter"] }} Loaded  rows: all vectors of tokens, in blocks; learned: the matrices of a head that can be looked into
  * @typedef {NonNullable<Model["inspect"]>} Inspect
  * @typedef {{ maps: import("./types.d.ts").AttentionMap[], output?: string, extra?: unknown, cuts?: (number | null)[] }} Outcome
  */
 
-/** @type {Record<Manifest["task"], new (loaded: Loaded) => { trace(request: Request): Promise<Outcome>, inspect?: Inspect }>} */
-const RUNNERS = { encode: Encoder, translate: Translator, answer: Answerer, summarize: Summarizer };
+/** @type {Record<Manifest["task"], new (loaded: Loaded) => { trace(request: Request): Promise<Outcome>, inspect?: Inspect, write?: Model["write"] }>} */
+const RUNNERS = { encode: Encoder, translate: Translator, answer: Answerer, summarize: Summarizer, write: Writer };
+// A page of a phone is ended when it takes about this much, and Android says how much there is.
+const PHONE = /Android|iPhone|iPad|Mobile/;
+const MOST_ON_A_PHONE = 5e8;
 
 /**
  * Load a model.
@@ -31,6 +35,7 @@ const RUNNERS = { encode: Encoder, translate: Translator, answer: Answerer, summ
  * @returns {Promise<Model>}
  */
 export async function load(base, manifest, runtime, onProgress = () => {}) {
+  assertRoom(manifest);
   const source = new Source(base, runtime.fetch ?? ((url) => fetch(url)), onProgress);
   const loaded = await files(source, manifest, runtime);
   const runner = new RUNNERS[manifest.task](loaded);
@@ -44,6 +49,7 @@ export async function load(base, manifest, runtime, onProgress = () => {}) {
       return { model: name, revision: card.revision, prompt, output, extra, maps, cut: cuts[0] ?? null, cutPair: cuts[1] ?? null };
     },
     inspect: runner.inspect?.bind(runner),
+    write: runner.write?.bind(runner),
     left: () => loaded.vectors?.left() ?? 0,
     async complete() {
       await loaded.vectors?.complete();
@@ -52,6 +58,17 @@ export async function load(base, manifest, runtime, onProgress = () => {}) {
       await Promise.all(Object.values(loaded.passes).map((pass) => pass.release()));
     },
   };
+}
+
+/**
+ * Refuse a model that would end the page before it is fetched.
+ * @param {Manifest} manifest
+ */
+function assertRoom({ name, graphs }) {
+  const { userAgent = "", deviceMemory = 8 } = /** @type {any} */ (globalThis.navigator ?? {});
+  const bytes = Object.values(graphs).reduce((sum, { weights: { size } }) => sum + 4 * size, 0);
+  if (bytes < MOST_ON_A_PHONE || (!PHONE.test(userAgent) && deviceMemory > 2)) return;
+  throw new ModelError(`${name} takes more memory than this device gives to a page: its examples can be seen here, and other texts on a computer.`);
 }
 
 /**
@@ -75,9 +92,10 @@ async function files(source, manifest, { ort, Tokenizer, segmenter, inspects }) 
   const read = tokenizers.map(([name], place) => [name, new Tokenizer(JSON.parse(new TextDecoder().decode(contents[place])), {})]);
   const vectors = manifest.rows && new WordVectors(manifest.rows, source);
   const learned = inspects ? attentionOf(stored) : new Map();
-  parts.forEach(forget);
+  const rows = stored.get(manifest.options.tokens);
+  parts.filter(({ buffer }) => buffer !== rows?.data.buffer).forEach(forget);
   forgetBinary(ort.env.wasm);
-  return { manifest, passes, tokenizers: Object.fromEntries(read), vectors, learned, segmenter };
+  return { manifest, passes, tokenizers: Object.fromEntries(read), vectors, rows, learned, segmenter };
 }
 
 /**

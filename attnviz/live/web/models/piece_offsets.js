@@ -88,7 +88,7 @@ function endOf(letters, from, to) {
  * @param {Tokenizer} tokenizer
  * @param {string} text
  */
-function sections(tokenizer, text) {
+export function sections(tokenizer, text) {
   const marks = [...tokenizer.get_added_tokens_decoder()].map(([id, { content }]) => /** @type {const} */ ([content, id]));
   const ids = new Map(marks);
   const escaped = [...ids.keys()].map((content) => content.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));

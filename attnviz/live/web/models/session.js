@@ -2,11 +2,17 @@
 
 import { forget } from "./model_files.js";
 
-// Weights out of safetensors files: a matrix as integers with one power of two a row, or numbers in half precision.
+// Weights out of safetensors files: a matrix as integers with one power of two a row, as blocks of a GGUF file, or numbers in half precision.
 
-/** @typedef {{ dtype: string, shape: number[], data: Uint8Array<ArrayBuffer>, exponents?: Int8Array }} Stored */
+/**
+ * @typedef {{ dtype: string, shape: number[], data: Uint8Array<ArrayBuffer>, exponents?: Int8Array, blocks?: keyof typeof BLOCKS }} Stored
+ *   blocks: of which type its blocks are; then a row of `shape` is so many bytes
+ */
 
 const EXPONENTS = ".exponents";
+// Of a block of 32 numbers: its bytes. It begins with a scale in half precision, with 4 bits a number followed by the least number.
+const BLOCKS = { q8_0: 34, q4_1: 20 };
+const NUMBERS = 32;
 
 /**
  * List the weights of a file by name; a matrix has its exponents beside it.
@@ -21,7 +27,10 @@ export function storedWeights(content) {
   for (const [name, { dtype, shape, data_offsets }] of Object.entries(header)) {
     if (name === "__metadata__") continue;
     const [start, stop] = data_offsets;
-    stored.set(name, { dtype, shape, data: content.subarray(8 + length + start, 8 + length + stop) });
+    const end = name.slice(name.lastIndexOf(".") + 1);
+    const blocks = end in BLOCKS ? /** @type {keyof typeof BLOCKS} */ (end) : undefined;
+    const own = blocks ? name.slice(0, -end.length - 1) : name;
+    stored.set(own, { dtype, shape, data: content.subarray(8 + length + start, 8 + length + stop), blocks });
   }
   for (const [name, { data }] of stored) {
     const matrix = name.endsWith(EXPONENTS) && stored.get(name.slice(0, -EXPONENTS.length));
@@ -37,7 +46,9 @@ export function storedWeights(content) {
  */
 export function restore(stored, target) {
   const { dtype, shape, data } = stored;
-  if (stored.exponents) {
+  if (stored.blocks) {
+    restoreBlocks(data, stored.blocks, target);
+  } else if (stored.exponents) {
     const [, rows, width] = shape;
     for (let row = 0; row < rows; row += 1) restoreRow(stored, row, target.subarray(row * width));
   } else if (dtype === "F32") {
@@ -63,6 +74,29 @@ export function restoreRow({ shape, data, exponents }, row, target) {
     let integer = (data[at] << 24) >> 24;
     for (let plane = 1; plane < planes; plane += 1) integer = integer * 256 + data[plane * rows * width + at];
     target[column] = integer * step;
+  }
+}
+
+/**
+ * Write the numbers of blocks: of 4 bits scale · q + the least one, the first half of a block in the lower bits; of 8 bits scale · q.
+ * @param {Uint8Array<ArrayBuffer>} data
+ * @param {keyof typeof BLOCKS} kind
+ * @param {Float32Array} target
+ */
+export function restoreBlocks(data, kind, target) {
+  const size = BLOCKS[kind];
+  for (let from = 0, to = 0; from < data.length; from += size, to += NUMBERS) {
+    const scale = half(data[from] | (data[from + 1] << 8));
+    if (kind === "q8_0") {
+      for (let at = 0; at < NUMBERS; at += 1) target[to + at] = ((data[from + 2 + at] << 24) >> 24) * scale;
+      continue;
+    }
+    const least = half(data[from + 2] | (data[from + 3] << 8));
+    for (let at = 0; at < NUMBERS / 2; at += 1) {
+      const both = data[from + 4 + at];
+      target[to + at] = (both & 15) * scale + least;
+      target[to + NUMBERS / 2 + at] = (both >> 4) * scale + least;
+    }
   }
 }
 

@@ -46,6 +46,10 @@ export interface Request extends Prompt {
   words?: number;
   sentences?: number;
   share?: boolean;
+  /** Names of the pieces that were written behind a text; how further ones are chosen, and how many. */
+  written?: string;
+  sampling?: import("./sampling.js").Sampling;
+  tokens?: number;
 }
 
 export interface Learned {
@@ -79,6 +83,8 @@ export interface Model {
   trace(request: Request): Promise<Trace>;
   /** What a head of an encoder reads, and its rows of the matrices that make queries, keys and values; of other models, nothing. */
   inspect?(request: Request, layer: number, head: number): Promise<HeadInputs>;
+  /** Writes on, until it is stopped: the names of the pieces behind a text. `onToken` is given what is written so far. */
+  write?(request: Request, onToken: (text: string, count: number) => void, isStopped: () => boolean): Promise<string[]>;
   /** How many bytes `complete` would fetch. */
   left(): number;
   /** Fetches what later texts may need besides, so that all works without a network. */
@@ -118,7 +124,7 @@ export interface RowFiles {
 
 export interface Manifest {
   name: string;
-  task: "encode" | "translate" | "answer" | "summarize";
+  task: "encode" | "translate" | "answer" | "summarize" | "write";
   /** How far a weight may be from the app's own. */
   bound: number;
   card: Card;

