@@ -538,7 +538,7 @@ def _show_step(place: LessonPlace, page: str, title: str) -> None:
 _ORDER = (
     "what-is-it", "what-heads-do", "compute-one", "where-attention-was-born", "what-it-does-not-tell",
     "do-heads-mean-something", "does-it-matter", "prettiest-picture", "a-model-learns", "how-it-writes", "seen-before",
-    "questionnaire",
+    "who-gets-the-drink", "looking-is-not-doing", "questionnaire",
 )  # fmt: skip
 
 _KEPT = (

@@ -4,16 +4,22 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import attnviz
 from attnviz.analysis.heads.verdict import ClaimReport
 from attnviz.cli import main
+from attnviz.core.trace import Prompt
+from attnviz.core.write import Candidate
 from attnviz.lessons.check import ComputedSource, examine
 from attnviz.lessons.hand_in import HandIn, write_hand_in
 from attnviz.lessons.lesson_file import parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
 from attnviz.lessons.picture_link import TASKS, read_link
 from attnviz.models import catalog
+from attnviz.models.base import AttentionModel
+from attnviz.models.result import Result
 from attnviz.survey.corpora import TREEBANK, shipped, shipped_atlas
 from attnviz.survey.corpus_attention import look
 from attnviz.ui.background.first_results import claim_visits, find
@@ -114,6 +120,38 @@ def test_what_lessons_say_of_claims_is_true() -> None:
     assert compound.rate == pytest.approx(0.75, abs=0.02)
     assert compound.rival("offset +1") == pytest.approx(compound.rate, abs=0.02)
     assert travelling("L0·H2: any -> previous").result.rate > 0.9
+
+
+def test_what_lessons_say_of_what_heads_add_is_true() -> None:
+    """“Who gets the drink?” and “Looking is not doing”: the choices that teachers typed, and the prose around them."""
+    model, drink = catalog.load("smollm2"), "When Mary and John went to the store, John gave a drink to"
+    run = attnviz.run(model, "write", drink, tokens=0)
+    adds, looks = attnviz.parts(run, "Mary", "John").heads, _from_last(run)
+    assert adds.argmax() == 9 * 23 + 3
+    assert looks[..., 1].argmax() == 9 * 24 + 4
+    assert adds[24, 4] < -0.5
+    # Of two sentences whose giver is another, one head turns the answer round and the others do not.
+    other = "When Mary and John went to the store, Mary gave a drink to"
+    shipped_patches = find("_patches", "smollm2", (Prompt(drink), other, ("Mary", "John"), "heads"))
+    assert np.argwhere(shipped_patches.patched < 0).tolist() == [[23, 3]]
+    # L29·H1 looks at the last word, at no name, and adds more than all heads but one.
+    assert (looks[29, 1].argmax(), looks[29, 1, [1, 3, 9]].sum() < 0.05, (adds > adds[29, 1]).sum()) == (13, True, 1)
+    capital = attnviz.run(model, "write", "The capital of France is", tokens=0)
+    adds = attnviz.parts(capital, "Paris", "London").heads
+    assert -0.5 < adds[16, 0] < 0 < 2 < adds[23, 4]
+    assert min(_from_last(capital)[16, 0, 3], _from_last(capital)[23, 4, 3]) > 0.7
+    first, second = (_likeliest(model, "The capital of France is", edits) for edits in ("d23.4z", "d16.0z"))
+    assert (first[0].text, first[0].probability < 1.5 * first[1].probability) == (" Paris", True)
+    assert second[0].probability > 0.7
+
+
+def _from_last(run: Result) -> np.ndarray:
+    return np.stack([run.trace.decoder.layer_weights(layer)[:, -1] for layer in range(30)])
+
+
+def _likeliest(model: AttentionModel, text: str, edits: str) -> tuple[Candidate, ...]:
+    made = attnviz.run(model, "write", text, tokens=0, edits=edits).continuation
+    return made.next_tokens(len(made.pieces) - 1)
 
 
 @pytest.mark.parametrize("claim", [address["claim"] for _, address in claim_visits()])
