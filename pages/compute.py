@@ -26,6 +26,7 @@ from attnviz.ui.compute import (
     weight_download,
 )
 from attnviz.ui.download import Download, show_toolbar
+from attnviz.ui.edit_panel import show_next_word
 from attnviz.ui.frame.sidebar import (
     forced_target,
     head_steppers,
@@ -86,7 +87,10 @@ def compute_weight() -> Download | None:
         return None
     if model not in CATALOG and (known := card(model, prompt)):
         language_picker(known, st.sidebar)
-    return show_weight(model, opened, map_picker(opened.trace), example or examples("encode")[0])
+    download = show_weight(model, opened, map_picker(opened.trace), example or examples("encode")[0])
+    if opened.trace.kinds == ("decoder",):
+        show_next_word(model, prompt)
+    return download
 
 
 def show_weight(model: str, opened: "InspectedTrace", attention: AttentionMap, first: Example) -> Download:

@@ -7,6 +7,7 @@ import streamlit as st
 from attnviz.analysis.head_view import HeadView
 from attnviz.analysis.wording import NUMBERS, describe_link, head_title
 from attnviz.core.errors import TraceError
+from attnviz.core.trace import Prompt
 from attnviz.ui.address.address_sync import WordQuestion, finish
 from attnviz.ui.download import head_download, show_toolbar
 from attnviz.ui.edit import CurrentMap, current_result, run_edited
@@ -18,9 +19,11 @@ from attnviz.ui.prompt_box import examples, prompt_box, show_text_notices
 from attnviz.ui.why import show_why
 from attnviz.ui.write import (
     Upcoming,
+    asked_to_write,
     chat_toggle,
     explain_writing,
     forget_written,
+    held_pieces,
     in_chat,
     keep_begun,
     sampling,
@@ -36,20 +39,23 @@ from attnviz.ui.write import (
 )
 
 
-def show_writing(current: CurrentMap, upcoming: Upcoming, head: HeadView, question: WordQuestion) -> None:
+def show_writing(
+    current: CurrentMap, upcoming: Upcoming, head: HeadView, question: WordQuestion, *, prompt: Prompt, writes: bool
+) -> None:
     """Show what comes next, in a sentence, in the text and as bars; and below it where the heads looked."""
     attention, editing = current.current, current.editing
-    is_edited = current.result.before is not None
     matrix = head.matrix(attention)
     cell = question.cell(matrix)
     with hero() as heading:
         show_sentence(upcoming, heading)
         show_edit_panel(current)
         show_written_changes(current.result)
-        show_text(upcoming)
+        place = show_text(upcoming)
+        if writes:
+            write_on(current.result.name, prompt, current.result.unedited.trace, place)
         left, right = st.columns([7, 5], gap="medium")
         with left:
-            show_bars(upcoming, sampling(), clickable=not is_edited)
+            show_bars(upcoming, sampling(), edited=bool(upcoming.trace.edits))
         with right:
             write_buttons(written_pieces())
             sampling_picker()
@@ -69,10 +75,9 @@ keep_begun()
 model = writer_picker()
 typed, example = prompt_box("write", further=(), forget=forget_written, beside=chat_toggle)
 prompt = in_chat(model, typed) if typed else None
-written = written_pieces()
+written, writes = written_pieces(), asked_to_write()
 if prompt:
-    write_on(model, prompt)
-    options = replace(sampling(), begins=written, anew=True)
+    options = replace(sampling(), begins=written, anew=True, held=held_pieces(written))
     if ran := run_edited(model, "write", prompt, options=options):
         result, editing = ran
         shown, downloads = current_result(result, editing), []
@@ -84,7 +89,7 @@ if prompt:
             place = (first.layer, first.head)
             head, question = head_controls(current.first, place, paired=False, unasked=upcoming.link)
             downloads = [head_download(shown, kind, head)]
-            show_writing(current, upcoming, head, question)
+            show_writing(current, upcoming, head, question, prompt=prompt, writes=writes)
             if example:
                 st.caption(f":material/lightbulb: {example.notice}")
         except TraceError as error:

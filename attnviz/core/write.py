@@ -33,6 +33,7 @@ class WritingOptions:
     seed         what chance begins with: the same seed draws the same tokens
     begins       pieces of the vocabulary, by name, that stand behind the text before the model writes
     anew         under edits, the model writes by itself in place of `begins`, as many tokens: what it would have written
+    held         of `begins` so many stay there all the same
 
     Raises:
         PromptError: one of them is out of its range.
@@ -45,9 +46,10 @@ class WritingOptions:
     seed: int = 0
     begins: tuple[str, ...] = ()
     anew: bool = False
+    held: int = 0
 
     def __post_init__(self) -> None:
-        for name, most in (("tokens", MOST_TOKENS), ("top_k", MOST_SEED), ("seed", MOST_SEED)):
+        for name, most in (("tokens", MOST_TOKENS), ("top_k", MOST_SEED), ("seed", MOST_SEED), ("held", MOST_SEED)):
             value = getattr(self, name)
             if type(value) is not int or not 0 <= value <= most:
                 raise PromptError(f"{name} is a whole number from 0 to {most:,}, not {described(value)}.")
@@ -62,13 +64,14 @@ class WritingOptions:
     def unedited(self) -> "WritingOptions":
         """How the model writes without edits; where it writes nothing, nothing needs to be chosen either."""
         if self.tokens:
-            return replace(self, anew=False)
+            return replace(self, anew=False, held=0)
         return WritingOptions(0, begins=self.begins)
 
     @property
     def edited(self) -> "WritingOptions":
         """How the model writes with edits."""
-        made = replace(self, tokens=self.tokens + len(self.begins), begins=(), anew=False) if self.anew else self
+        begins = self.begins[: self.held] if self.anew else self.begins
+        made = replace(self, tokens=self.tokens + len(self.begins) - len(begins), begins=begins, anew=False, held=0)
         return made if made.tokens else made.unedited
 
 

@@ -1,5 +1,6 @@
 """A text that a language model reads and writes on, and what could come next, described for write.js, which draws it."""
 
+import html
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from attnviz.analysis.write import candidate_label, continuation_of, text_writte
 from attnviz.core.trace import AttentionTrace
 from attnviz.core.write import Candidate
 from attnviz.figures.html import bundle
+from attnviz.figures.theme import LIGHT, Theme, mixed
 from attnviz.text.words import visible_text
 
 _FOLDER = Path(__file__).parent
@@ -16,6 +18,8 @@ SCRIPT = bundle(_FOLDER / "write.js")
 STYLE = (_FOLDER / "write.css").read_text(encoding="utf-8")
 # Of a longer text so many tokens are drawn, its last ones: a browser lays out no book in an instant.
 MOST_DRAWN = 1_200
+# Of a longer one, while it grows, so many characters.
+MOST_CHARACTERS = 4_000
 
 
 def written_text(trace: AttentionTrace, *, chosen: int, upcoming: str) -> dict[str, Any]:
@@ -33,6 +37,18 @@ def text_tokens(trace: AttentionTrace) -> list[tuple[str, str, float]]:
         end = end if token.special else max(end, token.end)
         rows.append((gap, visible_text(token.text), math.exp(given)))
     return rows
+
+
+def coming_text(text: str, coming: str, *, theme: Theme = LIGHT) -> str:
+    """Draw a text, and behind it, shaded, what is being written. All text is escaped and keeps its own direction.
+
+    >>> "a&lt;b<mark" in coming_text("a<b", " c>d"), "> c&gt;d</mark>" in coming_text("a<b", " c>d")
+    (True, True)
+    """
+    before = html.escape(text if len(text) <= MOST_CHARACTERS else f"… {text[-MOST_CHARACTERS:]}")
+    style = f"background:{mixed(theme.background, theme.accent, 0.25)};color:{theme.text};border-radius:4px"
+    frame = "font-size:1.3rem;line-height:1.75;overflow-wrap:anywhere;white-space:pre-wrap;padding:4px"
+    return f'<div dir="auto" role="status" style="{frame}">{before}<mark style="{style}">{html.escape(coming)}</mark></div>'
 
 
 def next_bars(candidates: Sequence[Candidate], before: str, *, stands: str = "", clickable: bool = True) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from attnviz.export.python import lines as python_lines
 from attnviz.export.sheet import Sheet, side_by_side, titled
 from attnviz.figures.explorer import TooLargeError, check_size
 from attnviz.files import open_trace, to_bytes
+from attnviz.models import catalog
 from attnviz.models.base import GREEDY, Architecture, ModelCard
 from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import value, visit
@@ -445,6 +446,8 @@ def reader_buttons(address: Mapping[str, Written] | None = None) -> None:
                 {"source": "model", "text": text} if page == "compute" else {"passage" if page == "answer" else "text": text}
             )
             given |= dict(address or {}) if page == "encode" else {}
+            if page == "write" and state.get("model") in (*catalog.available_for("write"), *catalog.HUB["decoder"]):
+                given["model"] = state["model"]
             st.button(
                 page.title(), key=f"to-{page}", type="tertiary", icon=f":material/{icon}:",
                 on_click=visit, args=(page,), kwargs=there | given,

@@ -6,9 +6,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.wording import describe_edits, head_name
-from attnviz.analysis.write import next_changes
-from attnviz.core.edits import Edit, Edits, LinkCut, WeightSet
-from attnviz.core.trace import AttentionTrace
+from attnviz.analysis.write import continuation_of, describe_next, next_changes
+from attnviz.core.edits import NO_EDITS, Edit, Edits, LinkCut, WeightSet
+from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.figures import html as shared
 from attnviz.figures.before_after import (
     STYLE,
@@ -27,7 +27,7 @@ from attnviz.ui.address.address_sync import segments, toggle
 from attnviz.ui.background.results import next_words, with_readings
 from attnviz.ui.edit import CurrentMap, Editor, change, edits_now, flip, restore, undo
 from attnviz.ui.explorer import ShownHead, places_of
-from attnviz.ui.layout import Markup, escaped, theme
+from attnviz.ui.layout import Markup, escaped, story, theme
 
 _markup = Markup("edits", shared.STYLE + STYLE)
 
@@ -74,6 +74,13 @@ def show_next(results: tuple[Result, Result], names: tuple[str, str]) -> None:
     one, other = (next_words(each.name, each.prompt, each.trace.edits) for each in results)
     if one and other:
         _markup("next-shares", share_bars(next_changes(one, other), names, theme=theme()))
+
+
+def show_next_word(name: str, prompt: Prompt) -> None:
+    """Say what a decoder expects behind a text; nothing where its file has no layer that says it."""
+    if trace := next_words(name, prompt, NO_EDITS):
+        candidates = continuation_of(trace).next_tokens(len(trace.maps[-1].queries) - 1)
+        story(describe_next(candidates, prompt.text))
 
 
 HELP = (

@@ -1,7 +1,7 @@
 """What stands on the page Write: the model, how it chooses a word, the text that it writes on, bars of what could come next."""
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import streamlit as st
@@ -20,16 +20,16 @@ from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.core.write import READING, WritingOptions
 from attnviz.figures import html as shared
 from attnviz.figures.before_after import changed_text, ranked
-from attnviz.figures.write import SCRIPT, STYLE, next_bars, written_text
+from attnviz.figures.write import SCRIPT, STYLE, coming_text, next_bars, written_text
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.result import Result
-from attnviz.text.words import visible_text
 from attnviz.ui.address.address_sync import (
     bounded,
     declared,
     forget,
     forget_cell,
+    publish,
     remember,
     remembered,
     segments,
@@ -47,8 +47,6 @@ from attnviz.ui.prompt_box import Example, forget_typed
 _markup = Markup("write", shared.STYLE + STYLE, SCRIPT)
 # Candidates that are drawn, and those whose shares stand in the table of before and after.
 DRAWN, COMPARED = 8, 4
-# Characters of the text that a bar shows while more is written.
-TAIL = 160
 
 
 def writer_picker() -> str:
@@ -68,6 +66,7 @@ def writer_picker() -> str:
 def forget_written() -> None:
     """Lets go of what was written and of what was looked at: it belonged to the text before."""
     forget("written")
+    forget("held")
     forget_cell()
 
 
@@ -94,6 +93,13 @@ def written_pieces() -> tuple[str, ...]:
     written = remembered("written", "")
     remember("written", written, "")
     return tuple(written.split(" ")) if written else ()
+
+
+def held_pieces(written: tuple[str, ...]) -> int:
+    """Return how many of them stay under edits: those up to a word that was taken there."""
+    held = min(value("held", 0), len(written))
+    publish("held", held, 0)
+    return held
 
 
 @dataclass(frozen=True)
@@ -145,8 +151,11 @@ def show_sentence(upcoming: Upcoming, place: DeltaGenerator) -> None:
     story(*lines, place=place)
 
 
-def show_text(upcoming: Upcoming) -> None:
-    """Draw the text, what was written in it shaded by how likely it was; a click on a token shows what could stand there."""
+def show_text(upcoming: Upcoming) -> DeltaGenerator:
+    """Draw the text, what was written in it shaded by how likely it was; a click on a token shows what could stand there.
+
+    It returns the text's place, in which it is drawn as it grows.
+    """
     trace, continuation = upcoming.trace, continuation_of(upcoming.trace)
     count = len(trace.maps[-1].queries)
     name = candidate_label(continuation.next_tokens(count - 1)[0], text_written_on(trace))
@@ -158,12 +167,17 @@ def show_text(upcoming: Upcoming) -> None:
             if key is not None:
                 st.session_state.key = key
 
-    drawn = written_text(trace, chosen=upcoming.place, upcoming=name)
-    _markup("written-text", drawn | {"theme": asdict(theme())}, pick)
+    drawn, place = written_text(trace, chosen=upcoming.place, upcoming=name), st.empty()
+    with place.container():
+        _markup("written-text", drawn | {"theme": asdict(theme())}, pick)
+    return place
 
 
-def show_bars(upcoming: Upcoming, options: WritingOptions, *, clickable: bool) -> None:
-    """Draw what could stand at a place, as sampling weighs it; a click takes it, and what stood there and behind goes."""
+def show_bars(upcoming: Upcoming, options: WritingOptions, *, edited: bool) -> None:
+    """Draw what could stand at a place, as sampling weighs it; a click takes it, and what stood there and behind goes.
+
+    Of a model that is edited what is taken stays, and what stands before it.
+    """
     continuation, at = continuation_of(upcoming.trace), upcoming.place
     candidates = continuation.next_tokens(at - 1, options if options.temperature else None)[:DRAWN]
     stands = "" if upcoming.is_next else upcoming.piece
@@ -177,14 +191,16 @@ def show_bars(upcoming: Upcoming, options: WritingOptions, *, clickable: bool) -
         forget_cell()
         if at >= start:
             st.session_state.written = " ".join((*written[: at - start], taken[int(picked)]))
+            st.session_state.held = at - start + 1 if edited else 0
         else:
             forget_typed()
             forget("written")
+            forget("held")
             gap = texts[int(picked)][: len(texts[int(picked)]) - len(texts[int(picked)].lstrip(" "))]
             st.session_state.text = before.rstrip(" ") + gap + texts[int(picked)].lstrip(" ")
 
     # The marks of a chat's template are not typed, nor is what a decoder begins with.
-    clickable = clickable and (at >= start or not (value("chat", False) or "cross" in upcoming.trace.kinds))
+    clickable = at >= start or not (value("chat", False) or "cross" in upcoming.trace.kinds)
     verb = "What could come next." if upcoming.is_next else "What could have stood here."
     st.caption(f"**{verb}**{' Click a word to take it.' if clickable else ''}")
     drawn = next_bars(candidates, before, stands=stands, clickable=clickable)
@@ -239,16 +255,24 @@ def keep_begun() -> None:
         state.written = " ".join((*(state.get("written") or "").split(), *made))
 
 
-def write_on(name: str, prompt: Prompt) -> None:
-    """Writes on where somebody has asked for it: the words are shown as they come, and stay if it is stopped."""
-    state = st.session_state
-    if not state.pop("writes", False):
-        return
+def asked_to_write() -> bool:
+    """Say whether somebody has pressed the button that writes on, once."""
+    return bool(st.session_state.pop("writes", False))
+
+
+def write_on(name: str, prompt: Prompt, trace: AttentionTrace, place: DeltaGenerator) -> None:
+    """Write on behind the text of a trace: the words stand in its place as they come, and stay if it is stopped."""
+    state, shown = st.session_state, theme()
     options = replace(sampling(), tokens=int(value("more", 20)), begins=written_pieces())
-    made = _begun().get((name, prompt, options), list)
-    state.begun = (state.get("model"), state.get("text"), state.get("written", "")), made
-    with stoppable(lambda: None):
-        pieces = _written(name, prompt, options, begun=made)
+    begun, before = _begun().get((name, prompt, options), Begun), text_written_on(trace)
+    state.begun = (state.get("model"), state.get("text"), state.get("written", "")), begun.pieces
+
+    def draw() -> None:
+        whole = begun.text if "cross" in trace.kinds else prompt.text + begun.text
+        place.html(coming_text(before, whole.removeprefix(before) if begun.text else "", theme=shown))
+
+    with stoppable(lambda: None, draw):
+        pieces = _written(name, prompt, options, begun=begun)
     state.pop("begun", None)
     if pieces == ():
         st.info(
@@ -259,22 +283,29 @@ def write_on(name: str, prompt: Prompt) -> None:
         st.rerun()
 
 
+@dataclass
+class Begun:
+    """What is written by now: its pieces, and the text of all that stands behind the one that was typed."""
+
+    pieces: list[str] = field(default_factory=list)
+    text: str = ""
+
+
 @computed
 def _written(
-    model: AttentionModel, progress: Progress, prompt: Prompt, options: WritingOptions, *, begun: list[str]
+    model: AttentionModel, progress: Progress, prompt: Prompt, options: WritingOptions, *, begun: Begun
 ) -> tuple[str, ...]:
     from attnviz.models.capabilities import capabilities
 
     def report(pieces: tuple[str, ...], text: str) -> None:
-        begun[:] = pieces
-        shown = visible_text(text if len(text) <= TAIL else f"… {text[-TAIL:]}")
-        progress(escaped(f"{len(pieces)} of {options.tokens}: {shown}"), len(pieces) / options.tokens)
+        begun.pieces[:], begun.text = pieces, text
+        progress(f"{len(pieces)} of {options.tokens} tokens", len(pieces) / options.tokens)
 
     return capabilities(model).write_pieces(prompt, options, report)[len(options.begins) :]
 
 
 @st.cache_resource(show_spinner=False)
-def _begun() -> LruCache[list[str]]:
+def _begun() -> LruCache[Begun]:
     """Return the cache of what is written by now, piece by piece."""
     return LruCache(256, 0)
 

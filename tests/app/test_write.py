@@ -1,6 +1,8 @@
 """The page Write without a browser: what comes next, taking words, writing on, and what is left where it cannot be."""
 
+import html as html_text
 import json
+import re
 
 import pytest
 
@@ -71,7 +73,27 @@ def test_a_translator_writes_from_its_source(monkeypatch):
     back = open_page("write", **visit.address | {"written": "▁Elle", "edits": "c1.2z"})
     assert not back.error
     assert "Why this word?" not in html(back)
-    assert any("▁Elle" in each or "Elle" in each for each in pictures(back))
+    assert "Elle" in [name for _, name, _ in of_kind(back, "text")["tokens"]]
+
+
+def test_a_word_taken_under_edits_stays_in_both_texts(monkeypatch):
+    edits = "d23.0z,d23.1z,d23.3z,d29.1z,d24.4z,d20.0z,d21.7z"
+    app = open_page("write", text=MARY, written="ĠJohn Ġin", held="1", edits=edits)
+    (table,) = (each for each in pictures(app) if "Next word" in each)
+    before, after = re.findall(r"<td[^>]*>(.*?)</td>", re.sub(r"<mark>|</mark>", "", table))[:2]
+    assert before == "John in"
+    assert html_text.unescape(after) == "John's"
+    assert of_kind(app, "bars")["isClickable"]
+    assert open_page("write", text=MARY, written="ĠJohn", held="99", edits=edits).query_params["held"] == ["1"]
+
+
+@pytest.mark.parametrize("page", ["encode", "compute"])
+def test_other_pages_say_what_a_decoder_expects_and_lead_to_write(page):
+    app = open_page(page, model="smollm2", text=MARY, **({"source": "model"} if page == "compute" else {}))
+    assert not app.error
+    assert "Mary" in html(app) + "".join(map(str, pictures(app)))
+    press(app, "Write")
+    assert app.session_state["visits"]["write"] == {"model": "smollm2", "text": MARY}
 
 
 def test_a_head_that_is_off_writes_another_text_beside_the_first():
@@ -79,7 +101,6 @@ def test_a_head_that_is_off_writes_another_text_beside_the_first():
     (table,) = (each for each in pictures(app) if "Next word" in each)
     assert "Written" in table
     assert "Mary" in table
-    assert not of_kind(app, "bars")["isClickable"]
 
 
 def test_what_stood_could_have_been_another_word():

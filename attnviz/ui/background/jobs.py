@@ -503,6 +503,8 @@ class Job(Generic[Made]):
                     # A browser that has gone, or asks for something else, ends this run of the page here.
                     progress = (self._fraction or 0.0, f"{self._stage} …")
                     bar = bar.progress(*progress) if bar else _waiting(place, pixels, *progress)
+                    if draw := st.session_state.get("draw_work"):
+                        draw()
                     patience = REDRAW_SECONDS
                 else:
                     place.empty()
@@ -609,13 +611,14 @@ def shared(
 
 
 @contextmanager
-def stoppable(stop: Callable[[], None]) -> Iterator[None]:
-    """Show a button that calls `stop` beside the bar of what is waited for within this context."""
-    st.session_state["stop_work"] = stop
+def stoppable(stop: Callable[[], None], draw: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Show a button that calls `stop` beside the bar of what is waited for within this context; `draw` shows what is there."""
+    st.session_state.update(stop_work=stop, draw_work=draw)
     try:
         yield
     finally:
-        st.session_state.pop("stop_work", None)
+        for name in ("stop_work", "draw_work"):
+            st.session_state.pop(name, None)
 
 
 @contextmanager
