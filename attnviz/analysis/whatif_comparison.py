@@ -211,14 +211,18 @@ class Comparison:
         if not weights[1].any():
             return (name, Part(" is off: no word looks anywhere in it."))
         query, key, was = self._largest_gain(*weights)
-        row, share = self.queries[query][1], "" if was is None else whole_percent(weights[0][self.queries[query][0], was])
+        own, row = self.queries[query]
+        word, share = self.before.queries[own].text, "" if was is None else whole_percent(weights[0][own, was])
         if was is None:
             before = ", new here"
         elif models:
             before = f", in {models[0]} {share}"
         else:
             same = self.before.keys[was].text == self.after.keys[key].text
-            before = f", was {share}" if same else f"; before, “{self.before.keys[was].text}” got {share}"
+            other = "" if same else f"“{self.before.keys[was].text}” "
+            before = f", was {share}" if same else f"; before, {other}got {share}"
+            if word != self.after.queries[row].text:
+                before = f"; in its place “{word}” gave {other}{share}"
         return (
             *((Part(f"In {models[1]} "),) if models else ()),
             quoted(self.after.queries[row].text),

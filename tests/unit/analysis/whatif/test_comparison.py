@@ -79,6 +79,14 @@ def test_a_link_between_two_words_is_named_before_a_word_that_looks_at_itself():
     )
 
 
+def test_what_a_new_word_looks_at_is_told_beside_what_the_word_in_its_place_looked_at():
+    one = given_map([[0.5, 0.5, 0.0], [0.1, 0.7, 0.2], [0.0, 0.0, 1.0]], typed("dogs in parks"))
+    other = given_map([[0.5, 0.5, 0.0], [0.8, 0.1, 0.1], [0.0, 0.0, 1.0]], typed("dogs green parks"))
+    assert plain(compare(trace(one), trace(other)).sentence((0, 0))) == (
+        "“green” now looks at “dogs” (80\xa0%; in its place “in” gave 10\xa0%)."
+    )
+
+
 def test_a_link_to_a_special_token_is_named_where_words_gain_next_to_nothing():
     tokens = (Token("[CLS]", 0, 0, special=True), *typed("it saw"))
     one, other = (given_map([[1, 0, 0], row, [0, 0, 1]], tokens) for row in ([0.1, 0.88, 0.02], [0.9, 0.05, 0.05]))
