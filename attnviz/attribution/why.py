@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
@@ -46,6 +46,8 @@ Word = str | Candidate | None
 CLOSE, ROUNDINGS = 1e-3, 8
 # Tokens of all rows together that are computed at once, and of one text that is patched.
 BATCH, MOST_PATCHED = 512, 256
+# A head copies a token that is among so many likeliest ones.
+TOP = 5
 _ATTENTION, _NORM = re.compile("att(ention|n)", re.IGNORECASE), re.compile("norm", re.IGNORECASE)
 
 
@@ -810,3 +812,102 @@ class _Patch(Watch):
     def _put_stream(self, states: Tensor) -> None:
         for row, (position, other) in enumerate(zip(self.columns, self.others, strict=True)):
             states[row, position] = other.stream(self.row)[0, position]
+
+
+# ---- what heads copy
+
+
+@dataclass(frozen=True, eq=False)
+class Copied:
+    """Of a token of each text: the weight that the last token gives it, and whether what a head would write of it is it."""
+
+    looks: Float[np.ndarray, "layer head text"]
+    copies: Bool[np.ndarray, "layer head text"]
+
+
+def copied(model: TracedModel, texts: Sequence[Encoded], places: Sequence[int], progress: Progress = silent) -> Copied:
+    """Find what each head would write of a token of each text if it looked at that alone, and how the last one looks at it.
+
+    What is written is taken from the stream behind the first layer, through the head's value and output matrices, the last
+    norm and the layer on top: the head copies a token that is among the five likeliest then (Wang et al. 2023, section 3.1).
+
+    Raises:
+        ModelError: the model's layers are not a list of their own, or it names no next token.
+    """
+    writer, layers, n_heads = capabilities(model).writer(), model.layers(model.kind), model.card.n_heads
+    readings = [_Reading(writer, tuple(each.inputs["input_ids"]), each.tokens, (0,), ComparedWords("")) for each in texts]
+    targets = [reading.ids[place] for reading, place in zip(readings, places, strict=True)]
+    looks, copies = (np.zeros((model.card.n_layers, n_heads, len(texts)), dtype) for dtype in (float, bool))
+    values: list[list[Tensor]] = [[] for _ in layers]
+    for number, (reading, place) in enumerate(zip(readings, places, strict=True)):
+        cancellation_point()
+        streams, _ = _noted(reading)
+        started = _Started(streams.stream(min(1, len(streams.entered) - 1)))
+        with model.computing(), torch.inference_mode():
+            with _watching_pass(Watch(), n_heads) as tape:
+                reading.logits()
+            with _watching_pass(started, n_heads) as restarted:
+                reading.logits()
+        for index, layer in enumerate(layers):
+            looks[layer, :, number] = _array(tape.last_row(index)[0][:, place])
+            values[index].append(restarted.last_row(index)[1][:, place])
+    # What is written does not depend on where: the tokens of all texts stand one behind another.
+    row = _Reading(writer, tuple(targets), tuple(Token("", 0, 0) for _ in targets), (0,), ComparedWords(""))
+    streams, _ = _noted(row)
+    for index, layer in enumerate(layers):
+        cancellation_point()
+        alone = _Alone(streams, layer, torch.stack(values[index], dim=1))
+        with model.computing(), torch.inference_mode(), _watching_pass(alone, n_heads):
+            logits = model.model(**row.inputs(n_heads + 1)).logits[:-1]
+        ids = torch.tensor(targets, device=logits.device).expand(n_heads, -1)[..., None]
+        copies[layer] = ((logits > logits.gather(2, ids)).sum(dim=-1) < TOP).cpu().numpy()
+        progress(f"{model.card.name}: what heads of layer {layer} copy", (index + 1) / len(values))
+    return Copied(looks, copies)
+
+
+@dataclass(eq=False)
+class _Started(Watch):
+    """Lets every layer but the first read one stream, so that its values are those of that stream."""
+
+    stream: Tensor
+
+    def layer(self, number: int, forward: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Compute a layer of the stream."""
+        if number:
+            given, named = _with_states(self.stream, given, named)
+        return forward(*given, **named)
+
+
+@dataclass(eq=False)
+class _Alone(Watch):
+    """Ends with what the heads of a layer write of each value, one head a row; less what the last row has, which has none."""
+
+    streams: _Streams
+    number: int
+    values: Float[Tensor, "head key dim"]
+    written: Tensor | None = None
+
+    def layer(self, number: int, forward: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Compute that layer alone; put what was written in the place of what the last one gives."""
+        output = self.streams.left[number]
+        if number == self.number:
+            states = self.streams.entered[number].expand(len(self.values) + 1, -1, -1)
+            given, named = _with_states(states, given, named)
+            made = _tensor(forward(*given, **named))
+            self.written = made - made[-1:]
+        if number == len(self.streams.left) - 1 and self.written is not None:
+            return _with_tensor(self.written, output)
+        return output
+
+    def addition(self, number: int, forward: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Add nothing."""
+        output = forward(*given, **named)
+        stream = _handed_on(_tensor(output), given, named)
+        return _with_tensor(torch.zeros_like(_tensor(output)) if stream is None else stream, output)
+
+    def context(self, place: int, context: Tensor) -> Tensor:
+        """Let each row have the values of one head, as if every token looked at itself alone."""
+        alone = torch.zeros_like(context)
+        for head, value in enumerate(self.values):
+            alone[head, head] = value
+        return alone

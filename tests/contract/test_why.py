@@ -377,3 +377,32 @@ def test_mary_gets_the_drink():
     assert parts.strongest == (23, 3)
     # The name mover looks at Mary, and copies it.
     assert parts.tokens[int(parts.keys[23, 0].argmax())].text == "Mary"
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "opt", "gpt-neox"])
+def test_a_head_copies_what_its_matrices_make_of_the_stream_behind_the_first_layer(name):
+    family = next(each for each in FAMILIES if each.name == name)
+    model, wrapped = made(family)
+    encoded = wrapped.writer().read(TEXT)
+    found = why.copied(wrapped, [encoded, encoded], [1, 5])
+    trace = wrapped.trace(TEXT)
+    looks = np.stack([trace.maps[0].layer_weights(layer)[:, -1] for layer in range(2)])
+    np.testing.assert_allclose(found.looks, looks[..., [1, 5]], atol=1e-6)
+    assert found.copies.shape == found.looks.shape
+    if name != "llama":
+        return
+    # Written out: the values of the stream behind layer 0, W_O of one head, the last norm, the layer on top.
+    with torch.no_grad():
+        stream = model(torch.tensor([wrapped.tokenizer(TEXT)["input_ids"]]), output_hidden_states=True).hidden_states[1]
+        for layer, head, column in np.ndindex(2, 6, 2):
+            place = (1, 5)[column]
+            block = model.model.layers[layer]
+            source = stream if layer else model.model.embed_tokens(torch.tensor([wrapped.tokenizer(TEXT)["input_ids"]]))
+            value = block.self_attn.v_proj(block.input_layernorm(source))[0, place]
+            group = head * block.self_attn.v_proj.out_features // (6 * 4)
+            own = value[4 * group : 4 * group + 4]
+            written = block.self_attn.o_proj.weight[:, 4 * head : 4 * head + 4] @ own
+            scores = model.lm_head(model.model.norm(written))
+            target = wrapped.tokenizer(TEXT)["input_ids"][place]
+            assert bool(found.copies[layer, head, column]) == bool((scores > scores[target]).sum() < why.TOP)
+    assert 0 < found.copies.sum() < found.copies.size

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from attnviz.core.edits import HeadSet
 from attnviz.core.errors import PromptError
-from attnviz.core.trace import AttentionTrace, Prompt, Token
+from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 from attnviz.core.write import Candidate, Continuation, WritingOptions
 from attnviz.models.capabilities import writes_nothing
 from attnviz.models.hub.attention_readers import quiet_options, takes
@@ -169,6 +169,28 @@ class Writer:
     def last_alone(self, ids: Int[Tensor, "one token"]) -> dict[str, int]:
         """Ask for the logits of the last position alone, where the model can give these."""
         return {"logits_to_keep": 1} if ids.shape[1] > 1 and takes(self.model.model, "logits_to_keep") else {}
+
+    def attention_of(self, ids: Sequence[int]) -> AttentionMap:
+        """Compute where heads look in pieces that stand in no text, behind the special tokens that a text begins with."""
+        model, opening = self.model, self._opening
+        pieces = [*opening, *ids]
+        names = self.names(pieces)
+        tokens = tuple(Token(name, place, place + 1, special=place < len(opening)) for place, name in enumerate(names))
+        source = self.read("a").inputs
+        inputs = {name: [*([row[-1]] * len(pieces))] for name, row in source.items()} | {"input_ids": pieces}
+        encoded = Encoded(inputs, tokens, (None,))
+        with model.computing():
+            _, stacks = model.reader.read(model.tensors(encoded))
+        rows: Rows = {model.kind: (tokens, tokens)}
+        prompt = Prompt("a" * len(pieces))
+        return model._traced(prompt, {model.kind: stacks["encoder"]}, rows, encoded, "").maps[-1]
+
+    @property
+    def _opening(self) -> list[int]:
+        """List the special pieces that stand before every text."""
+        encoded = self.read("a")
+        first = next((place for place, each in enumerate(encoded.tokens) if not each.special), 0)
+        return encoded.inputs["input_ids"][:first]
 
     def _traced(self, prompt: Prompt, source: Encoded, pieces: Sequence[int]) -> AttentionTrace:
         model = self.model
