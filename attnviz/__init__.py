@@ -11,6 +11,7 @@ from attnviz.core.why import LogitLens, Parts, Patches
 if TYPE_CHECKING:
     from attnviz.analysis.head_ranking import rank_heads
     from attnviz.analysis.whatif_comparison import compare
+    from attnviz.attribution.head_roles import head_roles
     from attnviz.attribution.quantity_maps import run
     from attnviz.attribution.why import estimate_patches, lens, parts, patch, patch_at_random
     from attnviz.core.trace import from_weights
@@ -23,7 +24,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AttentionMap", "AttentionTrace", "AttnvizError", "Edits", "HeadPatched", "HeadSet", "LinkCut", "Prompt", "Token",
     "WeightSet", "WordHidden", "alignment", "available", "bertviz", "compare", "estimate_patches", "explore", "from_weights",
-    "grid", "heatmap", "lens", "load", "open", "parts", "patch", "patch_at_random", "rank_heads", "run", "save", "wrap",
+    "grid", "head_roles", "heatmap", "lens", "load", "open", "parts", "patch", "patch_at_random", "rank_heads", "run", "save",
+    "wrap",
 ]  # fmt: skip
 # name -> "module:function", imported when first used: models bring torch, figures Plotly, files safetensors.
 _LAZY = {
@@ -35,6 +37,7 @@ _LAZY = {
     "explore": "attnviz.figures.notebook:explore",
     "from_weights": "attnviz.core.trace:from_weights",
     "grid": "attnviz.figures.notebook:grid",
+    "head_roles": "attnviz.attribution.head_roles:head_roles",
     "heatmap": "attnviz.figures.notebook:heatmap",
     "lens": "attnviz.attribution.why:lens",
     "load": "attnviz.models.catalog:load",

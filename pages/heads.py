@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from attnviz.ui.address.address_sync import finish, value
-from attnviz.ui.background.corpus_results import atlas_of, claim_verdict
+from attnviz.ui.background.corpus_results import atlas_of, claim_verdict, roles_of
 from attnviz.ui.download import show_toolbar
 from attnviz.ui.heads import (
     atlas_buttons,
@@ -19,12 +19,15 @@ from attnviz.ui.heads import (
     model_picker,
     opened_survey,
     own_sentences_box,
+    roles_buttons,
     show_evidence,
     show_grid,
     show_likeness,
+    show_roles,
     show_sentences,
     show_survey,
     show_verdict,
+    shows_roles,
     survey_box,
     survey_buttons,
     verdict_sentences,
@@ -44,6 +47,10 @@ buttons = None
 if survey:
     show_survey(survey)
     buttons = partial(survey_buttons, survey)
+elif shows_roles(model):
+    if roles := roles_of(model):
+        show_roles(roles)
+        buttons = partial(roles_buttons, roles)
 elif atlas := atlas_of(model):
     chosen = head_choice(atlas)
     is_drawing = draws_pattern()

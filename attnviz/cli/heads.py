@@ -1,4 +1,4 @@
-"""`attnviz claim`, `attnviz survey` and `attnviz atlas`: what heads do, over many sentences."""
+"""`attnviz claim`, `attnviz survey`, `attnviz roles` and `attnviz atlas`: what heads do, over many sentences."""
 
 import argparse
 from pathlib import Path
@@ -11,7 +11,7 @@ from attnviz.cli.arguments import MODEL, PLAIN, file_path, natural, positive
 from attnviz.cli.traces import progress_line
 from attnviz.core import journal
 from attnviz.core.errors import ClaimError, CorpusError, shortened
-from attnviz.export.head_claims import claims_csv
+from attnviz.export.head_claims import claims_csv, roles_csv
 from attnviz.models import catalog
 from attnviz.text.data_files import text_lines
 
@@ -38,7 +38,7 @@ A run that was stopped goes on where it was. FOLDER/heads.parquet has one row a 
 
 
 def add_heads_commands(commands: Any) -> None:
-    """Add the three commands."""
+    """Add the commands."""
     claim = commands.add_parser("claim", help="test a claim about what a head does", epilog=_CLAIM, formatter_class=PLAIN)
     claim.add_argument("model", help=MODEL)
     claim.add_argument("claim", nargs="?", help='such as "L2·H0: obj -> head"')
@@ -57,11 +57,30 @@ def add_heads_commands(commands: Any) -> None:
     survey.add_argument("--ray", metavar="ADDRESS", help="read on a Ray cluster; auto: the one that is here; local: start one")
     survey.add_argument("--workers", type=positive, default=2, help="on Ray: how many hold the model at once (default: 2)")
     survey.set_defaults(command=run_survey, wrong=survey.error)
+    roles = commands.add_parser("roles", help="score the heads of a decoder as previous-token, induction, name-mover heads, …")
+    roles.add_argument("model", help=MODEL)
+    roles.add_argument("--most", type=positive, default=5, metavar="N", help="so many heads of each role (default: 5)")
+    roles.add_argument("-o", "--out", type=file_path, metavar="FILE", help="write all heads as CSV")
+    roles.set_defaults(command=score_roles)
     atlas = commands.add_parser("atlas", help="test every obvious claim of every head")
     atlas.add_argument("model", help=MODEL)
     atlas.add_argument("-o", "--out", type=file_path, required=True, metavar="FILE", help="the file to write, as JSON")
     atlas.add_argument("--first", type=positive, metavar="N", help="read the first N sentences only")
     atlas.set_defaults(command=make_atlas)
+
+
+def score_roles(arguments: argparse.Namespace) -> int:
+    """Score every head in the roles that papers name; print the best of each, or write all of them to a file."""
+    from attnviz.analysis.heads.roles import role_lines
+    from attnviz.attribution.head_roles import head_roles
+
+    roles = head_roles(catalog.load(arguments.model, progress=progress_line), progress_line)
+    if arguments.out:
+        journal.write(arguments.out, roles_csv(roles))
+        progress_line(f"Saved {arguments.out}", None)
+        return 0
+    print("\n".join(role_lines(roles, arguments.most)))
+    return 0
 
 
 def test_claims(arguments: argparse.Namespace) -> int:

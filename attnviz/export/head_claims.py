@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.heads.atlas import Atlas
+from attnviz.analysis.heads.roles import HeadRoles
 from attnviz.analysis.heads.verdict import ClaimResult, describe_claim, describe_rival, describe_verdict, short_claim
 from attnviz.analysis.wording import head_name, whole_percent
 from attnviz.core.errors import ClaimError
@@ -163,3 +164,9 @@ def draw_verdict(tested: ClaimResult, model: str) -> Sheet:
     items.append(Label(left, bottom + FONT, f"{tested.queries:,} words; the line: 95 % interval; the claim {verdict}"))
     title = f"{model}, {head_name(tested.layer, tested.head)}: {printable(describe_claim(tested.claim))}"
     return titled(Sheet(title, left + WIDE + 60.0, bottom + 2 * FONT + PADDING, tuple(items)), title)
+
+
+def roles_csv(roles: HeadRoles) -> bytes:
+    """Write every role of every head as a table."""
+    rows = ([NumberCell(cell) if isinstance(cell, int | float) else cell for cell in row] for row in roles.rows)
+    return csv_table(roles.columns, rows)

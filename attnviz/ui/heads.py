@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.heads.atlas import PATTERNS, WORDS, Atlas, Drawn, likeness, pattern_text, read_pattern
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.measures import NAMES, Statistics
+from attnviz.analysis.heads.roles import ROLE_LABELS, ROLES, HeadRoles, describe_holders, describe_role
 from attnviz.analysis.heads.verdict import (
     MEASURE_LABELS,
     ClaimReport,
@@ -22,8 +23,9 @@ from attnviz.analysis.heads.verdict import (
 )
 from attnviz.analysis.wording import Part, Sentence, head_name, head_words, signed, whole_percent
 from attnviz.core.errors import AttnvizError, CorpusError
-from attnviz.export.head_claims import atlas_csv, claims_csv, draw_atlas, draw_measure, draw_verdict, measure_csv
+from attnviz.export.head_claims import atlas_csv, claims_csv, draw_atlas, draw_measure, draw_verdict, measure_csv, roles_csv
 from attnviz.figures import html as shared
+from attnviz.figures.head_grid import measured_grid
 from attnviz.figures.heads_grid import (
     STYLE,
     board,
@@ -165,6 +167,38 @@ def survey_box() -> None:
     publish("survey", folder, "")
 
 
+def shows_roles(model: str) -> bool:
+    """Ask, of a model that may be a decoder, whether its heads are scored in the roles that papers name."""
+    others = [name for name in catalog.available() if name not in catalog.available_for("write")]
+    others += [name for kind, names in catalog.HUB.items() if kind != "decoder" for name in names]
+    help_ = "Previous token, duplicate token, induction, name mover, sink: scored as in the papers."
+    return model not in others and toggle(st.sidebar, "Known roles of heads", "roles", help=help_)
+
+
+def show_roles(roles: HeadRoles) -> None:
+    """Show one role of every head, its verdict for the chosen one, and what that one scores in all roles."""
+    role = dropdown(st.sidebar, "Role", "role", options=ROLES, default="induction", format_func=ROLE_LABELS.__getitem__)
+    means = roles.means[ROLES.index(role)]
+    layer, head = (int(place) for place in np.unravel_index(int(means.argmax()), means.shape))
+    layer, head = head_steppers(st.sidebar, (layer, head), means.shape)
+    with hero() as heading:
+        story(describe_role(roles, role, layer, head), describe_holders(roles), place=heading)
+        grid = measured_grid(means, whole_percent, strength=float, chosen=(layer, head), theme=theme())
+        _markup("role-grid", grid, pick_head)
+    st.subheader(f"What {head_name(layer, head)} scores in every role", anchor=False)
+    story(*(describe_role(roles, each, layer, head) for each in ROLES if each != role))
+    st.expander("How heads are scored").markdown(_ROLES)
+
+
+def roles_buttons(roles: HeadRoles) -> None:
+    """Offer the scores of all heads in a role as a drawing, and all roles as a table."""
+    role = value("role", "induction")
+    means = roles.means[ROLES.index(role)]
+    title = f"{roles.model}: {ROLE_LABELS[role].lower()}, score of each head"
+    file = f"{_file_name(roles.model)}-roles"
+    _buttons(file, lambda: draw_measure(means, whole_percent, title), lambda: roles_csv(roles))
+
+
 def show_survey(survey: State) -> None:
     """Show one measure of every head, then all measures of the chosen one."""
     statistics = survey.statistics
@@ -222,6 +256,17 @@ _HOW = """
 - The interval is a bootstrap over sentences, 1,000 draws (Efron 1979). The method is that of
   Clark et al. 2019, *What Does BERT Look At?*, section 4, with intervals, an untrained model and held-out sentences added.
 - The sentences are 1,500 of Universal Dependencies English EWT (CC BY-SA 4.0), and Winogender (MIT) for pronouns.
+"""
+_ROLES = """
+- **Previous token, duplicate token, induction**: 25 random tokens that stand twice, eight times; the mean weight that goes to
+  the token before, to the same token where it stood first, and to what followed it then (prefix matching; Olsson et al. 2022,
+  Wang et al. 2023).
+- **Name mover**: 20 sentences that ask for a name. The weight of the last word on that name counts where the head copies it:
+  what it would write of the name, taken from the stream behind the first layer, has the name among the five likeliest (Wang et
+  al. 2023, section 3.1).
+- **Sink**: the weight on the first token (Xiao et al. 2023). Such a head often has nothing to do.
+- A role **holds** where the score is above 30 %, and by five points above the best head of the same model untrained, in a test
+  corrected for all heads and roles (Holm 1979). The interval is a bootstrap over sequences or sentences.
 """
 _BELIEVE = """
 - A claim that holds says where a head looks, not whether the model needs it: What if shows that.

@@ -6,14 +6,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
+import transformers as hf
 
 from attnviz.analysis.heads.measures import measure, merge
+from attnviz.cli import main
 from attnviz.survey.survey_folder import STATE, State, save
 from attnviz.ui import heads
 from attnviz.ui import heads as page
 from attnviz.ui.background import corpus_results
 from tests.factories import make_map, numbered
-from tests.visits import open_page
+from tests.tiny import DECODER, FAMILY, tokenizer
+from tests.visits import open_page, pictures, said
 
 MAPS = [make_map(numbered(size)) for size in (5, 7)]
 
@@ -129,3 +133,37 @@ def test_a_verdict_can_be_downloaded_beside_them(monkeypatch):
 def test_a_claim_that_cannot_be_tested_says_why(claim: str, wrong: str) -> None:
     app = open_page("heads", claim=claim, sentences="The cat sat.")
     assert [wrong in each.value for each in app.error] == [True]
+
+
+@pytest.fixture
+def tiny_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    torch.manual_seed(0)
+    hf.AutoModelForCausalLM.from_config(FAMILY["llama"].config()).save_pretrained(tmp_path)
+    tokenizer(DECODER).save_pretrained(tmp_path)
+    return str(tmp_path)
+
+
+def test_roles_of_a_decoder_s_heads_are_shown_with_their_verdict_and_stand_in_the_address(tiny_writer, monkeypatch):
+    app = open_page("heads", model=tiny_writer, roles="true", role="sink", layer="1", head="3")
+    assert [each.value for each in app.error] == []
+    assert "Does not hold: L1·H3 rests on the first token" in said(app)
+    assert "Of 12 heads: previous token 0, duplicate token 0, induction 0, name mover 0, sink 0." in said(app)
+    (grid,) = (each for each in pictures(app) if "measured" in each)
+    assert grid.count("data-pick") == 12
+    assert {"roles": "true", "role": "sink", "layer": "1", "head": "3"}.items() <= app.session_state.address.items()
+
+
+def test_no_roles_are_offered_of_an_encoder():
+    assert "Known roles of heads" not in [each.label for each in open_page("heads").toggle]
+
+
+def test_the_shell_lists_roles_and_writes_them(tiny_writer, tmp_path, capsys):
+    assert main(["roles", tiny_writer, "--most", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5 * 3
+    assert lines[0] == "Previous token: to beat 30\xa0%"
+    assert main(["roles", tiny_writer, "-o", str(tmp_path / "roles.csv")]) == 0
+    assert len((tmp_path / "roles.csv").read_text(encoding="utf-8-sig").splitlines()) == 1 + 5 * 12
+    assert main(["roles", "minilm"]) == 1
+    assert "choose a decoder" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,11 +68,11 @@ class HeadRoles:
     untrained: Float[np.ndarray, "role layer head"] | None
     copies: Float[np.ndarray, "layer head"]
 
-    @property
+    @cached_property
     def means(self) -> Float[np.ndarray, "role layer head"]:
         return np.nanmean(self.scores, axis=0)
 
-    @property
+    @cached_property
     def intervals(self) -> tuple[Float[np.ndarray, "role layer head"], Float[np.ndarray, "role layer head"]]:
         """Between which each mean lies in 95 of 100 samples of texts."""
         asked = ~np.isnan(self.scores)
@@ -87,7 +88,7 @@ class HeadRoles:
         untrained = np.zeros(len(ROLES)) if self.untrained is None else self.untrained.max(axis=(1, 2)) + MARGIN
         return np.maximum(untrained, LEAST_SCORE)
 
-    @property
+    @cached_property
     def holds(self) -> Bool[np.ndarray, "role layer head"]:
         """Which head has which role: its score is above that of its rivals, with Holm over all heads × roles."""
         asked = (~np.isnan(self.scores[:, :, 0, 0])).astype(float)

@@ -220,6 +220,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     "heads": {
         **{"model": NAME, "claim": Text(most=600), "find": NAME, "sentences": _TEXT}, **_HEAD,
         "survey": Text(most=400), "measure": NAME, "drawing": Flag(), "drawn": Text(most=16),
+        "roles": Flag(), "role": NAME,
     },
     "lessons": {},
     # The code of a class, the lesson that is asked, and the teacher's link.

@@ -19,6 +19,7 @@ from attnviz.ui.background.results import load_model
 from attnviz.ui.layout import escaped
 
 if TYPE_CHECKING:
+    from attnviz.analysis.heads.roles import HeadRoles
     from attnviz.survey.corpus_attention import CorpusAttention, FirstWords
 
 # The attention of a small model over 1,500 sentences takes 40 MB; most of the memory is left to others.
@@ -85,6 +86,17 @@ def first_words_of(model: str) -> "FirstWords | None":
         return first_words(loaded, progress)
 
     return _computed(_attention_cache(), (model, "first words"), compute, expected=10.0)
+
+
+def roles_of(model: str) -> "HeadRoles | None":
+    """Score what heads of a decoder are known to do; None after the page has said why not."""
+
+    def compute(loaded: AttentionModel, progress: Progress) -> "HeadRoles":
+        from attnviz.attribution.head_roles import head_roles
+
+        return head_roles(loaded, progress)
+
+    return _computed(_attention_cache(), (model, "roles"), compute, expected=40.0, pixels=PICTURE_PIXELS)
 
 
 def own_sentences(text: str) -> tuple[ParsedSentence, ...]:
