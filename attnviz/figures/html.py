@@ -26,6 +26,16 @@ def sentence_html(sentence: Sentence) -> str:
     return "".join(_part_html(part) for part in sentence)
 
 
+def sentence_parts(sentence: Sentence) -> list[list[object]]:
+    """Write a sentence for the script: of each part its text, and 1 where it is strong, 2 where it is quoted, too.
+
+    >>> from attnviz.analysis.wording import Part, quoted
+    >>> sentence_parts((Part("L0·H1", strong=True), Part(" looks at "), quoted("it")))
+    [['L0·H1', 1], [' looks at ', 0], ['it', 2]]
+    """
+    return [[part.text, int(part.strong) + int(part.quoted)] for part in sentence]
+
+
 def _part_html(part: Part) -> str:
     text = html.escape(written(part))
     if part.strong:

@@ -12,16 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import numpy as np
-
 from attnviz.analysis.answer_attention import (
     SIDES,
     Side,
     describe_answer,
     describe_confidence,
     describe_question_words,
-    describe_word,
-    head_shares,
     joint,
     question_attention,
     sides,
@@ -30,7 +26,6 @@ from attnviz.analysis.answer_attention import (
 from attnviz.analysis.compute.dot_product import QueryKey, link_steps
 from attnviz.analysis.compute.steps import ComputationStep, first_place
 from attnviz.analysis.compute.worked_example import worked_steps
-from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import WordLink, WordLinks, first_link, strongest_places
 from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
 from attnviz.analysis.summary_selection import (
@@ -66,7 +61,8 @@ from attnviz.analysis.wording import (
 )
 from attnviz.analysis.write import candidate_label, continuation_of, copied_link, text_written_on
 from attnviz.core.head_inputs import Tables
-from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
+from attnviz.core.trace import AttentionMap, Prompt, Token
+from attnviz.figures.answer_spans import WHOLE_WORDS, AnswerPlace, describe_head_of, describe_passage
 from attnviz.figures.compute.steps import computation
 from attnviz.figures.explorer.overview import (
     Overview,
@@ -77,6 +73,7 @@ from attnviz.figures.explorer.overview import (
     pack_chunks,
     unpack_chunks,
 )
+from attnviz.figures.html import sentence_parts
 from attnviz.figures.matrix import labels
 from attnviz.figures.translate.alignments import LEAST_WEIGHT, Aligned, alignments
 from attnviz.figures.write import text_tokens
@@ -89,9 +86,6 @@ from attnviz.models.hub.smollm2 import packaged
 from attnviz.models.result import Result
 from attnviz.models.tasks import run_task
 from attnviz.settings import assets_folder
-from attnviz.text.words import visible_text
-
-Parts = list[list[object]]
 
 
 @dataclass(frozen=True)
@@ -110,20 +104,8 @@ class Described:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def sentence_parts(sentence: Sentence) -> Parts:
-    """Write a sentence for the script: of each part its text, and 1 where it is strong, 2 where it is quoted, too.
-
-    >>> from attnviz.analysis.wording import Part, quoted
-    >>> sentence_parts((Part("L0·H1", strong=True), Part(" looks at "), quoted("it")))
-    [['L0·H1', 1], [' looks at ', 0], ['it', 2]]
-    """
-    return [[part.text, int(part.strong) + int(part.quoted)] for part in sentence]
-
-
-BARS = ("how likely the answer starts here", "how likely it ends here")
 # As the page Answer says it, and draws it unasked.
 DECLINES = "The passage does not say."
-VIEW = View(words=True)
 
 
 def describe_answers(results: Sequence[Result], example: Mapping[str, Any]) -> Described:
@@ -141,56 +123,10 @@ def describe_answers(results: Sequence[Result], example: Mapping[str, Any]) -> D
     )
     seen = describe_head_of(trace, AnswerPlace(text, answers.place), side, layer=layer, head=head)
     kind = "cross" if side == SIDES[0] else "encoder"
-    shown = question_attention(trace, side, layer=layer, head=head, view=VIEW)
+    shown = question_attention(trace, side, layer=layer, head=head, view=WHOLE_WORDS)
     story = (describe_question_words(shown, text, answers.place), likely)
     more = {"answer": _headline(result), "passage": _passage(result), "seen": seen, "joint": _joint(result)}
     return Described({kind: (layer, head)}, story, more)
-
-
-@dataclass(frozen=True)
-class AnswerPlace:
-    """An answer, the characters of the passage where it stands, and the tokens of the passage."""
-
-    text: str
-    place: tuple[int, int]
-    tokens: Sequence[Token] = ()
-
-
-def describe_head_of(
-    trace: AttentionTrace,
-    answer: AnswerPlace,
-    side: Side,
-    *,
-    layer: int,
-    head: int | None,
-    word: int | None = None,
-    view: View = VIEW,
-) -> dict[str, Any]:
-    """Describe one head as the page draws it: what it gives to each word of the question, and the heads that give most to one.
-
-    word  of the question that was chosen; None: none was
-    """
-    shown = question_attention(trace, side, layer=layer, head=head, view=view)
-    attention = trace.cross if side == SIDES[0] else trace.encoder
-    shares, count = shown.of_text(*answer.place), attention.n_layers * attention.n_heads
-    places = [place for place, token in enumerate(shown.question) if is_word(token)]
-    most = max(places, key=lambda place: float(shares[place]), default=None) if word is None else word
-    weights = head_shares(trace, side, view, answer.place, most) if count > 1 and most is not None else np.zeros((0, 0))
-    story = [describe_question_words(shown, answer.text, answer.place, word=word)]
-    return {
-        "side": side,
-        "kind": attention.kind,
-        "layer": layer,
-        "head": head,
-        "count": count,
-        "question": [[visible_text(token.text), int(token.special)] for token in shown.question],
-        "shares": [round(float(share), 4) for share in shares],
-        "word": word,
-        "bars": None if word is None else [round(float(weight), 4) for weight in shown.of_word(word, answer.tokens)],
-        "name": "" if most is None else shown.question[most].text,
-        "heads": [[*place, round(float(weights[place]), 4)] for place in strongest_places(weights)],
-        "story": [sentence_parts(each) for each in (story if word is None else [*story, describe_word(shown, word)])],
-    }
 
 
 def _headline(result: Result) -> dict[str, object]:
@@ -202,16 +138,9 @@ def _headline(result: Result) -> dict[str, object]:
     return {"text": answers.text(best), "declined": DECLINES if answers.declined else "", "facts": facts}
 
 
-def _passage(result: Result) -> dict[str, object]:
-    answers = result.answers
-    bars = (answers.result.start, answers.result.end)
-    best, *others = ([span.start, span.end, round(span.probability, 4)] for span in answers.result.spans)
-    return {
-        "units": [[token.start, token.end] for token in answers.tokens],
-        "bars": [{"name": name, "values": values.round(4).tolist()} for name, values in zip(BARS, bars, strict=True)],
-        "spans": [best, *others],
-        "declined": answers.declined,
-    }
+def _passage(result: Result) -> dict[str, Any]:
+    answers, found = result.answers, result.answers.result
+    return describe_passage(answers.tokens, found.spans, found.start, found.end, declined=answers.declined)
 
 
 def _joint(result: Result) -> dict[str, object]:
@@ -391,7 +320,7 @@ def first_head(card: ModelCard) -> tuple[int, int | None]:
 def alignment(result: Result) -> HeadMatrix:
     """Make the matrix that is drawn unasked: whole words, in the reading of its rows that was measured to be truer."""
     (layer, head), reading = first_head(result.card), truer(result.card.metrics, *first_head(result.card))
-    return head_matrix(_read(result, reading), layer=layer, head=head, view=VIEW)
+    return head_matrix(_read(result, reading), layer=layer, head=head, view=WHOLE_WORDS)
 
 
 def _read(result: Result, reading: Reading) -> AttentionMap:
@@ -413,7 +342,7 @@ def rank_for_cell(result: Result, position: int, cell: tuple[int, int]) -> dict[
     cross, draft, card = result.trace.cross, result.draft, result.card
     if cross.n_layers * cross.n_heads == 1:
         return None
-    weights = word_weights(cross, draft.written, VIEW, position)[..., cell[1]]
+    weights = word_weights(cross, draft.written, WHOLE_WORDS, position)[..., cell[1]]
     listed = [{"layer": at[0], "head": at[1], "weight": float(weights[at])} for at in strongest_places(weights)]
     drawn = truer(card.metrics, *first_head(card))
     step = ranked_step(position, len(cross.queries), "writes", drawn) if draft.reads_its_rows else ""

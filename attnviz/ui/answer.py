@@ -10,7 +10,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.answer_attention import (
-    MOST_CHARACTERS,
     SIDES,
     QuestionAttention,
     Side,
@@ -25,25 +24,24 @@ from attnviz.analysis.answer_attention import (
     sides,
     strongest_heads,
 )
-from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.head_view import Between, HeadMatrix, HeadView, View
-from attnviz.analysis.wording import NUMBERS, Sentence, cut, head_place, head_title, percent
+from attnviz.analysis.wording import NUMBERS, Sentence, head_place, head_title, percent
 from attnviz.core.trace import AttentionMap, AttentionTrace
 from attnviz.export import Picture, shaded_text
 from attnviz.export.sheet import Sheet
 from attnviz.figures import html as shared
 from attnviz.figures.answer_spans import (
+    SCRIPT,
     STYLE,
-    Bars,
-    first_heads,
+    AnswerPlace,
+    describe_head_of,
+    describe_passage,
     joint_matrix,
-    marked_answer,
-    question_and_passage,
-    question_buttons,
 )
 from attnviz.figures.before_after import changed_text, number, ranked
 from attnviz.figures.matrix import Marks, one_matrix
+from attnviz.figures.theme import css_variables
 from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import (
@@ -313,6 +311,7 @@ def explain_answer(results: Iterable[Result]) -> None:
 
 
 _markup = Markup("answer", shared.STYLE + STYLE)
+_passage = Markup("answer-passage", shared.STYLE + STYLE, SCRIPT)
 _DECLINES = "The passage does not say."
 
 
@@ -327,7 +326,7 @@ def show_picture(slot: int, result: Result, editing: Editor, view: AnswerView, p
     own = view.of(result.trace)
     shown = own.question_attention(result.trace)
     if picture == "passage":
-        _show_passage(result, shown, chosen_word(shown, slot), slot, own)
+        _show_passage(result, chosen_word(shown, slot), slot, own)
         return
     st.caption(f"Each row: one word, and where it looks in {own.place(result)}. Of a long passage, the part around the answer.")
     chosen = _show_matrix(result, shown, slot, own)
@@ -335,58 +334,32 @@ def show_picture(slot: int, result: Result, editing: Editor, view: AnswerView, p
     _explain_cell(result, own, slot, chosen)
 
 
-def _show_passage(result: Result, attention: QuestionAttention, word: int | None, slot: int, view: AnswerView) -> None:
+def _show_passage(result: Result, word: int | None, slot: int, view: AnswerView) -> None:
     """Question and passage as one: the best spans marked, bars where answers start and end, or what meets a chosen word.
 
     A click on a word of the question chooses it, a second lets it go.
     """
-    answers = result.answers
+    answers, found = result.answers, result.answers.result
+    answer = AnswerPlace(answers.text(found.spans[0]), answers.place, answers.tokens)
+    place = {"layer": view.layer, "head": view.head, "word": word, "view": view.view}
+    seen = describe_head_of(result.trace, answer, view.side, **place)
+    passage = describe_passage(answers.tokens, found.spans, found.start, found.end, declined=answers.declined)
+    drawn = {"part": "passage", "text": result.prompt.text, "passage": passage, "where": view.place(result), "seen": seen}
+    drawn |= {"answer": answer.text, "isFull": view.full_scale, "theme": theme().name, "colours": css_variables(theme())}
 
-    def pick(picked: str) -> None:
+    def choose(picked: str) -> None:
         forget(f"asked{slot}")
         if int(picked) != word:
             st.session_state[f"asked{slot}"] = int(picked)
 
-    bars = [
-        Bars("how likely the answer starts here", answers.result.start),
-        Bars("how likely it ends here", answers.result.end),
-    ]
-    above = f"How much the answer looks at each question word ({view.place(result)}). Click a word."
-    shares = attention.of_text(*answers.place)
-    if attention.from_question:
-        above = f"How much each question word looks at the answer ({view.place(result)}). Click a word."
-    if word is not None:
-        name = attention.question[word].text
-        meets = f"“{name}” looks here" if attention.from_question else f"looks at “{name}”"
-        bars = [Bars(meets, attention.of_word(word, answers.tokens))]
-        above = f"Bars show attention with “{name}” in {view.place(result)}. Click it again to go back."
-    asked = question_buttons(attention.question, shares, chosen=word, full_scale=view.full_scale, theme=theme())
-    passage = marked_answer(
-        result.prompt.text, answers.tokens, answers.result.spans, bars, declined=answers.declined, theme=theme()
-    )
-    _markup(f"passage{slot}", question_and_passage(asked, passage, bars, above=above, theme=theme()), pick)
-    _show_first_heads(result, attention, word, slot, view)
-
-
-def _show_first_heads(result: Result, attention: QuestionAttention, word: int | None, slot: int, view: AnswerView) -> None:
-    """Draw the heads that pass most between the answer and the chosen word, or the one it looks at most. A click opens one."""
-    own_map, answers = view.attention(result.trace), result.answers
-    places = [place for place, token in enumerate(attention.question) if is_word(token)]
-    if own_map.n_layers * own_map.n_heads == 1 or result.quantity == "mixing" or not places:
-        return
-    shares = attention.of_text(*answers.place)
-    asked = max(places, key=lambda place: float(shares[place])) if word is None else word
-    weights = head_shares(result.trace, view.side, view.view, answers.place, asked)
-    heads = [(place, float(weights[place])) for place in strongest_places(weights)]
-    names = cut(answers.text(answers.result.spans[0]), MOST_CHARACTERS), attention.question[asked].text
-    drawn = first_heads(heads, (names[1], names[0]) if attention.from_question else names, (view.layer, view.head), theme())
-
-    def pick(picked: str) -> None:
+    def open_head(picked: str) -> None:
         if head := picked_cell(picked):
             change_head(*head)
 
-    with st.container(key=f"desk-heads{slot}"):
-        _markup(f"heads{slot}", drawn, pick)
+    _passage(f"passage{slot}", drawn, choose)
+    if seen["heads"] and result.quantity != "mixing":
+        with st.container(key=f"desk-heads{slot}"):
+            _passage(f"heads{slot}", drawn | {"part": "heads"}, open_head)
 
 
 def _show_spans(result: Result, slot: int) -> None:

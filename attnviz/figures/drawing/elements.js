@@ -44,6 +44,15 @@ export function layered(className) {
   return { canvas, overlay, stack: make("div", { class: "stack" }, canvas, overlay) };
 }
 
+/** Whether Python takes a character for no space. @param {string} letter */
+const isShown = (letter) => letter === "\ufeff" || (/\S/u.test(letter) && !"\u001c\u001d\u001e\u001f\u0085".includes(letter));
+
+/** A token as it is shown, as attnviz/text/words.py writes it: line breaks and spaces can be seen. @param {string} text */
+export function visibleText(text) {
+  const shown = text.replaceAll("\r\n", "↵").replaceAll("\n", "↵").replaceAll("\r", "↵").replaceAll("\t", "⇥");
+  return Array.from(shown).some(isShown) ? shown : "␣";
+}
+
 /** A token in running text keeps its own direction. @param {string} text */
 export const word = (text) => make("bdi", {}, text);
 

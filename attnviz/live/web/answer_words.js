@@ -1,10 +1,9 @@
 // What the page Answer draws and says of an answer, in the head that says most about it or in another one: what
 // attnviz/live/pictures.py writes for the pictures that come with the site.
 
-import { percent, wholePercent } from "../../figures/drawing/elements.js";
+import { percent, wholePercent, visibleText } from "../../figures/drawing/elements.js";
 import { isWord, numberedName } from "../../figures/explorer/word_weights.js";
 import { Lens } from "./head_view.js";
-import { visibleText } from "./labels.js";
 import { MOSTLY } from "./wording.js";
 
 /**

@@ -33,17 +33,6 @@ export function powerOfTen(value) {
 /** A number of 0 or more with two digits, a very small one as a power of ten. @param {number} value */
 export const twoDigits = (value) => (value < 0.001 ? powerOfTen(value) : String(Number(value.toPrecision(2))));
 
-// A token as a label, as attnviz/figures/html.py writes it.
-
-/** Whether Python takes a character for no space. @param {string} letter */
-const isShown = (letter) => letter === "\ufeff" || (/\S/u.test(letter) && !"\u001c\u001d\u001e\u001f\u0085".includes(letter));
-
-/** A token as it is shown: line breaks and spaces can be seen. @param {string} text */
-export function visibleText(text) {
-  const shown = text.replaceAll("\r\n", "↵").replaceAll("\n", "↵").replaceAll("\r", "↵").replaceAll("\t", "⇥");
-  return Array.from(shown).some(isShown) ? shown : "␣";
-}
-
 // Rounding that adds up, as attnviz/analysis/compute/steps.py does it: numbers are counted in units of their last shown digit.
 
 export const MINUS = "−";

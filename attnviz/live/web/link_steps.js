@@ -1,8 +1,8 @@
 // One weight of scaled dot-product attention, step by step, as attnviz/analysis/compute/dot_product.py unfolds it: a test compares both.
 
-import { nameOfHead } from "../../figures/drawing/elements.js";
+import { nameOfHead, visibleText } from "../../figures/drawing/elements.js";
 import { wordGroups } from "./head_view.js";
-import { largestRemainder, MINUS, numberText, spelled, summed, unitsOf100, visibleText, eightDigits, powerOfTen } from "./labels.js";
+import { largestRemainder, MINUS, numberText, spelled, summed, unitsOf100, eightDigits, powerOfTen } from "./labels.js";
 
 /** @import { AttentionMap } from "./head_view.js" */
 

@@ -1,10 +1,11 @@
 // The overview that the explorer draws from, made from a map in the browser: the same numbers as attnviz/figures/explorer/
 // overview.py does, without compression, for they go nowhere.
 
+import { visibleText } from "../../figures/drawing/elements.js";
 import { readPackage } from "../../figures/drawing/mount.js";
 import { meanDistance, meanEntropy, nearDiagonal, strongestLink } from "./head_metrics.js";
 import { Lens, wordGroups } from "./head_view.js";
-import { roundEven, visibleText } from "./labels.js";
+import { roundEven } from "./labels.js";
 
 /**
  * @import { HeadNote } from "../../figures/explorer/head_store.js"

@@ -1,8 +1,8 @@
 // A head as a drawing for paper: the file that attnviz/export/matrix.py and svg.py write. Places are in points, y runs downwards.
 
-import { nameOfHead } from "../../figures/drawing/elements.js";
+import { nameOfHead, visibleText } from "../../figures/drawing/elements.js";
 import { colourLimit } from "../../figures/drawing/canvas.js";
-import { significant, roundEven, decimals, visibleText } from "./labels.js";
+import { significant, roundEven, decimals } from "./labels.js";
 
 /**
  * @import { Theme } from "../../figures/drawing/palette.js"

@@ -1,16 +1,16 @@
 // What each page draws of a picture.
 
-import { headButtons, make, word } from "../../figures/drawing/elements.js";
+import { drawAnswer, keptFocus, linkingHeads } from "../../figures/answer_spans.js";
+import { make } from "../../figures/drawing/elements.js";
 import { placeOnCompute } from "./address.js";
 import { askedCell } from "./alignments.js";
 import { shownOn, asHead, isPinned } from "./controls.js";
 import { ExplorerFold, ExplorerPanel } from "./explorer_panel.js";
-import { drawPassage, tell } from "./passage_panel.js";
 import { writeOn } from "./run_model.js";
 import { mountPicture, fetchFile, importFrom } from "./runtime.js";
 import { selectionPanel } from "./selectors_panel.js";
 import { DARK, paletteNow, smallMatrix } from "./small_matrix.js";
-import { describeAlignment } from "./wording.js";
+import { describeAlignment, tell } from "./wording.js";
 
 /**
  * @import { Values } from "./address.js"
@@ -76,8 +76,8 @@ function drawnOf({ slot, queries, keys, rows, columns }, chunks) {
 const PICTURES = { passage: "Question and passage", matrix: "Matrix", spans: "Start and end" };
 const ABOUT_SPANS = "First word down, last word across: how likely this answer is. The best are numbered; grey cells are no answer.";
 
-/** @param {SitePage} sitePage @param {(picture: ModelPicture) => void} drawAnswer @returns {Panel} */
-function answerPanel(sitePage, drawAnswer) {
+/** @param {SitePage} sitePage @param {(picture: ModelPicture) => void} drawHeadline @returns {Panel} */
+function answerPanel(sitePage, drawHeadline) {
   const fold = new ExplorerFold(sitePage, "1");
   /** @type {(() => void) | null} */
   let again = null;
@@ -89,7 +89,7 @@ function answerPanel(sitePage, drawAnswer) {
       const seen = await picture.answerHead(askedBy(values));
       if (mine !== turn) return;
       picture.seen = seen;
-      drawAnswer(picture);
+      drawHeadline(picture);
       tell(answerPart("story"), [...seen.story, ...(seen.word === null ? picture.said.story.slice(1) : [])]);
       const { picture: kind = "passage" } = values;
       const matrix = kind === "matrix" ? await picture.answerMatrix(seen, askedBy(values).view) : picture.said.joint;
@@ -110,23 +110,15 @@ function askedBy({ side = null, layer = null, head = null, all_heads: isMean = n
 }
 
 /** @param {SitePage} sitePage @param {ModelPicture} picture @param {AnswerHead} seen */
-function drawSeen(sitePage, { said: { passage, prompt, answer } }, seen) {
-  const { question, word: asked, bars } = seen;
-  const meets = asked === null ? "" : `“${question[asked][0]}”`;
-  const own = bars ? [{ name: seen.side === "question" ? `${meets} looks here` : `looks at ${meets}`, values: bars }] : passage.bars;
-  const note = make("p", { class: "note" }, asked === null ? whatSharesAre(seen) : `Bars show attention with ${meets} in ${placeOf(seen)}. Click it again to go back.`);
-  const restore = keptFocus();
-  drawPassage(answerPart("passage"), prompt.text, { ...passage, bars: own }, pictureButtons(sitePage, "passage"), note, questionButtons(sitePage, seen));
-  if (seen.heads.length) answerPart("passage").append(firstHeads(sitePage, seen, answer.text));
-  restore();
-}
-
-/** What has the keyboard has it again once the picture is drawn anew. */
-function keptFocus() {
+function drawSeen(sitePage, { said: { passage, prompt: { text }, answer } }, seen) {
   const place = answerPart("passage");
-  const focused = /** @type {HTMLElement | null} */ (document.activeElement?.closest("#passage [data-word], #passage [data-head], #passage [data-picture], #passage .cells"));
-  const again = focused && (Object.entries(focused.dataset).map(([name, value]) => `[data-${name}="${value}"]`).join("") || ".cells");
-  return () => again && /** @type {HTMLElement | null} */ (place.querySelector(again))?.focus({ preventScroll: true });
+  const restore = keptFocus(place);
+  const drawn = { text, passage, seen, where: placeOf(seen), isFull: sitePage.values.scale !== "Fit to this head" };
+  const choose = (/** @type {number} */ word) => void sitePage.change({ asked1: word === seen.word ? null : word });
+  drawAnswer(place, drawn, paletteNow(), choose, pictureButtons(sitePage, "passage"));
+  const open = (/** @type {number} */ layer, /** @type {number} */ head) => void sitePage.change({ layer, head, all_heads: null });
+  if (seen.heads.length) place.append(linkingHeads(seen, answer.text, open));
+  restore();
 }
 
 /** @param {SitePage} sitePage @param {string} shown */
@@ -140,7 +132,7 @@ function pictureButtons(sitePage, shown) {
 
 /** Question and passage as a matrix, of which a click chooses a cell; or start × end. @param {SitePage} sitePage @param {AnswerHead} seen @param {string} kind @param {any} matrix */
 function drawAnswerMatrix(sitePage, seen, kind, matrix) {
-  const restore = keptFocus();
+  const restore = keptFocus(answerPart("passage"));
   const isSpans = kind === "spans";
   const about = `Each row: one word, and where it looks in ${placeOf(seen)}. Of a long passage, the part around the answer.`;
   const note = make("p", { class: "note" }, isSpans ? ABOUT_SPANS : about);
@@ -164,44 +156,6 @@ function chosenCellOf({ at: [rows, columns], weights, first }, { query1, key1 })
 function placeOf({ layer, head, count }) {
   if (count === 1) return "the model's only head";
   return head === null ? `the mean of layer ${layer}` : `head ${head} of layer ${layer}, one of ${count}`;
-}
-
-/** @param {AnswerHead} seen */
-function whatSharesAre(seen) {
-  const looks = seen.side === "question" ? "How much each question word looks at the answer" : "How much the answer looks at each question word";
-  return `${looks} (${placeOf(seen)}). Click a word.`;
-}
-
-/** The question as buttons, one a word, shaded by what the answer gives to each. @param {SitePage} sitePage @param {AnswerHead} seen */
-function questionButtons(sitePage, { question, shares, word: asked }) {
-  const palette = paletteNow();
-  const highest = sitePage.values.scale === "Fit to this head" ? Math.max(...shares) || 1 : 1;
-  const buttons = question.map(([text, special], index) => {
-    const colour = palette.colour(shares[index] / highest);
-    const name = make("bdi", { style: `background:${colour};color:${palette.ink(colour)}` }, text);
-    const kind = ["word", special && "special", index === asked && "chosen"].filter(Boolean).join(" ");
-    const onclick = () => void sitePage.change({ asked1: index === asked ? null : index });
-    return make("button", { type: "button", class: kind, "data-word": index, "aria-pressed": String(index === asked), onclick }, name, make("em", {}, shares[index].toFixed(2)));
-  });
-  return make("div", { class: "asked", dir: "auto" }, ...buttons);
-}
-
-/** The heads that give most to the chosen word, or to the one that the answer looks at most. @param {SitePage} sitePage @param {AnswerHead} seen @param {string} answer */
-function firstHeads(sitePage, { side, heads, name, layer, head }, answer) {
-  const [who, whom] = side === "question" ? [name, shortened(answer)] : [shortened(answer), name];
-  const listed = heads.map(([own, number, weight]) => ({ layer: own, head: number, weight }));
-  const open = (/** @type {number} */ own, /** @type {number} */ number) => void sitePage.change({ layer: own, head: number, all_heads: null });
-  const rows = headButtons(listed, (own, number) => own === layer && number === head, open);
-  const caption = make("p", { class: "note" }, "Which heads link ", make("strong", {}, word(who)), " to ", make("strong", {}, word(whom)), "?");
-  return make("div", { class: "first" }, caption, make("ol", { class: "first-heads" }, ...rows));
-}
-
-const MOST_LETTERS = 60;
-
-/** @param {string} text */
-function shortened(text) {
-  const letters = Array.from(text);
-  return letters.length <= MOST_LETTERS ? text : `${letters.slice(0, MOST_LETTERS - 1).join("")}…`;
 }
 
 // The steps of a computation on a page of the site; where a person stands in them becomes the page's address.
@@ -285,8 +239,8 @@ const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 export function panelOf(sitePage) {
   const { page } = sitePage.config;
   if (page === "compute") return stepsPanel(sitePage, part("picture"), (text) => (part("hidden").textContent = text));
-  if (page === "answer") return answerPanel(sitePage, drawAnswer);
-  if (page === "summarize") return selectionPanel(sitePage, drawAnswer);
+  if (page === "answer") return answerPanel(sitePage, drawHeadline);
+  if (page === "summarize") return selectionPanel(sitePage, drawHeadline);
   if (page === "write") return writePanel(sitePage);
   return page === "translate" ? alignmentPanel(sitePage) : headPanel(sitePage);
 }
@@ -355,7 +309,7 @@ async function askForLink(page, picture, values) {
 const cellOf = ({ linked }) => linked && { query: linked.query, key: linked.key };
 
 /** The answer, or the kept sentences, in large type. @param {ModelPicture} picture @param {{ answer?: any }} [said] */
-function drawAnswer(picture, { answer } = picture.said) {
+function drawHeadline(picture, { answer } = picture.said) {
   const facts = make("small", {}, answer.facts.join(" · "));
   const words = answer.declined ? [make("em", {}, answer.declined), ` Likeliest: ${answer.text} `] : [make("bdi", {}, answer.text), " "];
   part("answer").replaceChildren(...words, facts);

@@ -12,7 +12,7 @@ import { fetchFile } from "./runtime.js";
  * @import { View } from "./head_view.js"
  * @import { HeadPlace, Overview } from "./map_package.js"
  * @import { Amount } from "./models/selection.js"
- * @import { Passage } from "./passage_panel.js"
+ * @import { Passage } from "../../figures/answer_spans.js"
  * @import { Read } from "./selectors.js"
  * @import { Row } from "./selectors_panel.js"
  * @import { Background, Config, Example, SitePage } from "./site.js"

@@ -6,7 +6,7 @@ import { bySentence, byUnit, chooseBy, received, rollout, unitsOf } from "./mode
 /**
  * @import { Amount, Unit } from "./models/selection.js"
  * @import { AttentionMap } from "./models/types.d.ts"
- * @import { Passage } from "./passage_panel.js"
+ * @import { Passage } from "../../figures/answer_spans.js"
  * @import { Headline } from "./run_model.js"
  * @import { Row } from "./selectors_panel.js"
  * @import { Part, Sentence } from "./wording.js"

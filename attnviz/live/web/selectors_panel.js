@@ -1,10 +1,11 @@
 // The page Summarize: what the chosen selector keeps of a text, and a table of what each of them would keep.
 
+import { drawPassage } from "../../figures/answer_spans.js";
 import { make } from "../../figures/drawing/elements.js";
 import { shownOn } from "./controls.js";
 import { ExplorerFold } from "./explorer_panel.js";
-import { drawPassage, tell } from "./passage_panel.js";
 import { optionsOf } from "./run_model.js";
+import { tell } from "./wording.js";
 
 /**
  * @import { Values } from "./address.js"

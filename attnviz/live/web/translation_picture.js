@@ -1,11 +1,10 @@
 // A translation with its alignment, described as attnviz/figures/translate/alignments.py describes it.
 
-import { nameOfHead } from "../../figures/drawing/elements.js";
+import { nameOfHead, visibleText } from "../../figures/drawing/elements.js";
 import { isWord } from "../../figures/explorer/word_weights.js";
 import { tellingColumns, askedCell } from "./alignments.js";
 import { largestOf } from "./head_metrics.js";
 import { Lens, wordGroups } from "./head_view.js";
-import { visibleText } from "./labels.js";
 import { directionOf } from "./map_package.js";
 
 /**

@@ -1,8 +1,8 @@
 // A picture's numbers in words, as attnviz/analysis/wording.py says them: a test compares both.
 
-import { percent } from "../../figures/drawing/elements.js";
+import { make, percent, visibleText } from "../../figures/drawing/elements.js";
 import { strongestLink, summarize } from "./head_metrics.js";
-import { decimals, raised, visibleText } from "./labels.js";
+import { decimals, raised } from "./labels.js";
 
 /** @import { HeadMatrix } from "./head_view.js" */
 
@@ -171,4 +171,17 @@ function candidateLabel(piece, text, isJoined) {
   if (text.includes("\ufffd")) return `part of a letter (${piece})`;
   const letters = Array.from(visibleText(text.replace(/^ +| +$/g, "")));
   return (isJoined ? "…" : "") + (letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME - 1).join("")}…` : letters.join(""));
+}
+
+// Sentences in large type; a token in them is text, never markup.
+
+/** @param {Element} place @param {Sentence[]} sentences */
+export function tell(place, sentences) {
+  place.replaceChildren(...sentences.map((sentence) => make("p", {}, ...sentence.map(drawPart))));
+}
+
+/** @param {Part} part */
+function drawPart([text, strength]) {
+  if (!strength) return text;
+  return make("strong", { dir: "auto" }, strength === 2 ? `“${text}”` : text);
 }

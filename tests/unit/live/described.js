@@ -7,7 +7,7 @@ import { describeFound, describeHeadOf, matrixOf } from "../../../attnviz/live/w
 import { powerOfTen, twoDigits } from "../../../attnviz/live/web/labels.js";
 import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
-import { drawnPart } from "../../../attnviz/live/web/passage_panel.js";
+import { drawnPart } from "../../../attnviz/figures/answer_spans.js";
 import { describeSelectors, describeSelection } from "../../../attnviz/live/web/selectors.js";
 import { differenceOf } from "../../../attnviz/live/web/selectors_panel.js";
 import { AlignmentHeads, describeTranslation } from "../../../attnviz/live/web/translation_picture.js";

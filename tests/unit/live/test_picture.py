@@ -25,7 +25,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Promp
 from attnviz.export import Picture, export
 from attnviz.figures.explorer.overview import chunk_name, codes_of, decimals_of, overview, unpack_chunks
 from attnviz.figures.explorer.script import themes
-from attnviz.live.pictures import sentence_parts
+from attnviz.figures.html import sentence_parts
 from tests.factories import HOSTILE, make_map, numbered, pair, sentence, special, typed
 
 # As the script of a page has it.
