@@ -116,7 +116,7 @@ export function drawAnswer(place, { text, passage, seen, where, isFull }, palett
 /** What has the keyboard in a picture has it again once that is drawn anew. @param {HTMLElement} place */
 export function keptFocus(place) {
   const { activeElement } = /** @type {Document | ShadowRoot} */ (place.getRootNode());
-  const focused = place.contains(activeElement) && /** @type {HTMLElement | null} */ (activeElement?.closest("[data-word], [data-head], [data-picture], .cells") ?? null);
+  const focused = place.contains(activeElement) && /** @type {HTMLElement | null} */ (activeElement?.closest("[data-word], [data-head], [data-picture], [data-selector], .cells") ?? null);
   const again = focused && (Object.entries(focused.dataset).map(([name, value]) => `[data-${name}="${value}"]`).join("") || ".cells");
   return () => again && /** @type {HTMLElement | null} */ (place.querySelector(again))?.focus({ preventScroll: true });
 }

@@ -21,8 +21,7 @@ from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.head_view import HeadMatrix, View
 from attnviz.core.trace import AttentionTrace, Token
-from attnviz.figures.explorer.script import themes
-from attnviz.figures.html import bundle, sentence_parts
+from attnviz.figures.html import sentence_parts
 from attnviz.figures.matrix import STYLE as MATRIX
 from attnviz.figures.matrix import Marks, one_matrix
 from attnviz.figures.theme import LIGHT, Theme
@@ -30,7 +29,6 @@ from attnviz.text.words import Span, visible_text
 
 _WORDS = Path(__file__).parent / "explorer" / "clickable_words.css"
 STYLE = MATRIX + "\n".join(path.read_text(encoding="utf-8") for path in (Path(__file__).with_name("answer_spans.css"), _WORDS))
-SCRIPT = bundle(Path(__file__).with_name("answer_streamlit.js"), {"themes.js": themes()})
 BARS = ("how likely the answer starts here", "how likely it ends here")
 WHOLE_WORDS = View(words=True)
 

@@ -1,14 +1,12 @@
 """A text with the kept words marked and the rest faded, under every word a bar, and the selectors as a table."""
 
 import html
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from attnviz.analysis.summary_selection import Passage, Rouge, Selection, SummaryWord
+from attnviz.analysis.summary_selection import Passage, Selection, SummaryWord
 from attnviz.analysis.wording import head_name, whole_percent
 from attnviz.figures.head_grid import HeadCell, head_grid
 from attnviz.figures.html import label, space_between
@@ -85,79 +83,6 @@ def summary_buttons(words: tuple[SummaryWord, ...], *, chosen: int | None = None
         '<p class="legend"><b>Marked so</b>: not in the text. Click a word to see where the model looked when it wrote it.'
         "</p></div>"
     )
-
-
-_MEASURES = ("ROUGE-1", "ROUGE-2", "ROUGE-L")
-
-
-@dataclass(frozen=True)
-class Row:
-    """A selector and what it keeps; a click on it picks `key`.
-
-    score     ROUGE of its sentences against the reference that a person gave, if one did
-    measured  its ROUGE-1 on texts held out of training, in percent, where it was measured
-    """
-
-    key: str
-    name: str
-    sentences: str
-    words: str
-    score: Rouge | None = None
-    measured: float | None = None
-
-
-def selectors_table(rows: Sequence[Row], *, chosen: str = "", theme: Theme = LIGHT) -> str:
-    """Draw a table: a row a selector, with its figures and the sentences and words it keeps; the best figures stand out.
-
-    Figures are those against the reference, or else the measured, or none. `chosen` is the key of the row shown large.
-
-    >>> rows = [Row("a", "A", "A<b.", "A", Rouge(0.5, 0.25, 0.5)), Row("c", "C", "C.", "C", Rouge(0.5, 0.0, 0.25))]
-    >>> table = selectors_table(rows)
-    >>> "A&lt;b." in table, table.count("best")
-    (True, 4)
-    """
-    figures = np.array([_figures(row) for row in rows], dtype=float)
-    if np.isnan(figures).all():
-        figures = figures[:, :0]
-    names = _MEASURES[: figures.shape[1]]
-    top = "".join(f"<th{' class=figure' if name in names else ''}>{name}</th>" for name in ("Choose by", *names, "Keeps"))
-    # Equal figures are all the best, but nothing is where nothing fits.
-    best = (figures >= np.nanmax(figures, axis=0, initial=0.0)) & (figures > 0)
-    large = next((row for row in rows if row.key == chosen), None)
-    body = "".join(_row(row, values, own, large) for row, values, own in zip(rows, figures, best, strict=True))
-    return f'<div class="scroll" style="{css_variables(theme)}"><table class="ways"><tr>{top}</tr>{body}</table></div>'
-
-
-def _figures(row: Row) -> tuple[float, ...]:
-    if row.score:
-        return 100 * row.score.one, 100 * row.score.two, 100 * row.score.longest
-    return (np.nan if row.measured is None else row.measured,)
-
-
-def difference(row: Row, large: Row | None) -> tuple[str, str]:
-    """Say what a row keeps: of another than the one shown large, where it differs from that one."""
-    if large is None or row is large:
-        return row.sentences, row.words
-    more, less = (
-        [word for word in one.split() if word not in other.split()]
-        for one, other in ((row.words, large.words), (large.words, row.words))
-    )
-    words = f"Also: {' '.join(more)}" if more else f"Without: {' '.join(less)}" if less else "The same words"
-    return "The same sentences" if row.sentences == large.sentences else row.sentences, words
-
-
-def _row(row: Row, values: Float[np.ndarray, " measure"], best: Bool[np.ndarray, " measure"], large: Row | None) -> str:
-    name, chosen = html.escape(row.name), row is large
-    cells = f'<td><button data-pick="{row.key}" aria-pressed="{str(chosen).lower()}">{name}</button></td>'
-    for value, stands_out in zip(values, best, strict=True):
-        kind = "figure best" if stands_out else "figure"
-        cells += f'<td class="{kind}">{"–" if np.isnan(value) else f"{value:.1f}"}</td>'
-    lines = (
-        f'<p dir="auto" title="{html.escape(kept)}">{html.escape(line)}</p>'
-        for kept, line in zip((row.sentences, row.words), difference(row, large), strict=True)
-    )
-    cells += f"<td>{''.join(lines)}</td>"
-    return f'<tr data-pick="{row.key}"{" class=chosen" if chosen else ""}>{cells}</tr>'
 
 
 def heads_agreement(

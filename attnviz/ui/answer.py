@@ -32,7 +32,6 @@ from attnviz.export import Picture, shaded_text
 from attnviz.export.sheet import Sheet
 from attnviz.figures import html as shared
 from attnviz.figures.answer_spans import (
-    SCRIPT,
     STYLE,
     AnswerPlace,
     describe_head_of,
@@ -40,6 +39,7 @@ from attnviz.figures.answer_spans import (
     joint_matrix,
 )
 from attnviz.figures.before_after import changed_text, number, ranked
+from attnviz.figures.explorer.script import records_script
 from attnviz.figures.matrix import Marks, one_matrix
 from attnviz.figures.theme import css_variables
 from attnviz.models import catalog
@@ -311,7 +311,7 @@ def explain_answer(results: Iterable[Result]) -> None:
 
 
 _markup = Markup("answer", shared.STYLE + STYLE)
-_passage = Markup("answer-passage", shared.STYLE + STYLE, SCRIPT)
+_passage = Markup("answer-passage", shared.STYLE + STYLE, records_script())
 _DECLINES = "The passage does not say."
 
 

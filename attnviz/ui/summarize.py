@@ -38,8 +38,10 @@ from attnviz.export import shaded_text
 from attnviz.export.sheet import Sheet
 from attnviz.figures import html as shared
 from attnviz.figures.before_after import changed_text
+from attnviz.figures.explorer.script import records_script
 from attnviz.figures.head_grid import STYLE as GRID
-from attnviz.figures.summary_passage import STYLE, Row, heads_agreement, marked_passage, selectors_table, summary_buttons
+from attnviz.figures.summary_passage import STYLE, heads_agreement, marked_passage, summary_buttons
+from attnviz.figures.theme import css_variables
 from attnviz.models.result import Result
 from attnviz.settings import assets_folder
 from attnviz.ui.address.address_sync import bounded, dropdown, forget, picked_cell, publish, segments, text_field, toggle, value
@@ -228,6 +230,7 @@ def choose_head(layer: int, head: int | None) -> None:
 
 
 _markup = Markup("passage", shared.STYLE + STYLE)
+_table = Markup("summary-selectors", shared.STYLE + STYLE, records_script())
 _HEADS = Markup("heads-kept", shared.STYLE + GRID)
 
 
@@ -275,15 +278,18 @@ def show_selectors(summary: Summary, model: str, reference: str) -> None:
     for selector, kept in zip(summary.selectors, summary.selections, strict=True):
         extract = summary.passage.extract(kept.sentences)
         score = rouge(extract, [reference]) if reference else None
+        figures = [measured_rouge(model, selector.name)]
+        if score:
+            figures = [100 * score.one, 100 * score.two, 100 * score.longest]
         key = next(key for key, name in SELECTORS.items() if name in selector.name)
-        rows.append(
-            Row(key, selector.name, extract, summary.passage.words(kept.units), score, measured_rouge(model, selector.name))
-        )
+        words = summary.passage.words(kept.units)
+        rows.append({"key": key, "name": selector.name, "sentences": extract, "words": words, "figures": figures})
 
     def pick(key: str) -> None:
         st.session_state.way = key
 
-    _markup("ways", selectors_table(rows, chosen=rows[summary.at].key, theme=theme()), pick)
+    drawn = {"part": "selectors", "rows": rows, "chosen": rows[summary.at]["key"]}
+    _table("ways", drawn | {"theme": theme().name, "colours": css_variables(theme())}, pick)
     if note := rouge_note(model, reference):
         st.caption(note)
 

@@ -34,6 +34,12 @@ def script(host: Literal["streamlit", "exported_file"]) -> str:
     return bundle(FOLDER / f"{host}.js", {"themes.js": themes()})
 
 
+@functools.cache
+def records_script() -> str:
+    """Join the script of the pictures that are records: Python describes them, and JavaScript draws them in every host."""
+    return bundle(FOLDER.parent / "streamlit.js", {"themes.js": themes()})
+
+
 def themes() -> str:
     """Write the module with the themes as they are in Python."""
     return f"export const THEMES = {json.dumps({theme.name: _theme(theme) for theme in (LIGHT, DARK)})};\n"

@@ -1,7 +1,8 @@
 // The page Summarize: what the chosen selector keeps of a text, and a table of what each of them would keep.
 
-import { drawPassage } from "../../figures/answer_spans.js";
+import { drawPassage, keptFocus } from "../../figures/answer_spans.js";
 import { make } from "../../figures/drawing/elements.js";
+import { selectorsTable } from "../../figures/summary_selectors.js";
 import { shownOn } from "./controls.js";
 import { ExplorerFold } from "./explorer_panel.js";
 import { optionsOf } from "./run_model.js";
@@ -25,10 +26,13 @@ export function selectionPanel(sitePage, drawAnswer) {
       const { rows, shown } = await selectedOf(sitePage, picture, values);
       if (mine !== turn) return;
       drawAnswer(picture, shown);
+      const restore = keptFocus(place("passage"));
       drawPassage(place("passage"), picture.said.prompt.text, shown.passage);
-      const restored = document.activeElement?.closest("[data-selector]") instanceof HTMLElement;
-      place("passage").append(selectorsTable(sitePage, rows, shown.key), make("p", { class: "note" }, sitePage.config.measured?.note ?? ""));
-      if (restored) /** @type {HTMLElement | null} */ (document.querySelector("[data-selector][aria-pressed=true]"))?.focus({ preventScroll: true });
+      const { rouge = {}, note = "" } = sitePage.config.measured ?? {};
+      const measured = rows.map((row) => ({ ...row, figures: [/** @type {Record<string, number>} */ (rouge)[row.name] ?? null] }));
+      const pick = (/** @type {string} */ key) => void sitePage.change({ way: key === "trained" ? null : key });
+      place("passage").append(selectorsTable(measured, shown.key, pick), make("p.note", {}, note));
+      restore();
       tell(place("story"), shown.story);
       await fold.show(picture, shownOn("summarize", picture, values), values);
     },
@@ -44,30 +48,4 @@ async function selectedOf(sitePage, picture, values) {
   const { words, sentences: wanted, share } = /** @type {any} */ (optionsOf(sitePage.config, values));
   const all = await picture.selectors({ words, wanted, share }, layer, head);
   return { rows: all.map(({ row }) => row), shown: all.find(({ key }) => key === way) ?? all[0] };
-}
-
-/** What a row keeps: of another than the one shown large, where it differs from that one, as attnviz/figures/summary_passage.py says it.
- * @param {{ sentences: string, words: string }} row @param {{ sentences: string, words: string } | undefined} large @returns {[string, string]} */
-export function differenceOf(row, large) {
-  if (!large) return [row.sentences, row.words];
-  const [mine, its] = [row.words, large.words].map((words) => words.split(/\s+/).filter(Boolean));
-  const [more, less] = [mine.filter((word) => !its.includes(word)), its.filter((word) => !mine.includes(word))];
-  const words = more.length ? `Also: ${more.join(" ")}` : less.length ? `Without: ${less.join(" ")}` : "The same words";
-  return [row.sentences === large.sentences ? "The same sentences" : row.sentences, words];
-}
-
-/** @param {SitePage} sitePage @param {Row[]} rows @param {string} chosen */
-function selectorsTable(sitePage, rows, chosen) {
-  const measured = sitePage.config.measured?.rouge ?? {};
-  const best = Math.max(...rows.map(({ name }) => measured[name] ?? 0));
-  const lines = rows.map(({ key, name, sentences, words }) => {
-    const pick = () => void sitePage.change({ way: key === "trained" ? null : key });
-    const button = make("button", { type: "button", "data-selector": key, "aria-pressed": String(key === chosen) }, name);
-    const figure = make("td", { class: measured[name] === best ? "figure best" : "figure" }, measured[name]?.toFixed(1) ?? "–");
-    const lines = differenceOf({ sentences, words }, key === chosen ? undefined : rows.find((each) => each.key === chosen));
-    const kept = [sentences, words].map((text, at) => make("p", { dir: "auto", title: text }, lines[at]));
-    return make("tr", { "data-pick": key, class: key === chosen ? "chosen" : "", onclick: pick }, make("td", {}, button), figure, make("td", {}, ...kept));
-  });
-  const top = make("tr", {}, make("th", {}, "Choose by"), make("th", { class: "figure" }, "ROUGE-1"), make("th", {}, "Keeps"));
-  return make("div", { class: "scroll" }, make("table", { class: "ways" }, top, ...lines));
 }

@@ -9,7 +9,6 @@ import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
 import { drawnPart } from "../../../attnviz/figures/answer_spans.js";
 import { describeSelectors, describeSelection } from "../../../attnviz/live/web/selectors.js";
-import { differenceOf } from "../../../attnviz/live/web/selectors_panel.js";
 import { AlignmentHeads, describeTranslation } from "../../../attnviz/live/web/translation_picture.js";
 import { describeLikelihood } from "../../../attnviz/live/web/wording.js";
 
@@ -21,7 +20,7 @@ function opened(map) {
   return { ...map, ...weightsOf(layers, map.heads) };
 }
 
-const { answers, differences, drawn, heads, likely, small, translations, selections } = JSON.parse(await text(process.stdin));
+const { answers, drawn, heads, likely, small, translations, selections } = JSON.parse(await text(process.stdin));
 const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(opened), "m"));
 const seen = heads.map(({ maps, answer, asked }) => describeHeadOf(maps.map(opened), answer, asked));
 const matrices = heads.map(({ maps, answer, asked }, at) => matrixOf(maps.map(opened), answer.place, seen[at], asked.view));
@@ -37,4 +36,4 @@ const kept = selections.map(({ text: passage, map, sentences, amount, card }) =>
   const chosen = describeSelection(passage, choose(opened(map), units, sentences, { ...amount, selects: card.selects }), card);
   return { ...chosen, all: describeSelectors(passage, opened(map), read, amount, 1, 2) };
 });
-process.stdout.write(JSON.stringify({ found, seen, matrices, written, kept, likely: likely.map((each) => describeLikelihood(...each)), drawn: drawn.map((each) => drawnPart(...each)), differences: differences.map((each) => differenceOf(...each)), small: small.map((value) => [powerOfTen(value), twoDigits(value)]) }));
+process.stdout.write(JSON.stringify({ found, seen, matrices, written, kept, likely: likely.map((each) => describeLikelihood(...each)), drawn: drawn.map((each) => drawnPart(...each)), small: small.map((value) => [powerOfTen(value), twoDigits(value)]) }));

@@ -36,7 +36,6 @@ from attnviz.figures.explorer.overview import unpack_chunks
 from attnviz.figures.explorer.script import themes
 from attnviz.figures.html import bundle, sentence_parts
 from attnviz.figures.matrix import Marks, labels, one_matrix
-from attnviz.figures.summary_passage import Row, difference
 from attnviz.figures.theme import LIGHT, rgb
 from attnviz.figures.translate.alignments import Aligned, alignments
 from attnviz.live.pictures import (
@@ -60,8 +59,6 @@ PLACES, RANKED = {"x", "y", "width", "height", "transform"}, Marks(ranks=((3, 4)
 TEXTS = pair("who ate it", "the old cat 's kitt|en ate it , they say")
 PASSAGE = tuple(token for token in TEXTS if token.segment == 1 and not token.special)
 QUESTION = tuple(token for token in TEXTS if token.segment == 0)
-KEPT = [Row("", "", sentences, words) for sentences, words in (("S.", "x y"), ("S.", "x z y"), ("T.", "x"), ("S.", "y x"))]
-DIFFERENCES = [(row, None if row is large else large) for row in KEPT for large in KEPT]
 SMALL = [0.0, 4.6e-8, 1e-16, 0.00099, 0.001, 0.0123, 0.24, 1.0]
 # An answer that ends in a word of two tokens.
 PLACE = PASSAGE[2].start, PASSAGE[5].end
@@ -158,7 +155,6 @@ def made_in_node() -> dict[str, Any]:
             "heads": heads,
             "likely": LIKELY,
             "small": SMALL,
-            "differences": [[each and vars(each) for each in pair] for pair in DIFFERENCES],
             "translations": translations,
             "selections": selections,
             "drawn": drawn,
@@ -201,7 +197,6 @@ def test_a_browser_describes_what_the_app_does():
     expected += [(CARDS[1], place, view, asked) for asked, place, view in ASKED]
     for actual, (card, place, view, asked) in zip(made["written"], expected, strict=True):
         assert_translation(actual, card, place, view, asked)
-    assert made["differences"] == [[*difference(*each)] for each in DIFFERENCES]
     assert made["small"] == [[power_of_ten(each), two_digits(each)] for each in SMALL]
     assert made["likely"] == [sentence_parts(describe_likelihood(*each)) for each in LIKELY]
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):

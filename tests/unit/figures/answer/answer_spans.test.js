@@ -3,41 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { drawAnswer, drawnPart, linkingHeads } from "../../../../attnviz/figures/answer_spans.js";
+import { all, FakeElement, named } from "../fake_page.js";
 
-/** As much of an element as is drawn. */
-class FakeElement {
-  constructor(tag) {
-    Object.assign(this, { tag, className: "", attributes: {}, children: [], style: {} });
-  }
-
-  setAttribute(name, value) {
-    this.attributes[name] = value;
-  }
-
-  addEventListener(name, act) {
-    this[name] = act;
-  }
-
-  append(...parts) {
-    this.children.push(...parts);
-  }
-
-  replaceChildren(...parts) {
-    this.children = parts;
-  }
-
-  querySelector() {
-    return null;
-  }
-
-  get textContent() {
-    return this.children.map((each) => (typeof each === "string" ? each : each.textContent)).join("");
-  }
-}
-globalThis.document = { createElement: (tag) => new FakeElement(tag) };
-
-const all = (each) => (typeof each === "string" ? [] : [each, ...each.children.flatMap(all)]);
-const named = (root, name) => all(root).filter(({ className }) => className.split(" ").includes(name));
 const palette = { colour: (share) => `colour ${share}`, ink: () => "ink" };
 const SEEN = { side: "cross", question: [["[CLS]", 1], ["who", 0], ["<b>", 0]], shares: [0, 0.25, 0.5], word: null, bars: null, name: "who",
   layer: 1, head: 2, heads: [[1, 2, 0.5], [0, 0, 0.1]] };
