@@ -17,7 +17,7 @@ import numpy as np
 from attnviz.analysis.head_view import BETWEEN, Lens, View
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap, Token
-from attnviz.figures.theme import FONT, HEAD_COLOURS, LIGHT, Theme
+from attnviz.figures.theme import FONT, HEAD_COLOURS, LIGHT, Theme, css_variables
 
 STYLE = Path(__file__).with_name("bertviz_views.css").read_text(encoding="utf-8")
 TOKEN_LIMIT: int = 100
@@ -195,9 +195,7 @@ def _colours(theme: Theme) -> list[str]:
 
 
 def _variables(theme: Theme, overhang: int) -> str:
-    names = ("background", "panel", "text", "faint", "border")
-    values = "".join(f"--{name}:{getattr(theme, name)};" for name in names)
-    return f":root{{color-scheme:{theme.name};--font:{FONT};--overhang:{overhang}px;{values}}}"
+    return f":root{{color-scheme:{theme.name};--font:{FONT};--overhang:{overhang}px;{css_variables(theme)}}}"
 
 
 def _overhang(texts: list[str]) -> int:

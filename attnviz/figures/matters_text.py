@@ -85,8 +85,7 @@ def shaded_text(
                 f'<button class="{kinds}" data-pick="{place}" aria-pressed="{pressed}" title="{html.escape(titles[place])}" '
                 f"{style}>{text}</button>"
             )
-    variables = f"--accent:{theme.accent};--text:{theme.text};--faint:{theme.faint}"
-    return f'<div class="shaded" dir="auto" style="{variables}">{" ".join(pieces)}</div>'
+    return f'<div class="shaded" dir="auto" style="{css_variables(theme)}">{" ".join(pieces)}</div>'
 
 
 _UP = tuple((1 - share, whole_percent(share)) for share in (0.0, 0.25, 0.5, 0.75, 1.0))

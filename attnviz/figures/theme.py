@@ -116,8 +116,8 @@ DARK = Theme(
 
 
 def css_variables(theme: Theme) -> str:
-    """Write the theme as CSS variables, for the style of an element."""
-    return f"--accent:{theme.accent};--text:{theme.text};--faint:{theme.faint};--panel:{theme.panel};--border:{theme.border}"
+    """Write the theme as CSS variables, for the style of an element or a page."""
+    return ";".join(f"--{name}:{getattr(theme, name)}" for name in ("accent", "text", "faint", "panel", "border", "background"))
 
 
 def diverging(share: float, theme: Theme = LIGHT) -> str:

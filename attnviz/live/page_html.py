@@ -12,7 +12,7 @@ from string import Template
 from typing import Any
 
 from attnviz.core.errors import AttnvizError
-from attnviz.figures.theme import DARK, FONT, LIGHT, Theme
+from attnviz.figures.theme import DARK, FONT, LIGHT, css_variables
 from attnviz.settings import app_folder
 
 
@@ -272,10 +272,5 @@ def _data(value: Mapping[str, Any]) -> str:
 
 def colours() -> str:
     """Write the colours of the site, which follow the reader's system, as CSS."""
-    dark = f"@media(prefers-color-scheme:dark){{:root{{{_named(DARK)}}}}}"
-    return f":root{{color-scheme:light dark;--font:{FONT};{_named(LIGHT)}}}\n{dark}\n"
-
-
-def _named(theme: Theme) -> str:
-    names = {"page": "background", "side": "panel", "ink": "text", "quiet": "faint", "line": "border", "strong": "accent"}
-    return "".join(f"--{name}:{getattr(theme, own)};" for name, own in names.items())
+    dark = f"@media(prefers-color-scheme:dark){{:root{{{css_variables(DARK)}}}}}"
+    return f":root{{color-scheme:light dark;--font:{FONT};{css_variables(LIGHT)}}}\n{dark}\n"

@@ -16,7 +16,7 @@ from streamlit.components.v2 import component
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.html import bundle
 from attnviz.figures.lessons.question import STYLE as QUESTION_STYLE
-from attnviz.figures.theme import DARK, LIGHT, Theme
+from attnviz.figures.theme import DARK, LIGHT, css_variables
 from attnviz.lessons.classroom.class_values import read_code
 from attnviz.ui.address.address_sync import sent
 from attnviz.ui.classroom import phone_requests
@@ -54,8 +54,8 @@ def phone_script() -> str:
 @cache
 def phone_style() -> str:
     """Write the style of a phone's page, in the colours of the app, light and dark."""
-    dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {colours(DARK)} }} }}"
-    return f":root {{ {colours(LIGHT)} }}\n{dark}\n{STYLE}"
+    dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {css_variables(DARK)} }} }}"
+    return f":root {{ {css_variables(LIGHT)} }}\n{dark}\n{STYLE}"
 
 
 def scales() -> dict[str, tuple[str, ...]]:
@@ -76,12 +76,6 @@ def _page() -> tuple[str, str]:
     return before, after
 
 
-def colours(theme: Theme) -> str:
-    """Name the colours of a theme as the styles of phones and projectors do."""
-    names = ("background", "panel", "text", "faint", "border", "accent")
-    return ";".join(f"--{name}:{getattr(theme, name)}" for name in names)
-
-
 _PHONE = component(
     "attnviz.phone", html='<main id="phone"></main>', css=STYLE,
     js=bundle(_FOLDER / "requests_in_app.js"),
@@ -99,7 +93,7 @@ _STYLE = """
 
 def show_join() -> None:
     """Draws a phone's page, which joins the class that the address names."""
-    st.html(f"<style>:root {{ {colours(theme())} }} {_STYLE}</style>")
+    st.html(f"<style>:root {{ {css_variables(theme())} }} {_STYLE}</style>")
     _show_phone()
 
 

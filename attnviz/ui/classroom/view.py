@@ -13,6 +13,7 @@ from streamlit.components.v2 import component
 from attnviz import settings
 from attnviz.core.errors import AttnvizError, ClassError
 from attnviz.figures.html import bundle
+from attnviz.figures.theme import css_variables
 from attnviz.lessons.classroom.class_values import (
     AnswerKey,
     ClassOverview,
@@ -30,7 +31,7 @@ from attnviz.lessons.library import SENT
 from attnviz.lessons.question_kinds import truth_of
 from attnviz.ui.address.address_sync import Going, fold, forget, link, sent, value, visit
 from attnviz.ui.classroom.hub import class_store, store_place
-from attnviz.ui.classroom.phone_page import STYLE, colours
+from attnviz.ui.classroom.phone_page import STYLE
 from attnviz.ui.classroom.phone_requests import TOO_MANY, wrong_codes
 from attnviz.ui.classroom.teacher import (
     SpotQuestion,
@@ -250,7 +251,7 @@ def _draw_wall(
         "step": step and {name: getattr(step, name) for name in ("place", "title", "prose", "hint", "head")},
         "picture": picture and asdict(picture), "mark": mark,
     }  # fmt: skip
-    st.html(f"<style>:root {{ {colours(theme())} }}</style>")
+    st.html(f"<style>:root {{ {css_variables(theme())} }}</style>")
     _WALL(key=key, data=[record], on_refused_change=_note_front)
 
 
