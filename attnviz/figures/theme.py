@@ -117,7 +117,7 @@ DARK = Theme(
 
 def css_variables(theme: Theme) -> str:
     """Write the theme as CSS variables, for the style of an element or a page."""
-    return ";".join(f"--{name}:{getattr(theme, name)}" for name in ("accent", "text", "faint", "panel", "border", "background"))
+    return ";".join(f"--{name}:{getattr(theme, name)}" for name in ("background", "panel", "text", "faint", "border", "accent"))
 
 
 def diverging(share: float, theme: Theme = LIGHT) -> str:
