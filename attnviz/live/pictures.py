@@ -61,7 +61,7 @@ from attnviz.analysis.wording import (
 )
 from attnviz.analysis.write import candidate_label, continuation_of, copied_link, text_written_on
 from attnviz.core.head_inputs import Tables
-from attnviz.core.trace import AttentionMap, Prompt, Token
+from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 from attnviz.figures.answer_spans import WHOLE_WORDS, AnswerPlace, describe_head_of, describe_passage
 from attnviz.figures.compute.steps import computation
 from attnviz.figures.explorer.overview import (
