@@ -96,12 +96,14 @@ class Described:
     story  the sentences, the most telling one first
     more   what else the page draws
     files  packages by the end of their names
+    tables what words give in every head, by their names in a package
     """
 
     first: Mapping[str, tuple[int, int | None]]
     story: tuple[Sentence, ...]
     more: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
+    tables: Mapping[str, bytes] = field(default_factory=dict)
 
 
 # As the page Answer says it, and draws it unasked.
@@ -437,7 +439,7 @@ def _picture(name: str, task: Task, results: Sequence[Result], example: Mapping[
     files = {f"{name}.{end}": data for end, data in described.files.items()}
     for attention in trace.maps:
         opened = described.first.get(attention.kind, (attention.n_layers - 1, 0))
-        found, packages = map_files(attention, opened, f"{name}-{attention.kind}")
+        found, packages = map_files(attention, opened, f"{name}-{attention.kind}", described.tables)
         maps.append(found | {"first": opened, "shape": (attention.n_layers, attention.n_heads)})
         files |= packages
     said = {
@@ -456,14 +458,16 @@ def _picture(name: str, task: Task, results: Sequence[Result], example: Mapping[
     return SitePicture(said, files)
 
 
-def map_files(attention: AttentionMap, opened: tuple[int, int | None], name: str) -> tuple[dict[str, Any], dict[str, bytes]]:
+def map_files(
+    attention: AttentionMap, opened: tuple[int, int | None], name: str, tables: Mapping[str, bytes]
+) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Pack a map: how it is found, and its files by name."""
     shown = overview(attention)
     if len(shown.data) <= WHOLE_BYTES:
         return {"kind": attention.kind, "file": f"{name}.pack"}, {f"{name}.pack": _placed(shown.data, attention)}
     shown = overview(attention, limit=0)
     matrix = head_matrix(attention, layer=opened[0], head=opened[1])
-    first = {chunk_name(*opened): head_chunk(matrix)}
+    first = {chunk_name(*opened): head_chunk(matrix), **tables}
     files = {f"{name}.pack": _placed(shown.data, attention, first)}
     layers = [f"{name}-{layer}.heads" for layer in range(attention.n_layers)]
     return {"kind": attention.kind, "file": f"{name}.pack", "layers": layers}, files | {
@@ -517,9 +521,12 @@ def _describe_writing(results: Sequence[Result], example: Mapping[str, Any]) -> 
     links = WordLinks(trace.decoder, View())
     position, earlier = copied_link(trace, len(trace.decoder.queries))
     query, key = links.query_at(position), links.key_at(earlier)
-    described = _describe_link(links, first_link(links, query=query, key=key))
+    found = first_link(links, query=query, key=key)
+    described = _describe_link(links, found)
     link = described.more["link"] | {"isAsked": query is not None, "isLink": key is not None}
-    return replace(described, more={"link": link, "writing": writing(trace)})
+    # Of so many heads not all travel with the first package: what the word gives in each of them does.
+    table = links.row(found.query).astype("<f4").tobytes()
+    return replace(described, more={"link": link, "writing": writing(trace)}, tables={f"row:{link['query']}": table})
 
 
 def writing(trace: AttentionTrace) -> dict[str, Any]:

@@ -139,7 +139,13 @@ def test_a_lesson_that_a_site_cannot_show_is_named_with_the_reason():
     assert absent["a-model-learns"] == "It opens Train, which is not part of this site."
     assert absent["compute-one"] == "It is about numbers of your own, which are typed on Compute in the app."
     assert absent["where-attention-was-born"] == "It reads with bahdanau-en-fr, a model that is not part of this site."
-    card = write_lessons_page([("", "A model learns", absent["a-model-learns"])], PageFrame("../", "files"))
+    # A site may have the pictures of Write without its model.
+    absent = absent_lessons(lessons, partial(why_missing, pages={"write"}, models=("minilm",)))
+    assert absent["how-it-writes"] == "It reads with smollm2, a model that is not part of this site."
+    absent = absent_lessons(lessons, partial(why_missing, pages={"write"}, models=("smollm2",)))
+    assert "smollm2" not in absent.get("how-it-writes", "")
+    train = "It opens Train, which is not part of this site."
+    card = write_lessons_page([("", "A model learns", train)], PageFrame("../", "files"))
     assert "It opens Train, which" in card
     assert 'href="a-model' not in card
 

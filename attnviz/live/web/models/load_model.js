@@ -22,7 +22,7 @@ import { Writer } from "./write.js";
 
 /** @type {Record<Manifest["task"], new (loaded: Loaded) => { trace(request: Request): Promise<Outcome>, inspect?: Inspect, write?: Model["write"] }>} */
 const RUNNERS = { encode: Encoder, translate: Translator, answer: Answerer, summarize: Summarizer, write: Writer };
-// A page of a phone is ended when it takes about this much, and Android says how much there is.
+// What a page of a phone may take in bytes of weights: with a GB and more it is ended.
 const PHONE = /Android|iPhone|iPad|Mobile/;
 const MOST_ON_A_PHONE = 5e8;
 
@@ -35,7 +35,8 @@ const MOST_ON_A_PHONE = 5e8;
  * @returns {Promise<Model>}
  */
 export async function load(base, manifest, runtime, onProgress = () => {}) {
-  assertRoom(manifest);
+  const reason = whyNoRoom(manifest);
+  if (reason) throw new ModelError(reason);
   const source = new Source(base, runtime.fetch ?? ((url) => fetch(url)), onProgress);
   const loaded = await files(source, manifest, runtime);
   const runner = new RUNNERS[manifest.task](loaded);
@@ -61,14 +62,14 @@ export async function load(base, manifest, runtime, onProgress = () => {}) {
 }
 
 /**
- * Refuse a model that would end the page before it is fetched.
+ * Say why a device has no room for a model, before it is fetched: else the page would end. Empty: it has.
  * @param {Manifest} manifest
+ * @param {{ userAgent?: string, deviceMemory?: number }} [device] memory in GB, where the browser says it
  */
-function assertRoom({ name, graphs }) {
-  const { userAgent = "", deviceMemory = 8 } = /** @type {any} */ (globalThis.navigator ?? {});
+export function whyNoRoom({ name, graphs }, { userAgent = "", deviceMemory = 8 } = globalThis.navigator ?? {}) {
   const bytes = Object.values(graphs).reduce((sum, { weights: { size } }) => sum + 4 * size, 0);
-  if (bytes < MOST_ON_A_PHONE || (!PHONE.test(userAgent) && deviceMemory > 2)) return;
-  throw new ModelError(`${name} takes more memory than this device gives to a page: its examples can be seen here, and other texts on a computer.`);
+  if (bytes < MOST_ON_A_PHONE || (!PHONE.test(userAgent) && deviceMemory > 2)) return "";
+  return `${name} takes more memory than this device gives to a page: its examples can be seen here, and other texts on a computer.`;
 }
 
 /**

@@ -205,3 +205,12 @@ def test_bars_are_reshaped_as_in_python():
     for shares, each in zip(actual, [None, *SAMPLINGS], strict=True):
         wanted = [candidate.probability for candidate in made.next_tokens(0, each and WritingOptions(**each))]
         np.testing.assert_allclose([share for share in shares if share], wanted, rtol=1e-6)
+
+
+def test_a_large_model_is_refused_where_memory_is_short():
+    graphs = {str(place): {"weights": {"size": 70_000_000}} for place in range(2)}
+    large, small = {"name": "smollm2", "graphs": graphs}, {"name": "minilm", "graphs": {"0": graphs["0"]}}
+    devices = [{"userAgent": "iPhone"}, {"deviceMemory": 2}, {"userAgent": "X11; Linux", "deviceMemory": 4}]
+    answers = call(*(["load_model", "whyNoRoom", model, device] for model in (large, small) for device in devices))
+    assert [bool(each) for each in answers] == [True, True, False, False, False, False]
+    assert answers[0].startswith("smollm2 takes more memory than this device gives")
