@@ -134,7 +134,7 @@ def set_parts(beside: DeltaGenerator) -> None:
     if pair.notice:
         st.caption(f":material/lightbulb: {pair.notice}")
     st.expander(MISLEADS).markdown(patches_view.READING)
-    show_toolbar(own=lambda: patches_view.download_buttons(patches) if patches else None)
+    show_toolbar(own=lambda: patches_view.offer_files(patches) if patches else None)
 
 
 header("What if", "Change a word, switch a head off, or choose another model. See what changes.", page="whatif")

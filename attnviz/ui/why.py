@@ -64,7 +64,7 @@ def show_why(upcoming: Upcoming, result: Result, place: tuple[int, int | None]) 
         _markup("why-parts", parts_grid(parts, chosen=(layer, head), theme=theme()), pick)
         st.caption("Orange adds to the word, blue takes from it. Click a head to see, below, where it looked.")
         lines = [describe_direct(parts, layer, head)]
-        without = _without(result.name, prompt, begins, upcoming.place, rather, (layer, head), result=result)
+        without = _without(result.name, prompt, begins, (upcoming.place, layer, head), rather, result=result)
         story(*lines, *([] if without is None else [describe_effect(parts, layer, head, without)]))
     with right:
         st.markdown("**What each layer would have said here**")
@@ -133,12 +133,13 @@ def _parts(
 
 @computed
 def _without(
-    model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...], place: int, rather: Candidate | None,
-    head: tuple[int, int], *, result: Result,
+    model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...], at: tuple[int, int, int],
+    rather: Candidate | None, *, result: Result,
 ) -> float:  # fmt: skip
+    """Compute the score of the word without a head; `at` is the word's position, the head's layer and the head."""
     from attnviz.attribution import why
 
-    options = {"layer": head[0], "head": head[1], "position": place}
+    options = dict(zip(("position", "layer", "head"), at, strict=True))
     return why.without_head(replace(result, model=model), rather_than=rather, **options)
 
 

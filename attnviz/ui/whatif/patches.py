@@ -130,7 +130,7 @@ def _random_patches(
     return patch_at_random(model, patches, random_passages(RANDOM_TEXTS, len(patches.tokens[0])), progress)
 
 
-def download_buttons(patches: Patches) -> None:
+def offer_files(patches: Patches) -> None:
     """Offer the picture as a drawing, and its numbers as CSV."""
     with st.container(horizontal=True):
         drawing_buttons("patched", lambda: draw_why(patches))
