@@ -119,7 +119,7 @@ def chance(seed: int, step: int) -> float:
     """Make a number from 0 to 1 of a seed and a step: SplitMix64 (Steele, Lea and Flood 2014), the same in any language.
 
     >>> round(chance(0, 0), 6), round(chance(0, 1), 6)
-    (0.883311, 0.431718)
+    (0.883311, 0.431528)
     """
     state = ((seed << 32) + step + 1) * 0x9E3779B97F4A7C15 % 2**64
     state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % 2**64

@@ -157,7 +157,7 @@ def test_every_lesson_has_a_card_and_a_broken_one_a_sentence(folder: Path) -> No
     (folder / "broken.md").write_text(LESSON.replace("kind: token", "kind: riddle"), encoding="utf-8")
     app = open_page("lessons")
     labels = [button.label for button in app.button]
-    assert len(labels) == 13
+    assert len(labels) == 15
     assert labels[0] == r"**A \<b>lesson\</b>**"
     assert "broken.md, line 13" in app.warning[0].value
 

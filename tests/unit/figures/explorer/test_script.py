@@ -15,9 +15,9 @@ FOLDERS = ("streamlit", "exported_file")
 
 @pytest.mark.parametrize("source", [*map(script, FOLDERS), STYLE], ids=[*FOLDERS, "style"])
 def test_nothing_is_fetched_and_no_token_becomes_markup(source):
-    assert not re.search(
-        r"https?:|^import\s|import\(|fetch\(|url\(|innerHTML|outerHTML|insertAdjacentHTML|eval\(", source, re.M
-    )
+    # A namespace is a name, and no address.
+    own = source.replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"https?:|^import\s|import\(|fetch\(|url\(|innerHTML|outerHTML|insertAdjacentHTML|eval\(", own, re.M)
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
