@@ -39,7 +39,7 @@ SEEN = """
   window.seen = {};
   setInterval(() => {
     const said = document.querySelector(".verdict")?.textContent ?? "";
-    if (document.querySelector(".word")) window.seen.words ??= performance.now();
+    if (document.querySelector("[data-answer]")) window.seen.words ??= performance.now();
     if (said.startsWith("Sent:")) window.seen.sent ??= Date.now();
     if (/right|time/.test(said)) window.seen.truth ??= Date.now();
   }, 5);
@@ -159,7 +159,7 @@ def first_picture(browser: Browser, app: App, store: ClassStore, phones: int) ->
         session.send("Emulation.setCPUThrottlingRate", {"rate": 4})
         page.add_init_script(SEEN)
         page.goto(f"{app.url}/join/{started.code}")
-        page.locator(".word").first.wait_for()
+        page.locator("[data-answer]").first.wait_for()
         page.wait_for_timeout(100)
         times.append(page.evaluate("window.seen.words"))
         context.close()

@@ -49,7 +49,7 @@ def test_words_are_written_looked_at_exchanged_and_stay_after_a_reload(page: Pag
 def test_what_came_stays_where_it_is_stopped(page: Page, app_url: str) -> None:
     open_page(page, app_url, "write", text="Once upon a time there", more=200)
     page.get_by_role("button", name="Write on").click()
-    expect(page.get_by_text(" of 200: ")).to_be_visible()
+    expect(page.get_by_text(" of 200 tokens")).to_be_visible()
     page.get_by_role("button", name="Stop").click()
     settle(page)
     assert 0 < len(written(page)) < 200
