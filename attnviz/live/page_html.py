@@ -238,8 +238,17 @@ _FOOTER = (
 def write_app_page(name: str, frame: PageFrame) -> str:
     """Write the page that stands for one that only the app has."""
     title, why = APP_PAGES[name]
+    return _write_stand_in(title, f"This page is part of the app, and not of this site. {html.escape(why)}", name, frame)
+
+
+def write_absent_page(page: SitePage, frame: PageFrame) -> str:
+    """Write the page that stands for one that none of the site's models is for."""
+    return _write_stand_in(page.title, "This site was made without a model for this page.", page.name, frame)
+
+
+def _write_stand_in(title: str, notice: str, name: str, frame: PageFrame) -> str:
     body = f"""<section id="elsewhere">
-<p class="notice">This page is part of the app, and not of this site. {html.escape(why)}</p>
+<p class="notice">{notice}</p>
 <p>Get the app, which needs Python 3.11 or newer, and open the same page there:</p>
 <pre><code>{GET_THE_APP}
 attnviz</code></pre>

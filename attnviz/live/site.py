@@ -35,6 +35,7 @@ from attnviz.live.page_html import (
     PageFrame,
     colours,
     copy_packages,
+    write_absent_page,
     write_app_page,
     write_lesson_page,
     write_lessons_page,
@@ -199,7 +200,11 @@ def _write_pages(folder: Path, folders: Folders, site_pictures: Sequence[SitePic
     needed = [f"{folders.files}/{name}" for name in own_files]
     for page in SITE_PAGES:
         own = [picture for picture in site_pictures if picture.said["page"] == page.name]
+        places = (page.name, "") if page.name == "encode" else (page.name,)
         if not own:
+            for place in places:
+                _write(folder / place / "index.html", write_absent_page(page, PageFrame("../" if place else "", folders.files)))
+                needed.append(f"{place}/" if place else "./")
             continue
         files = [f"{folders.files}/pictures/{name}" for name in _first_files(own[0])]
         config = {
@@ -214,7 +219,7 @@ def _write_pages(folder: Path, folders: Folders, site_pictures: Sequence[SitePic
         }
         script = f"{folders.files}/{SCRIPT_OF.get(page.name, 'explorer.js')}"
         seen = files[:1] if page.name in FOLDED else [*files, script]
-        for place in (page.name, "") if page.name == "encode" else (page.name,):
+        for place in places:
             root = "../" if place else ""
             frame = PageFrame(root, folders.files)
             _write(folder / place / "index.html", write_page(page, frame, config=config, preload=seen))

@@ -139,8 +139,9 @@ def _without(
     """Compute the score of the word without a head; `at` is the word's position, the head's layer and the head."""
     from attnviz.attribution import why
 
-    options = dict(zip(("position", "layer", "head"), at, strict=True))
-    return why.without_head(replace(result, model=model), rather_than=rather, **options)
+    position, layer, head = at
+    same = replace(result, model=model)
+    return why.without_head(same, layer=layer, head=head, rather_than=rather, position=position)
 
 
 @computed

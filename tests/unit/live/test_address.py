@@ -3,11 +3,14 @@
 import base64
 import random
 import zlib
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 import pytest
 
+from attnviz.live.page_html import APP_PAGES, SITE_PAGES
+from attnviz.live.site import Folders, _write_pages
 from attnviz.text.url_text import LARGEST, MARK, pack, unpack
 from attnviz.ui.address.parameters import PARAMETERS, Choice, Flag, Names, Number, Type, read_parameter, write_parameter
 from tests.factories import HOSTILE
@@ -18,6 +21,17 @@ PAGES = ("encode", "translate", "answer", "summarize", "write", "compute")
 SOME = {"way", "view", "view1"}
 # The explorer below a summary, which the app draws from 0 to 1, has a control on a site.
 OF_THE_SITE = {"summarize": {"scale"}}
+
+
+def test_every_page_that_the_navigation_names_is_there_whatever_the_models(tmp_path: Path) -> None:
+    needed = _write_pages(tmp_path, Folders("files", "models"), [], {})
+    first = (tmp_path / "index.html").read_text(encoding="utf-8")
+    named = [*(page.name for page in SITE_PAGES), *APP_PAGES]
+    for name in named:
+        assert f'href="{name}/"' in first
+        assert f"{name}/" in needed
+        assert 'id="elsewhere"' in (tmp_path / name / "index.html").read_text(encoding="utf-8")
+    assert "This site was made without a model for this page." in first
 
 
 def parameters_of(page: str) -> dict[str, Any]:
