@@ -170,8 +170,7 @@ def matters(draw: random.Random) -> int:
     passage, question = sentence(draw), f"Who {draw.choice(VERBS)}?"
     told = plain("matters", text=passage, pair=question)
     fallen = re.search(rf"Without {NAMED} the model .*?: {SHARE} (?:falls|rises) to {SHARE}", told)
-    if not fallen:
-        return 0
+    assert fallen, told[:400]
     model = attnviz.load("answer-en")
     before = model.answers(Prompt(passage, question=question))
     span = before.result.spans[0]
