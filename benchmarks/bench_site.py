@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, Page
 from playwright.sync_api import Error as PageError
 
 from attnviz.live.graphs.manifest import exportable
-from attnviz.live.page_html import SITE_PAGES
+from attnviz.live.page_html import SITE_PAGES, SitePage
 from attnviz.live.site import build
 from attnviz.survey.corpora import TREEBANK, shipped
 from attnviz.text.words import Words
@@ -116,6 +116,11 @@ def compressed(folder: Path, asked: list[str]) -> int:
     return size
 
 
+def pictured(folder: Path) -> list[SitePage]:
+    """List the pages of a site that have a picture; one that none of its models is for says so instead."""
+    return [page for page in SITE_PAGES if 'id="hero"' in (folder / page.name / "index.html").read_text(encoding="utf-8")]
+
+
 def fetched_bytes(what: str, folder: Path, limit: int) -> Row:
     """Say how many bytes were fetched; no matter of speed, so that a smoke run holds it."""
     return replace(at_most(what, compressed(folder, Files.fetched) / 1e3, limit / 1e3, "kB"), exact=True)
@@ -153,7 +158,7 @@ def several(n: int) -> Iterator[str]:
 def first_pictures(browser: Browser, url: str, folder: Path, given: Namespace) -> Iterator[Row]:
     """What a first visit of each page fetches, and how soon its picture stands."""
     problems: list[str] = []
-    for name in (page.name for page in SITE_PAGES if (folder / page.name / "index.html").is_file()):
+    for name in (page.name for page in pictured(folder)):
         times = []
         for _ in range(given.runs):
             Files.fetched.clear()
@@ -223,7 +228,7 @@ def warm(page: Page, model: str, n: int) -> Iterator[Row]:
 
 def kept(browser: Browser, url: str, folder: Path) -> Iterator[Row]:
     """What is fetched twice by a visit that the browser keeps."""
-    name = next(page.name for page in SITE_PAGES if (folder / page.name / "index.html").is_file())
+    name = pictured(folder)[0].name
     Files.fetched.clear()
     problems: list[str] = []
     with visit(browser, problems, service_workers="allow") as page:
@@ -253,7 +258,7 @@ def words(browser: Browser, url: str, folder: Path, n: int) -> Iterator[Row]:
 
 def hostile(browser: Browser, url: str, folder: Path, given: Namespace) -> Iterator[Row]:
     """Addresses and texts that nobody would write: each ends in a picture or a sentence, and nothing runs."""
-    pages = [page for page in SITE_PAGES if (folder / page.name / "index.html").is_file()]
+    pages = pictured(folder)
     names = {page.name for page in pages}
     cases = (address(Case(given.seed, number, "site")) for number in count())
     problems: list[str] = []
