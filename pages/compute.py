@@ -11,10 +11,11 @@ from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap
 from attnviz.models.catalog import CATALOG
 from attnviz.ui.address.address_sync import finish, segments, toggle, url_value
-from attnviz.ui.background.results import card, inspected, worked_example
+from attnviz.ui.background.results import card
 from attnviz.ui.compute import (
     example_download,
     forget_text_before,
+    inspected,
     link_picker,
     predict_picker,
     settings_picker,
@@ -24,6 +25,7 @@ from attnviz.ui.compute import (
     tables_editor,
     tokens_box,
     weight_download,
+    worked_example,
 )
 from attnviz.ui.download import Download, show_toolbar
 from attnviz.ui.edit_panel import show_next_word

@@ -7,7 +7,7 @@ import streamlit as st
 
 from attnviz.models import catalog
 from attnviz.ui.address.address_sync import finish, fold, url_value
-from attnviz.ui.background.results import card, deletion, matters, without, word_removals
+from attnviz.ui.background.results import card
 from attnviz.ui.download import show_toolbar
 from attnviz.ui.frame.sidebar import language_picker, one_model, own_language_button
 from attnviz.ui.layout import header, hero
@@ -18,9 +18,11 @@ from attnviz.ui.matters import (
     chosen_target,
     compared_methods,
     default_target_button,
+    deletion,
     describe_experiment,
     download_buttons,
     explain_numbers,
+    matters,
     method_of_seen_head,
     removed_words,
     show_curve,
@@ -31,6 +33,8 @@ from attnviz.ui.matters import (
     show_verdict,
     text_boxes,
     with_slow_methods,
+    without,
+    word_removals,
 )
 
 ABOUT = "answer-en and the other models of the catalog are on this machine; type the id of any other one of the hub."

@@ -10,7 +10,7 @@ from attnviz.core.trace import HeadCosts
 from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import finish, value
 from attnviz.ui.background.jobs import stoppable
-from attnviz.ui.background.results import head_costs, removal_curve, run
+from attnviz.ui.background.results import run
 from attnviz.ui.download import show_toolbar
 from attnviz.ui.edit_panel import show_next
 from attnviz.ui.frame.sidebar import forced_target, language_picker, machine, map_picker, own_language_button
@@ -49,7 +49,7 @@ def switch_heads_off() -> None:
     # The address already says what is being worked at.
     finish()
     with stoppable(lambda: stop("costs")):
-        costs = head_costs(ablation.model, ablation.scored, ablation.to) if result else None
+        costs = costs_view.head_costs(ablation.model, ablation.scored, ablation.to) if result else None
     if result and costs:
         show_text_notices(result)
         machine(result)
@@ -69,7 +69,9 @@ def show_costs(ablation: Ablation, result: Result, costs: HeadCosts) -> None:
         with right:
             with stoppable(lambda: stop("curve")):
                 curve = (
-                    None if is_stopped("curve") else removal_curve(ablation.model, ablation.scored, ablation.to, costs=costs)
+                    None
+                    if is_stopped("curve")
+                    else costs_view.removal_curve(ablation.model, ablation.scored, ablation.to, costs=costs)
                 )
             if curve:
                 costs_view.show_curve(curve, costs.unit)

@@ -229,6 +229,10 @@ class AttributionReport:
         places = self._removable
         return tuple(places[rank] for rank in most_important_first(self.shares[name][places]).tolist())
 
+    def without_durations(self) -> "AttributionReport":
+        """Return it without how long each method took, which means nothing on another machine."""
+        return replace(self, figures={name: replace(each, milliseconds=0.0) for name, each in self.figures.items()})
+
     @property
     def _removable(self) -> list[int]:
         return [place for place in range(len(self.words)) if place not in self.own]

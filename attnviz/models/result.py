@@ -1,7 +1,7 @@
 """The result of a model and a prompt, which pages hold, downloads write and sentences describe."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from attnviz.core.errors import TraceError
@@ -81,6 +81,10 @@ class Result:
     def continuation(self) -> Continuation:
         """What comes next at every position, and what was written."""
         return self._output(Continuation)
+
+    def without_durations(self) -> "Result":
+        """Return it without how long it took, which means nothing on another machine."""
+        return replace(self, seconds=0.0)
 
     @property
     def nbytes(self) -> int:

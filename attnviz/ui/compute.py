@@ -13,14 +13,15 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.compute.dot_product import QueryKey
 from attnviz.analysis.compute.steps import ComputationStep, first_place
-from attnviz.analysis.compute.worked_example import BIASES, describe_pairs
+from attnviz.analysis.compute.worked_example import BIASES, PairShares, describe_pairs
 from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.errors import TraceError
 from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Computed, DotProduct, Mask, Tables
-from attnviz.core.trace import AttentionMap, AttentionTrace, from_weights
+from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, from_weights
 from attnviz.export.python import Source, trace_expression
 from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation, pairs_table
+from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.compute_examples import (
     TABLES,
     Numbers,
@@ -49,12 +50,14 @@ from attnviz.ui.address.address_sync import (
     value,
 )
 from attnviz.ui.address.parameters import MOST_SEED, Number
-from attnviz.ui.background.results import why
+from attnviz.ui.background import first_results, jobs
+from attnviz.ui.background.results import computed, load_model
 from attnviz.ui.download import Download, head_picture
 from attnviz.ui.layout import Markup, escaped, story, theme
 
 if TYPE_CHECKING:
     from attnviz.models.head_inputs import InspectedTrace
+    from attnviz.models.result import Result
 
 
 _NAMES = {"x": "$X$", "w_q": "$W_Q$", "w_k": "$W_K$", "w_v": "$W_V$", "w_o": "$W_O$"}
@@ -370,3 +373,42 @@ def example_download(tables: Tables, computed: Computed, head: int) -> Download:
     rounded = np.round(computed.weights, _DIGITS).tolist()
     made = f"av.from_weights({rounded}, {list(tables.tokens)}, model='worked example')"
     return Download("worked example", head_picture(trace, trace.maps[0].kind, HeadView(0, head, View(), True)), Source(made))
+
+
+def inspected(name: str, prompt: Prompt, begins: tuple[str, ...]) -> "InspectedTrace | None":
+    """Compute a trace whose heads can be looked into; None after the page has said why there is none."""
+    if (result := _inspectable(name, prompt, begins)) is None:
+        return None
+    model = load_model(name, st.empty())
+    from attnviz.models.head_inputs import inspect_result
+
+    return inspect_result(model, result)
+
+
+def worked_example(tables: Tables) -> Computed:
+    """Compute the worked example of the page Compute: every matrix between X and the output."""
+    if (found := first_results.find("worked_example", "", (tables,))) is not None:
+        return found
+    jobs.finish()
+    from attnviz.models.compute import compute
+
+    made = compute(tables)
+    first_results.note("worked_example", "", (tables,), made)
+    return made
+
+
+@computed
+def _inspectable(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> "Result":
+    from attnviz.models.head_inputs import run_inspectable
+
+    progress(f"Computing the attention of {model.card.name}", None)
+    return run_inspectable(model, prompt, begins)
+
+
+@computed
+def why(model: AttentionModel, progress: Progress, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> PairShares:
+    """Take the score of a cell (kind, layer, head, query, key) apart."""
+    from attnviz.attribution import token_removal
+
+    progress(f"Taking a score of {model.card.name} apart", None)
+    return token_removal.why(model, prompt, token_removal.Cell(*cell))

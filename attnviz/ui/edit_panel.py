@@ -1,6 +1,8 @@
 """The panel of edits, and what the model says before and after them."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -8,7 +10,9 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.wording import describe_edits, head_name
 from attnviz.analysis.write import continuation_of, describe_next, next_changes
 from attnviz.core.edits import NO_EDITS, Edit, Edits, LinkCut, WeightSet
+from attnviz.core.errors import ModelError
 from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.core.write import READING
 from attnviz.figures import html as shared
 from attnviz.figures.before_after import (
     STYLE,
@@ -21,10 +25,10 @@ from attnviz.figures.before_after import (
     ranked,
     share_bars,
 )
-from attnviz.models.base import shifts
+from attnviz.models.base import NOTHING_READ, AttentionModel, EncoderReading, Progress, shifts
 from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import segments, toggle
-from attnviz.ui.background.results import next_words, with_readings
+from attnviz.ui.background.results import computed
 from attnviz.ui.edit import CurrentMap, Editor, change, edits_now, flip, restore, undo
 from attnviz.ui.explorer import ShownHead, places_of
 from attnviz.ui.layout import Markup, escaped, story, theme
@@ -180,3 +184,34 @@ def _weight_box(slot: str, link: LinkCut, label: str, weight: float) -> None:
 def comparing_editor(editors: Sequence[Editor]) -> Editor | None:
     """Choose the panel that offers before and after: that of the first edited model."""
     return next((each for each in editors if each.edits and each.applied), None)
+
+
+def with_readings(result: Result) -> Result | None:
+    """Add what the model's layers on top say of the text; None after the page has said why that is not known."""
+    edits = result.trace.edits
+    reading = _read(result.name, result.prompt, edits, bool(edits))
+    before = _read(result.name, result.prompt, NO_EDITS, bool(edits)) if reading and result.before else None
+    if reading is None or (result.before and before is None):
+        return None
+    return replace(result, output=reading, before=result.before and replace(result.before, output=before))
+
+
+@computed
+def _read(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits, states: bool) -> EncoderReading:
+    from attnviz.models.capabilities import capabilities
+    from attnviz.models.tasks import read
+
+    progress(f"Reading with {model.card.name}", None)
+    # No pass where there is nothing to say.
+    return read(model, prompt, edits) if states or capabilities(model).says_more(prompt) else NOTHING_READ
+
+
+@computed
+def next_words(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> AttentionTrace | None:
+    """Trace what a language model says comes next, with the edits; None of one that names no next word."""
+    from attnviz.models.tasks import write
+
+    progress(f"Reading with {model.card.name}", None)
+    with suppress(ModelError):
+        return write(model, prompt, READING, edits)
+    return None

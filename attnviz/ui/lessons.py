@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
@@ -19,7 +19,7 @@ from attnviz.analysis.head_view import HeadView, word_at, word_names
 from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import AttnvizError, LessonError
-from attnviz.core.trace import AttentionMap, Shares
+from attnviz.core.trace import AttentionMap, Prompt, Shares
 from attnviz.core.write import WritingOptions
 from attnviz.figures.lessons.question import SCRIPT, STYLE
 from attnviz.lessons.hand_in import LONGEST_NAME, HandIn, file_name, read_answers, write_answers, write_hand_in
@@ -39,12 +39,12 @@ from attnviz.lessons.question_kinds import (
     question_form,
     truth_of,
 )
-from attnviz.models.base import GREEDY
+from attnviz.models.base import GREEDY, AttentionModel, Progress
 from attnviz.models.result import Options, Result
 from attnviz.ui.address.address_sync import Going, finish, peek, query_of, sent
 from attnviz.ui.address.parameters import LESSON, Written, read_parameter, renamed, write_parameter
 from attnviz.ui.background.corpus_results import claim_verdict
-from attnviz.ui.background.results import in_quantity, run, shares
+from attnviz.ui.background.results import computed, in_quantity, run
 from attnviz.ui.explorer import ShownHead, show_heads, show_matrix
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped, header, hero
@@ -606,3 +606,12 @@ def _receive() -> None:
         st.session_state.lesson_refused = str(error)
     except AttnvizError:
         st.session_state.lesson_refused = f"{chosen.name} has more than {LARGEST // 1000} kB: a lesson is text alone."
+
+
+@partial(computed, passes=15)
+def shares(model: AttentionModel, progress: Progress, prompt: Prompt, method: str) -> Shares:
+    """Measure what each word was worth to the output, by one method."""
+    from attnviz.attribution.methods import attribute
+
+    progress(f"Asking {model.card.name} what its words are worth", None)
+    return attribute(model, prompt, method)

@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Collection, Sequence
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -28,9 +29,10 @@ from attnviz.figures import html as shared
 from attnviz.figures.curve import STYLE as CURVE_STYLE
 from attnviz.figures.html import sentence_html
 from attnviz.figures.matters_text import STYLE, WordMarks, deletion_figure, methods_table, removals_figure, shaded_text
+from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.catalog import CATALOG, HUB
 from attnviz.ui.address.address_sync import forget, one_shown, publish, remember, remembered, url_value, value
-from attnviz.ui.background.results import matters, matters_known, matters_slowly
+from attnviz.ui.background.results import computed, is_known
 from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.frame.sidebar import target_picker, written_language
 from attnviz.ui.layout import Markup, escaped, story, theme
@@ -344,3 +346,49 @@ def _quoted(title: str) -> str:
 def _lower(title: str) -> str:
     # "L2·H1" is a name.
     return title if title[:1] == "L" and title[1:2].isdigit() else title[:1].lower() + title[1:]
+
+
+def _matters(
+    model: AttentionModel, progress: Progress, prompt: Prompt, target: str, methods: tuple[str, ...]
+) -> AttributionReport:
+    """Measure what each word was worth to a target, by these methods."""
+    from attnviz.attribution.token_removal import attribution_report
+
+    return attribution_report(model, prompt, target, methods, progress)
+
+
+# The methods of Matters that take few passes of the model, and those that take many.
+matters, matters_slowly = computed(_matters, passes=15), computed(_matters, passes=45)
+
+
+def matters_known(model: str, prompt: Prompt, target: str, methods: tuple[str, ...]) -> bool:
+    """Say whether these methods have been run over this text already."""
+    return is_known(_matters, model, prompt, target, methods)
+
+
+@partial(computed, passes=45)
+def word_removals(model: AttentionModel, progress: Progress, prompt: Prompt, target: str) -> WordRemovals:
+    """Measure what becomes of the output without each word."""
+    from attnviz.attribution.token_removal import word_removals
+
+    return word_removals(model, prompt, target, progress)
+
+
+@computed
+def without(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, removed: tuple[int, ...]) -> MaskedOutput:
+    """Run the model over the text without some words."""
+    from attnviz.attribution.token_removal import without_words
+
+    progress(f"Asking {model.card.name} again without {len(removed)} words", None)
+    return without_words(model, prompt, target, removed)
+
+
+@partial(computed, passes=5)
+def deletion(
+    model: AttentionModel, progress: Progress, prompt: Prompt, target: str, method: str, *, ranked: tuple[int, ...]
+) -> Removals:
+    """Measure how p of the output falls as words go in the order of a method, which `ranked` has."""
+    from attnviz.attribution.token_removal import deletion
+
+    progress(f"Asking {model.card.name} while words go", None)
+    return deletion(model, prompt, target, ranked)

@@ -95,7 +95,7 @@ def test_the_heading_says_what_the_model_makes_of_the_text_without_a_word() -> N
     ],
 )
 def test_an_answer_is_the_same_only_as_a_whole(says: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnviz.ui.background.results.without", lambda *_: MaskedOutput(0.5, says))
+    monkeypatch.setattr("attnviz.ui.matters.without", lambda *_: MaskedOutput(0.5, says))
     sentences = re.sub("<[^>]*>", "", html(open_page("matters", text=SENTENCE, pair=QUESTION, taken="0.1")))
     assert f"Without “Who” and “wrote” the model {expected}" in sentences
 

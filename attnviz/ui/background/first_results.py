@@ -8,17 +8,14 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from attnviz.analysis.matters import AttributionReport
 from attnviz.core import journal
 from attnviz.core.errors import TraceError
 from attnviz.files.contents import value_from_bytes, value_to_bytes
 from attnviz.models.catalog import CATALOG
-from attnviz.models.result import Result
 from attnviz.settings import assets_folder, page_file
 
 FOLDER = "examples"
@@ -44,9 +41,7 @@ def note(work: str, name: str, arguments: tuple[Any, ...], result: Any) -> None:
 
 def _without_durations(result: Any) -> Any:
     """Drop how long a result took on the machine that made it."""
-    if isinstance(result, AttributionReport):
-        return replace(result, figures={name: replace(each, milliseconds=0.0) for name, each in result.figures.items()})
-    return replace(result, seconds=0.0) if isinstance(result, Result) else result
+    return result.without_durations() if hasattr(result, "without_durations") else result
 
 
 def make(report: Callable[[str], None]) -> None:

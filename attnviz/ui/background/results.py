@@ -5,37 +5,28 @@ is nothing (`attnviz.ui.background.results.computed`).
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
-from attnviz.analysis.compute.worked_example import PairShares
-from attnviz.analysis.matters import AttributionReport, MaskedOutput, Removals, WordRemovals
-from attnviz.core.edits import NO_EDITS, Edits, HeadValue
-from attnviz.core.errors import AttnvizError, EditError, ModelError, ModelNotFoundError
-from attnviz.core.head_inputs import Computed, Tables
-from attnviz.core.trace import AttentionTrace, HeadCosts, Prompt, RemovalCurve, Shares
+from attnviz.core.edits import NO_EDITS, Edits
+from attnviz.core.errors import AttnvizError, EditError, ModelNotFoundError
+from attnviz.core.trace import Prompt
 from attnviz.core.weights import Quantity
-from attnviz.core.write import READING, WritingOptions
-from attnviz.lessons.picture_link import TASKS
+from attnviz.core.write import WritingOptions
 from attnviz.models import catalog
-from attnviz.models.base import GREEDY, NOTHING_READ, AttentionModel, EncoderReading, ModelCard, Progress
+from attnviz.models.base import GREEDY, AttentionModel, ModelCard, Progress
 from attnviz.models.catalog import Task
 from attnviz.models.result import Options, Result
 from attnviz.ui.background import first_results, jobs
 from attnviz.ui.background.jobs import Job, LruCache, check_room, downloading, held_bytes, make_room, shared, workers
 from attnviz.ui.layout import escaped
 from attnviz.ui.visitor_limits import check_offered, folders_allowed, is_listed, pickles_allowed
-
-if TYPE_CHECKING:
-    from attnviz.models.head_inputs import InspectedTrace
-
 
 Made = TypeVar("Made")
 Asked = ParamSpec("Asked")
@@ -135,44 +126,12 @@ def run(name: str, task: Task, prompt: Prompt, *, edits: Edits = NO_EDITS, optio
     return replace(after, name=name, before=plain) if after else None
 
 
-def with_readings(result: Result) -> Result | None:
-    """Add what the model's layers on top say of the text; None after the page has said why that is not known."""
-    edits = result.trace.edits
-    reading = _read(result.name, result.prompt, edits, bool(edits))
-    before = _read(result.name, result.prompt, NO_EDITS, bool(edits)) if reading and result.before else None
-    if reading is None or (result.before and before is None):
-        return None
-    return replace(result, output=reading, before=result.before and replace(result.before, output=before))
-
-
 def in_quantity(result: Result, quantity: Quantity) -> Result:
     """Return the result with that quantity in its maps; as it is, where no other is known, after the page has said why."""
     if quantity == result.quantity:
         return result
     moving = _in_quantity(result.name, result.prompt, result.task, result.options, quantity, result=result)
     return replace(moving, name=result.name, output=result.output) if moving else result
-
-
-def inspected(name: str, prompt: Prompt, begins: tuple[str, ...]) -> "InspectedTrace | None":
-    """Compute a trace whose heads can be looked into; None after the page has said why there is none."""
-    if (result := _inspectable(name, prompt, begins)) is None:
-        return None
-    model = load_model(name, st.empty())
-    from attnviz.models.head_inputs import inspect_result
-
-    return inspect_result(model, result)
-
-
-def worked_example(tables: Tables) -> Computed:
-    """Compute the worked example of the page Compute: every matrix between X and the output."""
-    if (found := first_results.find("worked_example", "", (tables,))) is not None:
-        return found
-    jobs.finish()
-    from attnviz.models.compute import compute
-
-    made = compute(tables)
-    first_results.note("worked_example", "", (tables,), made)
-    return made
 
 
 @st.cache_resource(show_spinner=False)
@@ -206,7 +165,9 @@ def load_model(name: str, place: DeltaGenerator) -> AttentionModel:
     try:
         build = shared(_fetched(), name, fetch, place, downloading())
     except ModelNotFoundError as error:
-        raise ModelNotFoundError(f"{error}{catalog.suggestion(name, TASKS.get(st.session_state.page, 'encode'))}") from error
+        page = st.session_state.page
+        task = page if page in get_args(Task) else "encode"
+        raise ModelNotFoundError(f"{error}{catalog.suggestion(name, task)}") from error
 
     def work(progress: Progress) -> AttentionModel:
         from attnviz.models import device
@@ -245,27 +206,6 @@ def _run(
 
 
 @computed
-def _read(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits, states: bool) -> EncoderReading:
-    from attnviz.models.capabilities import capabilities
-    from attnviz.models.tasks import read
-
-    progress(f"Reading with {model.card.name}", None)
-    # No pass where there is nothing to say.
-    return read(model, prompt, edits) if states or capabilities(model).says_more(prompt) else NOTHING_READ
-
-
-@computed
-def next_words(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> AttentionTrace | None:
-    """Trace what a language model says comes next, with the edits; None of one that names no next word."""
-    from attnviz.models.tasks import write
-
-    progress(f"Reading with {model.card.name}", None)
-    with suppress(ModelError):
-        return write(model, prompt, READING, edits)
-    return None
-
-
-@computed
 def _in_quantity(
     model: AttentionModel,
     progress: Progress,
@@ -283,106 +223,7 @@ def _in_quantity(
 
 
 @computed
-def _inspectable(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> Result:
-    from attnviz.models.head_inputs import run_inspectable
-
-    progress(f"Computing the attention of {model.card.name}", None)
-    return run_inspectable(model, prompt, begins)
-
-
-def _matters(
-    model: AttentionModel, progress: Progress, prompt: Prompt, target: str, methods: tuple[str, ...]
-) -> AttributionReport:
-    """Measure what each word was worth to a target, by these methods."""
-    from attnviz.attribution.token_removal import attribution_report
-
-    return attribution_report(model, prompt, target, methods, progress)
-
-
-# The methods of Matters that take few passes of the model, and those that take many.
-matters, matters_slowly = computed(_matters, passes=15), computed(_matters, passes=45)
-
-
-def matters_known(model: str, prompt: Prompt, target: str, methods: tuple[str, ...]) -> bool:
-    """Say whether these methods have been run over this text already."""
-    return is_known(_matters, model, prompt, target, methods)
-
-
-@computed
-def targets(model: AttentionModel, progress: Progress, prompt: Prompt) -> dict[str, str]:
-    """List the parts of the output that can be explained, each with a label."""
-    from attnviz.models.capabilities import capabilities
-
-    progress(f"Reading with {model.card.name}", None)
-    return capabilities(model).targets(prompt)
-
-
-@computed
 def card(model: AttentionModel, progress: Progress, prompt: Prompt) -> ModelCard:
     """Return what is known of a model that reads this prompt."""
     progress(f"Reading with {model.card.name}", None)
     return model.card
-
-
-@partial(computed, passes=15)
-def shares(model: AttentionModel, progress: Progress, prompt: Prompt, method: str) -> Shares:
-    """Measure what each word was worth to the output, by one method."""
-    from attnviz.attribution.methods import attribute
-
-    progress(f"Asking {model.card.name} what its words are worth", None)
-    return attribute(model, prompt, method)
-
-
-@partial(computed, passes=45)
-def word_removals(model: AttentionModel, progress: Progress, prompt: Prompt, target: str) -> WordRemovals:
-    """Measure what becomes of the output without each word."""
-    from attnviz.attribution.token_removal import word_removals
-
-    return word_removals(model, prompt, target, progress)
-
-
-@computed
-def without(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, removed: tuple[int, ...]) -> MaskedOutput:
-    """Run the model over the text without some words."""
-    from attnviz.attribution.token_removal import without_words
-
-    progress(f"Asking {model.card.name} again without {len(removed)} words", None)
-    return without_words(model, prompt, target, removed)
-
-
-@partial(computed, passes=5)
-def deletion(
-    model: AttentionModel, progress: Progress, prompt: Prompt, target: str, method: str, *, ranked: tuple[int, ...]
-) -> Removals:
-    """Measure how p of the output falls as words go in the order of a method, which `ranked` has."""
-    from attnviz.attribution.token_removal import deletion
-
-    progress(f"Asking {model.card.name} while words go", None)
-    return deletion(model, prompt, target, ranked)
-
-
-@partial(computed, passes=10)
-def head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue) -> HeadCosts:
-    """Measure what each head costs the output."""
-    from attnviz.models import whatif
-
-    return whatif.head_costs(model, prompt, to=to, progress=progress)
-
-
-@partial(computed, passes=40)
-def removal_curve(
-    model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue, *, costs: HeadCosts
-) -> RemovalCurve:
-    """Measure how the output holds when many heads are off, in the order of what each costs."""
-    from attnviz.models import whatif
-
-    return whatif.removal_curve(model, prompt, costs, to=to, progress=progress)
-
-
-@computed
-def why(model: AttentionModel, progress: Progress, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> PairShares:
-    """Take the score of a cell (kind, layer, head, query, key) apart."""
-    from attnviz.attribution import token_removal
-
-    progress(f"Taking a score of {model.card.name} apart", None)
-    return token_removal.why(model, prompt, token_removal.Cell(*cell))

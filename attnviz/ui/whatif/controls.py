@@ -9,6 +9,7 @@ from attnviz.core.edits import NO_EDITS, Edits, HeadValue
 from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
+from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.catalog import CATALOG, HUB, Task
 from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import (
@@ -22,7 +23,7 @@ from attnviz.ui.address.address_sync import (
     url_value,
     value,
 )
-from attnviz.ui.background.results import targets
+from attnviz.ui.background.results import computed
 from attnviz.ui.frame.sidebar import KNOWN_MODELS, forced_target, one_model, target_picker
 from attnviz.ui.layout import escaped
 from attnviz.ui.prompt_box import (
@@ -292,3 +293,12 @@ def _example_pills(place: DeltaGenerator, choices: list[Example], seen: tuple[st
         example_pills(choices, current, choose)
         unrun_notice()
     return current
+
+
+@computed
+def targets(model: AttentionModel, progress: Progress, prompt: Prompt) -> dict[str, str]:
+    """List the parts of the output that can be explained, each with a label."""
+    from attnviz.models.capabilities import capabilities
+
+    progress(f"Reading with {model.card.name}", None)
+    return capabilities(model).targets(prompt)

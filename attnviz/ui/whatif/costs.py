@@ -1,16 +1,20 @@
 """What heads cost, on What if: all heads, the chosen one, the curve of many heads off; files."""
 
+from functools import partial
+
 import streamlit as st
 
 from attnviz.analysis.whatif_comparison import describe_curve
 from attnviz.analysis.wording import head_words, plain
-from attnviz.core.edits import Edits, HeadSet
-from attnviz.core.trace import Head, HeadCosts, RemovalCurve
+from attnviz.core.edits import Edits, HeadSet, HeadValue
+from attnviz.core.trace import Head, HeadCosts, Prompt, RemovalCurve
 from attnviz.export import whatif_sheets
 from attnviz.figures.curve import STYLE as CURVE
 from attnviz.figures.html import STYLE as MARKUP
 from attnviz.figures.whatif_matrices import STYLE, cost_grid, removal_figure
+from attnviz.models.base import AttentionModel, Progress
 from attnviz.ui.address.address_sync import forget, segments, value, visit_button
+from attnviz.ui.background.results import computed
 from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.explorer import clicked_head, pick_head
 from attnviz.ui.layout import Markup, theme
@@ -100,3 +104,21 @@ def download_buttons(costs: HeadCosts, curve: RemovalCurve | None, model: str) -
         file_button(f"{name}.csv", lambda: whatif_sheets.costs_csv(costs))
         if curve is not None:
             file_button(f"{name}-off.csv", lambda: whatif_sheets.curve_csv(curve), "CSV of the curve", "download_curve")
+
+
+@partial(computed, passes=10)
+def head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue) -> HeadCosts:
+    """Measure what each head costs the output."""
+    from attnviz.models import whatif
+
+    return whatif.head_costs(model, prompt, to=to, progress=progress)
+
+
+@partial(computed, passes=40)
+def removal_curve(
+    model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue, *, costs: HeadCosts
+) -> RemovalCurve:
+    """Measure how the output holds when many heads are off, in the order of what each costs."""
+    from attnviz.models import whatif
+
+    return whatif.removal_curve(model, prompt, costs, to=to, progress=progress)

@@ -18,9 +18,11 @@ from attnviz.core.errors import CancelledError, LostCardError, ModelError, cance
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.base import GREEDY, Progress
-from attnviz.ui.background import jobs, results
+from attnviz.ui import compute, matters
+from attnviz.ui.background import jobs
 from attnviz.ui.background import results as models
 from attnviz.ui.background.jobs import Job, LruCache, Slots, computing, shared
+from attnviz.ui.whatif import costs
 
 ANNA = Prompt("Anna lives in Rome.", question="Where does Anna live?")
 
@@ -144,23 +146,23 @@ def test_what_a_job_made_does_not_keep_what_it_was_made_with(shelf: LruCache[Job
 
 
 @pytest.mark.parametrize(
-    ("name", "compute", "asked"),
+    ("name", "work", "asked"),
     [
         ("minilm", models._run, (Prompt("The cat sat."), "encode", NO_EDITS, GREEDY)),
         ("bahdanau-en-fr", models._run, (Prompt("The cat sat."), "translate", NO_EDITS, GREEDY)),
         ("answer-en", models._run, (ANNA, "answer", NO_EDITS, GREEDY)),
         ("summarize-en", models._run, (Prompt("He came. He saw it. So it was."), "summarize", NO_EDITS, GREEDY)),
-        ("bahdanau-en-fr", models._inspectable, (Prompt("The cat sat."), ())),
-        ("minilm", models._inspectable, (Prompt("The cat sat."), ())),
-        ("minilm", results.head_costs, (Prompt("The cat sat."), "zero")),
-        ("answer-en", results.matters, (ANNA, "", ("rollout",))),
+        ("bahdanau-en-fr", compute._inspectable, (Prompt("The cat sat."), ())),
+        ("minilm", compute._inspectable, (Prompt("The cat sat."), ())),
+        ("minilm", costs.head_costs, (Prompt("The cat sat."), "zero")),
+        ("answer-en", matters.matters, (ANNA, "", ("rollout",))),
     ],
 )
 @pytest.mark.usefixtures("own_models")
-def test_no_result_that_is_kept_keeps_its_model(name: str, compute: Callable[..., object], asked: tuple[object, ...]):
+def test_no_result_that_is_kept_keeps_its_model(name: str, work: Callable[..., object], asked: tuple[object, ...]):
     model = catalog.load(name)
     alive = weakref.ref(model)
-    kept = inspect.unwrap(compute)(model, lambda *_: None, *asked)
+    kept = inspect.unwrap(work)(model, lambda *_: None, *asked)
     del model
     gc.collect()
     assert alive() is None
