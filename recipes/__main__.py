@@ -99,9 +99,9 @@ def _faithful(arguments: argparse.Namespace) -> int:
 
 
 def _examples(arguments: argparse.Namespace) -> int:
-    from attnviz.ui.background import first_results
+    from attnviz.ui.background import results
 
-    first_results.make(print_now)
+    results.make(print_now)
     return 0
 
 

@@ -10,8 +10,7 @@ from transformers import AutoModelForQuestionAnswering
 
 from attnviz.models.answer import SpanDecoding
 from attnviz.models.answer_model import configuration
-from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.qa import Answerer, AnswererConfig
+from attnviz.nn.encoder import Answerer, AnswererConfig, BlockConfig
 from tests.tiny import FAMILY, tokenizer
 
 BLOCK = BlockConfig(dim=384, n_heads=12, hidden=13, norm="before", dropout=0.0)

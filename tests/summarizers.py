@@ -6,8 +6,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.summarizer import Summarizer, SummarizerConfig
+from attnviz.nn.encoder import BlockConfig, Summarizer, SummarizerConfig
 from recipes.export import save_metrics
 from recipes.summarize.card import configuration
 from recipes.summarize.task import SelectorRecipe

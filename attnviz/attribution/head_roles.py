@@ -11,7 +11,7 @@ from attnviz.core.errors import cancellation_point
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.capabilities import capabilities
 from attnviz.models.hub.hub_model import n_pieces
-from attnviz.models.hub.write import Writer
+from attnviz.models.hub.single_stack import Writer
 
 SEED, SEQUENCES = 0, 8
 _NAMES = (

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from attnviz.analysis.compute.worked_example import PairShares
+from attnviz.analysis.compute.steps import PairShares
 from attnviz.analysis.matters import (
     AttributionReport,
     Faithfulness,

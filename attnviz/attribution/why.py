@@ -36,9 +36,9 @@ from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.capabilities import capabilities
 from attnviz.models.edit import edited
 from attnviz.models.hub.hub_model import TracedModel
-from attnviz.models.hub.write import Writer
+from attnviz.models.hub.single_stack import Writer
 from attnviz.models.result import Result
-from attnviz.text.tokens import Encoded
+from attnviz.text.words import Encoded
 
 # A word as it is typed, or a candidate of a continuation: the very piece.
 Word = str | Candidate | None

@@ -10,8 +10,21 @@ from jaxtyping import Float
 from attnviz.analysis.matters import AttributionReport, Removals
 from attnviz.analysis.wording import cut, signed
 from attnviz.export.matrix import axis_labels, fit
-from attnviz.export.shaded_text import SIZE, in_lines
-from attnviz.export.sheet import FONT, MAX_LABEL, PADDING, PAGE, Item, Label, NumberCell, Rectangle, Sheet, csv_table, printable
+from attnviz.export.sheet import (
+    FONT,
+    MAX_LABEL,
+    PADDING,
+    PAGE,
+    SIZE,
+    Item,
+    Label,
+    NumberCell,
+    Rectangle,
+    Sheet,
+    csv_table,
+    in_lines,
+    printable,
+)
 from attnviz.figures.matters_text import share_colours
 from attnviz.figures.theme import LIGHT, diverging, ink_on
 

@@ -10,8 +10,20 @@ from attnviz.analysis.write import bits_per_byte, candidate_label, continuation_
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace
 from attnviz.export.png import sheet_svg
-from attnviz.export.shaded_text import Word, draw_words
-from attnviz.export.sheet import PADDING, Item, Label, NumberCell, Rectangle, Sheet, csv_table, moved, printed_text, titled
+from attnviz.export.sheet import (
+    PADDING,
+    Item,
+    Label,
+    NumberCell,
+    Rectangle,
+    Sheet,
+    Word,
+    csv_table,
+    draw_words,
+    moved,
+    printed_text,
+    titled,
+)
 from attnviz.figures.theme import LIGHT
 
 COLUMNS = ("position", "token", "written", "log_p", "rest", "rank", "candidate", "candidate_log_p")

@@ -24,8 +24,7 @@ from attnviz.analysis.answer_attention import (
     strongest_heads,
 )
 from attnviz.analysis.compute.dot_product import QueryKey, link_steps
-from attnviz.analysis.compute.steps import ComputationStep, first_place
-from attnviz.analysis.compute.worked_example import worked_steps
+from attnviz.analysis.compute.steps import ComputationStep, first_place, worked_steps
 from attnviz.analysis.head_ranking import WordLink, WordLinks, first_link, strongest_places
 from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
 from attnviz.analysis.summary_selection import (

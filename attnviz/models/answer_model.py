@@ -1,10 +1,10 @@
 """Our own answerers: the embedded encoder, changed by training, and blocks of cross-attention between its two texts.
 
-Their trace has two maps. `cross` are the blocks of `attnviz.nn.qa`, from the passage's tokens to the question's. `encoder` is
-the encoder below: both texts as one pair, or each on its own, and then neither may look at the other.
+Their trace has two maps. `cross` are the blocks of `attnviz.nn.encoder`, from the passage's tokens to the question's.
+`encoder` is the encoder below: both texts as one pair, or each on its own, and then neither may look at the other.
 
 A folder holds only what training has changed: the blocks of cross-attention, and those of the encoder's weights that are no
-longer the embedded encoder's, under the names that they have in `attnviz.nn.qa.Answerer`.
+longer the embedded encoder's, under the names that they have in `attnviz.nn.encoder.Answerer`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,10 +29,8 @@ from attnviz.models.span_finder import ANSWER, NO_ANSWER, QuestionAndPassage, Sp
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target
 from attnviz.nn import edited_pass
 from attnviz.nn.attention import Attended
-from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.qa import Answerer, AnswererConfig
-from attnviz.text.tokens import Encoded
-from attnviz.text.words import DECLINED, Span, Window, best_spans, marginals, pair_logits
+from attnviz.nn.encoder import Answerer, AnswererConfig, BlockConfig
+from attnviz.text.words import DECLINED, Encoded, Span, Window, best_spans, marginals, pair_logits
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from attnviz.models.translate import TranslatingModel
 from attnviz.nn.attention import Attended
 
 if TYPE_CHECKING:
-    from attnviz.models.hub.write import Writer
+    from attnviz.models.hub.single_stack import Writer
 
 # What a model that writes is given where only its reading counts: it need not search.
 SHORT_TARGET = "."

@@ -20,8 +20,7 @@ from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit import Scorer, check_windows
 from attnviz.models.hub.hub_model import baseline_id
 from attnviz.models.targets import Outcome, Target, target_labels
-from attnviz.text.tokens import Encoded
-from attnviz.text.words import DECLINED, Span, Window, best_spans, marginals, merged, pair_logits, windows
+from attnviz.text.words import DECLINED, Encoded, Span, Window, best_spans, marginals, merged, pair_logits, windows
 
 # About 10,000 words: more would keep a small server busy for a minute.
 MOST_CHARACTERS = 60_000

@@ -1,6 +1,6 @@
 """The summarizer that attnviz trained, how it is built, and its targets: a kept sentence's share of the attention that chooses.
 
-Its trace is one encoder of all layers: the pretrained ones as they are, then those of `attnviz.nn.summarizer`. The card's
+Its trace is one encoder of all layers: the pretrained ones as they are, then those of `attnviz.nn.encoder`. The card's
 `selects` says which layers' received attention chooses words, and sentences.
 """
 
@@ -25,10 +25,8 @@ from attnviz.models.saved_models import SavedModel
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, target_labels
 from attnviz.nn import edited_pass
 from attnviz.nn.attention import Attended
-from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.summarizer import Summarizer, SummarizerConfig, received
-from attnviz.text.tokens import Encoded
-from attnviz.text.words import Sentences
+from attnviz.nn.encoder import BlockConfig, Summarizer, SummarizerConfig, received
+from attnviz.text.words import Encoded, Sentences
 
 _UNFREEZABLE = "This target is computed from attention weights, which this method holds fixed: choose another method."
 

@@ -16,9 +16,9 @@ from attnviz.core.write import CANDIDATES, TEMPERATURES, Continuation, WritingOp
 from attnviz.models.capabilities import Capabilities
 
 if TYPE_CHECKING:
-    from attnviz.models.hub.write import Writer
+    from attnviz.models.hub.single_stack import Writer
 
-Logits = Float[Tensor, "token vocabulary"]
+WordLogits = Float[Tensor, "token vocabulary"]
 # Called with what is written so far: its pieces, and the text that they are.
 Written = Callable[[tuple[str, ...], str], None]
 
@@ -53,7 +53,7 @@ def write_on(
 def continuation(
     start: int,
     ids: Sequence[int],
-    logits: Iterable[tuple[int, Logits]],
+    logits: Iterable[tuple[int, WordLogits]],
     names: Callable[[Sequence[int]], Sequence[str]],
     texts: Callable[[int], str],
 ) -> Continuation:
@@ -79,7 +79,7 @@ def continuation(
     return Continuation(start, tuple(names(ids)), candidates, scores, rest, given, vocabulary)
 
 
-def likeliest(logits: Logits, following: Int[Tensor, " token"]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def likeliest(logits: WordLogits, following: Int[Tensor, " token"]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Find the likeliest ids of some positions, ln p of them, of all others at each temperature, and of what follows."""
     scores = logits.log_softmax(dim=-1)
     given = scores.gather(1, following.long()[:, None])[:, 0]
@@ -121,7 +121,7 @@ class SourceReader(Protocol):
         """Read a source once, and return what scores the piece behind some pieces of the decoder."""
         ...
 
-    def reread(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, Logits]:
+    def reread(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, WordLogits]:
         """Trace a pass in which the decoder reads these pieces, the last one too; a row's token is the one that it reads."""
         ...
 

@@ -28,8 +28,8 @@ from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.head_view import Between, HeadMatrix, HeadView, View
 from attnviz.analysis.wording import NUMBERS, Sentence, head_place, head_title, percent
 from attnviz.core.trace import AttentionMap, AttentionTrace
-from attnviz.export import Picture, shaded_text
-from attnviz.export.sheet import Sheet
+from attnviz.export import Picture
+from attnviz.export.sheet import Sheet, draw_marked
 from attnviz.figures import html as shared
 from attnviz.figures.answer_spans import (
     STYLE,
@@ -447,4 +447,4 @@ def _marked_sheet(result: Result) -> Sheet:
     likely = np.maximum(answers.result.start, answers.result.end)
     places = np.arange(len(answers.tokens))
     marked = (places >= best.start) & (places <= best.end) & (not answers.declined)
-    return shaded_text.draw_marked(answers.tokens, likely, marked, "Where the answer starts and ends, and the answer framed")
+    return draw_marked(answers.tokens, likely, marked, "Where the answer starts and ends, and the answer framed")

@@ -12,14 +12,13 @@ from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.compute.dot_product import QueryKey
-from attnviz.analysis.compute.steps import ComputationStep, first_place
-from attnviz.analysis.compute.worked_example import BIASES, PairShares, describe_pairs
+from attnviz.analysis.compute.steps import BIASES, ComputationStep, PairShares, describe_pairs, first_place
 from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.errors import TraceError
 from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Computed, DotProduct, Mask, Tables
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, from_weights
-from attnviz.export.python import Source, trace_expression
+from attnviz.export.picture import Source, trace_expression
 from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation, pairs_table
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.compute_examples import (
@@ -50,7 +49,7 @@ from attnviz.ui.address.address_sync import (
     value,
 )
 from attnviz.ui.address.parameters import MOST_SEED, Number
-from attnviz.ui.background import first_results, jobs
+from attnviz.ui.background import jobs, results
 from attnviz.ui.background.results import computed, load_model
 from attnviz.ui.download import Download, head_picture
 from attnviz.ui.layout import Markup, escaped, story, theme
@@ -387,13 +386,13 @@ def inspected(name: str, prompt: Prompt, begins: tuple[str, ...]) -> "InspectedT
 
 def worked_example(tables: Tables) -> Computed:
     """Compute the worked example of the page Compute: every matrix between X and the output."""
-    if (found := first_results.find("worked_example", "", (tables,))) is not None:
+    if (found := results.find("worked_example", "", (tables,))) is not None:
         return found
     jobs.finish()
     from attnviz.models.compute import compute
 
     made = compute(tables)
-    first_results.note("worked_example", "", (tables,), made)
+    results.note("worked_example", "", (tables,), made)
     return made
 
 

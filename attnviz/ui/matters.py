@@ -24,7 +24,7 @@ from attnviz.attribution.methods import METHODS, HeadMethod, method_named, title
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.export import matters_report as exported
-from attnviz.export.python import prompt_expression
+from attnviz.export.picture import prompt_expression
 from attnviz.figures import html as shared
 from attnviz.figures.curve import STYLE as CURVE_STYLE
 from attnviz.figures.html import sentence_html

@@ -34,8 +34,7 @@ from attnviz.analysis.summary_selection import (
 )
 from attnviz.analysis.wording import Sentence, head_name
 from attnviz.core.trace import AttentionMap
-from attnviz.export import shaded_text
-from attnviz.export.sheet import Sheet
+from attnviz.export.sheet import Sheet, draw_marked
 from attnviz.figures import html as shared
 from attnviz.figures.before_after import changed_text
 from attnviz.figures.explorer.script import records_script
@@ -410,7 +409,7 @@ def summary_download(result: Result, current: CurrentMap, view: SummaryView, sum
 
     def sheet() -> Sheet:
         title = f"What is kept, framed; shaded by: {summary.selector.name}"
-        return shaded_text.draw_marked(summary.passage.units, summary.scores, summary.selection.units, title)
+        return draw_marked(summary.passage.units, summary.scores, summary.selection.units, title)
 
     head = replace(view.of(current.current), view=View(), full_scale=True)
     return head_download(result, current.kind, head, {"Passage": sheet})

@@ -10,8 +10,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from attnviz.nn.encoder import EncoderBlock
-from attnviz.nn.qa import Answerer, AnswererConfig, CrossBlock
+from attnviz.nn.encoder import Answerer, AnswererConfig, CrossBlock, EncoderBlock
 
 # Of the embedded encoder.
 LAYERS = 6

@@ -4,8 +4,7 @@ import dataclasses
 import json
 from dataclasses import dataclass, field
 
-from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.qa import AnswererConfig
+from attnviz.nn.encoder import AnswererConfig, BlockConfig
 from recipes.answer.initial_weights import LAYERS
 from recipes.answer.unanswered import Kind
 from recipes.schedule import Schedule

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from attnviz.models.answer_model import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
-from attnviz.nn.qa import Answerer
+from attnviz.nn.encoder import Answerer
 from attnviz.settings import assets_folder
 from recipes.answer.questions import EncodedQuestion, encode_questions, plain_question, read_questions
 from recipes.answer.recipe import TEACHERS, AnswerRecipe

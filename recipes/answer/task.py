@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.models.answer import SpanDecoding
-from attnviz.nn.qa import Answerer, AnswererConfig
+from attnviz.nn.encoder import Answerer, AnswererConfig
 from attnviz.text.words import best_spans
 from recipes.answer.initial_weights import begin, depth_of
 from recipes.answer.questions import (

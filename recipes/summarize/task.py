@@ -14,8 +14,7 @@ from torch.nn import functional as F
 
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
-from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.summarizer import Summarizer, SummarizerConfig, received
+from attnviz.nn.encoder import BlockConfig, Summarizer, SummarizerConfig, received
 from recipes.loop import Run, write_whole
 from recipes.schedule import Schedule, precision
 from recipes.summarize.abstracts import AbstractBatch, AbstractExample, collate, examples, read_abstracts

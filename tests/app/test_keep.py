@@ -21,7 +21,7 @@ from attnviz.cli import main
 from attnviz.core.trace import Prompt
 from attnviz.core.weights import Quantity
 from attnviz.export import FORMATS, Format, Picture
-from attnviz.export.python import lines
+from attnviz.export.picture import lines
 from attnviz.figures.html import label
 from attnviz.files import to_bytes
 from attnviz.models.base import GREEDY, DecodingOptions

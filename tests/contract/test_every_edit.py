@@ -17,7 +17,7 @@ import attnviz
 from attnviz import Edits, HeadPatched, HeadSet, LinkCut, Prompt, WeightSet, WordHidden
 from attnviz.core.errors import AttnvizError, EditError
 from attnviz.export import export, picture
-from attnviz.export.python import trace_expression
+from attnviz.export.picture import trace_expression
 from attnviz.models.edit import edited
 from attnviz.models.hub import attention_readers
 from attnviz.models.hub import load as hub

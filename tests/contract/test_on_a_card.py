@@ -19,9 +19,9 @@ import attnviz
 from attnviz import Edits, HeadSet, LinkCut, Prompt
 from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import AttnvizError, ModelError
+from attnviz.models import device
 from attnviz.models.base import DecodingOptions
 from attnviz.models.capabilities import bind_target
-from attnviz.models.hub import card_weights
 from attnviz.models.saved_models import load_trained
 from attnviz.models.tasks import draft
 from attnviz.models.whatif import head_costs
@@ -244,9 +244,9 @@ def test_heads_of_a_long_text_are_computed_there(name: str, dtype: torch.dtype, 
         maps = model.trace(prompt).maps
         # Below the size of a long text, what the vectors on this machine give.
         here = [[each.layer_weights(layer) for layer in range(each.n_layers)] for each in maps]
-        monkeypatch.setattr(card_weights, "LEAST_CELLS", 1)
+        monkeypatch.setattr(device, "LEAST_CELLS", 1)
         # A head at a time.
-        monkeypatch.setattr(card_weights, "MOST_CELLS", 1)
+        monkeypatch.setattr(device, "MOST_CELLS", 1)
         for attention, layers in zip(maps, here, strict=True):
             CARD.copies.clear()
             CARD.waits = 0
@@ -265,14 +265,14 @@ def test_heads_of_a_long_text_are_computed_there(name: str, dtype: torch.dtype, 
 
 
 def test_a_sink_and_rows_that_see_nothing_are_computed_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(card_weights, "LEAST_CELLS", 1)
+    monkeypatch.setattr(device, "LEAST_CELLS", 1)
     query, key, value = torch.randn(6, 5, 4), torch.randn(2, 7, 4), torch.randn(2, 7, 3)
     visible = torch.rand(5, 7).numpy() > 0.4
     visible[2] = False
     facts = {"scaling": 0.5, "causal": False, "visible": visible, "bias": None, "softcap": 3.0}
     with pretend_gpu():
         for sink in (None, torch.randn(6).numpy()):
-            layer = card_weights.CardLayer(DEVICE, query, key, value, {**facts, "sink": sink})
+            layer = device.CardLayer(DEVICE, query, key, value, {**facts, "sink": sink})
             computed = layer.compute(slice(1, 5))
             assert computed is not None
             np.testing.assert_allclose(computed[0], layer.converted.weights(slice(1, 5)), atol=1e-6)
@@ -291,7 +291,7 @@ def test_what_nobody_reads_stays_in_the_type_of_the_card(monkeypatch: pytest.Mon
 
 
 def test_a_full_card_leaves_heads_to_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(card_weights, "LEAST_CELLS", 1)
+    monkeypatch.setattr(device, "LEAST_CELLS", 1)
     model = attnviz.wrap(whole(tiny.FAMILY["gpt2"]), tiny.tokenizer(tiny.DECODER))
     with pretend_gpu():
         move(model)

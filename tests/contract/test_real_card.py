@@ -27,7 +27,6 @@ from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.models import device
 from attnviz.models.base import DecodingOptions
 from attnviz.models.capabilities import bind_target
-from attnviz.models.hub import card_weights
 from attnviz.models.tasks import draft
 from attnviz.models.whatif import head_costs
 from attnviz.survey.corpora import TREEBANK, shipped
@@ -169,8 +168,8 @@ def test_a_family_of_the_hub_is_shown_as_it_computes_there(
     # A random model that writes never comes to an end by itself.
     monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "17")
     # As of a long text: heads are computed on the card, one at a time.
-    monkeypatch.setattr(card_weights, "LEAST_CELLS", 1)
-    monkeypatch.setattr(card_weights, "MOST_CELLS", 1)
+    monkeypatch.setattr(device, "LEAST_CELLS", 1)
+    monkeypatch.setattr(device, "MOST_CELLS", 1)
     for number, check in enumerate(
         (
             test_every_model.assert_a_folder_shows_what_the_eager_model_computes,

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from attnviz.analysis.compute.steps import ComputationStep, Matrix
-from attnviz.analysis.compute.worked_example import BIASES, PairShares, rest_of
+from attnviz.analysis.compute.steps import BIASES, ComputationStep, Matrix, PairShares, rest_of
 from attnviz.analysis.wording import signed
 from attnviz.figures.html import bundle
 from attnviz.figures.theme import AGAINST, FOR, HEAD_COLOURS, LIGHT, Theme, css_variables

@@ -20,7 +20,7 @@ from attnviz.models.summarize import SummaryModel
 from attnviz.models.translation_model import UNWRITABLE, TranslationModel
 from attnviz.models.write import likeliest
 from attnviz.nn.attention import KeyValues, attend
-from attnviz.nn.qa import Answerer
+from attnviz.nn.encoder import Answerer
 from attnviz.nn.seq2seq import ReadSource, RecurrentState, Seq2Seq
 from attnviz.nn.translator import Translator
 

@@ -37,9 +37,8 @@ from attnviz.core.weights import (
     rounding_of,
     spread_window,
 )
-from attnviz.models.device import copy_to_host, to_host
+from attnviz.models.device import CardLayer, CardWeights, copy_to_host, to_host
 from attnviz.models.edit import Softmax, editable_kinds, trace_softmaxes, with_edited_heads
-from attnviz.models.hub.card_weights import CardLayer, CardWeights
 from attnviz.nn import edited_pass
 
 _ELSE = "choose a transformer that reads text, such as bert-base-uncased"

@@ -31,7 +31,7 @@ from attnviz.models.hub.hub_model import (
 )
 from attnviz.models.hub.seq2seq import ReadingPair, WritingModel
 from attnviz.models.hub.single_stack import HubAnswerer, StackModel
-from attnviz.text.tokens import encode
+from attnviz.text.words import encode
 
 PROBE = "One word follows another."
 TASKS: dict[Architecture, str] = {

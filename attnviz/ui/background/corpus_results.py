@@ -13,7 +13,7 @@ from attnviz.core.errors import AttnvizError
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, available, plain, shipped, shipped_atlas
 from attnviz.text.data_files import ParsedSentence, split_lines
-from attnviz.ui.background import first_results
+from attnviz.ui.background import results
 from attnviz.ui.background.jobs import PICTURE_PIXELS, Job, LruCache, at_a_place, held_bytes, shared
 from attnviz.ui.background.results import load_model
 from attnviz.ui.layout import escaped
@@ -117,7 +117,7 @@ def claim_verdict(model: str, text: str, own: str = "") -> ClaimReport | None:
     claim = _or_error(lambda _: parse(text))
     if claim is None:
         return None
-    if not own and (found := first_results.find("claim", model, (claim.text,))) is not None:
+    if not own and (found := results.find("claim", model, (claim.text,))) is not None:
         return found
     attention = corpus_attention(model, WINOGENDER if claim.needs_antecedent else TREEBANK, own, claim)
     if attention is None:
@@ -129,7 +129,7 @@ def claim_verdict(model: str, text: str, own: str = "") -> ClaimReport | None:
 
     report = _or_error(test)
     if report and not own:
-        first_results.note("claim", model, (claim.text,), report)
+        results.note("claim", model, (claim.text,), report)
     return report
 
 

@@ -5,8 +5,7 @@ import json
 
 import pytest
 
-from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.qa import AnswererConfig
+from attnviz.nn.encoder import AnswererConfig, BlockConfig
 from recipes.answer.questions import EncodedQuestion
 from recipes.answer.recipe import AnswerRecipe, Diet
 from recipes.schedule import Schedule

@@ -16,7 +16,7 @@ from attnviz.models.answer import SpanDecoding
 from attnviz.models.answer_model import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
-from attnviz.nn.qa import Answerer
+from attnviz.nn.encoder import Answerer
 from recipes import commands
 from recipes.answer import card
 from recipes.answer import task as answering

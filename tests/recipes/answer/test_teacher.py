@@ -12,8 +12,7 @@ from scipy.special import log_softmax
 from attnviz.models.answer import SpanDecoding
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
-from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.qa import Answerer, AnswererConfig
+from attnviz.nn.encoder import Answerer, AnswererConfig, BlockConfig
 from recipes.answer.card import answerer_card, answerer_facts, configuration
 from recipes.answer.questions import collate
 from recipes.answer.recipe import TEACHERS

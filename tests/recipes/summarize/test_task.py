@@ -10,8 +10,7 @@ import pytest
 import torch
 
 import attnviz
-from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.summarizer import Summarizer, SummarizerConfig
+from attnviz.nn.encoder import BlockConfig, Summarizer, SummarizerConfig
 from recipes import commands, loop
 from recipes.data import DataError
 from recipes.loop import Run

@@ -11,7 +11,7 @@ import attnviz
 from attnviz.analysis.head_view import View
 from attnviz.core.trace import Prompt
 from attnviz.export import picture
-from attnviz.export.python import Source, lines, trace_expression
+from attnviz.export.picture import Source, lines, trace_expression
 
 TEXT = 'It\'s "unbelievable" \\ 😀\nthe end.'
 

@@ -16,7 +16,7 @@ from attnviz.core.errors import ArgumentError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
 from attnviz.files import container, from_bytes, to_bytes
-from attnviz.files.contents import describe
+from attnviz.files.container import describe
 from tests.factories import assert_same, dot_product_map, make_map, pair, special, typed
 
 SOURCE = (*typed("un|believ|able مرحبا 😀 a&b"), special("</s>"))

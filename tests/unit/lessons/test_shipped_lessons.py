@@ -22,7 +22,7 @@ from attnviz.models.base import AttentionModel
 from attnviz.models.result import Result
 from attnviz.survey.corpora import TREEBANK, shipped, shipped_atlas
 from attnviz.survey.corpus_attention import look
-from attnviz.ui.background.first_results import claim_visits, find
+from attnviz.ui.background.results import claim_visits, find
 
 LESSON = """---
 title: A lesson

@@ -7,8 +7,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from attnviz.core.errors import ModelError
-from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.qa import Answerer, AnswererConfig
+from attnviz.nn.encoder import Answerer, AnswererConfig, BlockConfig
 
 CLS, SEP = 2, 3
 BLOCK = BlockConfig(dim=22, n_heads=2, hidden=13, norm="before", dropout=0.0)

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnviz.core.errors import ModelError
-from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.summarizer import Summarizer, SummarizerConfig, keep, received
+from attnviz.nn.encoder import BlockConfig, Summarizer, SummarizerConfig, keep, received
 from tests import mechanisms
 
 HEAD, DIM, HIDDEN, TOKEN, STATE, SENTENCES = 2, 22, 13, 7, 5, 3

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnviz.analysis.compute.steps import MINUS, ComputationStep, Matrix
-from attnviz.analysis.compute.worked_example import worked_steps
+from attnviz.analysis.compute.steps import MINUS, ComputationStep, Matrix, worked_steps
 from attnviz.core.head_inputs import PARAMETERS, Computed, Tables
 from attnviz.models.compute import compute
 from attnviz.nn import reference

@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.compute.dot_product import QueryKey, unfold_additive
-from attnviz.analysis.compute.steps import MINUS, ComputationStep, Matrix, cell, dot, each_cell, multiplied, row_of
-from attnviz.analysis.compute.worked_example import worked_steps
+from attnviz.analysis.compute.steps import (
+    MINUS,
+    ComputationStep,
+    Matrix,
+    cell,
+    dot,
+    each_cell,
+    multiplied,
+    row_of,
+    worked_steps,
+)
 from attnviz.core.head_inputs import Additive, Tables
 from attnviz.figures.compute.steps import OPERANDS, RESULT, Predict, computation
 from attnviz.figures.theme import DARK, LIGHT

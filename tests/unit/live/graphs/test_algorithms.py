@@ -19,8 +19,7 @@ from attnviz.core.write import TEMPERATURES, Continuation, WritingOptions, chanc
 from attnviz.models.answer import SpanDecoding
 from attnviz.models.hub.minilm import packaged
 from attnviz.survey.corpora import shipped
-from attnviz.text.tokens import encode
-from attnviz.text.words import PIECE, Window, Words, best_spans, marginals, merged, pair_logits, windows
+from attnviz.text.words import PIECE, Window, Words, best_spans, encode, marginals, merged, pair_logits, windows
 from tests import languages
 
 RUNNER = Path(__file__).with_name("call.js")
