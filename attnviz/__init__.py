@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from attnviz.analysis.head_ranking import rank_heads
     from attnviz.analysis.whatif_comparison import compare
     from attnviz.attribution.head_roles import head_roles
+    from attnviz.attribution.patching import estimate_patches, patch, patch_at_random
     from attnviz.attribution.quantity_maps import run
-    from attnviz.attribution.why import estimate_patches, lens, parts, patch, patch_at_random
+    from attnviz.attribution.why import lens, parts
     from attnviz.core.trace import from_weights
     from attnviz.figures.notebook import alignment, bertviz, explore, grid, heatmap
     from attnviz.files import open_trace as open
@@ -33,7 +34,7 @@ _LAZY = {
     "alignment": "attnviz.figures.notebook:alignment",
     "available": "attnviz.models.catalog:available",
     "bertviz": "attnviz.figures.notebook:bertviz",
-    "estimate_patches": "attnviz.attribution.why:estimate_patches",
+    "estimate_patches": "attnviz.attribution.patching:estimate_patches",
     "explore": "attnviz.figures.notebook:explore",
     "from_weights": "attnviz.core.trace:from_weights",
     "grid": "attnviz.figures.notebook:grid",
@@ -43,8 +44,8 @@ _LAZY = {
     "load": "attnviz.models.catalog:load",
     "open": "attnviz.files:open_trace",
     "parts": "attnviz.attribution.why:parts",
-    "patch": "attnviz.attribution.why:patch",
-    "patch_at_random": "attnviz.attribution.why:patch_at_random",
+    "patch": "attnviz.attribution.patching:patch",
+    "patch_at_random": "attnviz.attribution.patching:patch_at_random",
     "rank_heads": "attnviz.analysis.head_ranking:rank_heads",
     "run": "attnviz.attribution.quantity_maps:run",
     "save": "attnviz.files:save",

@@ -1,19 +1,39 @@
 """What heads of a decoder are known to do, measured on random tokens that stand twice and sentences that ask for a name."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
 
 from attnviz.analysis.heads.roles import PERIOD, ROLES, HeadRoles, random_scores
-from attnviz.attribution.why import copied
+from attnviz.attribution.watched_pass import (
+    Reading,
+    Streams,
+    Watch,
+    array,
+    noted,
+    stream_given,
+    tensor_of,
+    watching_pass,
+    with_states,
+    with_tensor,
+)
 from attnviz.core.errors import cancellation_point
+from attnviz.core.trace import Token
+from attnviz.core.why import ComparedWords
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.capabilities import capabilities
-from attnviz.models.hub.hub_model import n_pieces
+from attnviz.models.hub.hub_model import TracedModel, n_pieces
 from attnviz.models.hub.single_stack import Writer
+from attnviz.text.words import Encoded
 
 SEED, SEQUENCES = 0, 8
+# A head copies a token that is among so many likeliest ones.
+TOP = 5
 _NAMES = (
     "Mary", "John", "James", "Anna", "Tom", "Sarah", "Paul", "Laura", "David", "Emma", "Mark", "Lisa", "Peter", "Kate",
     "George", "Alice", "Henry", "Jane", "Robert", "Susan",
@@ -95,3 +115,102 @@ def _sentences() -> Iterator[tuple[str, str]]:
 def _place_of(tokens: tuple, character: int) -> int:
     """Find the token that a character is in."""
     return next(place for place, each in enumerate(tokens) if not each.special and each.start <= character < each.end)
+
+
+# ---- what heads copy
+
+
+@dataclass(frozen=True, eq=False)
+class Copied:
+    """Of a token of each text: the weight that the last token gives it, and whether what a head would write of it is it."""
+
+    looks: Float[np.ndarray, "layer head text"]
+    copies: Bool[np.ndarray, "layer head text"]
+
+
+def copied(model: TracedModel, texts: Sequence[Encoded], places: Sequence[int], progress: Progress = silent) -> Copied:
+    """Find what each head would write of a token of each text if it looked at that alone, and how the last one looks at it.
+
+    What is written is taken from the stream behind the first layer, through the head's value and output matrices, the last
+    norm and the layer on top: the head copies a token that is among the five likeliest then (Wang et al. 2023, section 3.1).
+
+    Raises:
+        ModelError: the model's layers are not a list of their own, or it names no next token.
+    """
+    writer, layers, n_heads = capabilities(model).writer(), model.layers(model.kind), model.card.n_heads
+    readings = [Reading(writer, tuple(each.inputs["input_ids"]), each.tokens, (0,), ComparedWords("")) for each in texts]
+    targets = [reading.ids[place] for reading, place in zip(readings, places, strict=True)]
+    looks, copies = (np.zeros((model.card.n_layers, n_heads, len(texts)), dtype) for dtype in (float, bool))
+    values: list[list[Tensor]] = [[] for _ in layers]
+    for number, (reading, place) in enumerate(zip(readings, places, strict=True)):
+        cancellation_point()
+        streams, _ = noted(reading)
+        started = _Started(streams.stream(min(1, len(streams.entered) - 1)))
+        with model.computing(), torch.inference_mode():
+            with watching_pass(Watch(), n_heads) as tape:
+                reading.logits()
+            with watching_pass(started, n_heads) as restarted:
+                reading.logits()
+        for index, layer in enumerate(layers):
+            looks[layer, :, number] = array(tape.last_row(index)[0][:, place])
+            values[index].append(restarted.last_row(index)[1][:, place])
+    # What is written does not depend on where: the tokens of all texts stand one behind another.
+    row = Reading(writer, tuple(targets), tuple(Token("", 0, 0) for _ in targets), (0,), ComparedWords(""))
+    streams, _ = noted(row)
+    for index, layer in enumerate(layers):
+        cancellation_point()
+        alone = _Alone(streams, layer, torch.stack(values[index], dim=1))
+        with model.computing(), torch.inference_mode(), watching_pass(alone, n_heads):
+            logits = model.model(**row.inputs(n_heads + 1)).logits[:-1]
+        ids = torch.tensor(targets, device=logits.device).expand(n_heads, -1)[..., None]
+        copies[layer] = ((logits > logits.gather(2, ids)).sum(dim=-1) < TOP).cpu().numpy()
+        progress(f"{model.card.name}: what heads of layer {layer} copy", (index + 1) / len(values))
+    return Copied(looks, copies)
+
+
+@dataclass(eq=False)
+class _Started(Watch):
+    """Lets every layer but the first read one stream, so that its values are those of that stream."""
+
+    stream: Tensor
+
+    def layer(self, number: int, forward: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Compute a layer of the stream."""
+        if number:
+            given, named = with_states(self.stream, given, named)
+        return forward(*given, **named)
+
+
+@dataclass(eq=False)
+class _Alone(Watch):
+    """Ends with what the heads of a layer write of each value, one head a row; less what the last row has, which has none."""
+
+    streams: Streams
+    number: int
+    values: Float[Tensor, "head key dim"]
+    written: Tensor | None = None
+
+    def layer(self, number: int, forward: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Compute that layer alone; put what was written in the place of what the last one gives."""
+        output = self.streams.left[number]
+        if number == self.number:
+            states = self.streams.entered[number].expand(len(self.values) + 1, -1, -1)
+            given, named = with_states(states, given, named)
+            made = tensor_of(forward(*given, **named))
+            self.written = made - made[-1:]
+        if number == len(self.streams.left) - 1 and self.written is not None:
+            return with_tensor(self.written, output)
+        return output
+
+    def addition(self, number: int, forward: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Add nothing."""
+        output = forward(*given, **named)
+        stream = stream_given(tensor_of(output), given, named)
+        return with_tensor(torch.zeros_like(tensor_of(output)) if stream is None else stream, output)
+
+    def context(self, place: int, context: Tensor) -> Tensor:
+        """Let each row have the values of one head, as if every token looked at itself alone."""
+        alone = torch.zeros_like(context)
+        for head, value in enumerate(self.values):
+            alone[head, head] = value
+        return alone

@@ -60,7 +60,7 @@ def _command(commands: Any, name: str, help: str) -> argparse.ArgumentParser:
 
 def explain(arguments: argparse.Namespace) -> int:
     """Compute why a word is written, and print what is strongest or write all of it to a file."""
-    from attnviz.attribution import why
+    from attnviz.attribution import patching, why
     from attnviz.attribution.quantity_maps import run
     from attnviz.export.why import why_file, why_lines
     from attnviz.survey.corpora import random_passages
@@ -69,10 +69,10 @@ def explain(arguments: argparse.Namespace) -> int:
     model = catalog.load(arguments.model, progress=progress_line)
     if arguments.why == "patch":
         asked = (model, text, arguments.other, arguments.word, arguments.rather_than, arguments.what)
-        made = why.estimate_patches(*asked) if arguments.estimate else why.patch(*asked, progress_line)
+        made = patching.estimate_patches(*asked) if arguments.estimate else patching.patch(*asked, progress_line)
         if arguments.random:
             passages = random_passages(arguments.random, len(made.tokens[0]))
-            made = why.patch_at_random(model, made, passages, progress_line)
+            made = patching.patch_at_random(model, made, passages, progress_line)
     else:
         result = run(model, "write", text, tokens=0)
         made = (

@@ -8,7 +8,7 @@ import torch
 import transformers as hf
 
 import attnviz
-from attnviz.attribution import why
+from attnviz.attribution import head_roles, patching, why
 from attnviz.core.errors import ArgumentError, EditError, ModelError, PromptError, TraceError
 from attnviz.core.why import ComparedWords
 from tests import tiny
@@ -231,11 +231,33 @@ def test_patching_nothing_changes_nothing_and_all_gives_the_other(family, monkey
         assert (same.patched == same.one).all()
         assert (same.estimate == same.one).all()
     # Row by row, no product has another shape than in a pass over one text.
-    monkeypatch.setattr(why, "BATCH", 1)
+    monkeypatch.setattr(patching, "BATCH", 1)
     stream = attnviz.patch(wrapped, TEXT, OTHER, "mat", "dog", "stream")
     assert stream.patched[-1, -1] == stream.other
     assert stream.one == pytest.approx(difference(model, wrapped, TEXT), abs=1e-6)
     assert stream.other == pytest.approx(difference(model, wrapped, OTHER), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "family", [each for each in FAMILIES if each.name in ("gpt2", "gemma2", "mistral", "opt", "bloom")], ids=str
+)
+def test_what_both_texts_begin_with_is_read_once_and_changes_nothing(family):
+    _, wrapped = made(family)
+    seen: list[int] = []
+    last = [each for each in wrapped.model.modules() if "Attention" in type(each).__name__][-1]
+    last.register_forward_hook(lambda module, given, output: seen.append(output[0].shape[1]))
+    both = "the cat sat on the mat", "the cat sat on a mat"
+    for what in ("heads", "mlps", "stream"):
+        seen.clear()
+        patches = attnviz.patch(wrapped, *both, "mat", "dog", what)
+        behind = len(patches.tokens[0]) - next(
+            place for place, pair in enumerate(zip(*patches.tokens, strict=True)) if pair[0].text != pair[1].text
+        )
+        assert seen[-1] == behind < len(patches.tokens[0])
+        wrapped.writer().caches = False
+        np.testing.assert_allclose(patches.difference, attnviz.patch(wrapped, *both, "mat", "dog", what).difference, atol=1e-6)
+        assert seen[-1] == len(patches.tokens[0])
+        wrapped.writer().caches = True
 
 
 def test_a_patched_head_is_a_pass_with_its_part_of_the_other_text():
@@ -384,7 +406,7 @@ def test_a_head_copies_what_its_matrices_make_of_the_stream_behind_the_first_lay
     family = next(each for each in FAMILIES if each.name == name)
     model, wrapped = made(family)
     encoded = wrapped.writer().read(TEXT)
-    found = why.copied(wrapped, [encoded, encoded], [1, 5])
+    found = head_roles.copied(wrapped, [encoded, encoded], [1, 5])
     trace = wrapped.trace(TEXT)
     looks = np.stack([trace.maps[0].layer_weights(layer)[:, -1] for layer in range(2)])
     np.testing.assert_allclose(found.looks, looks[..., [1, 5]], atol=1e-6)
@@ -404,5 +426,5 @@ def test_a_head_copies_what_its_matrices_make_of_the_stream_behind_the_first_lay
             written = block.self_attn.o_proj.weight[:, 4 * head : 4 * head + 4] @ own
             scores = model.lm_head(model.model.norm(written))
             target = wrapped.tokenizer(TEXT)["input_ids"][place]
-            assert bool(found.copies[layer, head, column]) == bool((scores > scores[target]).sum() < why.TOP)
+            assert bool(found.copies[layer, head, column]) == bool((scores > scores[target]).sum() < head_roles.TOP)
     assert 0 < found.copies.sum() < found.copies.size

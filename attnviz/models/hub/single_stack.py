@@ -79,7 +79,7 @@ class Writer:
             states = model.body(input_ids=probe, **self.uncached)[0]
             # Some cap or scale what the layer on top gives.
             self._plain_head = _same(model.model.get_output_embeddings()(states)[0], whole)
-            self._caches = self._gives_same_with_cache(probe, whole)
+            self.caches = self._gives_same_with_cache(probe, whole)
 
     def _gives_same_with_cache(self, probe: Int[Tensor, "one token"], whole: WordLogits) -> bool:
         try:
@@ -188,7 +188,7 @@ class Writer:
             read = [*given, *written]
             with model.computing(), torch.inference_mode():
                 ids = torch.tensor([read[n_read:]], device=model.model.device)
-                if self._caches and not means:
+                if self.caches and not means:
                     output = model.model(input_ids=ids, past_key_values=cache, use_cache=True, **self.last_alone(ids))
                     cache, n_read = output.past_key_values, len(read)
                 else:

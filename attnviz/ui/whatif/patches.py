@@ -101,7 +101,7 @@ def _show_part(patches: Patches, pair: TextPair, chosen: tuple[int, int]) -> Non
 def _estimated_patches(
     model: AttentionModel, progress: Progress, prompt: Prompt, other: str, words: tuple[str, str], what: str
 ) -> Patches:
-    from attnviz.attribution.why import estimate_patches
+    from attnviz.attribution.patching import estimate_patches
 
     progress(f"Estimating what parts of {model.card.name} change", None)
     return estimate_patches(model, prompt.text, other, *_words(words), what)
@@ -115,7 +115,7 @@ def _words(words: tuple[str, str]) -> tuple[str | None, str | None]:
 def _patches(
     model: AttentionModel, progress: Progress, prompt: Prompt, other: str, words: tuple[str, str], what: str
 ) -> Patches:
-    from attnviz.attribution.why import patch
+    from attnviz.attribution.patching import patch
 
     return patch(model, prompt.text, other, *_words(words), what, progress)
 
@@ -125,7 +125,7 @@ def _random_patches(
     model: AttentionModel, progress: Progress, prompt: Prompt, other: str, words: tuple[str, str], what: str,
     *, patches: Patches,
 ) -> Patches:  # fmt: skip
-    from attnviz.attribution.why import patch_at_random
+    from attnviz.attribution.patching import patch_at_random
 
     return patch_at_random(model, patches, random_passages(RANDOM_TEXTS, len(patches.tokens[0])), progress)
 
