@@ -8,7 +8,7 @@ import streamlit as st
 from attnviz.analysis.translation_alignment import describe_alignment
 from attnviz.core.errors import TraceError
 from attnviz.models.result import Result
-from attnviz.ui import translate, translate_controls
+from attnviz.ui import translate
 from attnviz.ui.address.address_sync import finish
 from attnviz.ui.download import show_toolbar
 from attnviz.ui.edit import CurrentMap, Editor, current_result, run_side_by_side
@@ -21,11 +21,14 @@ from attnviz.ui.translate import (
     AlignmentView,
     alignment_download,
     chosen_cell,
+    describe_given_target,
+    explain_alignment,
     missing_row,
+    opens_advanced,
+    show_advanced,
     show_alignments,
     show_translation_edits,
 )
-from attnviz.ui.translate_controls import describe_given_target, explain_alignment, opens_advanced, show_advanced
 
 HOW = "Click a word of the translation to see where it looks."
 
@@ -51,22 +54,22 @@ def show_translations(results: dict[int, Result], editors: dict[int, Editor], vi
 
 
 header("Translate", "Type an English sentence. See which of its words each word of the translation came from.")
-into = translate_controls.language_picker()
-names = translate_controls.translators_picker(into)
-typed, example = prompt_box(translate_controls.EXAMPLES[into], further=(), forget=translate_controls.forget_text)
+into = translate.language_picker()
+names = translate.translators_picker(into)
+typed, example = prompt_box(translate.EXAMPLES[into], further=(), forget=translate.forget_text)
 sidebar = st.sidebar.container()
-decoding = translate_controls.decoding_picker()
+decoding = translate.decoding_picker()
 if not names:
     translate.ask_for_translator()
 elif typed:
     prompt = forced_target(typed)
-    options = {slot: translate_controls.options_of(slot, decoding) for slot, _ in enumerate(names, start=1)}
+    options = {slot: translate.options_of(slot, decoding) for slot, _ in enumerate(names, start=1)}
     prompts = [replace(prompt, language=written_language(name, str(slot))) for slot, name in enumerate(names, start=1)]
     results, editors = run_side_by_side(names, "translate", prompts, options)
     shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
     downloads = []
     if shown:
-        large = translate_controls.large_slot(shown)
+        large = translate.large_slot(shown)
         more = *translate.length_notices(shown.values()), *translate.spelling_notices(shown.values())
         show_text_notices(*shown.values(), more=more)
         picture, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
@@ -78,9 +81,7 @@ elif typed:
         results = in_chosen_quantity(results, sidebar)
         shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
         follows = partial(AlignmentView.followed, result=shown[large], slot=large)
-        view = translate_controls.alignment_picker(
-            weighed.values(), head_place, folded, follows, example.word if example else ""
-        )
+        view = translate.alignment_picker(weighed.values(), head_place, folded, follows, example.word if example else "")
         downloads = [alignment_download(each, view) for each in shown.values()]
         try:
             with picture:
@@ -100,10 +101,10 @@ elif typed:
         if slot not in results:
             own_language_button(names[slot - 1], str(slot))
         if not prompt.target:
-            translate_controls.steered_button(slot, names[slot - 1], each.begins)
+            translate.steered_button(slot, names[slot - 1], each.begins)
     target_place, how_place, trust_place = st.columns(3)
     with target_place:
-        translate_controls.target_box(prompt, next((each.trace.output for each in shown.values()), ""))
+        translate.target_box(prompt, next((each.trace.output for each in shown.values()), ""))
     with how_place:
         translate.explain_alignments()
     with trust_place:

@@ -120,7 +120,7 @@ def fetch(
         return _listed(name)
     if allow_folders and (saved := _saved(name)):
         return saved
-    from attnviz.models.hub import load as hub
+    from attnviz.models.hub import download as hub
 
     return hub.fetch(name, progress or silent, allow_folders=allow_folders, allow_pickles=allow_pickles)
 

@@ -50,7 +50,7 @@ class AnswerRecipe:
     corpora         names of the training files, of which `.train.jsonl.gz` are read
     held_out        the last so many questions of a source that are not learned from, nor their passages: for the threshold and
                     the temperature, and to see how a run goes
-    length_penalty  of the spans, once it is trained: see `attnviz.models.answer.SpanDecoding`
+    length_penalty  of the spans, once it is trained: see `attnviz.models.result.SpanDecoding`
     """
 
     name: str

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.models.hub.load import load
+from attnviz.models.hub.download import load
 
 # How MPNet calls what BERT calls otherwise.
 _SPECIAL = {"[CLS]": "<s>", "[SEP]": "</s>", "[PAD]": "<pad>", "[MASK]": "<mask>"}

@@ -20,7 +20,7 @@ from attnviz.export import export, picture
 from attnviz.export.picture import trace_expression
 from attnviz.models.edit import edited
 from attnviz.models.hub import attention_readers
-from attnviz.models.hub import load as hub
+from attnviz.models.hub import download as hub
 from attnviz.models.saved_models import load_trained
 from attnviz.nn import attention as own
 from attnviz.nn.seq2seq import Seq2Seq

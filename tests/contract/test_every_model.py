@@ -18,7 +18,7 @@ from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
 from attnviz.models.hub import attention_readers as reading
 from attnviz.models.hub import attention_readers as tape
-from attnviz.models.hub import load as hub
+from attnviz.models.hub import download as hub
 from benchmarks import bench_census
 from benchmarks.census_models import architectures
 from tests import tiny

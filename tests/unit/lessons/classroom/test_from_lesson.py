@@ -13,12 +13,15 @@ from attnviz.lessons.classroom.class_values import (
     AnswerKey,
     ClassOverview,
     ClassQuestion,
+    QuestionPlace,
     WallPicture,
+    class_question,
     covered,
     from_record,
+    made_up,
+    next_question,
     to_record,
 )
-from attnviz.lessons.classroom.from_lesson import QuestionPlace, class_question, made_up, next_question
 from attnviz.lessons.lesson_file import LessonQuestion, parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
 from tests.unit.lessons.test_question_kinds import HEAD_0, HEAD_1, PICTURE, Given

@@ -32,7 +32,7 @@ from attnviz.core.weights import rounding_of
 from attnviz.models import catalog, device
 from attnviz.models.capabilities import bind_target
 from attnviz.models.hub import checkpoint, download
-from attnviz.models.hub import load as hub
+from attnviz.models.hub import download as hub
 from tests import tiny
 
 SIZES = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7}

@@ -12,7 +12,7 @@ from attnviz import Prompt
 from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import AttnvizError, ModelError, PromptError
 from attnviz.models.capabilities import bind_target, capabilities
-from attnviz.models.hub import load as hub
+from attnviz.models.hub import download as hub
 from tests import tiny
 
 BART = next(family for family in tiny.FAMILIES if family.name == "bart").config

@@ -13,7 +13,7 @@ from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import ArgumentError, ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import DecodingOptions
-from attnviz.models.hub import load as hub
+from attnviz.models.hub import download as hub
 from attnviz.models.hub.seq2seq import WritingModel
 from attnviz.models.tasks import draft
 from attnviz.models.translate import TranslatingModel

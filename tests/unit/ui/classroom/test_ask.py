@@ -8,7 +8,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Promp
 from attnviz.lessons.picture_link import LessonPicture, read_link
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
-from attnviz.ui.classroom import teacher
+from attnviz.ui.classroom import view
 from attnviz.ui.lessons import PageSource
 from tests.factories import sentence
 
@@ -26,9 +26,9 @@ class Given(PageSource):
 
 @pytest.mark.parametrize(("one", "other", "is_mostly"), [("cats", "milk", False), ("like", "cats", True)])
 def test_mostly_is_at_least_a_half(one: str, other: str, is_mostly: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(teacher, "_current_cell", lambda: ({}, (one, other)))
-    monkeypatch.setattr(teacher, "PageSource", Given)
+    monkeypatch.setattr(view, "_current_cell", lambda: ({}, (one, other)))
+    monkeypatch.setattr(view, "PageSource", Given)
     picture = read_link("/encode?text=cats+like+milk&layer=0&head=0")
-    questions = list(teacher._of_words(picture, head_matrix(MAP, layer=0, head=0), "head 0 of layer 0", only=False))
+    questions = list(view._of_words(picture, head_matrix(MAP, layer=0, head=0), "head 0 of layer 0", only=False))
     assert [each.question.kind for each in questions] == ["token", "number", *["head"] * is_mostly, "choice"]
     assert questions[-1].question.fields["answer"] == ("true" if is_mostly else "false")
