@@ -1,6 +1,6 @@
 """Rank heads by the links between words that they draw."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -55,9 +55,9 @@ def rank_heads(
     """Rank all heads of a trace's map, the strongest first, by the weight that `query` gives to `key`.
 
     A word is written as it stands in the text, and with a number where it stands there several times: "the(2)". Subwords are
-    merged to words; where words have no spaces, a word is its tokens, which touch: "東京". Of several queries the mean counts,
-    of several keys the sum. Without a key, a head is ranked by the word that it looks at hardest besides the query itself, its
-    two neighbours, punctuation and special tokens (`elsewhere`).
+    merged to words; neighbours are named together: "New York", or "東京", which has no spaces. Of several queries the mean
+    counts, of several keys the sum. Without a key, a head is ranked by the word that it looks at hardest besides the query
+    itself, its two neighbours, punctuation and special tokens (`elsewhere`).
 
     kind  "encoder", "decoder" or "cross"; where it is not given, the attention across, if there is one
     step  of a Transformer's attention across, where a step reads one word and writes the next: which of a word's two rows is
@@ -165,7 +165,11 @@ def strongest_places(weights: Float[np.ndarray, "layer head"], most: int = 5) ->
 
 
 def _several(words: Words) -> Sequence[str]:
-    return [words] if isinstance(words, str) else words
+    several = [words] if isinstance(words, str) or not isinstance(words, Iterable) else list(words)
+    for word in several:
+        if not isinstance(word, str):
+            raise TraceError(f"A word is a str, as it stands in the text, not {described(word)}.")
+    return several
 
 
 def word_columns(lens: Lens) -> list[int]:

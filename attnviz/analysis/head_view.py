@@ -114,7 +114,7 @@ def word_at(word: str, tokens: Sequence[Token]) -> int:
 
 
 def words_at(word: str, tokens: Sequence[Token]) -> list[int]:
-    """Find a word among tokens, or neighbours that are it together: Chinese, Japanese, Thai and Khmer have a token a character.
+    """Find a word among tokens, or neighbours that are it together: "New York", and "東京", which has a token a character.
 
     What stands there several times has a number, as in `word_names`.
 
@@ -140,11 +140,12 @@ def words_at(word: str, tokens: Sequence[Token]) -> list[int]:
 
 
 def _joined(name: str, tokens: Sequence[Token], begin: int) -> list[int]:
-    """List the tokens from `begin` on that touch and together are the name; none where they are not."""
+    """List the tokens from `begin` on that together are the name, with space where it has some; none where they are not."""
     run, rest = [], name
     for place in range(begin, len(tokens)):
-        text = visible(tokens[place].text).casefold()
-        if not text or not rest.startswith(text) or (run and tokens[place].start != tokens[place - 1].end):
+        text, is_apart = visible(tokens[place].text).casefold(), rest[:1].isspace()
+        rest = rest.lstrip()
+        if not text or not rest.startswith(text) or (run and is_apart == (tokens[place].start == tokens[place - 1].end)):
             return []
         run, rest = [*run, place], rest[len(text) :]
         if not rest:

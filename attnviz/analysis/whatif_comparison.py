@@ -19,7 +19,7 @@ from attnviz.analysis.translation_alignment import Pairs, align_tokens
 from attnviz.analysis.wording import Part, Sentence, head_name, head_words, percent, quoted, signed, whole_percent
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Head, HeadCosts, RemovalCurve, Token, WeightStore
-from attnviz.core.weights import Slab, whole_slab
+from attnviz.core.weights import Slab, layers_of_heads, whole_slab
 
 
 @dataclass(frozen=True)
@@ -328,10 +328,9 @@ def compare(before: AttentionTrace, after: AttentionTrace, *, kind: str | None =
     other = default_map(after, one.kind)
     sizes = [(each.n_layers, each.n_heads) for each in (one, other)]
     if sizes[0] != sizes[1]:
-        layers, heads = zip(*sizes, strict=True)
         raise TraceError(
-            f"{before.model} has {layers[0]} layers of {heads[0]} heads and {after.model} has {layers[1]} of {heads[1]}: "
-            "compare models of one shape, head by head."
+            f"{before.model} has {layers_of_heads(*sizes[0])} and {after.model} has {layers_of_heads(*sizes[1])}: compare "
+            "models of one shape, head by head."
         )
     queries, keys = align_tokens(one.queries, other.queries), align_tokens(one.keys, other.keys)
     if not queries or not keys:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from attnviz.analysis.whatif_comparison import bootstrap
-from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, file_path, positive
+from attnviz.cli.arguments import EXIT_CODES, MODEL, ONE_TEXT, PLAIN, file_path, positive
 from attnviz.cli.traces import progress_line
 from attnviz.core import journal
 from attnviz.core.edits import NO_EDITS, Edits
@@ -112,12 +112,15 @@ def _table(conditions: Conditions, scores: np.ndarray, counts: np.ndarray) -> li
     means, (low, high) = totals.sum(axis=0) / counts.sum(), bootstrap(totals, counts)
     named = [("as it is", ""), *((name, edits.text) for name, edits in conditions.items())]
     order = [0, *(1 + np.argsort(-means[1:], kind="stable"))]
-    return [(*named[place], *(NumberCell(each[place], "z.4f") for each in (means, low, high))) for place in order]
+    # One text that is drawn again and again is always itself: that is no interval.
+    numbers = (means, low, high) if len(counts) > 1 else (means,)
+    empty = ("",) * (3 - len(numbers))
+    return [(*named[place], *(NumberCell(each[place], "z.4f") for each in numbers), *empty) for place in order]
 
 
 def _lines(table: Sequence[tuple[str, ...]]) -> Iterator[str]:
     width = max(len(row[0]) for row in table) + 2
-    yield f"{'':<{width}}{'cost':>9}   95 % of texts like these"
+    yield f"{'':<{width}}{'cost':>9}   {'95 % of texts like these' if table[0][-1] else ONE_TEXT}"
     for number, (name, _, cost, low, high) in enumerate(table):
         sign = "" if number == 0 or cost.startswith("-") else "+"
-        yield f"{name:<{width}}{sign + cost:>9}   {low} to {high}"
+        yield f"{name:<{width}}{sign + cost:>9}" + (f"   {low} to {high}" if low else "")

@@ -9,6 +9,7 @@ from attnviz.core.errors import shortened
 PLAIN = argparse.RawDescriptionHelpFormatter
 MODEL = "a name of `attnviz models`, a Hugging Face id, or a folder"
 MOST = 10**9
+ONE_TEXT = "One text has no interval: measure two or more."
 EXIT_CODES = "exit codes: 0 done; 1 it could not be done, and why is on stderr; 2 the command was not understood."
 
 

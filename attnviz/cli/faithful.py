@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.attribution.methods import USUAL, method_named
-from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, file_path, positive, print_now
+from attnviz.cli.arguments import EXIT_CODES, MODEL, ONE_TEXT, PLAIN, file_path, positive, print_now
 from attnviz.cli.traces import progress_line
 from attnviz.core import journal
 from attnviz.core.errors import AttnvizError
@@ -70,12 +70,12 @@ def measure_faithfulness(arguments: argparse.Namespace) -> int:
         f"\n{'method':22} {'comprehensiveness':>24} {'sufficiency':>24} {'over chance':>24} {'tau':>6} {'ms':>7} {'texts':>6}"
     )
     for each in sorted(figures, key=lambda one: one.comprehensiveness.mean):
-        over = _interval(each.over_random) if each.over_random else ""
+        intervals = (each.comprehensiveness, each.sufficiency, each.over_random)
+        means = " ".join(f"{_interval(one, each.n_texts) if one else '':>24}" for one in intervals)
         tau = "" if each.tau is None else f"{each.tau:.3f}"
-        print(
-            f"{each.method:22} {_interval(each.comprehensiveness):>24} {_interval(each.sufficiency):>24} {over:>24} {tau:>6} "
-            f"{each.milliseconds:7.0f} {each.n_texts:6}"
-        )
+        print(f"{each.method:22} {means} {tau:>6} {each.milliseconds:7.0f} {each.n_texts:6}")
+    if any(each.n_texts < 2 for each in figures):
+        print(f"\n{ONE_TEXT}")
     return 0
 
 
@@ -93,5 +93,5 @@ def _cells(row: Any) -> Sequence[object]:
     return (row.text, row.tokens, row.method, *shares, tau, NumberCell(row.milliseconds, ".1f"))
 
 
-def _interval(interval: Any) -> str:
-    return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+def _interval(interval: Any, n_texts: int) -> str:
+    return f"{interval.mean:.3f}" + (f" [{interval.low:.3f}, {interval.high:.3f}]" if n_texts > 1 else "")

@@ -18,6 +18,7 @@ from attnviz.core import journal
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.core.weights import layers_of_heads
 from attnviz.export.write import next_file
 from attnviz.models import catalog
 
@@ -118,6 +119,7 @@ def trace_text(arguments: argparse.Namespace) -> int:
     """Trace a text; the trace goes to a file or a pipe, what it is to the person."""
     if not arguments.out and sys.stdout.isatty() and not arguments.json:
         raise AttnvizError("Say where to save the trace, such as -o x.attn; or -o - for a pipe.")
+    check_trace_name(arguments.out)
     text = typed_text() if arguments.text == STREAM else arguments.text
     given = {each.name: getattr(arguments, each.name) for each in fields(Prompt)[1:]}
     prompt = Prompt(text, **given)
@@ -136,6 +138,17 @@ def trace_text(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(summary(trace), ensure_ascii=False))
     return 0
+
+
+def check_trace_name(name: str | None) -> None:
+    """Keep a trace from being saved under the name of a picture or a table.
+
+    Raises:
+        AttnvizError: it ends as one; the message says how to draw it.
+    """
+    if name and name.lower().endswith(tuple(f".{each}" for each in export.FORMATS)):
+        trace = Path(name).with_suffix(".attn")
+        raise AttnvizError(f"A trace is no {Path(name).suffix} file: say -o {trace}, and then attnviz show {trace} -o {name}")
 
 
 def show_trace(arguments: argparse.Namespace) -> int:
@@ -288,8 +301,8 @@ def _described(trace: AttentionTrace) -> str:
     facts = {"model": trace.model, "revision": trace.revision, **summarized["prompt"]}
     facts |= {"cut": "; ".join(cuts(trace)), "output": trace.output, "edits": trace.edits.text}
     for kind, each in summarized["maps"].items():
-        size = f"{each['layers']} layers of {each['heads']} heads, {len(each['queries'])} queries, {len(each['keys'])} keys"
-        facts[kind] = size
+        heads = layers_of_heads(each["layers"], each["heads"])
+        facts[kind] = f"{heads}, {len(each['queries'])} queries, {len(each['keys'])} keys"
     facts["versions"] = ", ".join(f"{name} {version}" for name, version in trace.versions)
     return _aligned({name: value for name, value in facts.items() if value})
 

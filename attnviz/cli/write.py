@@ -7,7 +7,7 @@ from typing import Any
 
 import attnviz
 from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, natural
-from attnviz.cli.traces import STREAM, cuts, progress_line, typed_text
+from attnviz.cli.traces import STREAM, check_trace_name, cuts, progress_line, typed_text
 from attnviz.core.edits import Edits
 from attnviz.core.trace import Prompt
 from attnviz.core.write import WritingOptions
@@ -48,6 +48,7 @@ def write_text(arguments: argparse.Namespace) -> int:
     """Write on from a text, and print both; the trace goes to a file or a pipe."""
     from attnviz.models.tasks import run_task
 
+    check_trace_name(arguments.out)
     text = typed_text() if arguments.text == STREAM else arguments.text
     names = ("tokens", "temperature", "top_k", "top_p", "seed")
     options = WritingOptions(**{name: getattr(arguments, name) for name in names})

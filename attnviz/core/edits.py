@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import quote, unquote
 
 from attnviz.core.errors import EditError, described, is_unicode, shortened
-from attnviz.core.weights import KINDS, Kind
+from attnviz.core.weights import KINDS, Kind, layers_of_heads
 
 HeadValue = Literal["zero", "mean", "uniform"]
 HEAD_VALUES: tuple[HeadValue, ...] = get_args(HeadValue)
@@ -233,7 +233,7 @@ class Edits:
             if (edit.layer or 0) >= layers or head >= heads:
                 place = f"L{edit.layer}·H{head}" if hasattr(edit, "head") else f"L{edit.layer}"
                 raise EditError(
-                    f"{name} has {layers} layers of {heads} heads in its {edit.kind} attention, each counted from 0, and there "
+                    f"{name} has {layers_of_heads(layers, heads)} in its {edit.kind} attention, each counted from 0, and there "
                     f"is no {place}: edit one that there is."
                 )
 

@@ -24,6 +24,7 @@ from attnviz.core.weights import (
     Weights,
     WeightStore,
     frozen,
+    layers_of_heads,
     rounding_of,
 )
 from attnviz.core.write import Continuation
@@ -216,7 +217,8 @@ class AttentionMap:
         if not hasattr(index, "__index__"):
             raise TraceError(f"a {axis} is a whole number, 0 to {size - 1}, not {described(index)}")
         if not 0 <= index < size:
-            raise TraceError(f"{self.kind} attention has {size} {axis}s, 0 to {size - 1}; there is no {axis} {index}")
+            there = f"{size} {axis}s, 0 to {size - 1}" if size > 1 else f"one {axis}, 0"
+            raise TraceError(f"{self.kind} attention has {there}; there is no {axis} {index}")
 
     def _check_causal(self) -> None:
         # A store of queries and keys masks by construction; given weights have to prove it.
@@ -312,7 +314,7 @@ class AttentionTrace:
 
 def _sizes(attention: AttentionMap) -> str:
     n_queries, n_keys = attention.store.shape
-    return f"{attention.n_layers} layers of {attention.n_heads} heads, {n_queries} queries, {n_keys} keys"
+    return f"{layers_of_heads(attention.n_layers, attention.n_heads)}, {n_queries} queries, {n_keys} keys"
 
 
 __all__ = [
@@ -397,6 +399,7 @@ class RemovalCurve:
 # Weights that were printed have so many decimals. Rows that sum to 1 again may not move by more than this share.
 _DECIMALS, _MOST_ROUNDED = (2, 3, 4), 0.1
 _ASK = 'load it with attn_implementation="eager", and call it with output_attentions=True'
+_OUTPUTS = ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions")
 _SHAPES = {2: "query key", 3: "head query key", 4: "layer head query key", 5: "layer batch head query key"}
 
 
@@ -442,7 +445,8 @@ def from_weights(
     if (sizes := layers.shape[2:]) != (len(rows), len(columns)):
         raise TraceError(
             f"the weights are of {sizes[0]} queries and {sizes[1]} keys (the last two axes of their shape), but there are "
-            f"{len(rows)} query tokens and {len(columns)} key tokens; keep special tokens, and give the keys of another text"
+            f"{len(rows)} query tokens and {len(columns)} key tokens; keep special tokens, leave padding out of both, and give "
+            "the keys of another text"
         )
     layers = _whole_rows(layers, rounding)
     looks_ahead = bool(np.triu(layers, k=1 + len(columns) - len(rows)).any())
@@ -455,6 +459,8 @@ def from_weights(
 
 def _layers(weights: Any) -> tuple[np.ndarray, float]:
     """Stack the weights as (layer, head, query, key), in float32, with the relative rounding of the type they came in."""
+    if outputs := [name for name in _OUTPUTS if hasattr(weights, name)]:
+        raise TraceError(f"these are all outputs of a model: give its weights alone, outputs.{' or outputs.'.join(outputs)}")
     rounding = rounding_of(getattr(weights, "dtype", ""))
     if isinstance(weights, Sequence) and not isinstance(weights, str | bytes | bytearray):
         if steps := _steps(weights):
@@ -469,6 +475,11 @@ def _layers(weights: Any) -> tuple[np.ndarray, float]:
     array = _array(weights)
     if array.ndim == 5 and array.shape[1] == 1:
         array = array[:, 0]
+    if array.ndim == 5:
+        raise TraceError(
+            f"these are weights of {array.shape[1]} texts, and a trace is of one: give those of the first alone, "
+            "[layer[:1] for layer in weights], without what fills it up to the length of the longest"
+        )
     if array.ndim not in (2, 3, 4) or not array.size:
         wanted = ", ".join(f"({axes.replace(' ', ', ')})" for axes in _SHAPES.values())
         raise TraceError(f"weights of the shape {array.shape} are not of one of {wanted}; batches must be of one")
@@ -558,7 +569,8 @@ def _tokens(tokens: Sequence[str | Token]) -> tuple[Token, ...]:
     placed, position = [], 0
     for each in tokens:
         if not isinstance(each, str | Token):
-            raise TraceError(f"a token is a str or a Token, not {described(each)}")
+            numbers = "; tokenizer.convert_ids_to_tokens(ids) names those of ids" if hasattr(each, "__index__") else ""
+            raise TraceError(f"a token is a str or a Token, not {described(each)}{numbers}")
         token = each if isinstance(each, Token) else Token(each, position, position + len(each))
         placed.append(token)
         position += len(token.text) + 1

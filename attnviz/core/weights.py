@@ -79,6 +79,15 @@ LayerWeights = Float[np.ndarray, "head query key"]
 MASKED_SCORE = np.float32(-1e30)
 
 
+def layers_of_heads(layers: int, heads: int) -> str:
+    """Write how many layers and heads there are.
+
+    >>> layers_of_heads(6, 12), layers_of_heads(1, 1)
+    ('6 layers of 12 heads', '1 layer of 1 head')
+    """
+    return f"{layers} layer{'s' * (layers != 1)} of {heads} head{'s' * (heads != 1)}"
+
+
 def frozen(array: np.ndarray, dtype: type = np.float32) -> np.ndarray:
     """View `array` read-only: no copy where the dtype already fits."""
     view = np.asarray(array, dtype=dtype).view()

@@ -227,7 +227,9 @@ class Patches:
         """Every part: where it is, the difference, the change and its share of that between the texts, and the estimate."""
         apart, rows = self.other - self.one, []
         for row, column in np.ndindex(self.difference.shape):
-            second = {"heads": (column,), "mlps": (), "stream": (column, self.tokens[0][column].text)}[self.what]
+            second: tuple[int | str, ...] = () if self.what == "mlps" else (column,)
+            if self.what == "stream":
+                second = (column, self.tokens[0][column].text)
             change = float(self.change[row, column])
             share = change / apart if apart else math.nan
             rows.append((row, *second, float(self.difference[row, column]), change, share, float(self.estimate[row, column])))

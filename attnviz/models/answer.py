@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.core.trace import AttentionTrace, Token
-from attnviz.text.words import Span, Window
+from attnviz.text.words import Span, Window, seems_english
 
 
 @dataclass(frozen=True)
@@ -125,10 +125,10 @@ class Answers:
     def confidence(self) -> float | None:
         """How many of the answers this sure are right, 0 to 1; None: the model declines, or that was not measured.
 
-        It was measured where passages answer: the answer is right no more often than the passage gives one.
+        It was measured where passages answer, and are English: the answer is right no more often than the passage gives one.
         """
         best, nothing = self.result.spans[0].probability, self.result.nothing
-        if self.declined or not self.decoding.calibrated:
+        if self.declined or not self.decoding.calibrated or not seems_english(self.trace.prompt.text):
             return None
         return min(self.decoding.confidence(best, nothing), 1 - nothing)
 

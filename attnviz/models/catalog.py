@@ -222,5 +222,7 @@ def suggestion(name: str, task: Task = "encode") -> str:
         known = [*CATALOG, *(model for models in HUB.values() for model in models)]
     else:
         known = [*available_for(task), *(() if task == "answer" else HUB["encoder-decoder"])]
-    near = [] if name in known else nearest(name, known, n=3, cutoff=0.75)
+    written = name.casefold()
+    parts = [each for each in known if each.casefold().startswith(written) or (each in CATALOG and each in written)]
+    near = [] if name in known or not name else parts[:3] or nearest(name, known, n=3, cutoff=0.75)
     return f" Did you mean {' or '.join(near)}?" if near else ""

@@ -81,6 +81,12 @@ def test_a_calibrated_model_says_how_often_it_is_right_when_so_sure(app: AppTest
     assert f"about {100 * often / (1 + often):.0f}\xa0% of such answers are correct" in html(app)
 
 
+def test_what_was_measured_in_english_is_not_said_of_other_texts(app: AppTest, models: dict[str, str]) -> None:
+    open_page(app, models["sure"], passage="Ich habe das Buch nicht gesehen.")
+    assert "sure" in html(app)
+    assert "such answers" not in html(app)
+
+
 def test_an_answer_is_right_no_more_often_than_the_passage_answers(app: AppTest, models: dict[str, str]) -> None:
     open_page(app, models["certain"], passage="Ann")
     nothing = answered(models["certain"], "Ann").result.nothing

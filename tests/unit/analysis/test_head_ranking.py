@@ -3,6 +3,7 @@
 import itertools
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -173,6 +174,21 @@ def test_words_without_spaces_are_tokens_that_touch_and_a_repeated_one_has_its_n
         rank_heads(trace, "人", "東京")
     with pytest.raises(TraceError, match="no word “京東”"):
         rank_heads(trace, "人", "京東")
-    # Words that spaces part do not touch.
+    # Words that spaces part do not touch, and are named with a space.
     with pytest.raises(TraceError, match="no word “catsaw”"):
         rank_heads(TRACE, "barn", "catsaw")
+    for ranked in rank_heads(TRACE, "cat saw", "near  the"):
+        assert ranked.weight == pytest.approx(
+            float(np.mean([weight(ranked.layer, ranked.head, one, "near") for one in ("cat", "saw")]))
+            + float(np.mean([weight(ranked.layer, ranked.head, one, "the(2)") for one in ("cat", "saw")])),
+            abs=1e-6,
+        )
+    with pytest.raises(TraceError, match="no word “東 京”"):
+        rank_heads(trace, "人", "東 京")
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("given", [3, ["cat", 3]])
+def test_what_is_no_word_is_told(given: Any) -> None:
+    with pytest.raises(TraceError, match="A word is a str, as it stands in the text, not int 3"):
+        rank_heads(TRACE, given)

@@ -107,6 +107,14 @@ def test_a_part_of_another_text_is_told_beside_random_ones():
     assert "with L0·H1 of the other text it is about 3.00" in plain(describe_patch(patched(patched=None), 0, 1)[0])
 
 
+def test_a_model_may_have_more_heads_than_a_text_has_tokens():
+    change = np.arange(-3.0, 3.0).reshape(2, 3)
+    made = patched(patched=4.0 + change, estimate=4.0 + change)
+    assert made.frame[["layer", "head", "change"]].to_numpy().tolist() == [
+        [layer, head, change[layer, head]] for layer, head in np.ndindex(2, 3)
+    ]
+
+
 def test_estimates_say_that_they_are():
     assert describe_correlation(patched(patched=None)).startswith("Estimated: ")
     assert describe_correlation(patched()).endswith("the quick estimate correlates with them by 1.00.")

@@ -77,6 +77,17 @@ def test_an_interval_is_wide_where_texts_differ_and_has_no_width_where_they_are_
     assert widths[1] > 0
 
 
+def test_of_one_text_there_is_no_interval(folder, tmp_path, capsys):
+    (tmp_path / "one.tsv").write_text(PAIRS[0], encoding="utf-8")
+    out = tmp_path / "one.csv"
+    cli.main(["ablate", folder, "--data", str(tmp_path / "one.tsv"), "--edits", "c0.0z", "--out", str(out)])
+    row = rows(out)["c0.0z"]
+    assert (row["low"], row["high"]) == ("", "")
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.endswith("One text has no interval: measure two or more.")
+    assert all(line.split()[-1].lstrip("+-").replace(".", "").isdigit() for line in lines)
+
+
 def test_a_killed_run_goes_on_where_it_stopped_and_ends_alike(folder, data, tmp_path, monkeypatch):
     whole, again = tmp_path / "whole.csv", tmp_path / "again.csv"
     command = ["ablate", folder, "--data", str(data), "--edits", "c0.0z", "d0.0m", "--out"]
@@ -153,5 +164,5 @@ def test_bad_edits_are_one_sentence(folder, data, more, words, capsys):
 
 
 def test_what_costs_nothing_has_no_sign() -> None:
-    (row,) = _table({}, np.array([[0.0]]), np.array([1.0]))
+    (row,) = _table({}, np.zeros((2, 1)), np.ones(2))
     assert row[2:] == ("0.0000", "0.0000", "0.0000")

@@ -30,6 +30,15 @@ def test_what_is_measured_is_printed_and_in_a_table(tmp_path, sentences, capsys)
         assert f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]" in printed
 
 
+def test_of_one_text_means_have_no_interval(tmp_path, capsys):
+    (tmp_path / "one.tsv").write_text("He sleeps now.\tx\n", encoding="utf-8")
+    arguments = ["--data", str(tmp_path / "one.tsv"), "--methods", "gradient-norm,random", "--out", str(tmp_path / "out.csv")]
+    assert cli.main(["faithful", "dot-lstm-en-fr", *arguments]) == 0
+    printed = capsys.readouterr().out
+    assert "[" not in printed
+    assert printed.endswith("One text has no interval: measure two or more.\n")
+
+
 def test_another_table_is_not_written_over(tmp_path, sentences, capsys):
     (tmp_path / "mine.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     assert cli.main(["faithful", "minilm", "--data", str(sentences), "--out", str(tmp_path / "mine.csv")]) == 1

@@ -141,6 +141,8 @@ def test_models_are_listed_and_told_about(capsys: pytest.CaptureFixture[str]) ->
     (["show", "{file}", "-o", "x.svg", "--kind", "cross"], "no cross attention"),
     (["show", "{file}", "-o", "no/folder/x.svg"], "cannot be written"), (["trace", "minilmm", "a", "-o", "x"], "mean minilm"),
     (["models", "minilmm"], "mean minilm"),
+    (["trace", "minilm", "a", "-o", "cat.svg"], "say -o cat.attn, and then attnviz show cat.attn -o cat.svg"),
+    (["write", "smollm2", "a", "-o", "a/story.PNG"], "A trace is no .PNG file: say -o a/story.attn"),
 ])  # fmt: skip
 def test_a_failure_is_one_line_and_exit_code_1(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformers.modeling_outputs import BaseModelOutput, Seq2SeqModelOutput
 
 import attnviz
 from attnviz.core.errors import TraceError
@@ -79,7 +80,7 @@ SHAPES = r"\(query, key\), \(head, query, key\), \(layer, head, query, key\), \(
 
 @pytest.mark.parametrize(("weights", "message"), [
     (FULL.swapaxes(2, 3), "7 queries and 5 keys .* 5 query tokens and 7 key tokens"),
-    (FULL[None, :, None].repeat(2, axis=2), r"shape \(1, 2, 2, 3, 5, 7\)"), (FULL[:, None].repeat(2, axis=1), "batches"),
+    (FULL[None, :, None].repeat(2, axis=2), r"shape \(1, 2, 2, 3, 5, 7\)"), (FULL[:, None].repeat(2, axis=1), "of 2 texts"),
     (FULL[None, None], r"shape \(1, 1, 2, 3, 5, 7\)"), (FULL[0, 0, 0], SHAPES),
     (np.zeros((0, QUERIES, KEYS)), r"\(0, 5, 7\)"),
     ([FULL[0], FULL[1, :2]], "same shape"), (FULL * 2, "sums to 2.0000 instead of 1"), (FULL - 1, "negative"),
@@ -92,6 +93,13 @@ def test_a_wrong_shape_is_told(weights: object, message: str) -> None:
         attnviz.from_weights(weights, queries=ROWS, keys=COLUMNS)
 
 
+def test_outputs_of_a_model_are_not_its_weights() -> None:
+    with pytest.raises(TraceError, match=r"give its weights alone, outputs\.attentions$"):
+        attnviz.from_weights(BaseModelOutput(attentions=(torch.tensor(FULL),)), ROWS, COLUMNS)
+    with pytest.raises(TraceError, match=r"outputs\.encoder_attentions or outputs\.decoder_attentions or outputs\.cross_att"):
+        attnviz.from_weights(Seq2SeqModelOutput(), ROWS, COLUMNS)
+
+
 def test_a_text_is_no_list_of_tokens() -> None:
     with pytest.raises(TraceError, match="lists of tokens, not the text"):
         attnviz.from_weights(random(3, 3), queries="abc")
@@ -101,6 +109,13 @@ def test_a_sparse_tensor_is_read_as_what_it_holds() -> None:
     weights = torch.eye(QUERIES)[:, [*range(QUERIES), 0, 0]]
     weights[:, QUERIES:] = 0
     assert attnviz.from_weights(weights.to_sparse(), ROWS, COLUMNS).cross.weights(0, 0).tolist() == weights.tolist()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_ids_are_named_by_the_tokenizer() -> None:
+    given: Any = [101, 102]
+    with pytest.raises(TraceError, match=r"not int 101; tokenizer\.convert_ids_to_tokens\(ids\) names"):
+        attnviz.from_weights(random(2, 2), queries=given)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -43,7 +43,7 @@ def test_english_and_what_might_be(text):
 @pytest.mark.parametrize(
     "text",
     ["Je ne mange pas de viande.", "Ich habe das nicht gesehen.", "No sé dónde está el libro.", "Non so che cosa è.",
-     "Я не знаю.", "我不知道", "مرحبا بالعالم"],
+     "Я не знаю.", "我不知道", "مرحبا بالعالم", "Ich bin müde.", "Le chat dort.", "El gato duerme.", "Je dors"],
 )  # fmt: skip
 def test_other_languages(text):
     assert not seems_english(text)

@@ -376,6 +376,8 @@ def test_a_name_that_names_nothing_here_is_told_why(name: str, words: str) -> No
 
 def test_a_wrong_name_gets_the_nearest_right_ones() -> None:
     assert refusal("mini-lm", ModelNotFoundError).endswith("Did you mean minilm?")
+    assert refusal("Bahdanau", ModelNotFoundError).endswith("Did you mean bahdanau-en-fr or bahdanau-en-de?")
+    assert refusal("someone/all-MiniLM-L6-v2", ModelNotFoundError).endswith("Did you mean minilm?")
     assert "bert-base-uncased" in refusal("bert-base-uncase", ModelNotFoundError)
     assert "Did you mean" not in refusal("nobody/knows-this", ModelNotFoundError)
 
