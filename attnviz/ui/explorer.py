@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.compute.dot_product import score
+from attnviz.analysis.head_metrics import score
 from attnviz.analysis.head_ranking import first_cell
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, word_names
 from attnviz.analysis.heads.verdict import describe_label

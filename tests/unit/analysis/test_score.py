@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from attnviz.analysis.compute.dot_product import score
+from attnviz.analysis.head_metrics import score
 from attnviz.core.errors import TraceError
 from tests.factories import dot_product_map, make_map, numbered
 
