@@ -389,7 +389,7 @@ def clear_when_idle(priority: Priority, seconds: float = IDLE_SECONDS) -> Never:
 # PyTorch and transformers come with them.
 _MODULES = (
     "torch",
-    "attnviz.models.head_inputs",
+    "attnviz.models.tasks",
     "attnviz.models.hub.minilm",
     "transformers.models.bert.modeling_bert",
 )
