@@ -7,10 +7,11 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.heads.atlas import WORDS, Strongest, count, examples_of, strongest, word_attention
+from attnviz.analysis.heads.atlas import WORDS, Strongest, claimed, count, examples_of, strongest, word_attention
 from attnviz.analysis.heads.claim import Claim
 from attnviz.analysis.heads.verdict import ClaimReport, ClaimResult, Evidence, choose, judge_claims
 from attnviz.core.errors import ClaimError, CorpusError
+from attnviz.core.trace import AttentionMap
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.capabilities import capabilities
 from attnviz.survey.corpora import TREEBANK, shipped
@@ -71,9 +72,11 @@ class CorpusAttention:
             ClaimError: the sentences lack what it is about, or a regular expression takes too long.
         """
         _check_annotated(claim, self.sentences)
+        # What is untrained reads the same words.
+        cells, few = claimed(claim, self.sentences, self.model), len(self.untrained or ())
         return Evidence(
-            count(claim, self.sentences, self.model),
-            None if self.untrained is None else count(claim, self.sentences[: len(self.untrained)], self.untrained),
+            count(claim, self.sentences, self.model, cells),
+            None if self.untrained is None else count(claim, self.sentences[:few], self.untrained, cells[:few]),
             None if self.shuffled is None else count(claim, *self.shuffled),
         )
 
@@ -130,9 +133,16 @@ def _check_annotated(claim: Claim, sentences: Sequence[ParsedSentence]) -> None:
 
 
 def look(
-    model: AttentionModel, sentences: Sequence[ParsedSentence], *, rivals: Rivals = RIVALS, progress: Progress = silent
+    model: AttentionModel,
+    sentences: Sequence[ParsedSentence],
+    *,
+    rivals: Rivals = RIVALS,
+    progress: Progress = silent,
+    each: Callable[[int, AttentionMap], object] | None = None,
 ) -> CorpusAttention:
     """Run the model over all sentences; of the `rivals`, the model untrained, and the same words shuffled, over the first 500.
+
+    `each` is called with the place of a sentence and the model's attention, for what else is computed of it.
 
     Raises:
         ClaimError: the model can read none of them.
@@ -143,7 +153,7 @@ def look(
     def part(before: int, stage: str) -> Callable[[int], None]:
         return lambda done: progress(stage, (before + done) / total)
 
-    read = _read(model, sentences, part(0, f"{name} reads {len(sentences):,} sentences"))
+    read = _read(model, sentences, part(0, f"{name} reads {len(sentences):,} sentences"), each)
     if not read:
         raise ClaimError(f"{name} can read none of these sentences: choose others.")
     # What the model cannot read is left out everywhere.
@@ -159,11 +169,18 @@ def look(
     return looks
 
 
-def _read(model: AttentionModel, sentences: Sequence[ParsedSentence], report: Callable[[int], None]) -> dict[int, Strongest]:
+def _read(
+    model: AttentionModel,
+    sentences: Sequence[ParsedSentence],
+    report: Callable[[int], None],
+    each: Callable[[int, AttentionMap], object] | None = None,
+) -> dict[int, Strongest]:
     looks: dict[int, Strongest] = {}
     report(0)
     for index, attention in self_attention(model, [sentence.text for sentence in sentences]):
         looks[index] = strongest(word_attention(attention, sentences[index]))
+        if each is not None:
+            each(index, attention)
         if len(looks) % 16 == 0:
             report(len(looks))
     return looks

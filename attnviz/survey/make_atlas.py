@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnviz.analysis.heads.atlas import ANTECEDENT, CLAIMS, Atlas, AtlasExample, ClaimFacts, examples_of
+from attnviz.analysis.heads.atlas import ANTECEDENT, CLAIMS, Atlas, AtlasExample, ClaimedCells, ClaimFacts, claimed, examples_of
 from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.measures import Statistics, measure, merge
 from attnviz.analysis.heads.verdict import SEED, Half, compare_with_rivals, supported
 from attnviz.analysis.whatif_comparison import bootstrap
 from attnviz.core.errors import CorpusError
+from attnviz.core.trace import AttentionMap
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, shipped
 from attnviz.survey.corpus_attention import CorpusAttention, Rivals, look
-from attnviz.survey.self_attention import self_attention
 
 # The measures of an atlas are taken of every fifth sentence: their means do not ask for more.
 EVERY = 5
@@ -27,14 +27,22 @@ def make(model: AttentionModel, *, most: int | None = None, progress: Progress =
     """
     treebank, winogender = shipped(TREEBANK)[:most], shipped(WINOGENDER)[:most]
     rivals: Rivals = frozenset({"untrained"})
-    looks = look(model, treebank, rivals=rivals, progress=progress)
+    measured: list[Statistics] = []
+
+    def measure_some(index: int, attention: AttentionMap) -> None:
+        if index % EVERY == 0:
+            measured[:] = [merge(*measured, measure(attention))]
+
+    looks = look(model, treebank, rivals=rivals, progress=progress, each=measure_some)
+    if not measured:
+        raise CorpusError(f"{model.card.name} can read none of these sentences: choose others.")
     claims = [parse(text) for text in CLAIMS]
     resolved = look(model, winogender, rivals=rivals, progress=progress)
     sources = [*[looks] * len(claims), resolved]
     claims.append(parse(ANTECEDENT))
     halves = [compare_with_rivals(claim, source.evidence(claim)) for claim, source in zip(claims, sources, strict=True)]
     marks = np.array(supported(halves))
-    statistics = _statistics(model, treebank[::EVERY])
+    (statistics,) = measured
     rates, low, high = (np.array(values) for values in zip(*map(_intervals, halves), strict=True))
     name = model.card.name
     command = f"attnviz atlas {name} -o {name}.json" + (f" --first {most}" if most else "")
@@ -60,16 +68,6 @@ def _intervals(half: Half) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return hits.sum(axis=0) / max(queries.sum(), 1), low, high
 
 
-def _statistics(model: AttentionModel, sentences: Sequence) -> Statistics:
-    total = None
-    for _, attention in self_attention(model, [sentence.text for sentence in sentences]):
-        part = measure(attention)
-        total = part if total is None else merge(total, part)
-    if total is None:
-        raise CorpusError(f"{model.card.name} can read none of these sentences: choose others.")
-    return total
-
-
 def _shares(statistics: Statistics) -> np.ndarray:
     total = statistics.histogram.sum(axis=2, keepdims=True)
     return statistics.histogram / np.where(total, total, 1)
@@ -77,10 +75,12 @@ def _shares(statistics: Statistics) -> np.ndarray:
 
 def _examples(atlas: Atlas, claims: Sequence[Claim], attention: CorpusAttention) -> dict[str, tuple[AtlasExample, ...]]:
     """Find for each head the words of the treebank that its best claim is most and least right about."""
-    examples = {}
-    for layer in range(atlas.shape[0]):
-        for head in range(atlas.shape[1]):
-            best = atlas.best(layer, head)
-            if best is not None and not claims[best].needs_antecedent:
-                examples[f"{layer}.{head}"] = examples_of(claims[best], attention.sentences, attention.model, (layer, head))
+    cells: dict[int, list[ClaimedCells]] = {}
+    examples, sentences, looked = {}, attention.sentences, attention.model
+    for layer, head in np.ndindex(*atlas.shape):
+        best = atlas.best(layer, head)
+        if best is not None and not claims[best].needs_antecedent:
+            if best not in cells:
+                cells[best] = claimed(claims[best], sentences, looked)
+            examples[f"{layer}.{head}"] = examples_of(claims[best], sentences, looked, (layer, head), cells=cells[best])
     return examples

@@ -11,9 +11,12 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from attnviz.core.errors import CorpusError, PromptError
 from attnviz.core.trace import Prompt
@@ -306,6 +309,39 @@ class ParsedSentence:
     name: str = ""
     pronoun: int | None = None
     antecedent: int | None = None
+
+    @cached_property
+    def forms(self) -> np.ndarray:
+        """The words, whatever their case."""
+        return np.array([word.text.casefold() for word in self.words], dtype=object)
+
+    @cached_property
+    def parts(self) -> np.ndarray:
+        """The words' parts of speech."""
+        return np.array([word.pos for word in self.words], dtype=object)
+
+    @cached_property
+    def heads(self) -> np.ndarray:
+        """The place of each word's head; -1: it has none."""
+        return np.array([-1 if word.head is None else word.head for word in self.words], dtype=int)
+
+    def related(self, expected: str) -> np.ndarray:
+        """Mark the words of a relation; one without a subtype stands for all of its subtypes.
+
+        >>> words = ParsedWord("It", 0, 2, relation="nsubj:pass"), ParsedWord("ran", 3, 6, relation="root")
+        >>> sentence = ParsedSentence("It ran", words)
+        >>> sentence.related("nsubj").tolist(), sentence.related("nsubj:pass").tolist(), sentence.related("nsubj:x").tolist()
+        ([True, False], [True, False], [False, False])
+        """
+        return (self._relations if ":" in expected else self._bare_relations) == expected
+
+    @cached_property
+    def _relations(self) -> np.ndarray:
+        return np.array([word.relation for word in self.words], dtype=object)
+
+    @cached_property
+    def _bare_relations(self) -> np.ndarray:
+        return np.array([word.relation.partition(":")[0] for word in self.words], dtype=object)
 
 
 def read_conllu(text: str, name: str = "this file") -> tuple[ParsedSentence, ...]:

@@ -108,6 +108,11 @@ class Strongest:
     def nbytes(self) -> int:
         return 2 * (self.other.nbytes + self.other_weight.nbytes)
 
+    @cached_property
+    def read(self) -> Bool[np.ndarray, " unit"]:
+        """Mark the units that the model could read: the others look at nothing."""
+        return (self.top != NOTHING).any(axis=(0, 1))
+
 
 def word_attention(attention: AttentionMap, sentence: ParsedSentence) -> WordAttention:
     """Merge the tokens of each word of `sentence`, whose text the map's model has read.
@@ -359,13 +364,31 @@ class Counts:
         return Counts(self.queries[rows], self.hits[rows], self.by_offset[rows], self.chance[rows])
 
 
-def count(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[Strongest]) -> Counts:
-    """Count in all sentences.
+# Of a sentence: where a claim says that each unit looks, and the units that it is about and that were read.
+ClaimedCells = tuple[Bool[np.ndarray, "unit unit"], Int[np.ndarray, " row"]]
+
+
+def claimed(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[Strongest]) -> list[ClaimedCells]:
+    """Find what a claim says of each sentence, which is the same for all heads and for the model untrained.
 
     Raises:
         ClaimError: a regular expression takes too long.
     """
     clock = Clock()
+    return [claimed_cells(claim, *each, clock) for each in zip(sentences, looked, strict=True)]
+
+
+def count(
+    claim: Claim,
+    sentences: Sequence[ParsedSentence],
+    looked: Sequence[Strongest],
+    cells: Sequence[ClaimedCells] | None = None,
+) -> Counts:
+    """Count in all sentences, where `claimed` has not been computed yet with it.
+
+    Raises:
+        ClaimError: a regular expression takes too long.
+    """
     n_layers, n_heads, _ = looked[0].top.shape if looked else (0, 0, 0)
     counts = Counts(
         np.zeros(len(looked)),
@@ -373,29 +396,28 @@ def count(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[St
         np.zeros((len(looked), len(OFFSETS))),
         np.zeros(len(looked)),
     )
-    for index, (sentence, strongest) in enumerate(zip(sentences, looked, strict=True)):
-        claimed, rows = claimed_cells(claim, sentence, strongest, clock)
+    cells = claimed(claim, sentences, looked) if cells is None else cells
+    for index, (strongest, (where, rows)) in enumerate(zip(looked, cells, strict=True)):
         if not len(rows):
             continue
         places = (strongest.top if claim.among_all else strongest.other)[:, :, rows]
-        right = claimed[rows]
+        right = where[rows]
         counts.queries[index] = len(rows)
         counts.hits[index] = (right[np.arange(len(rows)), places] & (places != NOTHING)).sum(axis=2)
         counts.by_offset[index] = _by_offset(right, rows, strongest.n_words)
-        candidates = claimed.shape[1] if claim.among_all else strongest.n_words - (rows < strongest.n_words)
+        candidates = where.shape[1] if claim.among_all else strongest.n_words - (rows < strongest.n_words)
         counts.chance[index] = (right.sum(axis=1) / np.maximum(candidates, 1)).sum()
     return counts
 
 
-def claimed_cells(claim: Claim, sentence: ParsedSentence, strongest: Strongest, clock: Clock) -> tuple[np.ndarray, np.ndarray]:
+def claimed_cells(claim: Claim, sentence: ParsedSentence, strongest: Strongest, clock: Clock) -> ClaimedCells:
     """Mark where the claim says that each unit looks, and list the units that it is about and that were read."""
     n_units = strongest.top.shape[2]
     about = sources(claim, sentence, n_units, clock)
-    claimed = targets(claim, sentence, n_units, clock)
+    where = targets(claim, sentence, n_units, clock)
     if not claim.among_all:
-        claimed[:, strongest.n_words :] = False
-    read = (strongest.top != NOTHING).any(axis=(0, 1))
-    return claimed, np.flatnonzero(about & read & claimed.any(axis=1))
+        where[:, strongest.n_words :] = False
+    return where, np.flatnonzero(about & strongest.read & where.any(axis=1))
 
 
 def _by_offset(right: np.ndarray, rows: np.ndarray, n_words: int) -> Int[np.ndarray, " offset"]:
@@ -414,6 +436,7 @@ def examples_of(
     looked: Sequence[Strongest],
     place: tuple[int, int],
     most: int = EXAMPLES,
+    cells: Sequence[ClaimedCells] | None = None,
 ) -> tuple[AtlasExample, ...]:
     """Find the words where a head looks most strongly and a claim fails, and those where it holds; one a sentence.
 
@@ -422,21 +445,16 @@ def examples_of(
     Raises:
         ClaimError: a regular expression takes too long.
     """
-    clock, ranked = Clock(), []
-    for index, (sentence, strongest) in enumerate(zip(sentences, looked, strict=True)):
-        claimed, rows = claimed_cells(claim, sentence, strongest, clock)
-        among_all = strongest.top, strongest.top_weight
-        units, weights = among_all if claim.among_all else (strongest.other, strongest.other_weight)
-        for row in rows.tolist():
-            unit = int(units[(*place, row)])
-            holds = unit >= 0 and bool(claimed[row, unit])
-            ranked.append((float(weights[(*place, row)]), AtlasExample(index, row, unit, holds)))
-    ranked.sort(key=lambda pair: -pair[0])
-    examples: list[AtlasExample] = []
-    for holds in (False, True):
-        seen: set[int] = set()
-        for _, example in ranked:
-            if example.holds == holds and example.sentence not in seen and len(seen) < most:
-                seen.add(example.sentence)
-                examples.append(example)
-    return tuple(examples)
+    cells = claimed(claim, sentences, looked) if cells is None else cells
+    # Of the words of a sentence for which the claim holds, and of those for which it fails, the strongest stands for all.
+    ranked: dict[bool, list[tuple[float, AtlasExample]]] = {False: [], True: []}
+    for index, (strongest, (where, rows)) in enumerate(zip(looked, cells, strict=True)):
+        units = (strongest.top if claim.among_all else strongest.other)[place][rows]
+        weights = (strongest.top_weight if claim.among_all else strongest.other_weight)[place][rows]
+        holding = (units != NOTHING) & where[rows, units]
+        for holds in (False, True):
+            if len(own := np.flatnonzero(holding == holds)):
+                best = own[weights[own].argmax()]
+                example = AtlasExample(index, int(rows[best]), int(units[best]), holds)
+                ranked[holds].append((float(weights[best]), example))
+    return tuple(example for each in ranked.values() for _, example in sorted(each, key=lambda pair: -pair[0])[:most])

@@ -333,33 +333,18 @@ def _members(term: ClaimTerm, sentence: ParsedSentence, n_units: int, clock: Clo
         matching[len(words) - 1 : len(words)] |= term.kind == "last"
     elif term.kind == "regex":
         matching[: len(words)] = [clock.search(term.value, word.text) for word in words]
+    elif term.kind == "any":
+        matching[: len(words)] = True
+    elif term.kind == "relation":
+        matching[: len(words)] = sentence.related(term.value)
     else:
-        matching[: len(words)] = [_is(term, word.text, word.pos, word.relation) for word in words]
+        matching[: len(words)] = (sentence.parts if term.kind == "pos" else sentence.forms) == term.value
     return matching
-
-
-def _is(term: ClaimTerm, text: str, pos: str, relation: str) -> bool:
-    if term.kind == "any":
-        return True
-    if term.kind == "pos":
-        return pos == term.value
-    if term.kind == "relation":
-        return is_relation(relation, term.value)
-    return text.casefold() == term.value
-
-
-def is_relation(relation: str, expected: str) -> bool:
-    """Say whether a word's relation is the expected one; one without a subtype stands for all of its subtypes.
-
-    >>> is_relation("nsubj:pass", "nsubj"), is_relation("nsubj", "nsubj:pass")
-    (True, False)
-    """
-    return relation == expected if ":" in expected else relation.partition(":")[0] == expected
 
 
 def _cells(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
     """Mark where a term says that each unit looks, whose place depends on the unit."""
-    words, n_words = sentence.words, len(sentence.words)
+    n_words = len(sentence.words)
     cells = np.zeros((n_units, n_units), dtype=bool)
     among_words = cells[:n_words, :n_words]
     if term.kind == "self":
@@ -367,16 +352,15 @@ def _cells(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
     elif term.kind == "offset":
         among_words[:] = np.eye(n_words, k=term.offset, dtype=bool)
     elif term.kind in ("same", "after same"):
-        forms = np.array([word.text.casefold() for word in words], dtype=object)
+        forms = sentence.forms
         earlier = np.tri(n_words, k=-1, dtype=bool) & (forms[:, None] == forms[None, :])
         among_words[:] = earlier if term.kind == "same" else np.pad(earlier, ((0, 0), (1, 0)))[:, :n_words]
     elif term.kind == "antecedent":
         if sentence.pronoun is not None and sentence.antecedent is not None:
             cells[sentence.pronoun, sentence.antecedent] = True
     else:
-        for index, word in enumerate(words):
-            if word.head is not None and term.kind == "head":
-                cells[index, word.head] = True
-            elif word.head is not None and is_relation(word.relation, term.value):
-                cells[word.head, index] = True
+        heads = sentence.heads
+        dependents = np.flatnonzero((heads >= 0) & (term.kind == "head" or sentence.related(term.value)))
+        looking = (dependents, heads[dependents])
+        cells[looking if term.kind == "head" else looking[::-1]] = True
     return cells

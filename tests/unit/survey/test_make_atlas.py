@@ -118,5 +118,7 @@ def test_an_atlas_of_all_sentences_says_so_and_one_of_none_is_refused(monkeypatc
     for place in ((0, 0), (1, 0)):
         assert [values[0][place] for values in (atlas.rates, atlas.low, atlas.high)] == [place[0]] * 3
         assert [values[1][place] for values in (atlas.rates, atlas.low, atlas.high)] == [0, 0, 1]
+    # Of every fifth sentence none can be read.
+    monkeypatch.setitem(corpora, "ewt", tuple(parsed(TREEBANK[at]) for at in (3, 0)))
     with pytest.raises(CorpusError, match="reader can read none"):
-        make_atlas._statistics(Reader(), [parsed(TREEBANK[3])])
+        make_atlas.make(Reader())
