@@ -7,6 +7,7 @@ import os
 import random
 import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import hypothesis
 import jaxtyping
@@ -55,6 +56,12 @@ def is_of_the_gate(item: pytest.Item) -> bool:
         or not OF_THE_GATE.isdisjoint(getattr(item, "fixturenames", ()))
         or any(isinstance(each, str) and each == "postgresql" for each in parameters.values())
     )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out folders whose tests `make test` does not run: to import what they need takes seconds."""
+    leaves_out = config.getoption("markexpr") == "not gate" and collection_path.is_relative_to(config.rootpath)
+    return (leaves_out and collection_path.relative_to(config.rootpath).as_posix() in FOLDERS_OF_THE_GATE) or None
 
 
 # First: pytest's own choice by marks comes after it.

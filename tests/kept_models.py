@@ -2,12 +2,14 @@
 
 import copy
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from attnviz import settings
+from attnviz.core.errors import AttnvizError
 from attnviz.models import catalog
-from attnviz.models.base import AttentionModel, Progress
+from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.settings import assets_folder
 
 _models: dict[object, AttentionModel] = {}
@@ -30,6 +32,13 @@ def listed(name: str) -> catalog.Build:
         return _models[key]
 
     return build
+
+
+def load_all() -> None:
+    """Load all models of the catalog that can be had, for a process that is copied."""
+    for name in catalog.CATALOG:
+        with suppress(AttnvizError):
+            listed(name)(silent)
 
 
 def copied(load_folder: Callable[..., Any]) -> Callable[..., Any]:

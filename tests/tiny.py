@@ -3,11 +3,12 @@
 import io
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sentencepiece
 import torch
 import transformers as hf
@@ -158,6 +159,22 @@ ROOT_MEAN_SQUARES = (
     Family("helium", DECODER, lambda: hf.HeliumConfig(**_LLAMA)),
 )  # fmt: skip
 FAMILY = {family.name: family for family in FAMILIES}
+# One family of each kind of attention: learned and rotary positions, grouped heads, sinks, a bias of positions, one that
+# computes its attention itself, and encoder-decoders.
+KINDS = ("bert", "mpnet", "gpt2", "llama", "gpt-oss", "bart", "t5")
+
+
+def some_now(families: Iterable[Family]) -> list[Any]:
+    """List families as parameters of a test, which the gate asks of all, and `make test` of one of each kind."""
+    return [family if family.name in KINDS else pytest.param(family, marks=pytest.mark.gate) for family in families]
+
+
+def save_writer(folder: Path, name: str) -> str:
+    """Save a decoder of a family with what says the next word, and return the folder's name."""
+    torch.manual_seed(0)
+    hf.AutoModelForCausalLM.from_config(FAMILY[name].config()).save_pretrained(folder)
+    tokenizer(DECODER).save_pretrained(folder)
+    return str(folder)
 
 
 def hybrid() -> Any:

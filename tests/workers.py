@@ -1,4 +1,7 @@
-"""The processes of a test run begin as copies of one that has imported and collected all tests, which takes 10 s of a core."""
+"""The processes of a test run begin as copies of one that has imported and collected all tests, which takes 10 s of a core.
+
+It has loaded the models, too.
+"""
 
 import contextlib
 import importlib
@@ -55,18 +58,19 @@ def _serve(commands: Connection, answers: Connection) -> None:
 def copy_one_process(config: pytest.Config) -> None:
     """Let the workers of a run be copies; elsewhere than on Linux, a process that has imported so much is not to be copied."""
     if sys.platform == "linux":
-        os.environ[ARGUMENTS] = json.dumps(config.args)
+        os.environ[ARGUMENTS] = json.dumps(["-m", config.getoption("markexpr"), *config.args])
         FORKS.set_forkserver_preload([__name__])
         execnet.gateway_io.create_io = lambda spec, execmodel: CopiedProcess(execmodel)
 
 
 def _collect(arguments: list[str]) -> None:
-    """Import what the tests import, and make its checks; what is wrong with tests the workers say."""
+    """Import what the tests import, make its checks, and load the models; what is wrong with tests the workers say."""
     # Test modules compute while they are imported, and of PyTorch's threads a copy has none.
     importlib.import_module("torch").set_num_threads(1)
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         pytest.main(["--collect-only", "-qq", *arguments])
     importlib.import_module("tests.checking").make_checks()
+    importlib.import_module("tests.kept_models").load_all()
 
 
 if given := os.environ.pop(ARGUMENTS, None):

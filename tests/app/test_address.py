@@ -260,6 +260,7 @@ def test_a_page_that_is_left_draws_no_part_of_itself_again() -> None:
     assert not app._fragment_storage.ids_registered_after(0)
 
 
+@pytest.mark.gate
 def test_a_text_as_long_as_an_address_holds_travels_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     visit = Visit(monkeypatch, "encode")
     words = " ".join(TEXTS).split()

@@ -210,6 +210,7 @@ def test_an_example_is_read_when_its_chip_is_chosen(app: AppTest, models: dict[s
     assert app.query_params["question"] == "Who taught Ben to sail?"
 
 
+@pytest.mark.gate
 def test_numbers_can_be_what_a_head_moves(app: AppTest) -> None:
     side: Side = "cross"
     given = {"layer": "0", "head": "1", "all_heads": "false", "side": side, "picture": "matrix", "whole_words": "false"}

@@ -6,8 +6,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
-import transformers as hf
 
 from attnviz.analysis.heads.measures import measure, merge
 from attnviz.cli import main
@@ -16,7 +14,7 @@ from attnviz.ui import heads
 from attnviz.ui import heads as page
 from attnviz.ui.background import corpus_results
 from tests.factories import make_map, numbered
-from tests.tiny import DECODER, FAMILY, tokenizer
+from tests.tiny import save_writer
 from tests.visits import open_page, pictures, said
 
 MAPS = [make_map(numbered(size)) for size in (5, 7)]
@@ -138,10 +136,7 @@ def test_a_claim_that_cannot_be_tested_says_why(claim: str, wrong: str) -> None:
 @pytest.fixture
 def tiny_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
-    torch.manual_seed(0)
-    hf.AutoModelForCausalLM.from_config(FAMILY["llama"].config()).save_pretrained(tmp_path)
-    tokenizer(DECODER).save_pretrained(tmp_path)
-    return str(tmp_path)
+    return save_writer(tmp_path, "llama")
 
 
 def test_roles_of_a_decoder_s_heads_are_shown_with_their_verdict_and_stand_in_the_address(tiny_writer, monkeypatch):
@@ -158,6 +153,7 @@ def test_no_roles_are_offered_of_an_encoder():
     assert "Known roles of heads" not in [each.label for each in open_page("heads").toggle]
 
 
+@pytest.mark.gate
 def test_the_shell_lists_roles_and_writes_them(tiny_writer, tmp_path, capsys):
     assert main(["roles", tiny_writer, "--most", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()

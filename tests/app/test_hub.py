@@ -31,6 +31,7 @@ def server(marian: hub.Files) -> Iterator[Hub]:
         yield running
 
 
+@pytest.mark.gate
 def test_the_shell_and_a_page_get_a_model_of_the_hub(server: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.use(server, tmp_path / "cache", monkeypatch)
     monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "13")

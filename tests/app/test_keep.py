@@ -143,6 +143,7 @@ def test_the_python_of_a_naive_reading_names_rows_as_the_page_does(
     assert list(drawn.layout.yaxis.ticktext) == [label(token) for token in matrix.queries]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("quantity", ["norms", "mixing"])
 @pytest.mark.parametrize("reading", ["shifted", "naive"])
 def test_the_python_of_a_translation_in_another_quantity_draws_the_numbers_of_the_page(

@@ -82,7 +82,7 @@ def test_text_after_text_leaves_no_more_behind(page: str, monkeypatch: pytest.Mo
     assert gc.get_freeze_count() > 100_000
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [page if page == "encode" else pytest.param(page, marks=pytest.mark.gate) for page in PAGES])
 def test_a_visit_that_has_left_holds_no_map(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "TRACES_KEPT", 1)
     address, box = PAGES[page]

@@ -196,6 +196,7 @@ def test_of_a_long_passage_the_page_says_which_window_is_explained(tmp_path: Pat
     assert "overlapping windows" not in said(open_page("matters", model=model, text=SENTENCE, pair=QUESTION))
 
 
+@pytest.mark.gate
 def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matters, "FAST", ("attention", "rollout", "random"))
     app = open_page("matters", model="transformer-en-fr", text="I am tired.", about="token:1", way="rollout")
@@ -261,6 +262,7 @@ def test_an_address_of_answer_means_the_same_and_an_empty_question_is_asked_for(
         assert [error.value for error in empty.error] == ["There is no question yet: type one about the passage."]
 
 
+@pytest.mark.gate
 def test_one_word_rather_than_another_is_explained_from_its_address() -> None:
     text = "Mary and John met. John saw"
     app = open_page("matters", model="smollm2", text=text, about="rather:Mary John")

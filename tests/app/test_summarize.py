@@ -129,6 +129,7 @@ def test_any_text_with_a_word_has_a_summary(app: AppTest, text: str) -> None:
     assert "<script>" not in answer(app)
 
 
+@pytest.mark.gate
 def test_two_thousand_words_are_cut_and_told(app: AppTest) -> None:
     open_page(app, model="minilm", text="A word or two. " * 500)
     assert ["512 tokens at most" in warning.value for warning in app.warning] == [True]

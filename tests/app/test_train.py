@@ -94,6 +94,7 @@ def test_the_download_draws_the_sequence_of_the_picture_and_has_its_size(task: s
     assert max(sheet.width, sheet.height) < 700
 
 
+@pytest.mark.gate
 def test_what_the_page_offers_first_is_its_picture(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     offered = []
     monkeypatch.setattr("attnviz.ui.download.download_button", lambda shown, own: offered.append(shown))
@@ -158,6 +159,7 @@ def test_the_ways_of_asking_are_scored_at_the_kept_checkpoints_and_say_why_they_
     assert any("nearest" in each.proto.body for each in app.get("html"))
 
 
+@pytest.mark.gate
 def test_a_server_that_is_too_busy_says_so(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     def busy(*_: object, **__: object) -> None:
         raise BusyError("Too many people.")
@@ -234,7 +236,10 @@ def test_other_settings_end_a_run(app):
 
 @pytest.mark.parametrize("recipe", [
     ToyRecipe(ToyConfig("sort", "additive", dim=13), steps=7, batch=11, learning_rate=3e-3, teacher_forcing=0.123456789),
-    ToyRecipe(ToyConfig("copy", "transformer", n_layers=3, n_heads=2, dim=22), steps=6_007, batch=11, seed=12_345),
+    pytest.param(
+        ToyRecipe(ToyConfig("copy", "transformer", n_layers=3, n_heads=2, dim=22), steps=6_007, batch=11, seed=12_345),
+        marks=pytest.mark.gate,
+    ),
 ], ids=["short and small", "long and deep"])  # fmt: skip
 def test_a_file_of_any_recipe_is_opened_as_what_it_holds(app, recipe):
     trained = Training(recipe)
@@ -254,6 +259,7 @@ def test_a_file_of_any_recipe_is_opened_as_what_it_holds(app, recipe):
     assert app.session_state.run.recipe.batch == 64
 
 
+@pytest.mark.gate
 def test_which_came_first_is_told_from_steps_and_not_from_who_looked(app):
     train(app)
     training = app.session_state.run.training

@@ -107,6 +107,7 @@ def test_without_a_translator_one_sentence_says_how_to_get_one(app: AppTest, mon
     assert app.text_area(key="typed").value.startswith("He has never")
 
 
+@pytest.mark.gate
 def test_the_translators_of_the_catalog_are_there_on_the_first_visit(
     app: AppTest, monkeypatch: pytest.MonkeyPatch, folders: list[str]
 ) -> None:

@@ -39,8 +39,8 @@ ALIKE = {
 SHAPES = [family for family in tiny.FAMILIES if family.name not in ALIKE]
 RECORDED = [family for family in SHAPES if family.recorded]
 OTHERS = [family for family in SHAPES if not family.recorded]
-by_family = pytest.mark.parametrize("family", RECORDED, ids=str)
-by_every_family = pytest.mark.parametrize("family", SHAPES, ids=str)
+by_family = pytest.mark.parametrize("family", tiny.some_now(RECORDED), ids=str)
+by_every_family = pytest.mark.parametrize("family", tiny.some_now(SHAPES), ids=str)
 ANSWER = Prompt("The cat sat on the mat in 1887.", question="When did the cat sit?")
 
 
@@ -233,7 +233,7 @@ class CutScore(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("family", OTHERS, ids=str)
+@pytest.mark.parametrize("family", tiny.some_now(OTHERS), ids=str)
 def test_a_family_that_computes_its_attention_itself_is_edited_at_its_softmax(family: tiny.Family) -> None:
     traced: Any = loaded(family)
     ((kind, (depth, heads)),) = traced.sizes.items()

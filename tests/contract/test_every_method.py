@@ -26,7 +26,7 @@ TEXT = Prompt("the cat sat on the mat", pair="the dog ran")
 MANY_PASSES = {"integrated-gradients", "value-zeroing", "flow", "leave-one-out", "random"}
 SHAPES = {"bert", "gpt2", "bart", "mpnet", "bloom"}
 SURE = MANY_PASSES - {"value-zeroing", "flow"}
-by_family = pytest.mark.parametrize("family", tiny.FAMILIES, ids=str)
+by_family = pytest.mark.parametrize("family", tiny.some_now(tiny.FAMILIES), ids=str)
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,7 @@ def test_an_operation_that_cannot_be_held_fixed_is_named():
         frozen_gradient(bound)
 
 
-@pytest.mark.parametrize("family", ASKED, ids=str)
+@pytest.mark.parametrize("family", tiny.some_now(ASKED), ids=str)
 def test_frozen_shares_and_what_biases_give_sum_to_the_score(family: tiny.Family) -> None:
     """The model is linear in tokens and in all else that it adds up: the share of a bias is its gradient times itself."""
     model = whole(family)
@@ -181,7 +181,7 @@ def _first(made: Any) -> torch.Tensor:
     return made[0] if isinstance(made, tuple) else made
 
 
-@pytest.mark.parametrize("family", tiny.ROOT_MEAN_SQUARES, ids=str)
+@pytest.mark.parametrize("family", tiny.some_now(tiny.ROOT_MEAN_SQUARES), ids=str)
 def test_a_model_of_root_mean_squares_is_followed_as_by_hand_in_double_precision(family: tiny.Family) -> None:
     model, text = whole(family), "the cat sat on it"
     wrapped = attnviz.wrap(copy.deepcopy(model), tiny.tokenizer(family.architecture))

@@ -32,7 +32,7 @@ OUTPUTS = {
     "cross_attentions": "cross",
 }
 
-by_family = pytest.mark.parametrize("family", tiny.FAMILIES, ids=str)
+by_family = pytest.mark.parametrize("family", tiny.some_now(tiny.FAMILIES), ids=str)
 
 
 @pytest.fixture(autouse=True)
@@ -164,7 +164,7 @@ ROUNDING = {torch.float32: 0.0, torch.bfloat16: 2**-8, torch.float16: 2**-11}
 IN_ALL = ("bert", "bloom", "deberta-v2", "falcon", "gptj", "llama", "mpnet", "xlnet")
 
 
-@pytest.mark.parametrize("family", [*tiny.FAMILIES, tiny.GPTJ], ids=str)
+@pytest.mark.parametrize("family", tiny.some_now([*tiny.FAMILIES, tiny.GPTJ]), ids=str)
 def test_a_model_as_from_pretrained_gives_it_is_shown_as_it_computes(family: tiny.Family, tmp_path: Path) -> None:
     assert_shown_as_it_computes(family, tmp_path, "cpu")
 
@@ -216,7 +216,9 @@ def _assert_as_computed(family: tiny.Family, model: Any, traced: Any, trace: Att
             assert off.max() <= 2.5 * own.max() + rounding + TOLERANCE
 
 
-@pytest.mark.parametrize("family", [family for family in tiny.FAMILIES if family.architecture != tiny.SEQ2SEQ], ids=str)
+@pytest.mark.parametrize(
+    "family", tiny.some_now(family for family in tiny.FAMILIES if family.architecture != tiny.SEQ2SEQ), ids=str
+)
 def test_many_texts_show_what_each_shows_alone(family: tiny.Family) -> None:
     model = capabilities(attnviz.wrap(family.model(), tiny.tokenizer(family.architecture)))
     texts = [TEXT, "The dog ran.", "It was too tired to sit on the mat.", "The cat sat."]

@@ -16,7 +16,7 @@ from attnviz.core.head_inputs import Additive, DotProduct
 from attnviz.core.trace import Prompt
 from attnviz.models.head_inputs import InspectedTrace, inspect_result, run_inspectable
 from attnviz.models.hub.single_stack import StackModel
-from tests.tiny import FAMILIES, FAMILY, tokenizer
+from tests.tiny import FAMILIES, FAMILY, some_now, tokenizer
 from tests.translators import tiny_translator
 
 ANIMAL = Prompt("The animal didn't cross the street because it was too tired.")
@@ -79,7 +79,7 @@ def test_cells_of_every_map_of_the_models_that_travel_with_attnviz(name: str) ->
         check_ends_at_the_heatmap(opened, kind, 4)
 
 
-@pytest.mark.parametrize("family", [family for family in FAMILIES if family.recorded], ids=str)
+@pytest.mark.parametrize("family", some_now(family for family in FAMILIES if family.recorded), ids=str)
 def test_every_family_that_shows_its_queries_and_keys(tmp_path: Path, family, monkeypatch: pytest.MonkeyPatch) -> None:
     # A random model that writes never comes to an end by itself.
     monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "17")

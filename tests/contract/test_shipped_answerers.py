@@ -43,6 +43,7 @@ def test_an_example_has_the_answer_that_it_is_there_for(answer_en, example):
             np.testing.assert_allclose(attention.layer_weights(layer).sum(axis=-1), 1, atol=1e-5)
 
 
+@pytest.mark.gate
 def test_an_answer_in_the_last_window_of_a_long_passage_is_found(answer_en):
     fox, bridge = examples("answer")[3], examples("answer")[0]
     passage = " ".join([bridge.text] * 12 + [fox.text])

@@ -91,7 +91,7 @@ def test_there_are_many_families():
     assert len(FAMILIES) >= 25
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=str)
+@pytest.mark.parametrize("family", tiny.some_now(FAMILIES), ids=str)
 def test_parts_sum_to_what_the_model_says(family):
     model, wrapped = made(family)
     result = attnviz.run(wrapped, "write", TEXT, tokens=0)

@@ -17,7 +17,7 @@ from tests import tiny
 
 TEXT = "the cat sat on"
 DECODERS = [family for family in (*tiny.FAMILIES, tiny.GPTJ) if family.architecture == tiny.DECODER]
-each_decoder = pytest.mark.parametrize("family", DECODERS, ids=str)
+each_decoder = pytest.mark.parametrize("family", tiny.some_now(DECODERS), ids=str)
 
 
 def writer(family: tiny.Family, ends: bool = False):
@@ -192,7 +192,7 @@ MORE_PAIRS = (
         vocab_size=tiny.VOCABULARY, pad_token_id=0, eos_token_id=3, decoder_start_token_id=0, d_model=17, d_kv=5, d_ff=11,
         num_layers=2, num_decoder_layers=2, num_heads=3)),
 )  # fmt: skip
-each_pair = pytest.mark.parametrize("family", [*PAIRS, *MORE_PAIRS], ids=str)
+each_pair = pytest.mark.parametrize("family", tiny.some_now([*PAIRS, *MORE_PAIRS]), ids=str)
 
 
 def source_reader(family: tiny.Family):

@@ -291,6 +291,7 @@ def test_value_zeroing_is_the_model_run_without_each_value(
     np.testing.assert_allclose(token_removal.value_zeroing(bound), model.asked[:N])
 
 
+@pytest.mark.gate
 def test_value_zeroing_of_float32_states_is_that_of_float64(unchecked: None) -> None:
     prompt = Prompt("It did not fit.", target="Es passte nicht.")
     shares = attribute(attnviz.load("transformer-en-de"), prompt, "value-zeroing").values

@@ -129,6 +129,7 @@ def test_figures_are_rounded_and_what_a_method_refuses_is_told_once(model, tmp_p
     assert said == [*refused, *(f"{n} of 3 texts" for n in (1, 2, 3))]
 
 
+@pytest.mark.gate
 def test_texts_of_too_many_tokens_are_left_out(model, tmp_path):
     sizes = [len(bind_target(model, text).tokens) for text in TEXTS]
     middle = sorted(sizes)[2]

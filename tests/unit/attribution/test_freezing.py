@@ -99,6 +99,7 @@ def decomposed(model: Any, ids: np.ndarray, n_asking: int) -> Parts:
     return context.normed(answerer.norm).linear(answerer.output)
 
 
+@pytest.mark.gate
 def test_the_frozen_gradient_is_the_decomposition_carried_forward_in_numpy():
     model = loaded("answer-en")
     bound = bind_target(model, LOVELACE)

@@ -26,6 +26,8 @@ from attnviz.models.targets import BoundTarget, Target
 
 LIKE = Prompt("A man plays the guitar.", pair="Somebody makes music.")
 LOVELACE = Prompt("Ada Lovelace wrote the first program in 1843.", question="Who wrote the first program?")
+# Some methods take a pass for every token.
+WROTE = Prompt("Ada wrote it.", question="Who wrote it?")
 TWO = Prompt("He has been to France. It rained there all day.")
 FRANCE = Prompt("He has been to France.")
 # Those that can say against an output.
@@ -136,8 +138,9 @@ def test_a_head_that_the_output_does_not_ask_is_refused():
 
 @pytest.mark.parametrize(
     ("name", "prompt"),
-    [("answer-en", LOVELACE), ("answer-en-dual", LOVELACE), ("summarize-en", TWO), ("minilm", LIKE),
-     ("transformer-en-fr", FRANCE), ("bahdanau-en-fr", FRANCE)],
+    [("answer-en", WROTE), ("answer-en-dual", WROTE), ("summarize-en", Prompt("He ran. It rained.")),
+     ("minilm", Prompt("He ran.", pair="It ran.")), ("transformer-en-fr", Prompt("It ran.")),
+     ("bahdanau-en-fr", Prompt("It ran."))],
 )  # fmt: skip
 def test_every_way_gives_a_share_a_token_or_says_why_not(name, prompt):
     bound, refused = read(name, prompt), list[str]()

@@ -37,11 +37,11 @@ def loaded(name):
     [
         ("minilm", CAT, Cell("encoder", 5, 7, 1, 4)),
         ("gpt2", CAT, Cell("decoder", 1, 2, 5, 3)),
-        ("answer-en", LOVELACE, Cell("encoder", 3, 1, 9, 2)),
-        ("answer-en", LOVELACE, Cell("cross", 0, 4, 2, 1)),
-        ("transformer-en-fr", FRANCE, Cell("encoder", 2, 1, 1, 4)),
+        pytest.param("answer-en", LOVELACE, Cell("encoder", 3, 1, 9, 2), marks=pytest.mark.gate),
+        pytest.param("answer-en", LOVELACE, Cell("cross", 0, 4, 2, 1), marks=pytest.mark.gate),
+        pytest.param("transformer-en-fr", FRANCE, Cell("encoder", 2, 1, 1, 4), marks=pytest.mark.gate),
         ("transformer-en-fr", FRANCE, Cell("cross", 1, 3, 2, 4)),
-        ("transformer-en-fr", FRANCE, Cell("decoder", 0, 1, 2, 1)),
+        pytest.param("transformer-en-fr", FRANCE, Cell("decoder", 0, 1, 2, 1), marks=pytest.mark.gate),
     ],
 )
 def test_the_pairs_of_a_score_sum_to_it(name, prompt, cell):

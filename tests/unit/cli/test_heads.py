@@ -23,6 +23,7 @@ def test_progress_says_at_once_what_is_done_and_then_no_more_than_one_line_in_te
     assert capsys.readouterr().err == "Loading\n"
 
 
+@pytest.mark.gate
 def test_a_claim_says_at_once_what_is_read(monkeypatch, capsys, unchecked):
     monkeypatch.setattr(progress_line, "_again", 0.0)
     assert main(["claim", "minilm", "any -> previous", "--first", "3"]) == 0

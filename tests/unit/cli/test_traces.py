@@ -172,6 +172,7 @@ def test_help_has_examples_and_exit_codes(command: str, capsys: pytest.CaptureFi
     assert "exit codes" in said
 
 
+@pytest.mark.gate
 def test_a_reader_that_has_enough_ends_it_quietly(file: Path) -> None:
     script = f"{sys.executable} -m attnviz.cli show {file} -o - --format csv | head -n 1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", script], capture_output=True, text=True, check=False)

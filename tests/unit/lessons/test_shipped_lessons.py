@@ -122,6 +122,7 @@ def test_what_lessons_say_of_claims_is_true() -> None:
     assert travelling("L0·H2: any -> previous").result.rate > 0.9
 
 
+@pytest.mark.gate
 def test_what_lessons_say_of_what_heads_add_is_true() -> None:
     """“Who gets the drink?” and “Looking is not doing”: the choices that teachers typed, and the prose around them."""
     model, drink = catalog.load("smollm2"), "When Mary and John went to the store, John gave a drink to"

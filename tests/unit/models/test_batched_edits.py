@@ -118,6 +118,7 @@ def test_a_vector_of_no_length_is_at_a_right_angle_to_every_other() -> None:
     assert shifts(EncoderReading((), states, (), None), EncoderReading((), others, (), None)).tolist() == [1, 1, 0]
 
 
+@pytest.mark.gate
 def test_heads_of_an_encoder_cost_what_they_cost_in_float64(unchecked: None) -> None:
     shipped = attnviz.load("minilm")
     heads = [without([head]) for head in every_head(shipped)]

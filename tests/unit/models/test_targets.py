@@ -128,7 +128,7 @@ def says(model: Any, ids: torch.Tensor) -> torch.Tensor:
         return model(input_ids=ids).logits[:, -1].double()
 
 
-@pytest.mark.parametrize("family", DECODERS, ids=str)
+@pytest.mark.parametrize("family", tiny.some_now(DECODERS), ids=str)
 def test_the_next_word_is_scored_as_a_plain_pass_has_it(family: tiny.Family) -> None:
     model, shape = writer(family), tiny.tokenizer(tiny.DECODER)
     wrapped = attnviz.wrap(model, shape)
@@ -238,6 +238,7 @@ def test_a_word_that_cannot_be_explained_is_one_sentence(target: str) -> None:
         bind_target(wrapped, TEXT, target)
 
 
+@pytest.mark.gate
 def test_smollm2_finds_whom_john_gives_a_drink_to() -> None:
     """The example of Wang et al. 2023, "Interpretability in the Wild", with a model that they had not."""
     model, prompt = attnviz.load("smollm2"), Prompt("When Mary and John went to the store, John gave a drink to")

@@ -105,6 +105,7 @@ def test_a_pool_that_is_used_up_is_one_sentence(
             store.overview(started.code)
 
 
+@pytest.mark.gate
 def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
     """SQLite says of its own limit of pages what it says of a disk without room; answers fill them."""
     store = ClassStore(f"sqlite:///{tmp_path / 'classes.sqlite'}")

@@ -131,6 +131,7 @@ def test_right_to_left_and_chinese_letters_are_there(sheet) -> None:
     assert set("لماذا") <= set(text)
 
 
+@pytest.mark.gate
 def test_whatever_a_lesson_may_nest_is_set_and_thousands_of_words_too(sheet) -> None:
     deepest = "\n\n".join((">" * 10 + " *deep*", "- " * 4 + "> ***list***", "*" * 22 + "a" + "*" * 22, "*word* " * 3000))
     text = f"{LESSON.split('## Which')[0]}## Deep\n\n{deepest}\n"

@@ -165,6 +165,7 @@ def test_an_expression_that_takes_for_ever_is_one_sentence_and_the_next_text_is_
     assert model.trace(Prompt(TEXT, target="the dog" if family == "bart" else None)).maps
 
 
+@pytest.mark.gate
 def test_what_authors_saved_for_generation_does_not_change_what_is_read(saved: Path, tmp_path: Path) -> None:
     folder = crafted(saved, tmp_path, "bart", "generation_config.json", {"return_dict_in_generate": True})
     assert catalog.load(str(folder)).trace("the cat").output == catalog.load(str(saved / "bart")).trace("the cat").output

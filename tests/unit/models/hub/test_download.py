@@ -108,6 +108,7 @@ def test_a_pull_request_that_brings_a_file_of_its_own_is_not_trusted(server: Hub
     assert not server.fetched("adapter_config.json")
 
 
+@pytest.mark.gate
 def test_without_a_conversion_the_numbers_of_the_pickle_are_read_where_they_may_be(
     server: Hub, marian: hub.Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:

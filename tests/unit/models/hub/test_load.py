@@ -446,6 +446,7 @@ def test_what_the_hub_may_answer(monkeypatch: pytest.MonkeyPatch, error: Any, ki
     assert words in refusal("owner/model", kind)
 
 
+@pytest.mark.gate
 def test_models_are_loaded_at_the_same_time(tmp_path: Path) -> None:
     # What makes a model sets what holds for all threads: tied tensors of one were missing where another was made.
     tiny.FAMILY["bart"].save(tmp_path)
@@ -513,6 +514,7 @@ def test_a_given_target_is_the_output(tmp_path: Path) -> None:
     assert trace.decoder.queries[0].special
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
 def test_a_model_computes_in_the_type_that_is_set(

@@ -91,6 +91,7 @@ def test_a_classifier_reads_a_pair_with_both_halves(classifier: tuple[Any, Any])
     assert not off.cross.weights(1, 2).any()
 
 
+@pytest.mark.gate
 def test_a_classifier_explains_its_label(classifier: tuple[Any, Any]) -> None:
     _, traced = classifier
     assert list(capabilities(traced).targets(PAIR)) == ["label", "label:0", "label:1", "label:2"]

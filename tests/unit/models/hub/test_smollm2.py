@@ -115,6 +115,7 @@ def test_tokens_are_those_of_the_rules(file):
         assert made.decode(want) == text
 
 
+@pytest.mark.gate
 def test_logits_are_those_of_a_computation_with_the_files_own_numbers(file):
     """In llama.cpp's convention: RoPE turns neighbouring dimensions, so a wrong order of W_Q's rows would be seen."""
     own, ids = file.header, tokenizer(file)("When Mary and John went to the store, 12 of")["input_ids"]
