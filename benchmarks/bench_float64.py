@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 import attnviz
-from attnviz.analysis.head_metrics import score
-from attnviz.analysis.head_metrics import entropy, measure, summarize
+from attnviz.analysis.head_metrics import entropy, measure, score, summarize
 from attnviz.analysis.head_view import head_matrix
 from attnviz.analysis.heads.measures import MEASURES
 from attnviz.analysis.heads.measures import measure as measure_text
