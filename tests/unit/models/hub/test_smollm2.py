@@ -115,10 +115,12 @@ def test_tokens_are_those_of_the_rules(file):
         assert made.decode(want) == text
 
 
-@pytest.mark.gate
-def test_logits_are_those_of_a_computation_with_the_files_own_numbers(file):
-    """In llama.cpp's convention: RoPE turns neighbouring dimensions, so a wrong order of W_Q's rows would be seen."""
-    own, ids = file.header, tokenizer(file)("When Mary and John went to the store, 12 of")["input_ids"]
+def log_probabilities(file: GgufFile, ids: list[int]) -> np.ndarray:
+    """Compute ln p of every token behind each of some with the file's own numbers, in float64.
+
+    In llama.cpp's convention: RoPE turns neighbouring dimensions, so a wrong order of W_Q's rows would be seen.
+    """
+    own = file.header
     heads, key_heads = own["llama.attention.head_count"], own["llama.attention.head_count_kv"]
     n_tokens = len(ids)
 
@@ -161,11 +163,14 @@ def test_logits_are_those_of_a_computation_with_the_files_own_numbers(file):
         gate = read @ numbers(f"{at}.ffn_gate").T
         states = states + (gate / (1 + np.exp(-gate)) * (read @ numbers(f"{at}.ffn_up").T)) @ numbers(f"{at}.ffn_down").T
     logits = normed(states, "output_norm") @ embedding.T
-    want = (
-        logits
-        - np.log(np.exp(logits - logits.max(axis=1, keepdims=True)).sum(axis=1, keepdims=True))
-        - logits.max(axis=1, keepdims=True)
-    )
+    largest = logits.max(axis=1, keepdims=True)
+    return logits - largest - np.log(np.exp(logits - largest).sum(axis=1, keepdims=True))
+
+
+@pytest.mark.gate
+def test_logits_are_those_of_a_computation_with_the_files_own_numbers(file):
+    ids = tokenizer(file)("When Mary and John went to the store, 12 of")["input_ids"]
+    want = log_probabilities(file, ids)
     with torch.inference_mode():
         got = attnviz.load("smollm2").model(torch.tensor([ids])).logits[0].log_softmax(dim=-1).numpy()
     # Rounding of 30 layers in float32.
