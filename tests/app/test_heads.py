@@ -9,6 +9,7 @@ import pytest
 
 from attnviz.analysis.heads.measures import measure, merge
 from attnviz.cli import main
+from attnviz.survey.corpora import shipped_atlas
 from attnviz.survey.survey_folder import STATE, State, save
 from attnviz.ui import heads
 from attnviz.ui import heads as page
@@ -131,6 +132,15 @@ def test_a_verdict_can_be_downloaded_beside_them(monkeypatch):
 def test_a_claim_that_cannot_be_tested_says_why(claim: str, wrong: str) -> None:
     app = open_page("heads", claim=claim, sentences="The cat sat.")
     assert [wrong in each.value for each in app.error] == [True]
+
+
+def test_a_language_model_s_heads_are_there_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attnviz.models.catalog._listed", lambda name: pytest.fail(f"{name} is loaded"))
+    app = open_page("heads", model="smollm2")
+    assert not app.error
+    (grid,) = (each for each in pictures(app) if 'data-pick="29.8"' in each)
+    assert grid.count("data-pick") == 30 * 9
+    assert shipped_atlas("smollm2").shape == (30, 9)
 
 
 @pytest.fixture
