@@ -246,6 +246,7 @@ CENSUS = [
 ]  # fmt: skip
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(("registry", "name", "edited", "explained"), CENSUS)
 def test_other_families_are_read_as_their_own_attention_edited_and_explained(
     registry: str, name: str, edited: bool, explained: bool, monkeypatch: pytest.MonkeyPatch

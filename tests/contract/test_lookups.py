@@ -257,6 +257,7 @@ def as_on_a_card() -> Iterator[None]:
         yield
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("first", range(0, 80, 20))
 def test_no_way_leads_beyond_a_table(first: int, as_on_a_card: None) -> None:
     results = [look_up(seed) for seed in range(first, first + 20)]

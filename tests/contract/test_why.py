@@ -387,6 +387,7 @@ def test_without_a_head_is_a_pass_without_it():
     assert off == pytest.approx(difference(model, wrapped, TEXT), abs=1e-6)
 
 
+@pytest.mark.gate
 def test_mary_gets_the_drink():
     model = attnviz.load("smollm2")
     result = attnviz.run(model, "write", "When Mary and John went to the store, John gave a drink to", tokens=0)
