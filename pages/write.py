@@ -13,7 +13,7 @@ from attnviz.ui.download import head_download, show_toolbar
 from attnviz.ui.edit import CurrentMap, current_result, run_edited
 from attnviz.ui.edit_panel import show_edit_buttons, show_edit_panel
 from attnviz.ui.explorer import ShownHead, explore
-from attnviz.ui.frame.sidebar import head_controls, machine
+from attnviz.ui.frame.sidebar import head_controls, language_picker, machine, own_language_button, written_language
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt_box import examples, prompt_box, show_text_notices
 from attnviz.ui.why import show_why
@@ -74,7 +74,7 @@ header("Write", "A language model guesses the next word, again and again. See wh
 keep_begun()
 model = writer_picker()
 typed, example = prompt_box("write", further=(), forget=forget_written, beside=chat_toggle)
-prompt = in_chat(model, typed) if typed else None
+prompt = in_chat(model, replace(typed, language=written_language(model))) if typed else None
 written, writes = written_pieces(), asked_to_write()
 if prompt:
     options = replace(sampling(), begins=written, anew=True, held=held_pieces(written))
@@ -82,6 +82,7 @@ if prompt:
         result, editing = ran
         shown, downloads = current_result(result, editing), []
         show_text_notices(shown)
+        language_picker(shown.card, st.sidebar, on_change=forget_written)
         kind = "cross" if "cross" in shown.trace.kinds else "decoder"
         current, first = CurrentMap(result, kind, editing), example or examples("write")[0]
         try:
@@ -97,6 +98,8 @@ if prompt:
         machine(shown)
         explain_writing(shown)
         show_toolbar(downloads)
-    elif written:
-        st.button("Back to the text", key="unwrite", icon=":material/undo:", on_click=forget_written)
+    else:
+        own_language_button(model)
+        if written:
+            st.button("Back to the text", key="unwrite", icon=":material/undo:", on_click=forget_written)
 finish()

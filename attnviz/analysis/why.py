@@ -100,10 +100,10 @@ def describe_patch(patches: Patches, row: int, column: int) -> list[Sentence]:
     first, second = (quoted(each.strip()) for each in (patches.words.word, patches.words.rather_than or ""))
     change = float(patches.change[row, column])
     way = f": {percent(change / apart)} of the way to the {signed(patches.other)} of the other text" if apart else ""
-    about = (Part("The logit of "), first, Part(" less that of "), second, Part(f" is {signed(was)}; "))
+    about = (Part("The logit of "), first, Part(", which its probability is made of, less that of "), second)
     verb = "it is about " if patches.patched is None else "it is "
     said = (Part(f"with {part_name(patches, row, column)} of the other text {verb}{signed(now)}", True), Part(f"{way}."))
-    lines: list[Sentence] = [(*about, *said)]
+    lines: list[Sentence] = [(*about, Part(f" is {signed(was)}; "), *said)]
     if (spread := patches.random_change(row, column)) is not None and patches.random is not None:
         count = patches.random.shape[1]
         beyond = not min(spread[0], 0) <= change <= max(spread[1], 0)

@@ -62,7 +62,10 @@ def show_why(upcoming: Upcoming, result: Result, place: tuple[int, int | None]) 
     left, right = st.columns([7, 5], gap="medium")
     with left:
         _markup("why-parts", parts_grid(parts, chosen=(layer, head), theme=theme()), pick)
-        st.caption("Orange adds to the word, blue takes from it. Click a head to see, below, where it looked.")
+        st.caption(
+            "A word's probability is made of its logit: orange adds to it, blue takes from it. "
+            "Click a head to see, below, where it looked."
+        )
         lines = [describe_direct(parts, layer, head)]
         without = _without(result.name, prompt, begins, (upcoming.place, layer, head), rather, result=result)
         story(*lines, *([] if without is None else [describe_effect(parts, layer, head, without)]))

@@ -186,6 +186,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     },
     "write": {
         **{"model": NAME, "text": _TEXT, "written": _WRITTEN, "more": Number(1, 200, default=20), "chat": Flag()},
+        "language": _LANGUAGE,
         # Under edits the model writes anew what stands behind so many tokens.
         "held": Number(),
         "choose": Choice(("Likeliest", "By chance")), "temperature": Number(0.1, 2.0, default=1.0, step=0.1),

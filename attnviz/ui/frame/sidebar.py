@@ -166,13 +166,15 @@ def written_language(model: str, slot: str = "") -> str | None:
     return language or None
 
 
-def language_picker(card: ModelCard, place: DeltaGenerator, slot: str = "") -> None:
+def language_picker(
+    card: ModelCard, place: DeltaGenerator, slot: str = "", *, on_change: Callable[[], None] = forget_drafts
+) -> None:
     """Offer the languages that a model writes, where there are several; the next run has the chosen one."""
     if card.writes:
         label = f"{escaped(card.name)} writes" if slot else "Language written"
         help_ = "As the model's authors mark languages, such as deu_Latn or de_DE for German."
         dropdown(
-            place, label, f"language{slot}", options=card.writes, default=card.languages[1], on_change=forget_drafts,
+            place, label, f"language{slot}", options=card.writes, default=card.languages[1], on_change=on_change,
             help=help_,
         )  # fmt: skip
 

@@ -97,7 +97,8 @@ def test_a_part_of_another_text_is_told_beside_random_ones():
     assert made.strongest == ((0, 1), (0, 0), (1, 0))
     told, random = map(plain, describe_patch(made, 0, 1))
     assert told == (
-        "The logit of “Mary” less that of “John” is 4.00; with L0·H1 of the other text it is 2.00: "
+        "The logit of “Mary”, which its probability is made of, less that of “John” is 4.00; "
+        "with L0·H1 of the other text it is 2.00: "
         "25\xa0% of the way to the −4.00 of the other text."
     )
     assert random == "The same part of 2 random texts changes it by −0.50 to +0.25: this text does more than any of them."
