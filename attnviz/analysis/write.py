@@ -8,7 +8,7 @@ from attnviz.analysis.wording import LONGEST_NAME, Part, Sentence, cut, percent,
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.core.write import Candidate, Continuation
-from attnviz.text.words import Words, visible_text
+from attnviz.text.words import Words, piece_label
 
 # Candidates that a table, or a file, lists for each token.
 LISTED = 10
@@ -51,13 +51,12 @@ def candidate_label(candidate: Candidate, before: str) -> str:
     >>> candidate_label(Candidate("Ø", "\N{REPLACEMENT CHARACTER}", 1.0), "The cats")
     'part of a letter (Ø)'
     """
-    if not candidate.text:
-        return candidate.piece  # a mark
-    if "\ufffd" in candidate.text:
-        return f"part of a letter ({candidate.piece})"
+    label = piece_label(candidate.piece, candidate.text)
+    if not candidate.text or "\ufffd" in candidate.text:
+        return label
     bare = candidate.text.strip(" ")
     joins = before[-1:].isalnum() and bare == candidate.text and len(Words.of(before[-1] + bare[:1]).spans) == 1
-    return ("…" if joins and bare[:1].isalnum() else "") + cut(visible_text(bare), LONGEST_NAME)
+    return ("…" if joins and bare[:1].isalnum() else "") + cut(label, LONGEST_NAME)
 
 
 def describe_next(candidates: Sequence[Candidate], before: str, *, first: bool = True) -> Sentence:

@@ -1,6 +1,6 @@
 """Norms and mixing in place of weights: how much a head, or a layer, moves (Kobayashi et al. 2020, 2021); runs with them."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -178,9 +178,12 @@ def run(
     >>> result.before.trace.encoder.weights(3, 1).any(), result.trace.encoder.weights(3, 1).any()
     (np.True_, np.False_)
     """
-    how = WritingOptions(**writing) if task == "write" else options
     if writing and task != "write":
         raise ArgumentError(f"{', '.join(writing)}: only the task “write” takes these, not “{task}”.")
+    known = [each.name for each in fields(WritingOptions)]
+    if unknown := [name for name in writing if name not in known]:
+        raise ArgumentError(f"The task “write” takes no {', '.join(unknown)}: its options are {', '.join(known)}.")
+    how = WritingOptions(**writing) if task == "write" else options
     result = run_task(model, task, prompt, edits=edits, options=how)
     if task == "encode":
         result = with_readings(model, result)

@@ -10,6 +10,7 @@ from typing import Literal
 import plotly.graph_objects as go
 
 from attnviz.analysis.head_view import View, default_layer, default_map, head_matrix
+from attnviz.core.errors import TraceError, described
 from attnviz.core.trace import AttentionTrace, check_trace
 from attnviz.figures import bertviz_views
 from attnviz.figures.explorer import page
@@ -52,9 +53,11 @@ def bertviz(trace: AttentionTrace, view: Literal["head", "model"] = "head", *, k
     """Draw a map in BertViz's head view or model view: an HTML page.
 
     Raises:
-        TraceError: there is no such map.
+        TraceError: there is no such map, or no such view.
         TooManyTokensError: there is more than BertViz can draw.
     """
+    if view not in ("head", "model"):
+        raise TraceError(f"BertViz's views are head and model, not {described(view)}")
     attention = default_map(trace, kind)
     return Page(bertviz_views.head_view(attention) if view == "head" else bertviz_views.model_view(attention))
 

@@ -78,6 +78,19 @@ def visible_text(text: str) -> str:
     return shown if shown.strip() else "␣"
 
 
+def piece_label(piece: str, text: str) -> str:
+    """Name a piece of a vocabulary by its text, in which spaces are seen; where it has none, or part of a letter, by itself.
+
+    >>> piece_label("Ġcat", " cat"), piece_label("Ġ", " "), piece_label("</s>", "")
+    ('cat', '␣', '</s>')
+    >>> piece_label("Ø", "\N{REPLACEMENT CHARACTER}")
+    'part of a letter (Ø)'
+    """
+    if "\ufffd" in text:
+        return f"part of a letter ({piece})"
+    return visible_text(text.strip(" ")) if text else piece
+
+
 @dataclass(frozen=True)
 class Words:
     """Where the words of a text start and end, in the order of the text; spaces between them belong to none.

@@ -67,7 +67,8 @@ def show_reading(result: Result) -> None:
         for (place, shares), then in zip(one.likeliest, other.likeliest, strict=True)
     ]
     if one.similarity is not None and other.similarity is not None:
-        rows.append(number("Similarity of the two sentences", one.similarity, other.similarity if edited else None))
+        after = other.similarity if edited else None
+        rows.append(number("Similarity of the two sentences, read together", one.similarity, after))
     show_changes(rows, below=moved(one.tokens, shifts(one, other), theme=theme()) if edited else "")
 
 

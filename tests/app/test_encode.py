@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from attnviz.analysis.heads.verdict import describe_label
 from attnviz.core.errors import ModelError
+from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.survey.corpora import shipped_atlas
 from attnviz.ui import visitor_limits as settings
@@ -21,7 +22,7 @@ from tests import tiny
 from tests.factories import make_map, numbered
 from tests.tiny import FAMILY
 from tests.translators import tiny_translator
-from tests.visits import html, open_page, said, script
+from tests.visits import html, open_page, pictures, said, script
 
 PAGE = "encode"
 
@@ -279,3 +280,14 @@ def test_a_layer_without_attention_is_said_to_be_one(tmp_path: Path, app: AppTes
     assert not app.error
     assert any("Layer 1 mixes words without attention" in caption.value for caption in app.sidebar.caption)
     assert "mixes words without attention in 1 of its 3 layers (1)" in said(app)
+
+
+def test_the_similarity_of_a_pair_is_that_of_two_sentences_read_together() -> None:
+    """Read one by one, as the model was trained to compare them, they have another."""
+    text, pair = "The cat sleeps on the sofa.", "A kitten naps on the couch."
+    reading = catalog.load("minilm").reading(Prompt(text, pair))
+    assert reading.similarity
+    app = open_page("encode", text=text, pair=pair)
+    drawn = " ".join(pictures(app))
+    assert "Similarity of the two sentences, read together" in drawn
+    assert f"{reading.similarity:.3f}" in drawn

@@ -264,3 +264,8 @@ def test_suppressed_pieces_and_a_forced_first_one_are_what_authors_saved():
     forced = attnviz.run(wrapped, "write", TEXT, tokens=6).continuation
     assert forced.start == 2
     assert list(wrapped.known_pieces(forced.pieces)) == want
+
+
+def test_an_option_that_there_is_not_is_named_with_those_that_there_are():
+    with pytest.raises(ArgumentError, match="takes no token: its options are tokens, temperature, top_k"):
+        attnviz.run(attnviz.load("minilm"), "write", TEXT, token=3)

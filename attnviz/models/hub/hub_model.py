@@ -28,7 +28,7 @@ from attnviz.models.hub.attention_readers import AttentionFunctionReader, Reader
 from attnviz.models.hub.checkpoint import BUILDING
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, no_such_output
 from attnviz.nn import edited_pass
-from attnviz.text.words import Encoded, encode
+from attnviz.text.words import Encoded, encode, piece_label
 
 Rows = dict[str, tuple[tuple[Token, ...], tuple[Token, ...]]]
 # Alternatives that are listed: as many as Translate shows of each token.
@@ -379,7 +379,7 @@ def piece_of(model: TracedModel, word: str) -> int:
 
 def word_of(model: TracedModel, piece: int) -> str:
     """Write a piece so that `piece_of` finds it: as a word, where that is the piece."""
-    word = _decoded(model, piece)
+    word = piece_name(model, piece)
     if word and not re.search(r"\s|\ufffd", word):
         with suppress(ModelError):
             if piece_of(model, word) == piece:
@@ -387,10 +387,11 @@ def word_of(model: TracedModel, piece: int) -> str:
     return f"#{piece}"
 
 
-def _decoded(model: TracedModel, piece: int) -> str:
+def piece_name(model: TracedModel, piece: int) -> str:
     """Name a piece by its text; one without any by its number."""
     with model.tokenizing():
-        return model.tokenizer.decode([piece]).strip() or f"#{piece}"
+        text = model.tokenizer.decode([piece])
+        return piece_label(str(model.tokenizer.convert_ids_to_tokens(piece)) if text else f"#{piece}", text)
 
 
 def next_targets(model: TracedModel, prompt: Prompt) -> dict[str, str]:
@@ -404,7 +405,7 @@ def next_targets(model: TracedModel, prompt: Prompt) -> dict[str, str]:
     with torch.no_grad():
         logits = _logits(model, encoded, len(encoded) - 1, "next token")(_ids(model, encoded)[None])[0]
     first, *others = [
-        (word_of(model, piece), _decoded(model, piece)) for piece in logits.topk(min(LIKELIEST, len(logits))).indices.tolist()
+        (word_of(model, piece), piece_name(model, piece)) for piece in logits.topk(min(LIKELIEST, len(logits))).indices.tolist()
     ]
     rather = {f"rather:{first[0]} {word}": f"“{first[1]}” rather than “{name}”" for word, name in others}
     return rather | {f"next:{word}": f"The next token “{name}”" for word, name in others}
@@ -506,14 +507,14 @@ def _vocabulary(model: TracedModel, encoded: Encoded, row: int, what: str, piece
     if not pieces:
         with torch.no_grad():
             pieces = (int(logits(_ids(model, encoded)[None])[0].argmax()),)
-    names = [f"“{_decoded(model, piece)}”" for piece in pieces]
+    names = [f"“{piece_name(model, piece)}”" for piece in pieces]
     return BoundTarget(
         **_common(model, encoded.tokens, encoded.inputs["input_ids"]),
         target=f"the {what} {names[0]}" if len(pieces) == 1 else f"the {what} {names[0]} rather than {names[1]}",
         fixed=_special(encoded.tokens) | {row},
         readout={row: 1.0},
         run=lambda ids: _chosen(logits(ids), *pieces),
-        output_text=lambda ids: _decoded(model, int(logits(ids)[0].argmax())),
+        output_text=lambda ids: piece_name(model, int(logits(ids)[0].argmax())),
         sites=_stack(model, encoded),
     )
 

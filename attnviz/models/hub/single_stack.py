@@ -42,6 +42,7 @@ from attnviz.models.hub.hub_model import (
     n_pieces,
     next_targets,
     next_token,
+    piece_name,
     piece_of,
     trace_batches,
     whole_text,
@@ -453,8 +454,7 @@ def _likeliest(model: TracedModel, source: Encoded, logits: Tensor) -> tuple[tup
 
 def _best_pieces(model: TracedModel, logits: Tensor) -> tuple[tuple[str, float], ...]:
     shares = F.softmax(logits, dim=-1).topk(min(LIKELIEST, len(logits)))
-    with model.tokenizing():
-        names = [model.tokenizer.decode([piece]).strip() for piece in shares.indices.tolist()]
+    names = [piece_name(model, piece) for piece in shares.indices.tolist()]
     return tuple(zip(names, shares.values.tolist(), strict=True))
 
 

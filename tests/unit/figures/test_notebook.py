@@ -76,7 +76,11 @@ def test_a_grid_is_of_one_map(trace: AttentionTrace) -> None:
         attnviz.grid(trace, kind="decoder")
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_bertviz_gets_the_map_that_is_asked_for(trace: AttentionTrace) -> None:
+    neuron: Any = "neuron"
     assert attnviz.bertviz(trace) == bertviz_views.head_view(trace.cross)
     assert attnviz.bertviz(trace, "model", kind="encoder") == bertviz_views.model_view(trace.encoder)
     assert "<iframe srcdoc=" in attnviz.bertviz(trace)._repr_html_()
+    with pytest.raises(TraceError, match="head and model, not str 'neuron'"):
+        attnviz.bertviz(trace, neuron)

@@ -154,6 +154,17 @@ def test_the_next_word_is_scored_as_a_plain_pass_has_it(family: tiny.Family) -> 
     assert len({bind_target(wrapped, TEXT, name).target for name in offered}) == len(offered) == 9
 
 
+def test_pieces_that_are_no_words_are_named_as_on_write() -> None:
+    model = attnviz.load("smollm2")
+    space, newline, byte = model.tokenizer.convert_tokens_to_ids(["Ġ", "Ċ", "Ø"])
+    bound = bind_target(model, TEXT, f"rather:#{space} #{newline}")
+    assert bound.target == "the next token “␣” rather than “↵”"
+    assert bind_target(model, TEXT, f"next:#{byte}").target == "the next token “part of a letter (Ø)”"
+    # A text that is at its end goes on with a new line.
+    ((_, likeliest),) = model.reading(Prompt("It opened in 1887.")).likeliest
+    assert likeliest[0][0] == "↵"
+
+
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
 def test_methods_explain_one_word_rather_than_another(name: str) -> None:
     """Against finite differences of a plain pass, and a plain pass over the text without a word."""

@@ -42,7 +42,7 @@ function wallPicture(picture, scale, right = []) {
 /** @param {WallPicture} picture */
 function reading({ rows, columns, hidden_rows: down, hidden_columns: across }) {
   const hidden = [...down.map((at) => rows[at]), ...across.map((at) => columns[at])].map(label);
-  if (!hidden.length) return "Dark: much.";
+  if (!hidden.length) return "Strong colour: much.";
   if (down.length === rows.length) return "All of it is hidden.";
   return `Hidden: ${hidden.slice(0, 3).map((name) => `“${name}”`).join(", ")}${hidden.length > 3 ? " …" : ""}.`;
 }
