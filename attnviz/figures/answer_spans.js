@@ -7,8 +7,7 @@ import { headButtons, make, percent, visibleText, wholePercent, word } from "./d
 
 /**
  * @typedef {{ units: [start: number, end: number][], bars: { name: string, values: number[] }[],
- *   spans?: [first: number, last: number, probability: number][], declined?: boolean, kept?: number[],
- *   sentences?: [start: number, end: number][] }} Passage  offsets count characters, spans and kept count units
+ *   spans: [first: number, last: number, probability: number][], declined: boolean }} Passage  offsets count characters, spans units
  */
 
 const BAR = 22;
@@ -17,7 +16,7 @@ const LEAST_MARKED = 0.005;
 const MOST_DRAWN = 2400;
 
 /** @param {Element} place @param {string} text @param {Passage} passage @param {Node[]} above what stands before the bars' names */
-export function drawPassage(place, text, passage, ...above) {
+function drawPassage(place, text, passage, ...above) {
   const { bars } = passage;
   const highest = bars.reduce((most, { values }) => values.reduce((one, other) => Math.max(one, other), most), 0) || 1;
   const names = bars.map(({ name }, index) => make("span", {}, make("i", { class: `bar${index}` }), name));
@@ -31,7 +30,7 @@ export function drawPassage(place, text, passage, ...above) {
 
 /** @param {string[]} letters @param {Passage} passage @param {number} highest */
 function pieces(letters, passage, highest) {
-  const { units, spans = [], declined = false } = passage;
+  const { units, spans, declined } = passage;
   const root = make("span");
   const [from, to] = drawnPart(units.length, spans);
   if (from) root.append(unread(`… ${grouped(from)} tokens before … `));
@@ -50,7 +49,7 @@ function pieces(letters, passage, highest) {
 }
 
 /** A blank line between two words stays; all else is one space, at which a line may break. @param {string} space */
-const between = (space) => (space.split("\n").length > 2 ? [make("br"), make("br")] : [space && " "]);
+export const between = (space) => (space.split("\n").length > 2 ? [make("br"), make("br")] : [space && " "]);
 
 /** Which words are drawn: the best span in the middle, and no span cut in two.
  * @param {number} count @param {[first: number, last: number, ...rest: any[]][]} spans @returns {[from: number, to: number]} */
@@ -72,12 +71,9 @@ const grouped = (count) => count.toLocaleString("en");
 const unread = (text) => make("span", { class: "unread" }, text);
 
 /** @param {string} text @param {number} index @param {Passage} passage @param {number} highest */
-function drawUnit(text, index, { units, bars, kept = [], sentences = [] }, highest) {
-  const [start, stop] = units[index];
-  const isInside = sentences.some(([from, to]) => start >= from && stop <= to);
-  const classes = ["unit", kept.includes(index) && "kept", isInside && "inside"].filter(Boolean).join(" ");
+function drawUnit(text, index, { bars }, highest) {
   const title = bars.map(({ name, values }) => `${name} ${values[index].toFixed(4)}`).join(" · ");
-  return make("span", { class: classes, title }, make("bdi", {}, visibleText(text)), drawBars(bars.map(({ values }) => values[index]), highest));
+  return make("span.unit", { title }, make("bdi", {}, visibleText(text)), drawBars(bars.map(({ values }) => values[index]), highest));
 }
 
 /** @param {number} rank @param {number} probability @param {boolean} declined */

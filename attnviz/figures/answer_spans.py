@@ -23,8 +23,7 @@ from attnviz.analysis.head_view import HeadMatrix, View
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.figures.html import sentence_parts
 from attnviz.figures.matrix import STYLE as MATRIX
-from attnviz.figures.matrix import Marks, one_matrix
-from attnviz.figures.theme import LIGHT, Theme
+from attnviz.figures.matrix import DrawnMatrix, Marks, one_matrix
 from attnviz.text.words import Span, visible_text
 
 _WORDS = Path(__file__).parent / "explorer" / "clickable_words.css"
@@ -91,8 +90,8 @@ def describe_passage(
     }
 
 
-def joint_matrix(joint: Joint, *, theme: Theme = LIGHT) -> str:
-    """Draw how likely each span is: starts down, ends across, the best numbered in their cells; what is no span is masked."""
+def joint_matrix(joint: Joint) -> DrawnMatrix:
+    """Show how likely each span is: starts down, ends across, the best numbered in their cells; what is no span is masked."""
     size = joint.probabilities.shape
     matrix = HeadMatrix(
         weights=np.where(joint.legal, joint.probabilities, 0).astype(np.float32),
@@ -104,4 +103,4 @@ def joint_matrix(joint: Joint, *, theme: Theme = LIGHT) -> str:
         own=(None,) * size[0],
     )
     marks = Marks(selected=joint.marks[0] if joint.marks else None, ranks=joint.marks)
-    return one_matrix(matrix, marks, number="probability", full_scale=False, theme=theme)
+    return one_matrix(matrix, marks, number="probability", full_scale=False)

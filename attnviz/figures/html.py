@@ -79,15 +79,13 @@ def direction(tokens: Sequence[Token]) -> str:
     return "rtl" if next((letter for letter in letters if letter in ("L", "R", "AL")), "L") != "L" else "ltr"
 
 
-def space_between(space: str) -> str:
-    """Keep a blank line between two words; make everything else one space, at which a line may break."""
-    return "<br><br>" if space.count("\n") > 1 else " " if space else ""
-
-
 _IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "((?:\.{1,2}/)+[\w/]+\.js)";\n', re.M)
 # Types are read by tsc and by people: a page does without them.
 _TYPES = re.compile(r"^ */\*\*(?:(?!\*/)(?:.|\n))*\*/\n", re.M)
 _DECLARATION = re.compile(r"^(export )?(?:const|let|class|function|async function) (\w+)", re.M)
+# Of `const [a, b] = …` and `const { a, b: c } = …` the names that are declared: not those before a colon.
+_SEVERAL = re.compile(r"^(?:const|let) ([\[{][^=]*[\]}]) = ", re.M)
+_NAME = re.compile(r"\w+(?=[,\s]*(?:[,\]}]|$))")
 
 
 def bundle(entry: Path, given: Mapping[str, str] | None = None) -> str:
@@ -108,7 +106,8 @@ def bundle(entry: Path, given: Mapping[str, str] | None = None) -> str:
                 raise ValueError(
                     f"{path.name} imports {', '.join(sorted(missing))} from {source.name}, which does not export it"
                 )
-    counts = Counter(name for declarations in declared.values() for _, name in declarations)
+    several = (name for text in texts.values() for names in _SEVERAL.findall(text) for name in _NAME.findall(names))
+    counts = Counter([*(name for declarations in declared.values() for _, name in declarations), *several])
     if twice := [name for name, count in counts.items() if count > 1]:
         raise ValueError(f"{', '.join(twice)} is declared twice: rename one, for the modules become one text")
     return "\n".join(_plain(path.name, texts[path], is_entry=path == entry.resolve()) for path in _order(texts))

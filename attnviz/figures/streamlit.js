@@ -3,7 +3,8 @@
 import { drawAnswer, keptFocus, linkingHeads } from "./answer_spans.js";
 import { Palette } from "./drawing/palette.js";
 import { THEMES } from "./drawing/themes.js";
-import { selectorsTable } from "./summary_selectors.js";
+import { drawMatrices } from "./matrix.js";
+import { drawKept, selectorsTable } from "./summary_selectors.js";
 
 /** @typedef {{ part: keyof typeof PARTS, theme: "light" | "dark", colours: string } & Record<string, any>} Drawn */
 
@@ -11,6 +12,9 @@ import { selectorsTable } from "./summary_selectors.js";
 const PARTS = {
   passage: (root, drawn, pick) => drawAnswer(root, /** @type {any} */ (drawn), new Palette(THEMES[drawn.theme]), (word) => pick(String(word))),
   heads: (root, { seen, answer }, pick) => root.replaceChildren(linkingHeads(seen, answer, (layer, head) => pick(`${layer}.${head}`))),
+  matrices: (root, { matrices, theme, hint, picks }, pick) =>
+    root.replaceChildren(...drawMatrices(matrices, new Palette(THEMES[theme]), { hint, pick: picks ? (row, column) => pick(`${row}.${column}`) : null })),
+  kept: (root, { text, passage }) => drawKept(root, text, passage),
   selectors: (root, { rows, chosen }, pick) => root.replaceChildren(selectorsTable(rows, chosen, pick)),
 };
 /** @type {WeakMap<HTMLElement, string>} */

@@ -1,6 +1,44 @@
-// What each selector keeps of a text, as a table: a row a selector, with its figures; a click shows one large.
+// What selectors keep of a text: the text with kept words marked and the rest faded, under every word a bar; and all selectors as a table, a
+// row each, with its figures, of which a click shows one large.
 
-import { make } from "./drawing/elements.js";
+import { between } from "./answer_spans.js";
+import { make, visibleText, wholePercent } from "./drawing/elements.js";
+
+/**
+ * @typedef {{ units: [start: number, end: number][], scores: number[], highest: number, kept: number[], sentence: ArrayLike<number>,
+ *   sentences: [number: number, share: number | null][] }} KeptPassage  offsets count characters; kept: units; sentence: of each unit the number
+ *   of its sentence; sentences: those that are kept, and what they receive of the attention
+ */
+
+const KEPT_BAR = 16;
+// Of what a model has not read this much is shown.
+const MOST_UNREAD = 280;
+
+/** @param {Element} place @param {string} text @param {KeptPassage} passage */
+export function drawKept(place, text, { units, scores, highest, kept, sentence, sentences }) {
+  const [letters, root, marked] = [Array.from(text), make("div.passage.long", { dir: "auto" }), new Set(kept)];
+  let [end, within] = [0, /** @type {Element} */ (root)];
+  for (const [at, [start, stop]] of units.entries()) {
+    const space = between(letters.slice(end, start).join(""));
+    if (at && sentence[at] === sentence[at - 1]) within.append(...space);
+    else root.append(...space, (within = openSentence(sentences.find(([number]) => number === sentence[at]))));
+    const height = (KEPT_BAR * Math.min(scores[at] / highest, 1)).toFixed(1);
+    const bar = make("span.bar", {}, make("i", { style: `height:${height}px` }));
+    const attributes = { class: marked.has(at) ? "kept" : "", title: scores[at].toFixed(4), "data-score": scores[at].toFixed(6) };
+    within.append(make("span.unit", attributes, make("bdi", {}, visibleText(letters.slice(start, stop).join(""))), bar));
+    end = Math.max(end, stop);
+  }
+  const unread = letters.slice(end).join("").trim();
+  const most = Array.from(unread).slice(0, MOST_UNREAD).join("");
+  if (unread) root.append(" ", make("span.unread", {}, most.length < unread.length ? `${most}…` : most));
+  place.replaceChildren(root);
+}
+
+/** @param {[number: number, share: number | null] | undefined} kept */
+function openSentence(kept) {
+  if (!kept) return make("span.sentence");
+  return make("span.sentence.kept", {}, kept[1] !== null && make("span.rank", {}, wholePercent(kept[1])));
+}
 
 /**
  * @typedef {{ key: string, name: string, sentences: string, words: string, figures: (number | null)[] }} SelectorRow  figures: ROUGE in

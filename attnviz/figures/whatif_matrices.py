@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 
 from attnviz.analysis.whatif_comparison import Change, Comparison, describe_curve, name_of, written_cost
 from attnviz.analysis.wording import cut, head_name, percent, plain, points, signed, whole_percent
@@ -16,12 +15,11 @@ from attnviz.core.weights import Kind
 from attnviz.figures.curve import Axes, Points, Series, lines_figure
 from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.head_grid import HeadCell, head_button, head_grid, least_width
-from attnviz.figures.matrix import MOST_LABEL, DrawnMatrix, labels, matrix_svg
+from attnviz.figures.matrix import MOST_LABEL, DrawnMatrix, labels
 from attnviz.figures.matrix import STYLE as MATRIX
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables, diverging
 
 STYLE = GRID + MATRIX + Path(__file__).with_name("whatif_matrices.css").read_text(encoding="utf-8")
-_READING = '<p class="reading" aria-live="polite">Point at a cell, or press Tab and then the arrow keys.</p>'
 
 
 def divergence_grid(compared: Comparison, *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:
@@ -43,38 +41,25 @@ def divergence_grid(compared: Comparison, *, chosen: tuple[int, int], theme: The
     return f'<div class="ablation" style="{css_variables(theme)};--least:{width}px">{grid}{scale}</div>'
 
 
-def three_matrices(compared: Comparison, layer: int, head: int, names: tuple[str, str], *, theme: Theme = LIGHT) -> str:
-    """Draw a head before, after, and the difference, whose rows and columns are the aligned tokens."""
+def three_matrices(compared: Comparison, layer: int, head: int, names: tuple[str, str]) -> list[DrawnMatrix]:
+    """Show a head before, after, and the difference, whose rows and columns are the aligned tokens."""
     moved = compared.difference(layer, head)
     largest = max(float(np.abs(moved).max(initial=0.0)), 1e-9)
-    stops = ",".join(diverging(share / 4, theme) for share in range(-4, 5))
-    bar = f' ±{points(largest).lstrip("+")}<i style="background:linear-gradient(90deg,{stops})"></i>'
-    matrices = [*_sides(compared, layer, head, names, theme), _difference(compared, moved, largest, theme)]
-    names_down, names_across = (
-        [name for each in matrices for name in each.rows],
-        [name for each in matrices for name in each.columns],
-    )
-    longest = max(map(len, names_down)), max(map(len, names_across))
-    matrices = [replace(each, longest=longest) for each in matrices]
-    drawn = "".join(
-        f'<figure data-name="{html.escape(matrix.name)}"><figcaption>{html.escape(matrix.name)}{after}</figcaption>'
-        f"{matrix_svg(matrix)}</figure>"
-        for matrix, after in zip(matrices, ("", "", bar), strict=True)
-    )
-    return f'<div style="{css_variables(theme)}"><div class="compared">{drawn}</div>{_READING}</div>'
+    rows, columns = aligned_labels(compared)
+    shared = list(range(len(rows))), list(range(len(columns)))
+    ends = (f"±{points(largest).lstrip('+')}", "")
+    difference = DrawnMatrix("Difference", moved, rows, columns, 3, largest, signed=True, ends=ends, shared=shared)
+    matrices = [*_sides(compared, layer, head, names), difference]
+    down, across = (max(len(name) for each in matrices for name in getattr(each, side)) for side in ("rows", "columns"))
+    return [replace(each, longest=(down, across)) for each in matrices]
 
 
-def _sides(compared: Comparison, layer: int, head: int, names: tuple[str, str], theme: Theme) -> Iterator[DrawnMatrix]:
+def _sides(compared: Comparison, layer: int, head: int, names: tuple[str, str]) -> Iterator[DrawnMatrix]:
     for side, (attention, name) in enumerate(zip((compared.before, compared.after), names, strict=True)):
         queries, keys = ({pair[side]: at for at, pair in enumerate(pairs)} for pairs in (compared.queries, compared.keys))
+        shared = [queries.get(at) for at in range(len(attention.queries))], [keys.get(at) for at in range(len(attention.keys))]
         weights = attention.weights(layer, head)
-        yield DrawnMatrix(name, weights, labels(attention.queries), labels(attention.keys), theme.colour, (queries, keys))
-
-
-def _difference(compared: Comparison, moved: Float[np.ndarray, "query key"], largest: float, theme: Theme) -> DrawnMatrix:
-    rows, columns = aligned_labels(compared)
-    shared = {at: at for at in range(len(rows))}, {at: at for at in range(len(columns))}
-    return DrawnMatrix("Difference", moved, rows, columns, lambda change: diverging(change / largest, theme), shared, "+.3f")
+        yield DrawnMatrix(name, weights, labels(attention.queries), labels(attention.keys), shared=shared)
 
 
 def aligned_labels(compared: Comparison) -> tuple[tuple[str, ...], tuple[str, ...]]:

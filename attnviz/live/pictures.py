@@ -74,6 +74,7 @@ from attnviz.figures.explorer.overview import (
 )
 from attnviz.figures.html import sentence_parts
 from attnviz.figures.matrix import labels
+from attnviz.figures.summary_passage import kept_passage
 from attnviz.figures.translate.alignments import LEAST_WEIGHT, Aligned, alignments
 from attnviz.figures.write import text_tokens
 from attnviz.models.base import AttentionModel, ModelCard
@@ -265,12 +266,7 @@ def describe_selectors(result: Result, *, layer: int, head: int | None) -> list[
         kept = choose(passage, selector.units, selector.sentences, AMOUNT)
         extract = passage.extract(kept.sentences)
         scores = selector.units - min(float(selector.units.min()), 0.0)
-        drawn = {
-            "units": [[unit.start, unit.end] for unit in passage.units],
-            "bars": [{"name": "attention received", "values": scores.round(5).tolist()}],
-            "kept": [int(place) for place in kept.units.nonzero()[0]],
-            "sentences": [passage.sentences[int(place)] for place in kept.sentences.nonzero()[0]],
-        }
+        drawn = kept_passage(passage, kept, scores, None if selector.tokens is None else selector.sentences)
         row = {"key": key, "name": selector.name, "sentences": extract, "words": passage.words(kept.units)}
         facts = ["The summary", card.name, selector.name]
         more = {"answer": {"text": extract, "declined": "", "facts": facts}, "passage": drawn, "row": row}

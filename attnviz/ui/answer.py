@@ -40,8 +40,7 @@ from attnviz.figures.answer_spans import (
 )
 from attnviz.figures.before_after import changed_text, number, ranked
 from attnviz.figures.explorer.script import records_script
-from attnviz.figures.matrix import Marks, one_matrix
-from attnviz.figures.theme import css_variables
+from attnviz.figures.matrix import Marks, matrices_record, one_matrix
 from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import (
@@ -310,8 +309,7 @@ def explain_answer(results: Iterable[Result]) -> None:
                 st.markdown(f"- {escaped(card.name)}: F1 {card.metrics['F1']:.0f} on held-out questions of SQuAD.")
 
 
-_markup = Markup("answer", shared.STYLE + STYLE)
-_passage = Markup("answer-passage", shared.STYLE + STYLE, records_script())
+_markup = Markup("answer", shared.STYLE + STYLE, records_script())
 _DECLINES = "The passage does not say."
 
 
@@ -345,7 +343,7 @@ def _show_passage(result: Result, word: int | None, slot: int, view: AnswerView)
     seen = describe_head_of(result.trace, answer, view.side, **place)
     passage = describe_passage(answers.tokens, found.spans, found.start, found.end, declined=answers.declined)
     drawn = {"part": "passage", "text": result.prompt.text, "passage": passage, "where": view.place(result), "seen": seen}
-    drawn |= {"answer": answer.text, "isFull": view.full_scale, "theme": theme().name, "colours": css_variables(theme())}
+    drawn |= {"answer": answer.text, "isFull": view.full_scale}
 
     def choose(picked: str) -> None:
         forget(f"asked{slot}")
@@ -356,10 +354,10 @@ def _show_passage(result: Result, word: int | None, slot: int, view: AnswerView)
         if head := picked_cell(picked):
             change_head(*head)
 
-    _passage(f"passage{slot}", drawn, choose)
+    _markup(f"passage{slot}", drawn, choose)
     if seen["heads"] and result.quantity != "mixing":
         with st.container(key=f"desk-heads{slot}"):
-            _passage(f"heads{slot}", drawn | {"part": "heads"}, open_head)
+            _markup(f"heads{slot}", drawn | {"part": "heads"}, open_head)
 
 
 def _show_spans(result: Result, slot: int) -> None:
@@ -374,7 +372,7 @@ def _show_spans(result: Result, slot: int) -> None:
         limit=decoding.limit,
         length_penalty=decoding.length_penalty,
     )
-    _markup(f"joint{slot}", joint_matrix(table, theme=theme()))
+    _markup(f"joint{slot}", matrices_record([joint_matrix(table)], theme()))
 
 
 def _show_matrix(
@@ -390,8 +388,8 @@ def _show_matrix(
     cell = selected_cell(matrix, str(slot)) or (row, int(matrix.weights[row].argmax()))
     places = places_of(view.attention(result.trace), view.view).within(matrix)
     marks = Marks(cell, places.head_marks(result.trace.edits, view.layer, view.head))
-    drawn = one_matrix(matrix, marks, number=NUMBERS[result.quantity], full_scale=view.full_scale, theme=theme())
-    _markup(f"meeting{slot}", drawn, cell_picker(matrix, slot))
+    drawn = one_matrix(matrix, marks, number=NUMBERS[result.quantity], full_scale=view.full_scale)
+    _markup(f"meeting{slot}", matrices_record([drawn], theme(), picks=True), cell_picker(matrix, slot))
     return matrix, cell
 
 

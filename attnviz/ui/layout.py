@@ -17,7 +17,7 @@ from attnviz.analysis.wording import Sentence
 from attnviz.core.errors import SettingError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.html import SCRIPT, sentence_html
-from attnviz.figures.theme import DARK, LIGHT, Theme
+from attnviz.figures.theme import DARK, LIGHT, Theme, css_variables
 from attnviz.ui.address.address_sync import arrive, sent
 from attnviz.ui.frame.toolbar import STYLE, forget_toolbar, presenter, reserve_toolbar
 
@@ -45,7 +45,7 @@ def escaped(text: object) -> str:
 class Markup:
     """A component of its own name and style; call it with a key, the HTML, and what is to be done with what is picked.
 
-    A `script` other than that of markup takes what it draws in place of HTML.
+    A `script` other than that of markup takes a record of what it draws in place of HTML, with the theme and its colours.
     """
 
     def __init__(self, name: str, style: str, script: str = SCRIPT) -> None:
@@ -56,6 +56,8 @@ class Markup:
             if on_pick and (value := sent(key, "picked")) is not None:
                 on_pick(value)
 
+        if isinstance(body, dict):
+            body = {"theme": theme().name, "colours": css_variables(theme())} | body
         # In a list: of a bare text Streamlit imports pandas, half a second, to see whether it is a table.
         self._mount(key=key, data=[body], on_picked_change=picked)
 

@@ -39,8 +39,7 @@ from attnviz.figures import html as shared
 from attnviz.figures.before_after import changed_text
 from attnviz.figures.explorer.script import records_script
 from attnviz.figures.head_grid import STYLE as GRID
-from attnviz.figures.summary_passage import STYLE, heads_agreement, marked_passage, summary_buttons
-from attnviz.figures.theme import css_variables
+from attnviz.figures.summary_passage import STYLE, heads_agreement, kept_passage, summary_buttons
 from attnviz.models.result import Result
 from attnviz.settings import assets_folder
 from attnviz.ui.address.address_sync import bounded, dropdown, forget, picked_cell, publish, segments, text_field, toggle, value
@@ -229,7 +228,7 @@ def choose_head(layer: int, head: int | None) -> None:
 
 
 _markup = Markup("passage", shared.STYLE + STYLE)
-_table = Markup("summary-selectors", shared.STYLE + STYLE, records_script())
+_record = Markup("summary-records", shared.STYLE + STYLE, records_script())
 _HEADS = Markup("heads-kept", shared.STYLE + GRID)
 
 
@@ -288,7 +287,7 @@ def show_selectors(summary: Summary, model: str, reference: str) -> None:
         st.session_state.way = key
 
     drawn = {"part": "selectors", "rows": rows, "chosen": rows[summary.at]["key"]}
-    _table("ways", drawn | {"theme": theme().name, "colours": css_variables(theme())}, pick)
+    _record("ways", drawn, pick)
     if note := rouge_note(model, reference):
         st.caption(note)
 
@@ -346,7 +345,8 @@ def _show_passage(summary: Summary, word: SummaryWord | None) -> None:
     selector, passage = summary.selector, summary.passage
     scores = summary.scores if word is None else passage.by_unit(word.row)
     shares = selector.sentences if selector.tokens is not None else None
-    _markup("passage", marked_passage(passage, summary.selection, scores, shares, theme=theme()))
+    drawn = {"part": "kept", "text": passage.text, "passage": kept_passage(passage, summary.selection, scores, shares)}
+    _record("passage", drawn)
 
 
 def _show_written(written: Written) -> None:

@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from attnviz.models.answer import Answers, SpanDecoding
 from attnviz.models.span_finder import SpanFinder
 from tests import visits
 from tests.answerers import tiny_answerer, tiny_hub_answerer
-from tests.visits import html, pictures
+from tests.visits import described, html
 
 PAGE = "answer"
 QUESTION, PASSAGE = "What was too tired?", "The cat sat on the mat. The animal ran to the street because it was too tired."
@@ -52,8 +53,8 @@ def answers(app: AppTest) -> list[str]:
     return re.findall(r'<p class="answer"><bdi>(.*?)</bdi>', html(app), re.DOTALL)
 
 
-def matrices(app: AppTest) -> list[str]:
-    return [picture for picture in pictures(app) if "compared one" in picture]
+def matrices(app: AppTest) -> list[dict[str, Any]]:
+    return [matrix for record in described(app) if record.get("part") == "matrices" for matrix in record["matrices"]]
 
 
 def test_the_answers_of_two_models_stand_side_by_side(app: AppTest, models: dict[str, str]) -> None:
@@ -114,8 +115,8 @@ def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[
 def test_the_table_of_spans_has_the_spans_own_probabilities(app: AppTest, models: dict[str, str]) -> None:
     open_page(app, models["joint"], picture="spans")
     (table,) = matrices(app)
-    assert re.findall(r'class="rank"[^>]*>(\d+)<', table)[0] == "1"
-    drawn = [float(value) for value in re.findall(r": ([\d.]+)</title>", table)]
+    drawn = table["weights"]
+    assert table["ranks"]
     spans = answered(models["joint"]).result.spans
     assert len({span.end - span.start for span in spans}) > 1
     for span in spans:
@@ -218,9 +219,8 @@ def test_numbers_can_be_what_a_head_moves(app: AppTest) -> None:
     want = run(attnviz.load("answer-en"), "answer", Prompt(PASSAGE, question=QUESTION), quantity="norms").trace
     shown = question_attention(want, side, layer=0, head=1, view=View())
     (picture,) = matrices(app)
-    drawn = [float(value) for value in re.findall(r": ([\d.]+)</title>", picture)]
-    np.testing.assert_allclose(drawn, shown.around(*_place(want.output)).weights.ravel(), atol=5.1e-5)
-    assert "<figcaption>norm share 0" in picture
+    np.testing.assert_allclose(picture["weights"], shown.around(*_place(want.output)).weights.ravel(), atol=1e-6)
+    assert picture["name"] == "norm share"
     assert any("This layer changes a token by" in each.value for each in app.markdown)
     app.selectbox(key="weighing").set_value("mixing").run()
     assert not app.exception
@@ -237,9 +237,8 @@ def test_cut_links_and_hidden_words_look_switched_off(app: AppTest) -> None:
     trace = attnviz.load("answer-en").trace(Prompt(PASSAGE, question=QUESTION), edits="ek2,e0.1c9.3")
     matrix = question_attention(trace, "passage", layer=0, head=1, view=View()).around(*_place(trace.output))
     hidden = matrix.columns.index(2)
-    (left,) = re.findall(rf'<rect x="([\d.]+)"[^>]* data-pick="0\.{hidden}"', picture)
-    assert re.findall(r'class="faded" d="M([\d.]+)', picture)[0] == left
-    assert picture.count('class="cut"') == (9 in matrix.rows)
+    assert list(picture["edited"]["columns"]) == [hidden]
+    assert [what for *_, what in picture["edited"]["cells"]] == ["cut"] * (9 in matrix.rows)
 
 
 def _place(answer: str) -> tuple[int, int]:

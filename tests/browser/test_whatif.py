@@ -54,7 +54,10 @@ def read_cells(page: Page) -> None:
     assert first
     expect(reading).to_contain_text(first.rpartition(": ")[0])
     press(page, "ArrowUp", "ArrowDown", "ArrowDown", "ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowRight")
-    columns = int(matrix.get_attribute("data-columns") or 0)
+    # As many as stand in the first row.
+    columns = matrix.evaluate(
+        "each => each.querySelectorAll(`rect[y='${each.querySelector('rect').getAttribute('y')}']`).length"
+    )
     cell = matrix.locator("rect").nth(2 * columns + 1)
     expect(cell).to_have_class("read")
     names, _, weight = (cell.text_content() or "").rpartition(": ")

@@ -7,8 +7,8 @@ import { Lens } from "./head_view.js";
 import { MOSTLY } from "./wording.js";
 
 /**
+ * @import { NamedWeights } from "../../figures/matrix.js"
  * @import { AttentionMap, Token, View } from "./head_view.js"
- * @import { SmallMatrix } from "./small_matrix.js"
  * @import { Part, Sentence } from "./wording.js"
  */
 
@@ -63,7 +63,7 @@ export class QuestionAttention {
   }
 
   /** The part with so many words of the passage, those of the answer in the middle; at: where its rows and columns stand in the map.
-   * @param {TextPlace} place @returns {SmallMatrix & { at: [number[], number[]], first: number }} first: the first row of the answer */
+   * @param {TextPlace} place @returns {NamedWeights & { at: [number[], number[]], first: number }} first: the first row of the answer */
   around([start, end], most = 16) {
     const { matrix: { weights, queries, keys, rows, columns }, passage, isFromQuestion } = this;
     const inside = passage.flatMap((token, at) => (token.start < end && start < token.end ? [at] : []));

@@ -2,6 +2,9 @@
 
 import { drawAnswer, keptFocus, linkingHeads } from "../../figures/answer_spans.js";
 import { make } from "../../figures/drawing/elements.js";
+import { Palette } from "../../figures/drawing/palette.js";
+import { THEMES } from "../../figures/drawing/themes.js";
+import { drawMatrices } from "../../figures/matrix.js";
 import { placeOnCompute } from "./address.js";
 import { askedCell } from "./alignments.js";
 import { shownOn, asHead, isPinned } from "./controls.js";
@@ -9,7 +12,7 @@ import { ExplorerFold, ExplorerPanel } from "./explorer_panel.js";
 import { writeOn } from "./run_model.js";
 import { mountPicture, fetchFile, importFrom } from "./runtime.js";
 import { selectionPanel } from "./selectors_panel.js";
-import { DARK, paletteNow, smallMatrix } from "./small_matrix.js";
+import { twoDigits } from "./labels.js";
 import { describeAlignment, tell } from "./wording.js";
 
 /**
@@ -19,6 +22,12 @@ import { describeAlignment, tell } from "./wording.js";
  * @import { Panel, SitePage } from "./site.js"
  * @import { Sentence } from "./wording.js"
  */
+
+// The colours that the reader's system asks for.
+
+const DARK = matchMedia("(prefers-color-scheme: dark)");
+
+const paletteNow = () => new Palette(THEMES[DARK.matches ? "dark" : "light"]);
 
 // Translations and their alignments on a page of the site; what is chosen in them becomes the page's address.
 
@@ -137,10 +146,11 @@ function drawAnswerMatrix(sitePage, seen, kind, matrix) {
   const about = `Each row: one word, and where it looks in ${placeOf(seen)}. Of a long passage, the part around the answer.`;
   const note = make("p", { class: "note" }, isSpans ? ABOUT_SPANS : about);
   const pick = (/** @type {number} */ row, /** @type {number} */ column) => void sitePage.change({ query1: matrix.at[0][row], key1: matrix.at[1][column] });
-  const look = isSpans
-    ? { number: "probability", isFull: false }
-    : { number: "weight", isFull: sitePage.values.scale !== "Fit to this head", selected: chosenCellOf(matrix, sitePage.values), pick };
-  answerPart("passage").replaceChildren(pictureButtons(sitePage, kind), note, ...smallMatrix(matrix, look));
+  const isFull = !isSpans && sitePage.values.scale !== "Fit to this head";
+  const highest = isFull ? 1 : Math.max(...matrix.weights, 1e-9);
+  const [name, selected] = isSpans ? ["probability", matrix.ranks[0]] : ["weight", chosenCellOf(matrix, sitePage.values)];
+  const drawn = { ...matrix, name, selected, highest, digits: 4, ends: ["0", twoDigits(highest)] };
+  answerPart("passage").replaceChildren(pictureButtons(sitePage, kind), note, ...drawMatrices([drawn], paletteNow(), { pick: isSpans ? null : pick }));
   restore();
 }
 

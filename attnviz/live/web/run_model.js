@@ -13,10 +13,10 @@ import { fetchFile } from "./runtime.js";
  * @import { HeadPlace, Overview } from "./map_package.js"
  * @import { Amount } from "./models/selection.js"
  * @import { Passage } from "../../figures/answer_spans.js"
+ * @import { NamedWeights } from "../../figures/matrix.js"
  * @import { Read } from "./selectors.js"
  * @import { Row } from "./selectors_panel.js"
  * @import { Background, Config, Example, SitePage } from "./site.js"
- * @import { SmallMatrix } from "./small_matrix.js"
  * @import { Answer, Request, Verb } from "./worker.js"
  * @import { WordLink, WordQuestion } from "./word_links.js"
  * @import { Writing } from "./write_panel.js"
@@ -28,7 +28,7 @@ import { fetchFile } from "./runtime.js";
 /**
  * @typedef {{ kind: string, shape: [layers: number, heads: number], file: string, layers?: string[], first: HeadPlace }} MapOfSite
  * @typedef {{ name: string, models: string[], label: string, notice: string, prompt: Record<string, string>, output: string, shown: string,
- *   story: Sentence[], maps: MapOfSite[], answer: Headline, passage: Passage & Required<Pick<Passage, "spans">>, joint: SmallMatrix, read: Read, rows: Row[], seen?: AnswerHead,
+ *   story: Sentence[], maps: MapOfSite[], answer: Headline, passage: Passage & Required<Pick<Passage, "spans">>, joint: NamedWeights, read: Read, rows: Row[], seen?: AnswerHead,
  *   shapes?: [layers: number, heads: number][], link?: WordLink, writing: Writing, tokens: string[], computation: any, at: any, checked: any }} Said  each page has parts of its own
  * @typedef {{ text: string, declined: string, facts: string[] }} Headline  an answer, or the sentences that are kept
  * @typedef {{ kind: string, layer: number, head: number | null, view: View }} HeadShown

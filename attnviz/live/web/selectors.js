@@ -6,7 +6,7 @@ import { bySentence, byUnit, chooseBy, received, rollout, unitsOf } from "./mode
 /**
  * @import { Amount, Unit } from "./models/selection.js"
  * @import { AttentionMap } from "./models/types.d.ts"
- * @import { Passage } from "../../figures/answer_spans.js"
+ * @import { KeptPassage } from "../../figures/summary_selectors.js"
  * @import { Headline } from "./run_model.js"
  * @import { Row } from "./selectors_panel.js"
  * @import { Part, Sentence } from "./wording.js"
@@ -34,9 +34,9 @@ const scoreAt = (scores, at) => at.reduce((sum, place) => sum + scores[place], 0
 
 /** All that the page Summarize draws besides heads. @param {string} text @param {Selection} selection
  * @param {{ name: string, selects: [number, number] }} card @param {{ key: string, name: string, isAttention: boolean }} selector
- * @returns {{ first: object, story: Sentence[], answer: Headline, row: Row, passage: Passage }} */
+ * @returns {{ first: object, story: Sentence[], answer: Headline, row: Row, passage: KeptPassage }} */
 export function describeSelection(text, selection, { name, selects }, selector = TRAINED) {
-  const { units, sentences, unitScores, kept, keptSentences } = selection;
+  const { units, sentences, unitScores, sentenceScores, kept, keptSentences } = selection;
   const [letters, chosen] = [Array.from(text), places(keptSentences)];
   const read = (/** @type {[number, number]} */ [start, end]) => letters.slice(start, end).join("");
   const facts = ["The summary", name, selector.name];
@@ -49,9 +49,11 @@ export function describeSelection(text, selection, { name, selects }, selector =
     row: { key: selector.key, name: selector.name, sentences: answer, words: runningText(letters, units, kept) },
     passage: {
       units: units.map(({ start, end }) => [start, end]),
-      bars: [{ name: "attention received", values: unitScores.map((score) => score - least) }],
+      scores: unitScores.map((score) => score - least),
+      highest: Math.max(...unitScores.flatMap((score, place) => (units[place].candidate ? [score - least] : [])), 1e-12),
       kept: places(kept),
-      sentences: chosen.map((place) => sentences[place]),
+      sentence: units.map(({ sentence }) => sentence),
+      sentences: chosen.map((place) => [place, selector.isAttention ? sentenceScores[place] : null]),
     },
   };
 }

@@ -1,8 +1,8 @@
 // The page Summarize: what the chosen selector keeps of a text, and a table of what each of them would keep.
 
-import { drawPassage, keptFocus } from "../../figures/answer_spans.js";
+import { keptFocus } from "../../figures/answer_spans.js";
 import { make } from "../../figures/drawing/elements.js";
-import { selectorsTable } from "../../figures/summary_selectors.js";
+import { drawKept, selectorsTable } from "../../figures/summary_selectors.js";
 import { shownOn } from "./controls.js";
 import { ExplorerFold } from "./explorer_panel.js";
 import { optionsOf } from "./run_model.js";
@@ -14,6 +14,8 @@ import { tell } from "./wording.js";
  * @import { Panel, SitePage } from "./site.js"
  * @typedef {{ key: string, name: string, sentences: string, words: string }} Row
  */
+
+const ABOUT_BARS = "Marked words and sentences are kept. A bar is the attention that a word receives.";
 
 /** @param {SitePage} sitePage @param {(picture: ModelPicture, said?: any) => void} drawAnswer @returns {Panel} */
 export function selectionPanel(sitePage, drawAnswer) {
@@ -27,11 +29,11 @@ export function selectionPanel(sitePage, drawAnswer) {
       if (mine !== turn) return;
       drawAnswer(picture, shown);
       const restore = keptFocus(place("passage"));
-      drawPassage(place("passage"), picture.said.prompt.text, shown.passage);
+      drawKept(place("passage"), picture.said.prompt.text, shown.passage);
       const { rouge = {}, note = "" } = sitePage.config.measured ?? {};
       const measured = rows.map((row) => ({ ...row, figures: [/** @type {Record<string, number>} */ (rouge)[row.name] ?? null] }));
       const pick = (/** @type {string} */ key) => void sitePage.change({ way: key === "trained" ? null : key });
-      place("passage").append(selectorsTable(measured, shown.key, pick), make("p.note", {}, note));
+      place("passage").append(make("p.note", {}, ABOUT_BARS), selectorsTable(measured, shown.key, pick), make("p.note", {}, note));
       restore();
       tell(place("story"), shown.story);
       await fold.show(picture, shownOn("summarize", picture, values), values);
@@ -39,7 +41,8 @@ export function selectionPanel(sitePage, drawAnswer) {
   };
 }
 
-/** What every selector keeps, and the one that is shown large. @param {SitePage} sitePage @param {ModelPicture} picture @param {Values} values */
+/** What every selector keeps, and the one that is shown large. @param {SitePage} sitePage @param {ModelPicture} picture @param {Values} values
+ * @returns {Promise<{ rows: Row[], shown: any }>} */
 async function selectedOf(sitePage, picture, values) {
   const { way = null } = values;
   const isUnasked = [way, values.layer ?? null, values.head ?? null, values.all_heads ?? null].every((each) => each === null);

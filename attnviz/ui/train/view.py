@@ -15,8 +15,9 @@ from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.export import Picture
 from attnviz.figures import html
+from attnviz.figures.explorer.script import records_script
 from attnviz.figures.matrix import STYLE as MATRIX
-from attnviz.figures.matrix import Marks, one_matrix
+from attnviz.figures.matrix import Marks, matrices_record, one_matrix
 from attnviz.figures.train import STYLE, planted_table
 from attnviz.models import toy_model as toys
 from attnviz.models.base import Progress
@@ -43,7 +44,7 @@ PADDING = "∅"
 # Held-out sequences that are explained, and checkpoints at most.
 SEQUENCES, CHECKPOINTS = 4, 6
 _PLANTED = Markup("planted", html.STYLE + STYLE)
-_MATRIX = Markup("trial", html.STYLE + MATRIX)
+_MATRIX = Markup("trial", html.STYLE + MATRIX, records_script())
 _HOW_PLANTED = (
     f"Each method says where every written token of {SEQUENCES} held-out sequences comes from. The number is the part of the "
     "positive shares beside the right places: 0 finds all of it, 1 nothing. The model reads the true tokens before it."
@@ -123,7 +124,8 @@ def _show_alignment(matrix: HeadMatrix) -> Sentence:
     link = clearest_link(matrix)
     clearest = (link.query, link.key) if link else (0, int(matrix.weights[0].argmax()))
     cell = selected_cell(matrix, "1") or clearest
-    _MATRIX("matrix1", one_matrix(matrix, Marks(cell), theme=theme()), cell_picker(matrix, 1))
+    drawn = matrices_record([one_matrix(matrix, Marks(cell))], theme(), picks=True)
+    _MATRIX("matrix1", drawn, cell_picker(matrix, 1))
     return describe_origin(matrix, *cell)
 
 

@@ -8,7 +8,9 @@ from attnviz.analysis.wording import describe_edits
 from attnviz.core.edits import Edits
 from attnviz.core.trace import AttentionTrace
 from attnviz.export import whatif_sheets
+from attnviz.figures.explorer.script import records_script
 from attnviz.figures.html import STYLE as MARKUP
+from attnviz.figures.matrix import matrices_record
 from attnviz.figures.whatif_matrices import STYLE, changes_table, divergence_grid, three_matrices
 from attnviz.ui.address.address_sync import forget
 from attnviz.ui.download import drawing_buttons, file_button
@@ -16,6 +18,7 @@ from attnviz.ui.explorer import clicked_head, pick_head
 from attnviz.ui.layout import Markup, escaped, theme
 
 _markup = Markup("compare", MARKUP + STYLE)
+_matrices = Markup("compared-heads", MARKUP + STYLE, records_script())
 READING = """
 - Tokens are aligned by their text. Between equal tokens, as many on both sides are paired one by one; a token that only one
   side has is a key of its own.
@@ -48,7 +51,8 @@ def show_heads(compared: Comparison, chosen: tuple[int, int]) -> None:
 
 def show_head(compared: Comparison, chosen: tuple[int, int], names: tuple[str, str]) -> None:
     """Draw the chosen head on both sides, and what has changed."""
-    _markup("matrices", three_matrices(compared, *chosen, names, theme=theme()))
+    hint = "Point at a cell, or press Tab and then the arrow keys."
+    _matrices("matrices", matrices_record(three_matrices(compared, *chosen, names), theme(), hint))
 
 
 def show_changes(compared: Comparison, chosen: tuple[int, int], names: tuple[str, str]) -> None:

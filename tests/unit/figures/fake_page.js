@@ -3,7 +3,7 @@
 /** As much of an element as is drawn. */
 export class FakeElement {
   constructor(tag) {
-    Object.assign(this, { tag, className: "", attributes: {}, children: [], style: {} });
+    Object.assign(this, { tag, className: "", attributes: {}, children: [], style: { setProperty() {} } });
   }
 
   setAttribute(name, value) {
@@ -12,6 +12,12 @@ export class FakeElement {
 
   addEventListener(name, act) {
     this[name] = act;
+  }
+
+  get classList() {
+    const names = () => (this.attributes.class ?? this.className).split(" ").filter(Boolean);
+    const set = (all) => (this.attributes.class = all.join(" "));
+    return { contains: (name) => names().includes(name), add: (name) => set([...names(), name]), remove: (name) => set(names().filter((each) => each !== name)) };
   }
 
   append(...parts) {
@@ -26,11 +32,15 @@ export class FakeElement {
     return null;
   }
 
+  set textContent(text) {
+    this.children = [text];
+  }
+
   get textContent() {
     return this.children.map((each) => (typeof each === "string" ? each : each.textContent)).join("");
   }
 }
-globalThis.document = { createElement: (tag) => new FakeElement(tag) };
+globalThis.document = { createElement: (tag) => new FakeElement(tag), createElementNS: (_, tag) => new FakeElement(tag) };
 
 export const all = (each) => (typeof each === "string" ? [] : [each, ...each.children.flatMap(all)]);
 /** The elements with a class. */

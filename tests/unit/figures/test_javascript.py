@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from attnviz.figures.explorer import script
+from attnviz.figures.explorer.script import records_script, script
 from attnviz.figures.html import bundle
 from attnviz.figures.translate import alignments
 from attnviz.live.site import scripts
@@ -61,6 +61,8 @@ def test_modules_of_other_folders_are_joined_and_types_left_out(tmp_path):
         ('import { a, b } from "./other.js";\n', "export const a = 1;\nconst b = 2;\n", "entry.js imports b from other.js"),
         ('import { a } from "./other.js";\nconst b = 1;\n', "export const a = 1;\nfunction b() {}\n", "b is declared twice"),
         ('import { a } from "./other.js";\nexport class a {}\n', "export const a = 1;\n", "a is declared twice"),
+        ('import { a } from "./other.js";\nconst [c, b] = a;\n', "export const a = [];\nconst b = 2;\n", "^b is declared"),
+        ('import { a } from "./other.js";\nconst { c: b } = a;\n', "export const a = {};\nlet [b, ...c] = [];\n", "^b is decl"),
         (
             'import { a } from "./other.js";\nexport const b = 1;\n',
             'import { b } from "./entry.js";\nexport const a = 1;\n',
@@ -83,7 +85,8 @@ def test_what_cannot_be_joined_is_told(tmp_path, entry, other, message):
 
 
 def test_what_the_hosts_get_has_every_name_that_it_uses(tmp_path):
-    write(tmp_path, streamlit=script("streamlit"), page=script("exported_file"), alignment=alignments.script(), **scripts())
+    hosts = {"records": records_script(), "streamlit": script("streamlit"), "page": script("exported_file")}
+    write(tmp_path, **hosts, alignment=alignments.script(), **scripts())
     # Each host draws with a part of what a module has.
     actual = lint(tmp_path, more=("--allow=max-lines", "--allow=no-unused-vars"))
     assert (actual.returncode, actual.stdout.strip()) == (0, "")

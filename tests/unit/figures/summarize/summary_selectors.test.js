@@ -1,9 +1,9 @@
-// The table of selectors: what each keeps, where it differs from the one that is shown large, and the best figures.
+// The text: every word once, as typed, with a bar as long as what it receives. The table of selectors: what each keeps, where it differs from the one that is shown large, and the best figures.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { selectorsTable } from "../../../../attnviz/figures/summary_selectors.js";
-import { all, named } from "../fake_page.js";
+import { drawKept, selectorsTable } from "../../../../attnviz/figures/summary_selectors.js";
+import { all, FakeElement, named } from "../fake_page.js";
 
 const row = (key, sentences, words, ...figures) => ({ key, name: key, sentences, words, figures });
 const lines = (table) => all(table).filter(({ tag }) => tag === "p");
@@ -34,4 +34,27 @@ test("the best of every column stands out, but nothing where nothing fits", () =
   assert.deepEqual(figuresOf(selectorsTable([row("a", "", "", null)], "", () => {})), []);
   const scored = selectorsTable([row("a", "", "", 50, 0, 12.5), row("b", "", "", 25, 0, 50)], "", () => {});
   assert.deepEqual(figuresOf(scored), [["figure best", "50.0"], ["figure", "0.0"], ["figure", "12.5"], ["figure", "25.0"], ["figure", "0.0"], ["figure best", "50.0"]]);
+});
+
+const drawn = (text, units, more = {}) => {
+  const place = new FakeElement("div");
+  const scores = units.map((_, at) => [0.1, 0.4, 0.9][at % 3]);
+  drawKept(place, text, { units, scores, highest: 0.4, kept: [1], sentence: units.map((_, at) => Number(at > 1)), sentences: [[0, 0.74]], ...more });
+  return place;
+};
+
+test("what is kept is marked with its share, and no bar is longer than that of the best word that may be kept", () => {
+  const place = drawn("<b> two. مرحبا", [[0, 3], [4, 7], [9, 14]]);
+  assert.deepEqual(named(place, "kept").map((each) => each.textContent), ["74\u00A0%<b> two", "two"]);
+  assert.deepEqual(all(place).filter(({ tag }) => tag === "i").map(({ style }) => style.cssText), ["height:4.0px", "height:16.0px", "height:16.0px"]);
+  assert.equal(named(place, "sentence").length, 2);
+  assert.equal(named(drawn("a b", [[0, 1], [2, 3]], { sentences: [[0, null]] }), "rank").length, 0);
+});
+
+test("a blank line stays, other space is one space, and of what was not read the beginning is shown", () => {
+  const place = drawn(`one\n\ntwo   three ${"more ".repeat(99)}`, [[0, 3], [5, 8], [11, 16]]);
+  assert.equal(all(place).filter(({ tag }) => tag === "br").length, 2);
+  const [unread] = named(place, "unread");
+  assert.equal(unread.textContent.length, 281);
+  assert.equal(place.textContent.replace(unread.textContent, ""), "74\u00A0%onetwo three ");
 });

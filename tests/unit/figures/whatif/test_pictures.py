@@ -53,27 +53,18 @@ def test_a_head_that_is_off_hides_no_other():
 
 def test_both_sides_have_their_own_tokens_and_the_difference_those_of_both(traces):
     actual = compare(*traces)
-    before, after, moved = three_matrices(actual, 0, 1, ("First", "Second")).split("<figure ")[1:]
-    assert "tired" in before
-    assert "wide" not in before
-    assert "wide" in after
-    assert "tired→wide" in moved
-    assert "&lt;was&gt;" in moved
-    titles = re.findall(r"<title>([^<]*): ([^<]*)</title>", moved)
-    written = [f"{change:+z.3f}".replace("-", "−") for change in actual.difference(0, 1).ravel()]
-    assert [number for _, number in titles] == written
-    assert titles[[name for name, _ in titles].index("it → &lt;was&gt;")][1] == written[actual.difference(0, 1).shape[1] + 2]
-    assert "−" in "".join(written)
-    # A cell of two aligned tokens has one number in all three; the first three keys are the same on both sides here.
-    cells = [dict(re.findall(r'data-at="([\d.]+)"[^>]*><title>([^<]*)', side)) for side in (before, after, moved)]
-    assert cells[0].keys() == cells[1].keys() == cells[2].keys()
-    assert {cell.rpartition(": ")[0] for cell in (side["1.2"] for side in cells)} == {"it → &lt;was&gt;"}
-
-
-def test_the_three_matrices_leave_the_same_room_for_their_names(traces):
-    boxes = re.findall(r'viewBox="([^"]*)"', three_matrices(compare(*traces), 0, 1, ("First", "Second")))
-    assert len(boxes) == 3
-    assert len(set(boxes)) == 1
+    sides = three_matrices(actual, 0, 1, ("First", "Second"))
+    before, after, moved = (each.record(LIGHT) for each in sides)
+    assert ("tired" in before["rows"], "wide" in before["rows"], "wide" in after["rows"]) == (True, False, True)
+    assert {"tired→wide", "<was>"} <= set(moved["rows"])
+    np.testing.assert_allclose(moved["weights"], actual.difference(0, 1).ravel(), atol=1e-7)
+    assert (moved["isSigned"], moved["highest"]) == (True, pytest.approx(np.abs(actual.difference(0, 1)).max()))
+    # A row or a column of two aligned tokens has one number in all three; the first three keys are the same on both sides here.
+    for places in zip(*(each["shared"] for each in (before, after, moved)), strict=True):
+        assert len({frozenset(place for place in side if place is not None) for side in places}) == 1
+    # All leave the same room for their names.
+    assert len({each.longest for each in sides}) == 1
+    assert sides[0].longest == (max(map(len, moved["rows"])), max(map(len, moved["columns"])))
 
 
 def test_the_changes_are_the_largest_of_the_difference(traces):
