@@ -32,12 +32,12 @@ from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.files import from_bytes, to_bytes
 from attnviz.files.container import digest
+from attnviz.lessons.parameters import PARAMETERS
 from attnviz.models import catalog
 from attnviz.models.toy_config import PRESETS
 from attnviz.text.url_text import pack
 from attnviz.training import toy_training as toy
 from attnviz.ui.address import address_sync
-from attnviz.ui.address.parameters import PARAMETERS
 from attnviz.ui.background.jobs import Job
 from tests import tiny
 from tests.factories import dot_product_map, make_map, sentence, typed

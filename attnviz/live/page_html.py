@@ -13,6 +13,8 @@ from typing import Any
 
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.theme import DARK, FONT, LIGHT, css_variables
+from attnviz.lessons.parameters import NAME, PARAMETERS, SLOTS, Choice, Flag, Names, Number, Type
+from attnviz.live.pictures import KEYS
 from attnviz.settings import app_folder
 
 
@@ -140,6 +142,46 @@ SITE_PAGES = (
         {"text": "Sentence"},
     ),
 )
+# The parameters of an address that each page reads, by the names and in the types of the app's.
+_SEEN, _EXPLORED, _WORDS = "layer head scale present", "view look query key", "words hide_special queries keys"
+_READ = {
+    "encode": f"model text pair attention mean {_WORDS} {_SEEN} {_EXPLORED}",
+    "translate": "models text target into decoding width hero all_heads whole_words hide_special "
+    f"{_SEEN} query1 key1 query2 key2 query3 key3 query4 key4",
+    "answer": "models question passage picture side all_heads whole_words hide_special "
+    f"{_SEEN} asked1 all1 view1 look1 query1 key1",
+    "summarize": f"model text unit words_kept share_kept sentences_kept way all_heads whole_words all {_SEEN} {_EXPLORED}",
+    "write": f"model text written more choose temperature top_p top_k seed mean {_WORDS} {_SEEN} {_EXPLORED}",
+    "compute": "source worked model text layer head query key words at present",
+}
+# What an address asks of the app alone; what else a page does not read changes no picture of it.
+_APP_ONLY = {
+    *("edits", "renormalize", "between", "penalty", "weighing", "other", "reading", "hard", "punctuation", "reference"),
+    *("tokens", "numbers", "mask", "own", "padded", "divide", "seed", "predict", "chat", "why"),
+    *(f"{name}{slot}" for name in ("edits", "begins", "candidate") for slot in range(1, SLOTS + 1)),
+}
+# The site has some of the choices; and the explorer below a summary, which the app draws from 0 to 1, a scale.
+_VIEW, _SCALE = Choice(("grid", "matrix", "arcs", "text")), PARAMETERS["encode"]["scale"]
+_OWN: dict[str, Type] = {"view": _VIEW, "view1": _VIEW, "way": Choice(KEYS), "scale": _SCALE}
+
+
+def site_parameters(page: str) -> dict[str, Any]:
+    """Write what a page reads of an address, as its script knows the types; and what of an address only the app can do."""
+    read = {name: _type(_OWN.get(name) or PARAMETERS[page][name]) for name in _READ[page].split()}
+    return {"parameters": read, "appOnly": sorted(_APP_ONLY - read.keys())}
+
+
+def _type(kind: Type) -> Any:
+    if isinstance(kind, Flag):
+        return "switch" if kind.default else "flag"
+    if isinstance(kind, Choice):
+        return [each for each in kind.options if each]
+    if isinstance(kind, Number):
+        step = {} if isinstance(kind.least, int) else {"step": kind.step}
+        return {"least": kind.least, "most": kind.most, **step}
+    return {"longest": NAME.most, "several": kind.most} if isinstance(kind, Names) else {"longest": kind.most}
+
+
 # Of these the main picture is the text, and all heads are folded below it, as in the app.
 FOLDED = ("answer", "summarize")
 # Pages that need the app's server, and why.

@@ -35,6 +35,7 @@ from attnviz.live.page_html import (
     PageFrame,
     colours,
     copy_packages,
+    site_parameters,
     write_absent_page,
     write_app_page,
     write_lesson_page,
@@ -209,6 +210,7 @@ def _write_pages(folder: Path, folders: Folders, site_pictures: Sequence[SitePic
         files = [f"{folders.files}/pictures/{name}" for name in _first_files(own[0])]
         config = {
             "page": page.name,
+            **site_parameters(page.name),
             "fields": list(page.boxes),
             "examples": [_example(each.said) for each in own],
             "first": {each["kind"]: each["first"] for each in own[0].said["maps"]},

@@ -20,6 +20,7 @@ from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Computed, D
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, from_weights
 from attnviz.export.picture import Source, trace_expression
 from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation, pairs_table
+from attnviz.lessons.parameters import MOST_SEED, Number
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.compute_examples import (
     TABLES,
@@ -48,7 +49,6 @@ from attnviz.ui.address.address_sync import (
     url_value,
     value,
 )
-from attnviz.ui.address.parameters import MOST_SEED, Number
 from attnviz.ui.background import jobs, results
 from attnviz.ui.background.results import computed, load_model
 from attnviz.ui.download import Download, head_picture

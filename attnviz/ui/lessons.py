@@ -25,6 +25,7 @@ from attnviz.figures.lessons.question import SCRIPT, STYLE
 from attnviz.lessons.hand_in import LONGEST_NAME, HandIn, file_name, read_answers, write_answers, write_hand_in
 from attnviz.lessons.lesson_file import LARGEST, Lesson, LessonQuestion, LessonStep, prose_html
 from attnviz.lessons.library import SENT, lessons_of, read_named, read_sent
+from attnviz.lessons.parameters import LESSON, Written, read_parameter, renamed, write_parameter
 from attnviz.lessons.picture_link import LONGEST_ANSWER, GivenAnswer, LessonPicture, open_question
 from attnviz.lessons.question_kinds import (
     KINDS,
@@ -42,7 +43,6 @@ from attnviz.lessons.question_kinds import (
 from attnviz.models.base import GREEDY, AttentionModel, Progress
 from attnviz.models.result import Options, Result
 from attnviz.ui.address.address_sync import Going, finish, peek, query_of, sent
-from attnviz.ui.address.parameters import LESSON, Written, read_parameter, renamed, write_parameter
 from attnviz.ui.background.corpus_results import claim_verdict
 from attnviz.ui.background.results import computed, in_quantity, run
 from attnviz.ui.explorer import ShownHead, show_heads, show_matrix

@@ -60,6 +60,7 @@ from attnviz.figures.translate.alignments import (
     candidates,
     script,
 )
+from attnviz.lessons.parameters import SLOTS
 from attnviz.models import catalog
 from attnviz.models.base import GREEDY, DecodingOptions, Draft
 from attnviz.models.result import Result
@@ -81,7 +82,6 @@ from attnviz.ui.address.address_sync import (
     url_value,
     value,
 )
-from attnviz.ui.address.parameters import SLOTS
 from attnviz.ui.download import Download, explain_button, source_of
 from attnviz.ui.edit import CurrentMap, Editor, current_result
 from attnviz.ui.edit_panel import show_changes, show_edit_panel

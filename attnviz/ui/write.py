@@ -21,6 +21,7 @@ from attnviz.core.write import READING, WritingOptions
 from attnviz.figures import html as shared
 from attnviz.figures.before_after import changed_text, ranked
 from attnviz.figures.write import SCRIPT, STYLE, coming_text, next_bars, written_text
+from attnviz.lessons.parameters import Number
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.result import Result
@@ -36,7 +37,6 @@ from attnviz.ui.address.address_sync import (
     toggle,
     value,
 )
-from attnviz.ui.address.parameters import Number
 from attnviz.ui.background.jobs import LruCache, stoppable
 from attnviz.ui.background.results import computed
 from attnviz.ui.edit_panel import show_changes

@@ -1,5 +1,5 @@
-// What a page shows is in its address, by the names that the app gives it (attnviz/ui/address/parameters.py): a link to the app opens
-// the same picture here. What cannot be read counts as not there.
+// What a page shows is in its address, by the names and in the types that the app gives it (attnviz/lessons/parameters.py), which the page
+// has in its configuration: a link to the app opens the same picture here. What cannot be read counts as not there.
 
 import { clamp } from "../../figures/drawing/canvas.js";
 
@@ -93,54 +93,17 @@ export function placeOnCompute({ weight }, { said: { tokens, maps: [{ shape: [la
 }
 
 /**
- * @typedef {"flag" | "switch" | readonly string[] | { least: number, most: number, step?: number } | { longest: number, several?: number }} Type  a flag is off unless
+ * @typedef {"flag" | "switch" | readonly string[] | { least: number, most: number, step?: number } | { longest: number | null, several?: number }} Type  a flag is off unless
  *   the address says so; of a switch, the page knows what it is unasked; a number with its bounds, a whole one unless it has a step; a text, or several, in letters
  * @typedef {Record<string, any>} Values  what the address says, by name
  */
 
-// No model has as many layers, heads or tokens.
-const NUMBER = { least: 0, most: 99_999 };
-const TEXT = { longest: Infinity };
-// File systems and the hub end before.
-const NAME = { longest: 255 };
-/** Names of models side by side. @param {number} several */
-const names = (several) => ({ ...NAME, several });
-const VIEWS = /** @type {const} */ (["grid", "matrix", "arcs", "text"]);
-const SCALES = /** @type {const} */ (["0 to 1", "Fit to this head"]);
-const OPEN = /** @type {const} */ (["open"]);
-const KINDS = /** @type {const} */ (["encoder", "decoder", "cross"]);
-/** @type {Record<string, Type>} */
-const HEAD = { layer: NUMBER, head: NUMBER, scale: SCALES, present: "flag" };
-/** @type {Record<string, Type>} */
-const EXPLORER = { view: VIEWS, look: { longest: 600 }, query: NUMBER, key: NUMBER };
-/** The names of several models side by side end with the number of the model. @param {Record<string, Type>} types @param {number[]} slots */
-const each = (types, ...slots) => Object.fromEntries(slots.flatMap((slot) => Object.entries(types).map(([name, type]) => [name + slot, type])));
-/** @type {Record<string, Record<string, Type>>} */
-export const PARAMETERS = {
-  encode: { model: NAME, text: TEXT, pair: TEXT, attention: KINDS, mean: "flag", words: "flag", hide_special: "flag", ...HEAD, ...EXPLORER, queries: { longest: 120 }, keys: { longest: 120 } },
-  translate: { models: names(4), text: TEXT, target: TEXT, into: ["French", "German"], decoding: ["Greedy", "Beam"], width: { least: 2, most: 10 }, hero: { least: 1, most: 4 },
-    all_heads: "switch", whole_words: "switch", hide_special: "flag", ...HEAD, ...each({ query: NUMBER, key: NUMBER }, 1, 2, 3, 4) },
-  answer: { models: names(2), question: TEXT, passage: TEXT, picture: ["passage", "matrix", "spans"], side: ["cross", "passage", "question"], all_heads: "switch", whole_words: "switch",
-    hide_special: "flag", ...HEAD, ...each({ asked: NUMBER, all: OPEN, ...EXPLORER }, 1) },
-  summarize: { model: NAME, text: TEXT, unit: ["Count", "Share"], words_kept: { least: 1, most: 100 }, share_kept: { least: 1, most: 100 }, sentences_kept: { least: 1, most: 6 },
-    way: ["trained", "last", "mean", "head", "rollout", "first"], all_heads: "switch", whole_words: "switch", all: OPEN, ...HEAD, ...EXPLORER },
-  write: { model: NAME, text: TEXT, written: TEXT, more: { least: 1, most: 200 }, choose: ["Likeliest", "By chance"], temperature: { least: 0.1, most: 2, step: 0.1 },
-    top_p: { least: 0.05, most: 1, step: 0.05 }, top_k: { least: 0, most: 50 }, seed: { least: 0, most: 9999 },
-    mean: "flag", words: "flag", hide_special: "flag", ...HEAD, ...EXPLORER, queries: { longest: 120 }, keys: { longest: 120 } },
-  compute: { source: ["worked", "model"], worked: NAME, model: NAME, text: TEXT, layer: NUMBER, head: NUMBER, query: NUMBER, key: NUMBER,
-    words: "flag", at: NAME, present: "flag" },
-};
-// What only the app can do.
-const APP_ONLY = ["edits", "renormalize", "between", "penalty", "weighing", "other", "reading", "hard", "punctuation", "reference",
-  "tokens", "numbers", "mask", "own", "padded", "divide", "seed", "predict", "chat", "why"];
-const OF_ONE_MODEL = /^(edits|begins|candidate)[1-4]$/;
-
-/** @param {string} page @param {string} search @returns {Promise<Values>} */
-export async function readAddress(page, search) {
+/** @param {Record<string, Type>} parameters of a page @param {string} search @returns {Promise<Values>} */
+export async function readAddress(parameters, search) {
   const given = new URLSearchParams(search);
   /** @type {Values} */
   const values = {};
-  for (const [name, type] of Object.entries(PARAMETERS[page] ?? {})) {
+  for (const [name, type] of Object.entries(parameters)) {
     const written = given.getAll(name);
     const value = written.length ? await readValue(type, written) : null;
     if (value !== null) values[name] = value;
@@ -148,13 +111,13 @@ export async function readAddress(page, search) {
   return values;
 }
 
-/** What the address of a page asks for that only the app can do. @param {string} page @param {string} search */
-export const askedOfTheApp = (page, search) => [...new URLSearchParams(search)].filter(([name, value]) => value && ((APP_ONLY.includes(name) && !(name in PARAMETERS[page])) || OF_ONE_MODEL.test(name) || (name === "way" && value === "random")));
+/** Whether the address of a page asks for something that only the app can do. @param {Config} config @param {string} search */
+export const isOfTheApp = ({ appOnly }, search) => [...new URLSearchParams(search)].some(([name, value]) => value && (appOnly.includes(name) || (name === "way" && value === "random")));
 
-/** @param {string} page @param {Values} values */
-export async function writeAddress(page, values) {
+/** @param {Record<string, Type>} parameters of a page @param {Values} values */
+export async function writeAddress(parameters, values) {
   const query = new URLSearchParams();
-  for (const [name, type] of Object.entries(PARAMETERS[page])) {
+  for (const [name, type] of Object.entries(parameters)) {
     const value = values[name] ?? null;
     if (value === null || value === "" || (type === "flag" && !value)) continue;
     for (const one of [value].flat()) query.append(name, await packText(String(one)));
@@ -178,9 +141,9 @@ async function readValue(type, written) {
   return [...new Set(all.filter(Boolean))].slice(0, type.several);
 }
 
-/** @param {string} written @param {number} longest */
+/** @param {string} written @param {number | null} longest null: any length */
 async function readText(written, longest) {
   const text = await unpackText(written);
   // Half of a character that takes two is none.
-  return text === null || !text.isWellFormed() || Array.from(text).length > longest ? null : text;
+  return text === null || !text.isWellFormed() || (longest !== null && Array.from(text).length > longest) ? null : text;
 }

@@ -1,7 +1,7 @@
 // The site's own script: it reads what the page is and draws what its address says.
 
 import { make } from "../../figures/drawing/elements.js";
-import { askedOfTheApp, readAddress, writeAddress, computeAddress, computeExamples, isInAddress } from "./address.js";
+import { isOfTheApp, readAddress, writeAddress, computeAddress, computeExamples, isInAddress } from "./address.js";
 import { drawControls } from "./controls.js";
 import { openLesson } from "./lesson.js";
 import { panelOf } from "./panels.js";
@@ -10,7 +10,7 @@ import { whyNoScript, sentenceOf, fetchFile } from "./runtime.js";
 import { drawToolbar } from "./toolbar.js";
 
 /**
- * @import { Values } from "./address.js"
+ * @import { Type, Values } from "./address.js"
  * @import { ModelPicture, Said } from "./run_model.js"
  * @import { Answer, Request, Verb } from "./worker.js"
  */
@@ -82,7 +82,7 @@ export class Background {
 /**
  * @typedef {{ label: string, models: string[], prompt: Record<string, string>, file: string, into: string, shapes?: [layers: number, heads: number][], source?: string,
  *   place?: Values, opens?: Values }} Example  of Compute: where its numbers are from, and which weight it has; of Encode: the link it opens
- * @typedef {{ page: string, fields: string[], examples: Example[], first: Record<string, [layer: number, head: number | null]>,
+ * @typedef {{ page: string, parameters: Record<string, Type>, appOnly: string[], fields: string[], examples: Example[], first: Record<string, [layer: number, head: number | null]>,
  *   models: string[], modelsFolder: string, runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null, measured?: { rouge: Record<string, number>, note: string },
  *   tones?: string[], weight?: Record<string, number> }} Config  first: of each
  *   kind of map the head that is looked at unasked; amount: how much is kept of a text unasked
@@ -140,14 +140,14 @@ export class SitePage {
 
   /** Another text, model or example: a new entry of the history. @param {Values} values */
   async go(values) {
-    history.pushState(null, "", location.pathname + (await writeAddress(this.config.page, values)));
+    history.pushState(null, "", location.pathname + (await writeAddress(this.config.parameters, values)));
     await this.show();
   }
 
   /** Another way to look at the same picture. @param {Values} changed @param {{ redraw?: boolean }} [options] */
   async change(changed, { redraw = true } = {}) {
     Object.assign(this.values, changed);
-    const query = await writeAddress(this.config.page, this.values);
+    const query = await writeAddress(this.config.parameters, this.values);
     history.replaceState(null, "", location.pathname + query);
     dispatchEvent(new Event("attnviz-address"));
     if (redraw) await this.show();
@@ -155,7 +155,7 @@ export class SitePage {
 
   async show() {
     const turn = ++this.#turn;
-    const values = await readAddress(this.config.page, location.search);
+    const values = await readAddress(this.config.parameters, location.search);
     const prompt = this.#promptOf(values);
     const example = this.#exampleOf(prompt, values);
     if (turn !== this.#turn) return;
@@ -169,7 +169,7 @@ export class SitePage {
       this.parts.hero.hidden = false;
       await this.panel?.show(picture, values, example);
       this.parts.hero.dataset.drawn = String(turn);
-      this.say(askedOfTheApp(this.config.page, location.search).length ? sentenceOf("app only") : "");
+      this.say(isOfTheApp(this.config, location.search) ? sentenceOf("app only") : "");
       this.parts.hint.replaceChildren(picture.said.notice, ...(picture.keep ? [keepButton(picture.keep, picture.left)] : []));
       drawControls(this, picture);
       this.#lost = "";

@@ -6,10 +6,10 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attnviz.lessons.parameters import Number
 from attnviz.models.toy_config import PRESETS, Preset, ToyConfig, ToyKind, ToyRecipe, sensible
 from attnviz.text.toy_tasks import TOYS
 from attnviz.ui.address.address_sync import declared, dropdown, link, publish, segments, url_value
-from attnviz.ui.address.parameters import Number
 
 _KINDS: dict[str, str] = {"additive": "LSTM, additive", "dot": "LSTM, dot product", "transformer": "Transformer"}
 _TOPICS = {"alignment": "An alignment", "induction": "Induction"}

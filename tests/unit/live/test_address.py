@@ -9,10 +9,10 @@ from urllib.parse import parse_qs, urlencode
 
 import pytest
 
-from attnviz.live.page_html import APP_PAGES, SITE_PAGES
+from attnviz.lessons.parameters import PARAMETERS, Choice, Flag, Names, Number, Type, read_parameter, write_parameter
+from attnviz.live.page_html import APP_PAGES, SITE_PAGES, site_parameters
 from attnviz.live.site import Folders, _write_pages
 from attnviz.text.url_text import LARGEST, MARK, pack, unpack
-from attnviz.ui.address.parameters import PARAMETERS, Choice, Flag, Names, Number, Type, read_parameter, write_parameter
 from tests.factories import HOSTILE
 from tests.unit.live.graphs.test_algorithms import call
 
@@ -36,10 +36,9 @@ def test_every_page_that_the_navigation_names_is_there_whatever_the_models(tmp_p
 
 def parameters_of(page: str) -> dict[str, Any]:
     """The parameters that a page of the site knows, but those that it has alone; choices as lists."""
-    (known,) = call(["../address", "PARAMETERS"])
-    own = OF_THE_SITE.get(page, set())
-    assert set(known[page]) - set(PARAMETERS[page]) == own
-    return {name: kind for name, kind in known[page].items() if name not in own}
+    known, own = site_parameters(page)["parameters"], OF_THE_SITE.get(page, set())
+    assert set(known) - set(PARAMETERS[page]) == own
+    return {name: kind for name, kind in known.items() if name not in own}
 
 
 DRAW = random.Random(54)
@@ -117,7 +116,7 @@ def test_an_address_says_the_same_as_in_the_app(page: str):
     known = parameters_of(page)
     cases = [(name, written) for name in known for written in values_of(PARAMETERS[page][name])]
     read = call(
-        *(["../address", "readAddress", page, "?" + urlencode([(name, each) for each in written])] for name, written in cases)
+        *(["../address", "readAddress", known, "?" + urlencode([(name, each) for each in written])] for name, written in cases)
     )
     for (name, written), values in zip(cases, read, strict=True):
         wanted = read_parameter(page, name, written)
@@ -143,8 +142,26 @@ def test_what_a_page_writes_the_app_reads(page: str):
             values[name] = kind.most if isinstance(kind, Number) else "Is 1 + 1 > 2 & “so”? 👧"
         if name == "way":
             values[name] = "rollout"
-    (query,) = call(["../address", "writeAddress", page, values])
+    (query,) = call(["../address", "writeAddress", known, values])
     written = parse_qs(query.removeprefix("?"), keep_blank_values=True)
     assert {name: read_parameter(page, name, each) for name, each in written.items()} == values
     again = urlencode({name: write_parameter(value) for name, value in values.items()}, doseq=True)
-    assert call(["../address", "readAddress", page, f"?{again}"]) == [values]
+    assert call(["../address", "readAddress", known, f"?{again}"]) == [values]
+
+
+def test_what_only_the_app_can_do_is_known():
+    asked = [
+        ("encode", "edits=e0.1"),
+        ("encode", "text=a&layer=1"),
+        ("write", "seed=3"),
+        ("compute", "seed=3"),
+        ("encode", "edits="),
+    ]
+    asked += [
+        ("summarize", "way=random"),
+        ("summarize", "way=first"),
+        ("translate", "begins4=le"),
+        ("answer", "lesson=first-look"),
+    ]
+    said = call(*(["../address", "isOfTheApp", site_parameters(page), f"?{search}"] for page, search in asked))
+    assert said == [True, False, False, True, False, True, False, True, False]
