@@ -34,3 +34,37 @@ def test_every_word_of_the_glossary_is_at_home_in_a_file_that_there_is() -> None
     homes = [home for row in rows if row.startswith("|") for home in re.findall(r"`([\w*]+/[\w*/.]*)`", row.split("|")[3])]
     assert len(homes) >= 30
     assert [home for home in homes if not any([*(ROOT / "attnviz").glob(home.rstrip("/")), *ROOT.glob(home.rstrip("/"))])] == []
+
+
+# A module of JavaScript that computes what Python computes says so: "as attnviz/text/words.py", "as in attnviz.nn.decoding".
+AS = re.compile(r"\bas (?:in )?attnviz(?!/[\w/]+\.js)[./]\w")
+IMPORTED = re.compile(r"""(?:from |import\()["'](\.[\w./]*/(\w+)\.js)["']""")
+
+
+def reached(test: Path) -> set[Path]:
+    """The modules of JavaScript that a test runs, by the scripts beside it that it names and by names that it calls in them."""
+    text = test.read_text(encoding="utf-8")
+    models = ROOT / "attnviz" / "live" / "web" / "models"
+    waiting = [(models / f"{name}.js").resolve() for name in re.findall(r'\["([\w./]+)"', text)]
+    waiting += [folder / name for name in re.findall(r'"(\w+\.js)"', text) for folder in (test.parent, models)]
+    found: set[Path] = set()
+    while waiting:
+        path = waiting.pop()
+        if path.is_file() and path not in found:
+            found.add(path)
+            waiting += [(path.parent / each).resolve() for each, _ in IMPORTED.findall(path.read_text(encoding="utf-8"))]
+    return found
+
+
+def test_what_two_languages_compute_is_held_by_a_test_that_runs_both() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.partition("| JavaScript, in `attnviz/`")[2].partition("\n\n")[0]
+    listed: set[Path] = set()
+    for row in table.splitlines()[2:]:
+        scripts, modules, (test,) = (re.findall(r"`([^`]+)`", cell) for cell in row.strip("|").split("|"))
+        scripts = {ROOT / "attnviz" / each for each in scripts}
+        assert all((ROOT / "attnviz" / each).is_file() for each in modules), row
+        assert scripts <= reached(ROOT / "tests" / "unit" / "live" / test), row
+        listed |= scripts
+    texts = {path: path.read_text(encoding="utf-8").replace("\n// ", " ") for path in (ROOT / "attnviz").rglob("*.js")}
+    assert {path for path, text in texts.items() if AS.search(text)} - listed == set()
