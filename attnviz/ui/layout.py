@@ -155,7 +155,7 @@ def story(*sentences: Sentence, place: DeltaGenerator | None = None) -> None:
 def size(attention: AttentionMap) -> str:
     """Say how much a map shows, in words."""
     queries, keys = len(attention.queries), len(attention.keys)
-    tokens = f"{keys} tokens" if queries == keys else f"{queries} × {keys} tokens"
+    tokens = f"{keys} token{'' if keys == 1 else 's'}" if queries == keys else f"{queries} × {keys} tokens"
     heads = attention.n_layers * attention.n_heads
     return f"{tokens} · {heads} head{'' if heads == 1 else 's'}"
 

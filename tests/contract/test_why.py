@@ -350,6 +350,9 @@ def test_a_text_and_its_words_are_checked():
     trace: Any = result.trace
     with pytest.raises(ArgumentError, match=r"what attnviz\.run gives for the task “write”, not of an AttentionTrace"):
         attnviz.lens(trace)
+    number: Any = 3
+    with pytest.raises(ArgumentError, match="a text or a candidate, not 3"):
+        attnviz.parts(result, number)
 
 
 def test_a_model_that_is_no_sum_says_so():

@@ -18,7 +18,7 @@ function mountPage(place) {
   const open = (index) => {
     const overview = overviews[index];
     const { queries, keys, layers, heads } = overview;
-    const tokens = overview.kind === "cross" ? `${queries.length} × ${keys.length} tokens` : `${keys.length} tokens`;
+    const tokens = overview.kind === "cross" ? `${queries.length} × ${keys.length} tokens` : `${keys.length} token${keys.length === 1 ? "" : "s"}`;
     explorer.state.fact = `${tokens} · ${layers * heads} head${layers * heads === 1 ? "" : "s"}`;
     explorer.open(overview);
   };

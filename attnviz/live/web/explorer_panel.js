@@ -62,7 +62,7 @@ export class ExplorerPanel {
       return found === -1 ? null : found;
     };
     const { queries, keys, layers, heads } = overview;
-    const tokens = queries.length === keys.length ? `${keys.length} tokens` : `${queries.length} × ${keys.length} tokens`;
+    const tokens = queries.length === keys.length ? `${keys.length} token${keys.length === 1 ? "" : "s"}` : `${queries.length} × ${keys.length} tokens`;
     return {
       layer,
       head,

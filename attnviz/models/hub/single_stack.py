@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from transformers.pytorch_utils import Conv1D
 
 from attnviz.core.edits import HeadSet
-from attnviz.core.errors import ModelError, PromptError
+from attnviz.core.errors import ArgumentError, ModelError, PromptError, described
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
 from attnviz.core.write import Candidate, Continuation, WritingOptions
@@ -167,7 +167,10 @@ class Writer:
 
         Raises:
             PromptError, ModelError: the model has no such piece.
+            ArgumentError: it is neither a candidate nor a word.
         """
+        if not isinstance(word, str | Candidate):
+            raise ArgumentError(f"A word that may come next is a text or a candidate, not {described(word)}.")
         return self.ids((word.piece,))[0] if isinstance(word, Candidate) else piece_of(self.model, word)
 
     @property

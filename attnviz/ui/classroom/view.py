@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import segno
@@ -47,10 +46,6 @@ from attnviz.ui.frame.toolbar import network_address, toolbar_place
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.lessons import PageSource, lesson_named, offered_lessons, ordered, place_of
 
-if TYPE_CHECKING:
-    from attnviz.lessons.classroom.class_values import StartedClass
-
-
 _COOKIE = "attnviz-class"
 _TOKEN = re.compile(r"[\w-]{1,100}", re.ASCII)
 _KEEP = component(
@@ -58,7 +53,7 @@ _KEEP = component(
 )
 
 
-def taught_class() -> "StartedClass | None":
+def taught_class() -> StartedClass | None:
     """Return the class that this visitor has started, or opened by the teacher's link; None: there is none."""
     state = st.session_state
     if "taught_class" not in state:
@@ -67,22 +62,19 @@ def taught_class() -> "StartedClass | None":
     return state.taught_class
 
 
-def read_taught(written: str) -> "StartedClass | None":
+def read_taught(written: str) -> StartedClass | None:
     """Read what the cookie or a teacher's link holds: the code, the invitation and the secret.
 
     >>> read_taught("KRTF.abc.def").code, read_taught("KRTF.abc")
     ('KRTF', None)
     """
-    # Imported here: most visits teach no class.
-    from attnviz.lessons.classroom.class_values import StartedClass
-
     code, *tokens = written.split(".")
     if len(tokens) != 2 or not read_code(code) or not all(map(_TOKEN.fullmatch, tokens)):
         return None
     return StartedClass(read_code(code), *tokens)
 
 
-def write_taught(taught: "StartedClass") -> str:
+def write_taught(taught: StartedClass) -> str:
     """Write what `read_taught` reads."""
     return f"{taught.code}.{taught.invite}.{taught.secret}"
 
@@ -247,8 +239,6 @@ def ask_popover() -> None:
             st.button("Start a class", key="start-class", icon=":material/groups:", on_click=start_class)
             st.html('<a class="class-join" href="./?join" target="_blank">Join a class</a>')
             return
-        # Imported here: most visits teach no class.
-
         for number, each in enumerate(questions_here()):
             st.button(each.question.ask, key=f"ask-{number}", on_click=ask_class, args=(each,))
         st.button("Open the class", key="open-class", type="tertiary", icon=":material/groups:", on_click=open_class)
