@@ -219,7 +219,7 @@ class _Patching:
         return _Beginning.of(self.readings, self.passes[0], self.scores[0])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Beginning:
     """The tokens of a text before the first that differs, with their keys and values; none where these give another output."""
 

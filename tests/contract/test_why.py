@@ -351,7 +351,7 @@ def test_a_text_and_its_words_are_checked():
     with pytest.raises(ArgumentError, match=r"what attnviz\.run gives for the task “write”, not of an AttentionTrace"):
         attnviz.lens(trace)
     number: Any = 3
-    with pytest.raises(ArgumentError, match="a text or a candidate, not 3"):
+    with pytest.raises(ArgumentError, match="a text or a candidate, not int 3"):
         attnviz.parts(result, number)
 
 

@@ -15,8 +15,8 @@ import attnviz
 LAYERS = ("analysis", "attribution", "core", "figures", "models", "nn", "survey", "text")
 # What is filled or counted while a model runs.
 MUTABLE = {
-    "Attention", "AttentionTape", "Embedded", "HeadEdits", "Intervention", "Tape", "_Alone", "_Biases", "_Contexts", "_Ended",
-    "_Gradients", "_HeaderReader", "_Inputs", "_Layer", "_Leaves", "_Patch", "_Started", "_Streams",
+    "Attention", "AttentionTape", "Contexts", "Embedded", "HeadEdits", "Intervention", "Streams", "Tape", "_Alone", "_Biases",
+    "_Ended", "_Gradients", "_HeaderReader", "_Inputs", "_Layer", "_Leaves", "_Patch", "_Started",
 }  # fmt: skip
 
 

@@ -260,7 +260,7 @@ def test_a_slab_may_hold_special_tokens_alone():
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_numbers_of_a_long_text_are_those_of_all_its_rows_at_once(causal: bool, monkeypatch: pytest.MonkeyPatch):
     count = 331
-    monkeypatch.setattr("attnviz.analysis.head_ranking.SLAB_CELLS", 7 * count)
+    monkeypatch.setattr("attnviz.analysis.head_metrics.SLAB_CELLS", 7 * count)
     attention = make_map(numbered(count), layers=1, heads=1, causal=causal)
     matrix = head_matrix(attention, layer=0, head=0)
     weights, positions = attention.weights(0, 0).astype(np.float64), np.arange(count)

@@ -172,7 +172,7 @@ def test_what_moved_is_read_at_its_own_place_on_each_side():
 
 
 def test_models_of_other_shapes_are_told_apart_by_their_numbers():
-    with pytest.raises(TraceError, match="mine has 2 layers of 3 heads and mine has 4 of 5"):
+    with pytest.raises(TraceError, match="mine has 2 layers of 3 heads and mine has 4 layers of 5 heads"):
         compare(trace(make_map(BEFORE)), trace(make_map(BEFORE, layers=4, heads=5)))
 
 

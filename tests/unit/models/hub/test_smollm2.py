@@ -208,6 +208,6 @@ def test_another_file_in_the_package_is_not_read(monkeypatch, tmp_path):
 def test_another_file_on_the_hub_is_refused(monkeypatch, tmp_path):
     (tmp_path / module.FILE).write_bytes(b"GGUF")
     monkeypatch.setattr(module, "PACKAGE", "llm_of_nobody")
-    monkeypatch.setattr(module, "fetch", lambda *_, **__: type("Fetched", (), {"folder": tmp_path}))
+    monkeypatch.setattr(module, "fetch_files", lambda *_, **__: type("Fetched", (), {"folder": tmp_path}))
     with pytest.raises(ModelError, match="not the published one"):
         smollm2(silent)
