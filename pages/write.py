@@ -16,7 +16,6 @@ from attnviz.ui.explorer import ShownHead, explore
 from attnviz.ui.frame.sidebar import head_controls, language_picker, machine, own_language_button, written_language
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt_box import examples, prompt_box, show_text_notices
-from attnviz.ui.why import show_why
 from attnviz.ui.write import (
     Upcoming,
     asked_to_write,
@@ -31,6 +30,7 @@ from attnviz.ui.write import (
     show_bars,
     show_sentence,
     show_text,
+    show_why,
     show_written_changes,
     write_buttons,
     write_on,

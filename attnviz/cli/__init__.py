@@ -18,8 +18,7 @@ from attnviz.cli.lesson import add_lesson_commands
 from attnviz.cli.site import add_site_command
 from attnviz.cli.traces import add_trace_commands
 from attnviz.cli.train import add_train_command
-from attnviz.cli.why import add_why_commands
-from attnviz.cli.write import add_write_command
+from attnviz.cli.write import add_why_commands, add_write_command
 from attnviz.core.errors import AttnvizError, SettingError
 from attnviz.settings import app_folder
 

@@ -1,4 +1,4 @@
-"""`attnviz write`: a language model writes on, or a translator writes; what it could have written instead is kept."""
+"""`attnviz write`: a model writes on, and keeps what it could have written; `parts`, `lens`, `patch`: why it writes a word."""
 
 import argparse
 import json
@@ -6,10 +6,11 @@ import sys
 from typing import Any
 
 import attnviz
-from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, natural
+from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, file_path, natural, positive, print_now
 from attnviz.cli.traces import STREAM, check_trace_name, cuts, progress_line, typed_text
 from attnviz.core.edits import Edits
 from attnviz.core.trace import Prompt
+from attnviz.core.why import WHATS
 from attnviz.core.write import WritingOptions
 from attnviz.models import catalog
 
@@ -70,4 +71,84 @@ def write_text(arguments: argparse.Namespace) -> int:
         print(json.dumps(next_record(result.trace), ensure_ascii=False))
         return 0
     print(result.trace.output if "cross" in result.trace.kinds else text + result.trace.output)
+    return 0
+
+
+_MARY = "When Mary and John went to the store, John gave a drink to"
+_EPILOGS = {
+    "parts": f"""examples:
+  attnviz parts smollm2 "{_MARY}" --word Mary --rather-than John
+  attnviz parts smollm2 "The capital of France is" -o parts.csv
+""",
+    "lens": """examples:
+  attnviz lens smollm2 "The capital of France is"
+  attnviz lens smollm2 "The capital of France is" -o lens.svg
+""",
+    "patch": f"""examples:
+  attnviz patch smollm2 "{_MARY}" \\
+      "When Mary and John went to the store, Mary gave a drink to" --word Mary --rather-than John -o heads.csv
+  attnviz patch smollm2 "The capital of France is" "The capital of Italy is" --what stream --estimate
+  attnviz patch smollm2 "The capital of France is" "The capital of Italy is" --random 5
+""",
+}
+
+
+def add_why_commands(commands: Any) -> None:
+    """Add the commands."""
+    parts = _command(commands, "parts", "what each part of a language model adds to the word that it writes")
+    parts.add_argument("text", nargs="?", default=STREAM, help="the text; - or nothing: from stdin")
+    parts.add_argument("--position", type=positive, metavar="N", help="explain the token at this place (default: the next one)")
+    lens = _command(commands, "lens", "what each layer of a language model would have said")
+    lens.add_argument("text", nargs="?", default=STREAM, help="the text; - or nothing: from stdin")
+    patch = _command(commands, "patch", "set parts of a language model to what they are in another text")
+    patch.add_argument("text", metavar="one", help="the text whose next word is looked at")
+    patch.add_argument("other", help="the text that parts are taken from, of as many tokens")
+    patch.add_argument("--what", choices=WHATS, default="heads", help="what is set (default: heads)")
+    patch.add_argument("--estimate", action="store_true", help="only estimate, by gradient times difference")
+    patch.add_argument(
+        "--random", type=natural, default=0, metavar="N", help="set the strongest parts also to what they are in N random texts"
+    )
+    for command in (parts, patch):
+        command.add_argument("--word", metavar="W", help="the word (default: the likeliest)")
+        command.add_argument("--rather-than", metavar="W", help="a word that it is compared with")
+    for command in (parts, lens, patch):
+        command.add_argument("--most", type=natural, default=10, metavar="N", help="so many are printed (default: 10)")
+        command.add_argument("-o", "--out", type=file_path, metavar="FILE", help="x.svg, .png, .pdf, .html, .csv or .json")
+
+
+def _command(commands: Any, name: str, help: str) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=help, epilog=_EPILOGS[name] + "\n" + EXIT_CODES, formatter_class=PLAIN)
+    command.add_argument("model", help=MODEL)
+    command.set_defaults(command=explain, why=name)
+    return command
+
+
+def explain(arguments: argparse.Namespace) -> int:
+    """Compute why a word is written, and print what is strongest or write all of it to a file."""
+    from attnviz.attribution import patching, why
+    from attnviz.attribution.quantity_maps import run
+    from attnviz.export.write import why_file, why_lines
+    from attnviz.survey.corpora import random_passages
+
+    text = typed_text() if arguments.text == STREAM else arguments.text
+    model = catalog.load(arguments.model, progress=progress_line)
+    if arguments.why == "patch":
+        asked = (model, text, arguments.other, arguments.word, arguments.rather_than, arguments.what)
+        made = patching.estimate_patches(*asked) if arguments.estimate else patching.patch(*asked, progress_line)
+        if arguments.random:
+            passages = random_passages(arguments.random, len(made.tokens[0]))
+            made = patching.patch_at_random(model, made, passages, progress_line)
+    else:
+        result = run(model, "write", text, tokens=0)
+        made = (
+            why.lens(result)
+            if arguments.why == "lens"
+            else why.parts(result, arguments.word, arguments.rather_than, position=arguments.position)
+        )
+    if arguments.out:
+        arguments.out.write_bytes(why_file(made, arguments.out.suffix.lstrip(".")))
+        print(f"Saved {arguments.out}", file=sys.stderr)
+        return 0
+    for line in why_lines(made, arguments.most):
+        print_now(line)
     return 0

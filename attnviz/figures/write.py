@@ -1,16 +1,28 @@
-"""A text that a language model reads and writes on, and what could come next, described for write.js, which draws it."""
+"""A text that a language model reads and writes on, described for write.js, which draws it; and why a word came.
+
+What each part adds, what each layer would have said, and what a patched part does are drawn as HTML.
+"""
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnviz.analysis.write import candidate_label, continuation_of, text_written_on
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.analysis.wording import cut, head_name, percent, signed
+from attnviz.analysis.write import candidate_label, continuation_of, part_name, row_name, text_written_on
 from attnviz.core.trace import AttentionTrace
+from attnviz.core.why import LensNumber, LogitLens, Parts, Patches
 from attnviz.core.write import Candidate
-from attnviz.figures.html import bundle
-from attnviz.figures.theme import LIGHT, Theme, mixed
+from attnviz.figures.head_grid import STYLE as GRID
+from attnviz.figures.head_grid import HeadCell, head_grid
+from attnviz.figures.html import STYLE as MARKUP
+from attnviz.figures.html import Page, bundle, label
+from attnviz.figures.theme import LIGHT, Theme, css_variables, diverging, ink_on, mixed
 from attnviz.text.words import visible_text
 
 _FOLDER = Path(__file__).parent
@@ -63,3 +75,162 @@ def next_bars(candidates: Sequence[Candidate], before: str, *, stands: str = "",
     place = pieces.index(stands) if stands in pieces else -1
     rest = max(0.0, 1 - sum(each.probability for each in candidates))
     return {"kind": "bars", "rows": rows, "stands": place, "rest": rest, "isClickable": clickable}
+
+
+PARTS_STYLE = GRID + Path(__file__).with_name("why.css").read_text(encoding="utf-8")
+# A number that is less than this is not written in its cell.
+_LEAST = 0.05
+# Characters of a token in a cell.
+_WIDEST = 9
+
+
+def parts_grid(parts: Parts, *, chosen: tuple[int, int] | None = None, theme: Theme = LIGHT) -> str:
+    """Draw the sum, and what every head adds to it as a button (`data-pick` is "layer.head"): orange for, blue against."""
+    signs = [f"<span>{name} <b>{signed(value, '+.2f')}</b></span>" for name, value in parts.sums.items()]
+    total = f'<p class="sum">{"".join(signs)}<span>= <b>{signed(parts.logit)}</b>, {_logit(parts)}</span></p>'
+    return f'<div class="why" style="{css_variables(theme)}">{total}{_grid(parts.heads, "adds", chosen, theme)}</div>'
+
+
+def _logit(parts: Parts) -> str:
+    word, rather = (None if each is None else f"<bdi>{html.escape(visible_text(each.strip()))}</bdi>" for each in (
+        parts.words.word, parts.words.rather_than
+    ))  # fmt: skip
+    return f"the logit of {word}" + ("" if rather is None else f" less that of {rather}")
+
+
+def _grid(values: Float[np.ndarray, "layer head"], verb: str, chosen: tuple[int, int] | None, theme: Theme) -> str:
+    largest = _largest(values)
+
+    def cell(layer: int, head: int) -> HeadCell:
+        value, name = float(values[layer, head]), head_name(layer, head)
+        figure = signed(value, ".1f") if abs(value) >= _LEAST else ""
+        colour = diverging(value / largest, theme)
+        title = f"{name} {verb} {signed(value, '+.2f')}"
+        return HeadCell(f"{layer}.{head}", figure, colour, title, (layer, head) == chosen, name)
+
+    return head_grid(values.shape, cell) + _scale(values, theme)
+
+
+def _largest(values: np.ndarray) -> float:
+    return max(float(np.abs(values).max(initial=0.0)), 1e-12)
+
+
+def _scale(values: np.ndarray, theme: Theme) -> str:
+    stops, largest = ",".join(diverging(share / 4, theme) for share in range(-4, 5)), signed(_largest(values))
+    bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
+    return f'<p class="scale">against it −{largest} {bar} +{largest} for it</p>'
+
+
+def lens_strip(lens: LogitLens, place: int, *, theme: Theme = LIGHT) -> str:
+    """Draw what each layer would have said behind a token: the likeliest, as strong as it is likely, the last layer first."""
+    rows = []
+    for row in reversed(range(len(lens.likeliest))):
+        said, share = lens.likeliest[row][place], float(lens.probability[row, place])
+        colour, own = theme.colour(share), said == lens.words[place]
+        text = html.escape(visible_text(said.strip(" "))) or "␣"
+        rank = "" if own else f"number {lens.rank[row, place]:,}"
+        rows.append(
+            f'<div class="{"own" if own else ""}"><span class="layer">{row_name(row)}</span>'
+            f'<span class="said" style="background:{colour};color:{ink_on(colour)}"><bdi>{text}</bdi> {percent(share)}</span>'
+            f"<em>{rank}</em></div>"
+        )
+    return f'<div class="lens" style="{css_variables(theme)}">{"".join(rows)}</div>'
+
+
+def lens_table(lens: LogitLens, number: LensNumber, *, chosen: tuple[int, int] | None = None, theme: Theme = LIGHT) -> str:
+    """Draw what each layer would have said behind every token (`data-pick` is "row.column"), the last layer first.
+
+    number  what stands in a cell: the likeliest token, as strong as it is likely; or ln p or rank of the model's own next word,
+            or the entropy
+    """
+    last, furthest = len(lens.likeliest) - 1, max(math.log(float(lens.rank.max())), 1e-12)
+    widest = max(float(lens.entropy.max()), 1e-12)
+
+    def cell(place: int, column: int) -> TableCell:
+        row = last - place
+        said, share = lens.likeliest[row][column], float(lens.probability[row, column])
+        log_p, rank, entropy = (float(each[row, column]) for each in (lens.log_p, lens.rank, lens.entropy))
+        text, strength = {
+            "probability": (cut(visible_text(said.strip(" ")) or "␣", _WIDEST), share),
+            "log p": (signed(log_p, ".1f"), math.exp(log_p)),
+            "rank": (f"{rank:,.0f}", 1 - math.log(rank) / furthest),
+            "entropy": (f"{entropy:.1f}", entropy / widest),
+        }[number]
+        behind, likeliest, own = map(visible_text, (lens.tokens[column].text, said.strip(" "), lens.words[column].strip(" ")))
+        title = (
+            f"{row_name(row)}, behind “{behind}”: “{likeliest}” {percent(share)}; “{own}” is number {rank:,.0f}, "
+            f"ln p {signed(log_p)}; entropy {entropy:.2f} bits"
+        )
+        pick = f"{row}.{column}"
+        return TableCell(text, theme.colour(strength), title, (row, column) == chosen, pick, said == lens.words[column])
+
+    names = [row_name(row) for row in range(last, -1, -1)]
+    return (
+        f'<div class="why" style="{css_variables(theme)}">{_table(names, [label(token) for token in lens.tokens], cell)}</div>'
+    )
+
+
+def patches_grid(patches: Patches, *, chosen: tuple[int, int] | None = None, theme: Theme = LIGHT) -> str:
+    """Draw how far each part of another text moves the difference; of heads a grid, of others a table (`data-pick`)."""
+    if patches.what == "heads":
+        body = _grid(patches.change, "changes it by", chosen, theme)
+    else:
+        body = _changes_table(patches, chosen, theme) + _scale(patches.change, theme)
+    return f'<div class="why" style="{css_variables(theme)}">{body}</div>'
+
+
+def _changes_table(patches: Patches, chosen: tuple[int, int] | None, theme: Theme) -> str:
+    largest = _largest(patches.change)
+    stream = patches.what == "stream"
+    names = [label(token) for token in patches.tokens[0]] if stream else ["MLP"]
+    rows = [row_name(row) if stream else f"L{row}" for row in range(len(patches.change))]
+
+    def cell(row: int, column: int) -> TableCell:
+        value = float(patches.change[row, column])
+        figure = signed(value, ".1f") if abs(value) >= _LEAST else ""
+        title = f"{part_name(patches, row, column)} changes it by {signed(value, '+.2f')}"
+        return TableCell(figure, diverging(value / largest, theme), title, (row, column) == chosen, f"{row}.{column}")
+
+    return _table(rows, names, cell)
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """What stands in a cell of a layer and a token: its text, its colour, what it is in full, and what a click gives.
+
+    own  whether it is the model's own word
+    """
+
+    text: str
+    colour: str
+    title: str
+    chosen: bool
+    pick: str
+    own: bool = False
+
+
+def _table(rows: Sequence[str], columns: Sequence[str], cell: Callable[[int, int], TableCell]) -> str:
+    """Draw a table of buttons; columns are HTML already."""
+    lines = ["".join(f'<th scope="col"><bdi>{name}</bdi></th>' for name in ["", *columns])]
+    for row, name in enumerate(rows):
+        cells = ""
+        for column in range(len(columns)):
+            one = cell(row, column)
+            cells += (
+                f'<td><button{" class=own" if one.own else ""} data-pick="{one.pick}" aria-pressed="{str(one.chosen).lower()}" '
+                f'title="{html.escape(one.title)}" aria-label="{html.escape(one.title)}" '
+                f'style="background:{one.colour};color:{ink_on(one.colour)}"><bdi>{html.escape(one.text)}</bdi></button></td>'
+            )
+        lines.append(f'<th scope="row">{html.escape(name)}</th>{cells}')
+    return f'<div class="layers"><table>{"".join(f"<tr>{line}</tr>" for line in lines)}</table></div>'
+
+
+def why_page(value: Parts | LogitLens | Patches) -> Page:
+    """Make a page of one of them, as a notebook shows it: of a lens what is said behind the last token."""
+    if isinstance(value, LogitLens):
+        body = lens_strip(value, len(value.tokens) - 1)
+    else:
+        body = parts_grid(value) if isinstance(value, Parts) else patches_grid(value)
+    title = f"Why a word, by {html.escape(value.model)}"
+    style = f"<style>{MARKUP}{PARTS_STYLE}</style>"
+    return Page(f'<!doctype html><meta charset="utf-8"><title>{title}</title>{style}<div class="markup">{body}</div>')

@@ -6,12 +6,12 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.why import describe_correlation, describe_patch, part_name
+from attnviz.analysis.write import describe_correlation, describe_patch, part_name
 from attnviz.core.trace import Prompt
 from attnviz.core.why import Patches
-from attnviz.export.why import draw_why, why_file
+from attnviz.export.write import draw_why, why_file
 from attnviz.figures import html as shared
-from attnviz.figures.why import STYLE, patches_grid
+from attnviz.figures.write import PARTS_STYLE, patches_grid
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.survey.corpora import random_passages
 from attnviz.ui.address.address_sync import visit_button
@@ -22,7 +22,7 @@ from attnviz.ui.explorer import clicked_head
 from attnviz.ui.layout import Markup, escaped, story, theme
 from attnviz.ui.whatif.controls import TextPair, is_stopped, stop
 
-_markup = Markup("patches", shared.STYLE + STYLE)
+_markup = Markup("patches", shared.STYLE + PARTS_STYLE)
 # Texts that have nothing to do with the two: what they do, too, is no finding.
 RANDOM_TEXTS = 5
 # The parameters of the address that name a part.
