@@ -222,7 +222,7 @@ def describe_answer(
 
 def describe_confidence(confidence: float) -> str:
     """Say how many of the answers this sure are right, by that share."""
-    return f"about {whole_percent(confidence)} of such answers in English are correct"
+    return f"about {whole_percent(confidence)} of such answers are correct"
 
 
 def describe_question_words(

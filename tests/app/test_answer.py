@@ -79,7 +79,7 @@ def test_a_calibrated_model_says_how_often_it_is_right_when_so_sure(app: AppTest
     result = answered(models["sure"]).result
     p, nothing = result.spans[0].probability, result.nothing
     often = math.exp(1) * math.sqrt(p / (1 - p - nothing)) / math.sqrt(math.sqrt(nothing / (1 - nothing)))
-    assert f"about {100 * often / (1 + often):.0f}\xa0% of such answers in English are correct" in html(app)
+    assert f"about {100 * often / (1 + often):.0f}\xa0% of such answers are correct" in html(app)
 
 
 def test_what_was_measured_in_english_is_not_said_of_other_texts(app: AppTest, models: dict[str, str]) -> None:
@@ -92,7 +92,7 @@ def test_an_answer_is_right_no_more_often_than_the_passage_answers(app: AppTest,
     open_page(app, models["certain"], passage="Ann")
     nothing = answered(models["certain"], "Ann").result.nothing
     assert 0.01 < nothing < 0.99
-    assert f"about {100 * (1 - nothing):.0f}\xa0% of such answers in English are correct" in html(app)
+    assert f"about {100 * (1 - nothing):.0f}\xa0% of such answers are correct" in html(app)
 
 
 @pytest.mark.parametrize("names", [["joint"], ["joint", "dual"], ["hub"]], ids="+".join)

@@ -186,7 +186,7 @@ const MOST_HEADS = 5;
 export function describeFound(found, maps, model) {
   const { spans, tokens, declined, nothing, confidence, joint } = found;
   const facts = [model, declined ? `${percent(nothing)} for no answer` : `${percent(spans[0].probability)} sure`];
-  if (confidence !== null) facts.push(`about ${wholePercent(confidence)} of such answers in English are correct`);
+  if (confidence !== null) facts.push(`about ${wholePercent(confidence)} of such answers are correct`);
   const units = tokens.map(({ start, end }) => /** @type {TextPlace} */ ([start, end]));
   const answer = { text: spans[0].text, place: /** @type {TextPlace} */ ([tokens[spans[0].start].start, tokens[spans[0].end].end]), units };
   const seen = describeHeadOf(maps, answer, { side: null, layer: null, head: null, isMean: null, word: null, view: { words: true } });

@@ -247,7 +247,7 @@ def test_long_texts_are_cut_in_a_sentence() -> None:
     assert plain(describe_answer(texts, spans[:1])) == "There is no other answer."
     shown = asked_of([FIRM], "cats")
     assert plain(describe_question_words(shown, "c" * 61, (0, 4))).startswith(f"“{'c' * 59}…” ")
-    assert describe_confidence(0.814) == "about 81\xa0% of such answers in English are correct"
+    assert describe_confidence(0.814) == "about 81\xa0% of such answers are correct"
 
 
 def test_a_token_has_the_weight_of_the_word_that_it_stands_in() -> None:
