@@ -24,7 +24,6 @@ from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace
 from attnviz.core.why import LogitLens, Parts, Patches
 from attnviz.export import draw_sheet
-from attnviz.export.png import sheet_svg
 from attnviz.export.sheet import (
     FONT,
     PADDING,
@@ -69,10 +68,16 @@ def next_file(trace: AttentionTrace, to: str) -> bytes:
     if to == "json":
         return text_format.dumps(next_record(trace), ensure_ascii=False).encode("utf-8")
     if to == "html":
-        body = sheet_svg(draw_next(trace)).decode("utf-8").partition("?>")[2]
-        title = html.escape(f"What comes next, by {trace.model}")
-        return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>{body}</html>'.encode()
+        return _page(f"What comes next, by {trace.model}", draw_next(trace))
     raise AttnvizError(f"What comes next is not written as {to!r}: choose svg, png, pdf, html, csv or json.")
+
+
+def _page(title: str, sheet: Sheet) -> bytes:
+    # Imported here: it brings Matplotlib, which no page waits for.
+    from attnviz.export.png import sheet_svg
+
+    body = sheet_svg(sheet).decode("utf-8").partition("?>")[2]
+    return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>{body}</html>'.encode()
 
 
 def next_record(trace: AttentionTrace) -> dict[str, object]:
@@ -144,12 +149,7 @@ def why_file(value: WhyValue, to: str) -> bytes:
     if to == "json":
         return text_format.dumps(why_record(value), ensure_ascii=False).encode("utf-8")
     if to == "html":
-        # Imported here: it brings Matplotlib, which no page waits for.
-        from attnviz.export.png import sheet_svg
-
-        body = sheet_svg(draw_why(value)).decode("utf-8").partition("?>")[2]
-        title = html.escape(why_title(value))
-        return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>{body}</html>'.encode()
+        return _page(why_title(value), draw_why(value))
     raise AttnvizError(f"This is not written as {to!r}: choose {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
 
 
