@@ -101,7 +101,7 @@ def _faithful(arguments: argparse.Namespace) -> int:
 def _examples(arguments: argparse.Namespace) -> int:
     from attnviz.ui.background import results
 
-    results.make(print_now)
+    results.make_shipped(print_now)
     return 0
 
 

@@ -117,7 +117,7 @@ def claim_verdict(model: str, text: str, own: str = "") -> ClaimReport | None:
     claim = _or_error(lambda _: parse(text))
     if claim is None:
         return None
-    if not own and (found := results.find("claim", model, (claim.text,))) is not None:
+    if not own and (found := results.find_shipped("claim", model, (claim.text,))) is not None:
         return found
     attention = corpus_attention(model, WINOGENDER if claim.needs_antecedent else TREEBANK, own, claim)
     if attention is None:
@@ -129,7 +129,7 @@ def claim_verdict(model: str, text: str, own: str = "") -> ClaimReport | None:
 
     report = _or_error(test)
     if report and not own:
-        results.note("claim", model, (claim.text,), report)
+        results.note_computed("claim", model, (claim.text,), report)
     return report
 
 

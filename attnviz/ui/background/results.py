@@ -39,7 +39,7 @@ from attnviz.ui.background.jobs import Job, LruCache, check_room, downloading, h
 from attnviz.ui.layout import escaped
 from attnviz.ui.visitor_limits import check_offered, folders_allowed, is_listed, pickles_allowed
 
-FOLDER = "examples"
+EXAMPLES = "examples"
 # So much of a model's weights tells whether it was trained again: every number of them changes.
 WEIGHTS_BYTES = 2**16
 _PATIENCE_SECONDS = 600
@@ -47,14 +47,14 @@ _PATIENCE_SECONDS = 600
 _recorded: dict[Path, Any] | None = None
 
 
-def find(work: str, name: str, arguments: tuple[Any, ...]) -> Any:
+def find_shipped(work: str, name: str, arguments: tuple[Any, ...]) -> Any:
     """Read the shipped result of a piece of work for a model and these arguments; None: it does not travel."""
     if _recorded is not None or (path := _file(work, name, arguments)) is None or not path.is_file():
         return None
     return _without_durations(_read(path))
 
 
-def note(work: str, name: str, arguments: tuple[Any, ...], result: Any) -> None:
+def note_computed(work: str, name: str, arguments: tuple[Any, ...], result: Any) -> None:
     """Takes down what was computed, if all of it is recorded. How long that took elsewhere is of no interest here."""
     if _recorded is not None and (path := _file(work, name, arguments)) is not None:
         _recorded[path] = _without_durations(result)
@@ -65,7 +65,7 @@ def _without_durations(result: Any) -> Any:
     return result.without_durations() if hasattr(result, "without_durations") else result
 
 
-def make(report: Callable[[str], None]) -> None:
+def make_shipped(report: Callable[[str], None]) -> None:
     """Opens every page as a first visit does, and writes what is computed for it."""
     from streamlit.testing.v1 import AppTest
 
@@ -74,7 +74,7 @@ def make(report: Callable[[str], None]) -> None:
             app = AppTest.from_file(script, default_timeout=_PATIENCE_SECONDS)
             app.query_params.update(address)
             app.run()
-    folder = assets_folder() / FOLDER
+    folder = assets_folder() / EXAMPLES
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     for path, made in recorded.items():
@@ -125,7 +125,7 @@ def _file(work: str, name: str, arguments: tuple[Any, ...]) -> Path | None:
         digest = hashlib.sha256(value_to_bytes((work, name, _weights(name), arguments))).hexdigest()
     except (TraceError, ValueError):  # such as a number that is not finite
         return None
-    return assets_folder() / FOLDER / f"{'-'.join(filter(None, (name, work.strip('_'))))}-{digest[:12]}.attn"
+    return assets_folder() / EXAMPLES / f"{'-'.join(filter(None, (name, work.strip('_'))))}-{digest[:12]}.attn"
 
 
 @cache
@@ -192,7 +192,7 @@ def compute_once(
     cache, key = traces_kept(), (work, name, *arguments)
     try:
         check_offered(name)
-        if travels and (shipped := find(work.__name__, name, arguments)) is not None:
+        if travels and (shipped := find_shipped(work.__name__, name, arguments)) is not None:
             return shipped
         model = load_model(name, place)
         make_room(traces_kept())
@@ -204,7 +204,7 @@ def compute_once(
             return result
 
         result = shared(cache, key, once, place, expected=passes * len(arguments[0].text) / CHARACTERS_A_SECOND)
-        note(work.__name__, name, arguments, result)
+        note_computed(work.__name__, name, arguments, result)
         return result
     except passed:
         raise
@@ -219,7 +219,7 @@ def compute_once(
 def is_known(work: Callable[..., Any], name: str, *arguments: Any) -> bool:
     """Say whether what `computed(work)` gives is there already, so that nobody waits for it."""
     job = traces_kept().peek((work, name, *arguments))
-    return (job is not None and job.is_done) or find(work.__name__, name, arguments) is not None
+    return (job is not None and job.is_done) or find_shipped(work.__name__, name, arguments) is not None
 
 
 def run(name: str, task: Task, prompt: Prompt, *, edits: Edits = NO_EDITS, options: Options = GREEDY) -> Result | None:

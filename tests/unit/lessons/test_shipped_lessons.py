@@ -22,7 +22,7 @@ from attnviz.models.base import AttentionModel
 from attnviz.models.result import Result
 from attnviz.survey.corpora import TREEBANK, shipped, shipped_atlas
 from attnviz.survey.corpus_attention import look
-from attnviz.ui.background.results import claim_visits, find
+from attnviz.ui.background.results import claim_visits, find_shipped
 
 LESSON = """---
 title: A lesson
@@ -111,7 +111,7 @@ def test_a_number_in_prose_is_true(name: str, source: ComputedSource) -> None:
 
 
 def travelling(claim: str) -> ClaimReport:
-    return find("claim", "minilm", (claim,))
+    return find_shipped("claim", "minilm", (claim,))
 
 
 def test_what_lessons_say_of_claims_is_true() -> None:
@@ -133,7 +133,7 @@ def test_what_lessons_say_of_what_heads_add_is_true() -> None:
     assert adds[24, 4] < -0.5
     # Of two sentences whose giver is another, one head turns the answer round and the others do not.
     other = "When Mary and John went to the store, Mary gave a drink to"
-    shipped_patches = find("_patches", "smollm2", (Prompt(drink), other, ("Mary", "John"), "heads"))
+    shipped_patches = find_shipped("_patches", "smollm2", (Prompt(drink), other, ("Mary", "John"), "heads"))
     assert np.argwhere(shipped_patches.patched < 0).tolist() == [[23, 3]]
     # L29·H1 looks at the last word, at no name, and adds more than all heads but one.
     assert (looks[29, 1].argmax(), looks[29, 1, [1, 3, 9]].sum() < 0.05, (adds > adds[29, 1]).sum()) == (13, True, 1)

@@ -25,7 +25,7 @@ from attnviz.ui.background import results
 from tests.float64 import exact, in_float64
 from tests.visits import PATIENCE
 
-FOLDER = assets_folder() / results.FOLDER
+FOLDER = assets_folder() / results.EXAMPLES
 # Train makes a model of its own before anybody trains it.
 VISITS = [(path, address) for path, address in results.first_visits() if path.stem != "train"]
 # Each page says what it has imported of these.
@@ -100,7 +100,7 @@ def test_what_travels_is_what_the_models_compute_in_float64(
 ):
     """A page goes on with what travels, in whose order words and heads are removed, on this processor as on any other."""
     pairs: list[tuple[str, Any, Any]] = []
-    compute_once, find = results.compute_once, results.find
+    compute_once, find = results.compute_once, results.find_shipped
 
     def computed(work: Callable[..., Any], name: str, asked: tuple[Any, ...], given: Any, *rest: Any, **options: Any) -> Any:
         travels = compute_once(work, name, asked, given, *rest, **options)
@@ -120,7 +120,7 @@ def test_what_travels_is_what_the_models_compute_in_float64(
         return travels
 
     monkeypatch.setattr(results, "compute_once", computed)
-    monkeypatch.setattr(results, "find", found)
+    monkeypatch.setattr(results, "find_shipped", found)
     # All methods twice, of them once in float64: ten times as long as any other page, and a busy machine is no failure.
     app = AppTest.from_file(path, default_timeout=10 * PATIENCE)
     app.query_params.update(address)
@@ -148,14 +148,14 @@ def test_every_file_belongs_to_the_weights_that_travel():
 def test_a_model_that_was_trained_again_has_none(monkeypatch: pytest.MonkeyPatch):
     def find() -> Any:
         asked = (Prompt("The cat, which had chased the mice, was tired."), "encode", results.NO_EDITS, results.GREEDY)
-        return results.find("_run", "minilm", asked)
+        return results.find_shipped("_run", "minilm", asked)
 
     from attnviz.ui.prompt_box import examples
 
     asked = (Prompt(examples("encode")[0].text), "encode", results.NO_EDITS, results.GREEDY)
-    assert results.find("_run", "minilm", asked).trace.model == "minilm"
+    assert results.find_shipped("_run", "minilm", asked).trace.model == "minilm"
     assert find() is None
-    assert results.find("_run", "somebody/minilm", asked) is None
-    assert results.find("_run", "minilm", (*asked, float("nan"), object())) is None
+    assert results.find_shipped("_run", "somebody/minilm", asked) is None
+    assert results.find_shipped("_run", "minilm", (*asked, float("nan"), object())) is None
     monkeypatch.setattr(results, "_weights", lambda name: "others")
-    assert results.find("_run", "minilm", asked) is None
+    assert results.find_shipped("_run", "minilm", asked) is None
