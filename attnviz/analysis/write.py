@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from attnviz.analysis.wording import LONGEST_NAME, Part, Sentence, cut, head_name, percent, quoted, signed
 from attnviz.core.errors import TraceError
@@ -56,8 +57,14 @@ def candidate_label(candidate: Candidate, before: str) -> str:
     if not candidate.text or "\ufffd" in candidate.text:
         return label
     bare = candidate.text.strip(" ")
-    joins = before[-1:].isalnum() and bare == candidate.text and len(Words.of(before[-1] + bare[:1]).spans) == 1
-    return ("…" if joins and bare[:1].isalnum() else "") + cut(label, LONGEST_NAME)
+    joins = bare == candidate.text and _is_one_word(before[-1:], bare[:1])
+    return ("…" if joins else "") + cut(label, LONGEST_NAME)
+
+
+@lru_cache(4096)
+def _is_one_word(end: str, start: str) -> bool:
+    """Say whether two characters that stand side by side, if any, belong to one word."""
+    return end.isalnum() and start.isalnum() and len(Words.of(end + start).spans) == 1
 
 
 def describe_next(candidates: Sequence[Candidate], before: str, *, first: bool = True) -> Sentence:

@@ -7,8 +7,9 @@ import { inkOn, mixedColour } from "./drawing/palette.js";
  * @typedef {{ background: string, accent: string, text: string, faint: string, panel: string, border: string }} WriteTheme
  * @typedef {{ kind: "text", skipped: number, tokens: [gap: string, name: string, share: number][], start: number, chosen: number, upcoming: string }} WrittenText
  *   skipped: tokens before those that are drawn; of each token how likely it was; start: of what the model wrote; upcoming: what comes next
- * @typedef {{ kind: "bars", rows: [name: string, text: string, share: number][], stands: number, rest: number, isClickable: boolean }} NextBars
- *   stands: which of them stands there, -1: none; rest: what all other tokens have
+ * @typedef {{ rows: [name: string, text: string, share: number][], stands: number, rest: number, isNext: boolean, isClickable: boolean }} Bars
+ *   stands: which of them stands there, -1: none; rest: what all other tokens have; isNext: nothing stands there yet
+ * @typedef {{ kind: "bars", first: number, places: Bars[], chosen: number }} NextBars  first: the place of the first of them
  */
 
 // As a share of the width, the bar of a certainty: its number stands beside it.
@@ -16,26 +17,61 @@ const WIDEST = 78;
 // Tokens as likely as this have the strongest colour under which black and white letters can be read alike.
 const STRONGEST = 0.55;
 
-/** @param {StreamlitComponent<[(WrittenText | NextBars) & { theme: WriteTheme }]>} component */
+/** @typedef {WrittenText | NextBars} Drawn */
+/** @typedef {HTMLElement & { record?: string, shown?: string, show?(chosen: number): boolean, picked?: number | null }} Place  picked: here, and Python does not say so yet */
+const PICKED = "attnviz-token";
+
+/** @param {StreamlitComponent<[Drawn & { theme: WriteTheme }]>} component */
 export default function ({ data: [drawn], parentElement, setTriggerValue }) {
-  const place = /** @type {HTMLElement & { shown?: string }} */ (parentElement.querySelector(".markup"));
+  const place = /** @type {Place} */ (parentElement.querySelector(".markup"));
   place.onclick = (event) => {
-    const picked = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("[data-pick]"));
-    if (picked) setTriggerValue("picked", picked.dataset.pick);
+    const picked = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("[data-pick]"))?.dataset.pick;
+    if (picked === undefined) return;
+    // What could stand there is drawn at once, here and beside it; all else once Python has answered.
+    if (drawn.kind === "text") document.dispatchEvent(new CustomEvent(PICKED, { detail: Number(picked) }));
+    setTriggerValue("picked", picked);
   };
-  // What did not change stays: a press that began on it ends on it, and what has the focus keeps it.
-  const shown = JSON.stringify(drawn);
-  if (place.shown === shown) return;
-  place.shown = shown;
+  const { chosen, ...rest } = drawn;
+  const record = JSON.stringify(rest);
+  if (record !== place.record || chosen === place.picked) place.picked = null;
+  place.record = record;
+  place.show = (at) => show(place, drawn, at);
+  place.show(place.picked ?? chosen);
+  listen(place);
+}
+
+/** @type {WeakSet<Place>} */
+const listening = new WeakSet();
+
+/** @param {Place} place */
+function listen(place) {
+  if (listening.has(place)) return;
+  listening.add(place);
+  const onPicked = (/** @type {Event} */ event) => {
+    if (!place.isConnected) document.removeEventListener(PICKED, onPicked);
+    else if (place.show?.(/** @type {CustomEvent} */ (event).detail)) place.picked = /** @type {CustomEvent} */ (event).detail;
+  };
+  document.addEventListener(PICKED, onPicked);
+}
+
+/** Draws what belongs to a place, and says whether it is known. @param {Place} place @param {Drawn & { theme: WriteTheme }} drawn @param {number} chosen */
+function show(place, drawn, chosen) {
   const { theme } = drawn;
+  const record = drawn.kind === "text" ? { ...drawn, chosen } : drawn.places[chosen - drawn.first];
+  if (!record) return false;
+  // What did not change stays: a press that began on it ends on it, and what has the focus keeps it.
+  const shown = JSON.stringify([record, theme]);
+  if (place.shown === shown) return true;
+  place.shown = shown;
   const { activeElement } = /** @type {Document | ShadowRoot} */ (place.getRootNode());
   const focused = place.contains(activeElement) && /** @type {HTMLElement} */ (activeElement).dataset.pick;
-  place.replaceChildren(drawn.kind === "text" ? drawText(drawn, theme) : drawBars(drawn));
+  place.replaceChildren(...("tokens" in record ? [drawText(record, theme)] : drawBars(record, chosen)));
   for (const name of /** @type {const} */ (["accent", "text", "faint", "panel", "border"])) place.style.setProperty(`--${name}`, theme[name]);
   if (focused) /** @type {HTMLElement | null} */ (place.querySelector(`[data-pick="${focused}"]`))?.focus({ preventScroll: true });
   // Of a long text the part that is looked at, not its beginning.
-  const chosen = /** @type {HTMLElement | null} */ (place.querySelector(".chosen"));
-  if (chosen?.offsetParent) chosen.offsetParent.scrollTop = Math.max(0, chosen.offsetTop - chosen.offsetParent.clientHeight / 2);
+  const mark = /** @type {HTMLElement | null} */ (place.querySelector(".chosen"));
+  if (mark?.offsetParent) mark.offsetParent.scrollTop = Math.max(0, mark.offsetTop - mark.offsetParent.clientHeight / 2);
+  return true;
 }
 
 /** The first token is no button: nothing foretells it. @param {WrittenText} written @param {WriteTheme} theme */
@@ -61,15 +97,18 @@ const gapOf = (gap) => (gap.split("\n").length > 2 ? [make("br"), make("br")] : 
 const pickable = (kind, place, title, name, style = false) =>
   make("button", { type: "button", class: kind, "data-pick": place, title, ...(style && { style }) }, make("bdi", {}, name));
 
-/** @param {NextBars} next */
-function drawBars({ rows, stands, rest, isClickable }) {
-  const bars = rows.map(([name, text, share], place) => {
-    const kind = place === stands ? "bar stands" : "bar";
+/** @param {Bars} bars @param {number} at */
+function drawBars({ rows, stands, rest, isNext, isClickable }, at) {
+  const bars = rows.map(([name, text, share], row) => {
+    const kind = row === stands ? "bar stands" : "bar";
     const body = [make("bdi", {}, name), barOf(share)];
-    return isClickable ? make("button", { type: "button", class: kind, "data-pick": place, title: JSON.stringify(text) }, ...body) : make("div", { class: kind }, ...body);
+    const title = JSON.stringify(text);
+    return isClickable ? make("button", { type: "button", class: kind, "data-pick": `${at}.${row}`, title }, ...body) : make("div", { class: kind }, ...body);
   });
   const others = rest > 5e-4 ? [make("div", { class: "bar rest" }, make("bdi", {}, "all others"), barOf(rest))] : [];
-  return make("div", { class: "bars" }, ...bars, ...others);
+  const heading = make("b", {}, isNext ? "What could come next." : "What could have stood here.");
+  const caption = make("p", { class: "caption" }, heading, isClickable ? " Click a word to take it." : "");
+  return [caption, make("div", { class: "bars" }, ...bars, ...others)];
 }
 
 /** @param {number} share */

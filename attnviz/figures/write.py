@@ -74,7 +74,12 @@ def next_bars(candidates: Sequence[Candidate], before: str, *, stands: str = "",
     pieces = [each.piece for each in candidates]
     place = pieces.index(stands) if stands in pieces else -1
     rest = max(0.0, 1 - sum(each.probability for each in candidates))
-    return {"kind": "bars", "rows": rows, "stands": place, "rest": rest, "isClickable": clickable}
+    return {"rows": rows, "stands": place, "rest": rest, "isNext": not stands, "isClickable": clickable}
+
+
+def bars_at(first: int, places: Sequence[dict[str, Any]], chosen: int) -> dict[str, Any]:
+    """Describe the bars of several places, the first of which is named: a click on a token shows those of its place at once."""
+    return {"kind": "bars", "first": first, "places": places, "chosen": chosen}
 
 
 PARTS_STYLE = GRID + Path(__file__).with_name("why.css").read_text(encoding="utf-8")

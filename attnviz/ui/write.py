@@ -29,6 +29,7 @@ from attnviz.figures.write import (
     PARTS_STYLE,
     SCRIPT,
     STYLE,
+    bars_at,
     coming_text,
     lens_strip,
     lens_table,
@@ -64,6 +65,8 @@ from attnviz.ui.prompt_box import Example, forget_typed
 _markup = Markup("write", shared.STYLE + STYLE, SCRIPT)
 # Candidates that are drawn, and those whose shares stand in the table of before and after.
 DRAWN, COMPARED = 8, 4
+# Tokens on each side of the one that is looked at whose bars the browser has.
+NEAR = 60
 
 
 def writer_picker() -> str:
@@ -193,34 +196,40 @@ def show_text(upcoming: Upcoming) -> DeltaGenerator:
 def show_bars(upcoming: Upcoming, options: WritingOptions, *, edited: bool) -> None:
     """Draw what could stand at a place, as sampling weighs it; a click takes it, and what stood there and behind goes.
 
-    Of a model that is edited what is taken stays, and what stands before it.
+    Of a model that is edited what is taken stays, and what stands before it. The bars of places near by are there as well, so
+    that a click on a token shows them at once.
     """
-    continuation, at = continuation_of(upcoming.trace), upcoming.place
-    candidates = continuation.next_tokens(at - 1, options if options.temperature else None)[:DRAWN]
-    stands = "" if upcoming.is_next else upcoming.piece
-    taken = tuple(each.piece for each in candidates)
-    texts = tuple(each.text for each in candidates)
-    start, written, before = continuation.start, continuation.written, upcoming.before
+    trace, continuation = upcoming.trace, continuation_of(upcoming.trace)
+    start, written, count = continuation.start, continuation.written, len(continuation.pieces)
+    first, last = max(upcoming.place - NEAR, 1), min(upcoming.place + NEAR, count)
+    # The marks of a chat's template are not typed, nor is what a decoder begins with.
+    fixed = start if value("chat", False) or "cross" in trace.kinds else 0
+
+    def candidates(place: int) -> tuple[Candidate, ...]:
+        return continuation.next_tokens(place - 1, options if options.temperature else None)[:DRAWN]
+
+    def bars(place: int) -> dict[str, Any]:
+        there = Upcoming(trace, place)
+        stands = "" if there.is_next else there.piece
+        return next_bars(candidates(place), there.before, stands=stands, clickable=place >= fixed)
 
     def pick(picked: str) -> None:
-        if not picked.isdecimal() or int(picked) >= len(taken):
+        at, row = (int(each) if each.isdecimal() else -1 for each in (*picked.split("."), "")[:2])
+        if not 0 < at <= count or not 0 <= row < len(there := candidates(at)):
             return
         forget_cell()
         if at >= start:
-            st.session_state.written = " ".join((*written[: at - start], taken[int(picked)]))
+            st.session_state.written = " ".join((*written[: at - start], there[row].piece))
             st.session_state.held = at - start + 1 if edited else 0
-        else:
+        elif at >= fixed:
             forget_typed()
             forget("written")
             forget("held")
-            gap = texts[int(picked)][: len(texts[int(picked)]) - len(texts[int(picked)].lstrip(" "))]
-            st.session_state.text = before.rstrip(" ") + gap + texts[int(picked)].lstrip(" ")
+            bare = there[row].text.lstrip(" ")
+            gap = there[row].text[: len(there[row].text) - len(bare)]
+            st.session_state.text = Upcoming(trace, at).before.rstrip(" ") + gap + bare
 
-    # The marks of a chat's template are not typed, nor is what a decoder begins with.
-    clickable = at >= start or not (value("chat", False) or "cross" in upcoming.trace.kinds)
-    verb = "What could come next." if upcoming.is_next else "What could have stood here."
-    st.caption(f"**{verb}**{' Click a word to take it.' if clickable else ''}")
-    drawn = next_bars(candidates, before, stands=stands, clickable=clickable)
+    drawn = bars_at(first, [bars(place) for place in range(first, last + 1)], upcoming.place)
     _markup("next-words", drawn | {"theme": asdict(theme())}, pick)
 
 

@@ -259,8 +259,8 @@ export function panelOf(sitePage) {
 function writePanel(sitePage) {
   const { files } = sitePage;
   const heads = headPanel(sitePage, part("said"));
-  const [text, bars, choices, caption] = [make("div"), make("div"), make("div", { class: "choices" }), make("p", { class: "note" })];
-  part("passage").append(text, make("div", { class: "next" }, make("div", {}, caption, bars), choices));
+  const [text, bars, choices] = [make("div"), make("div"), make("div", { class: "choices" })];
+  part("passage").append(text, make("div", { class: "next" }, bars, choices));
   const mounted = Promise.all([text, bars].map((place) => mountComponent(place, files, "write", "markup")));
   const script = importFrom(new URL("write_panel.js", files));
   /** @type {(() => void) | null} */
@@ -270,10 +270,10 @@ function writePanel(sitePage) {
     async show(picture, values) {
       const [components, { default: own }] = await Promise.all([mounted, script]);
       const [drawText, drawBars] = components.map(({ mount, shadow }) => (/** @type {object} */ drawn, /** @type {(place: number) => void} */ pick) => {
-        const setTriggerValue = (/** @type {string} */ _, /** @type {string} */ picked) => pick(Number(picked));
+        const setTriggerValue = (/** @type {string} */ _, /** @type {string} */ picked) => pick(Number(picked.split(".").at(-1)));
         mount({ data: [{ ...drawn, theme: paletteNow().theme }], parentElement: shadow, setTriggerValue });
       });
-      const draw = own.writePanel(sitePage, { drawText, drawBars, choices, caption, tell: (/** @type {Sentence[]} */ said) => tell(part("story"), said), write: () => void writeOn(sitePage) });
+      const draw = own.writePanel(sitePage, { drawText, drawBars, choices, tell: (/** @type {Sentence[]} */ said) => tell(part("story"), said), write: () => void writeOn(sitePage) });
       again = () => draw(picture, values);
       again();
       await heads.show(picture, own.unaskedLink(picture, values), null);

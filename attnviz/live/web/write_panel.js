@@ -79,9 +79,9 @@ function rough(share) {
   return share >= 0.01 && share < 0.995 ? `${(100 * share).toFixed(0)}\u00a0%` : percent(share);
 }
 
-/** @param {SitePage} sitePage @param {{ drawText: Draw, drawBars: Draw, choices: HTMLElement, caption: HTMLElement, tell(sentences: Sentence[]): void,
+/** @param {SitePage} sitePage @param {{ drawText: Draw, drawBars: Draw, choices: HTMLElement, tell(sentences: Sentence[]): void,
  *   write(): void }} places */
-function writePanel(sitePage, { drawText, drawBars, choices, caption, tell, write }) {
+function writePanel(sitePage, { drawText, drawBars, choices, tell, write }) {
   return (/** @type {ModelPicture} */ picture, /** @type {Values} */ values) => {
     /** @type {Writing} */
     const writing = picture.said.writing;
@@ -98,8 +98,8 @@ function writePanel(sitePage, { drawText, drawBars, choices, caption, tell, writ
     const rows = candidates.map(([, text, label], rank) => [label, text, shares[rank]]).slice(0, DRAWN).filter(([, , share]) => share);
     const stands = place < pieces.length ? candidates.slice(0, rows.length).findIndex(([piece]) => piece === pieces[place]) : -1;
     const others = Math.max(0, 1 - rows.reduce((sum, [, , share]) => sum + Number(share), 0));
-    caption.textContent = `${place === pieces.length ? "What could come next." : "What could have stood here."} Click a word to take it.`;
-    drawBars({ kind: "bars", rows, stands, rest: others, isClickable: true }, (picked) => take(sitePage, picture, place, candidates[picked]));
+    const bars = { rows, stands, rest: others, isNext: place === pieces.length, isClickable: true };
+    drawBars({ kind: "bars", first: place, places: [bars], chosen: place }, (picked) => take(sitePage, picture, place, candidates[picked]));
     drawChoices(sitePage, values, choices, write);
   };
 
