@@ -37,14 +37,14 @@ export default function ({ data: [drawn], parentElement, setTriggerValue }) {
   place.record = record;
   place.show = (at) => show(place, drawn, at);
   place.show(place.picked ?? chosen);
-  listen(place);
+  followPicks(place);
 }
 
 /** @type {WeakSet<Place>} */
 const listening = new WeakSet();
 
 /** @param {Place} place */
-function listen(place) {
+function followPicks(place) {
   if (listening.has(place)) return;
   listening.add(place);
   const onPicked = (/** @type {Event} */ event) => {

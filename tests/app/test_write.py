@@ -9,7 +9,7 @@ import pytest
 from attnviz.models.hub import smollm2
 from attnviz.ui.background import results
 from attnviz.ui.layout import escaped
-from attnviz.ui.write import keep_begun
+from attnviz.ui.write import NEAR, keep_begun
 from tests.visits import Visit, described, differences, html, open_page, pictures, press, said
 
 MARY = "When Mary and John went to the store, John gave a drink to"
@@ -21,9 +21,15 @@ def of_kind(app, kind: str) -> dict:
     return drawn
 
 
+def next_words(app) -> dict:
+    """What could stand at the place that is looked at."""
+    drawn = of_kind(app, "bars")
+    return drawn["places"][drawn["chosen"] - drawn["first"]]
+
+
 def bars(app) -> list[tuple[str, str]]:
     """The bars as they are drawn: names, and shares in percent."""
-    drawn = of_kind(app, "bars")
+    drawn = next_words(app)
     rest = [("all others", drawn["rest"])] if drawn["rest"] > 5e-4 else []
     return [(name, f"{100 * share:.1f}\xa0%") for name, share in [(name, share) for name, _, share in drawn["rows"]] + rest]
 
@@ -83,7 +89,7 @@ def test_a_word_taken_under_edits_stays_in_both_texts(monkeypatch):
     before, after = re.findall(r"<td[^>]*>(.*?)</td>", re.sub(r"<mark>|</mark>", "", table))[:2]
     assert before == "John in"
     assert html_text.unescape(after) == "John's"
-    assert of_kind(app, "bars")["isClickable"]
+    assert next_words(app)["isClickable"]
     assert open_page("write", text=MARY, written="ĠJohn", held="99", edits=edits).query_params["held"] == "1"
 
 
@@ -107,8 +113,18 @@ def test_what_stood_could_have_been_another_word():
     app = open_page("write", text=MARY, written="ĠMary Ġand", query="13")
     assert "Here the model expects" in html(app)
     assert "had 92\xa0%, the likeliest of all" in html(app)
-    assert of_kind(app, "bars")["stands"] == 0
+    assert next_words(app)["stands"] == 0
     assert (of_kind(app, "text")["start"], of_kind(app, "text")["chosen"]) == (14, 14)
+
+
+def test_bars_of_tokens_near_by_are_there_before_anybody_clicks():
+    drawn = of_kind(open_page("write", text=MARY, written="ĠMary Ġand", query="13"), "bars")
+    for place in (2, 14, 16):
+        there = of_kind(open_page("write", text=MARY, written="ĠMary Ġand", query=str(place - 1)), "bars")
+        assert there["chosen"] == place
+        assert there["places"][place - there["first"]] == drawn["places"][place - drawn["first"]]
+    long = of_kind(open_page("write", text="the cat sat on the mat " * 30), "bars")
+    assert len(long["places"]) == NEAR + 1
 
 
 def test_what_came_stays_where_it_is_stopped(monkeypatch):

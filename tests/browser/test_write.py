@@ -6,6 +6,15 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.pages import open_page, settle
 
+# A click on the third word that was written: what stands above the bars before and right after it, and how many are that word.
+CLICKED = """() => {
+  const parts = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")].map((part) => part.shadowRoot);
+  const find = (selector) => parts.flatMap((part) => [...(part?.querySelectorAll(selector) ?? [])]);
+  const before = find(".caption b")[0].textContent;
+  find("button.written")[2].click();
+  return [before, find(".caption b")[0].textContent, find(".bar.stands").length];
+}"""
+
 
 def written(page: Page) -> list[str]:
     return parse_qs(urlsplit(page.url).query).get("written", [""])[0].split()
@@ -20,7 +29,7 @@ def test_words_are_written_looked_at_exchanged_and_stay_after_a_reload(page: Pag
     before = written(page)
     assert before[0] == "ĠMary"
     # What could have stood there, and another word in its place.
-    page.locator("button.written").nth(2).click()
+    assert page.evaluate(CLICKED) == ["What could come next.", "What could have stood here.", 1]
     expect(page.locator("button.written").nth(2)).to_have_class("written chosen")
     expect(page.locator(".bar.stands")).to_have_count(1)
     expect(page.locator(".story p").first).to_contain_text("Here the model expects")
