@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attnviz.analysis.head_metrics import Link, is_word
-from attnviz.analysis.head_ranking import Step, rows_weights, step_rows
+from attnviz.analysis.head_ranking import Step, rows_weights, step_rows, strongest_places
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, word_groups
 from attnviz.analysis.wording import MOSTLY, Part, Sentence, head_name, quoted, raised, signed
 from attnviz.core.trace import AttentionMap, Token
@@ -108,7 +108,7 @@ LONGER = 4
 
 
 def read_as(attention: AttentionMap, written: tuple[Token, ...], reading: Reading) -> AttentionMap:
-    """Name each row of the cross-attention after one of the two target tokens that it belongs to.
+    """Name each row of the cross-attention after one of the two target tokens that it belongs to, where it has two.
 
     At step t a decoder reads one token and writes the next. `naive` names the row after the token that is written, one of
     `written`; `shifted` after the token that is read, which aligns better, since it is known by then (Chen et al. 2020,
@@ -117,7 +117,12 @@ def read_as(attention: AttentionMap, written: tuple[Token, ...], reading: Readin
     Raises:
         TraceError: there are not as many tokens written as there are rows.
     """
-    return attention if reading == "shifted" else replace(attention, queries=written)
+    return attention if reading == "shifted" or attention.queries == written else replace(attention, queries=written)
+
+
+def first_row(cross: AttentionMap, written: tuple[Token, ...], reading: Reading) -> int:
+    """Return the address's number of the first row: a word keeps its own in both readings, the start mark has 0."""
+    return int(cross.queries != written and reading == "naive")
 
 
 def truer(metrics: Mapping[str, float], layer: int, head: int | None) -> Reading:
@@ -158,6 +163,27 @@ def ranked_step(position: int, count: int, step: Step, drawn: Reading) -> str:
     """
     used = {0: "reads", count: "writes"}.get(position, step)
     return used if used == ("writes" if drawn == "naive" else "reads") else f"{used}, not drawn"
+
+
+def rank_for_cell(
+    cross: AttentionMap,
+    written: tuple[Token, ...],
+    view: View,
+    position: int,
+    cell: tuple[int, int],
+    drawn: Reading,
+    step: Step = "writes",
+) -> dict[str, object] | None:
+    """Rank the heads by what they give to a cell of a picture, with the mean over all; None where there is but one.
+
+    position, step  as of `word_weights`; `drawn` is how the rows of the picture are read
+    """
+    if cross.n_layers * cross.n_heads == 1:
+        return None
+    weights = word_weights(cross, written, view, position, step)[..., cell[1]]
+    listed = [{"layer": at[0], "head": at[1], "weight": float(weights[at])} for at in strongest_places(weights)]
+    row = ranked_step(position, len(cross.queries), step, drawn) if cross.queries != written else ""
+    return {"cell": cell, "mean": float(weights.mean()), "first": listed, "step": row}
 
 
 def strongest_links(matrix: HeadMatrix) -> tuple[Link, ...]:
@@ -220,6 +246,12 @@ def clearest_link(matrix: HeadMatrix) -> Link | None:
         if min(len(target), len(source)) >= LONGER and target != source
     ]  # fmt: skip
     return max(content_links or links, key=lambda link: link.weight, default=None)
+
+
+def opening_cell(matrix: HeadMatrix, word: str = "") -> tuple[int, int]:
+    """Choose the cell to show first: the strongest link of a word, where it is there; else the clearest."""
+    link = origin_of(matrix, word) or clearest_link(matrix)
+    return (link.query, link.key) if link else (0, int(matrix.weights[0].argmax()))
 
 
 def describe_origin(matrix: HeadMatrix, row: int, column: int) -> Sentence:

@@ -153,9 +153,8 @@ class LessonPicture:
             TraceError: there is no such map.
         """
         if self.page == "translate":
-            draft, cross = result.draft, result.trace.cross
             reading = _READINGS.get(self.get("reading")) or truer(result.card.metrics, *self.head(result.card))
-            return read_as(cross, draft.written, reading) if draft.reads_its_rows else cross
+            return read_as(result.trace.cross, result.draft.written, reading)
         if self.page not in ("home", "encode"):
             raise LessonError("A question about words or heads needs a picture of Encode or Translate in its step.")
         return default_map(result.trace, self.get("attention") or None)

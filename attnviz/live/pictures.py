@@ -25,7 +25,7 @@ from attnviz.analysis.answer_attention import (
 )
 from attnviz.analysis.compute.dot_product import QueryKey, link_steps
 from attnviz.analysis.compute.steps import ComputationStep, first_place, worked_steps
-from attnviz.analysis.head_ranking import WordLink, WordLinks, first_link, strongest_places
+from attnviz.analysis.head_ranking import WordLink, WordLinks, first_link
 from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
 from attnviz.analysis.summary_selection import (
     NO_LOOK,
@@ -39,22 +39,19 @@ from attnviz.analysis.summary_selection import (
 )
 from attnviz.analysis.translation_alignment import (
     Reading,
-    clearest_link,
     describe_alignment,
     differences,
-    origin_of,
-    ranked_step,
+    first_row,
+    opening_cell,
+    rank_for_cell,
     read_as,
     truer,
-    word_weights,
 )
 from attnviz.analysis.wording import (
     Sentence,
     describe_head,
     describe_link,
     head_name,
-    head_of_model,
-    head_place,
     percent,
     power_of_ten,
 )
@@ -290,15 +287,23 @@ def describe_translations(results: Sequence[Result], example: Mapping[str, Any])
     """Describe the translations of a text, the first of them large."""
     unlike = differences([each.trace.output for each in results])
     matrices = [alignment(each) for each in results]
-    cells = [_cell(matrix, example.get("word", "")) for matrix in matrices]
     aligned = [
-        _aligned(slot, result, matrix, cell, marked)
-        for slot, (result, matrix, cell, marked) in enumerate(zip(results, matrices, cells, unlike, strict=True), 1)
+        _aligned(slot, result, matrix, opening_cell(matrix, example.get("word", "")), marked)
+        for slot, (result, matrix, marked) in enumerate(zip(results, matrices, unlike, strict=True), 1)
     ]
     settings = {"seq": 0, "hero": 1, "open": False, "least": LEAST_WEIGHT, "theme": "auto", "fullScale": True}
-    first_rows = [first_row(each, *first_head(each.card)) for each in results]
-    positions = [matrix.rows[cell[0]] + first for matrix, cell, first in zip(matrices, cells, first_rows, strict=True)]
-    ranked = [rank_for_cell(*each) for each in zip(results, positions, cells, strict=True)]
+    first_rows = [first_row(each.trace.cross, each.draft.written, _reading(each.card)) for each in results]
+    ranked = [
+        rank_for_cell(
+            each.trace.cross,
+            each.draft.written,
+            WHOLE_WORDS,
+            drawn.matrix.rows[drawn.cell[0]] + first,
+            drawn.cell,
+            _reading(each.card),
+        )
+        for each, drawn, first in zip(results, aligned, first_rows, strict=True)
+    ]
     _, package = alignments(aligned, **settings, ranked=_by_slot(ranked), firstRows=_by_slot(first_rows))
     story = (describe_alignment(matrices[0]),)
     shapes = [(each.card.n_layers, each.card.n_heads) for each in results]
@@ -316,59 +321,29 @@ def first_head(card: ModelCard) -> tuple[int, int | None]:
 
 def alignment(result: Result) -> HeadMatrix:
     """Make the matrix that is drawn unasked: whole words, in the reading of its rows that was measured to be truer."""
-    (layer, head), reading = first_head(result.card), truer(result.card.metrics, *first_head(result.card))
-    return head_matrix(_read(result, reading), layer=layer, head=head, view=WHOLE_WORDS)
+    (layer, head), attention = first_head(result.card), read_as(result.trace.cross, result.draft.written, _reading(result.card))
+    return head_matrix(attention, layer=layer, head=head, view=WHOLE_WORDS)
 
 
-def _read(result: Result, reading: Reading) -> AttentionMap:
-    """Name the rows after what is read there or written, where a model has both."""
-    draft, cross = result.draft, result.trace.cross
-    return read_as(cross, draft.written, reading) if draft.reads_its_rows else cross
-
-
-def first_row(result: Result, layer: int, head: int | None) -> int:
-    """Number the first row of a head as an address does: a word keeps its own in both readings, the start mark has 0."""
-    return int(result.draft.reads_its_rows and truer(result.card.metrics, layer, head) == "naive")
-
-
-def rank_for_cell(result: Result, position: int, cell: tuple[int, int]) -> dict[str, object] | None:
-    """Rank the heads by what they give to a cell, as `attnviz.rank_heads` does; None where there is but one.
-
-    position  of the row, as an address numbers it
-    """
-    cross, draft, card = result.trace.cross, result.draft, result.card
-    if cross.n_layers * cross.n_heads == 1:
-        return None
-    weights = word_weights(cross, draft.written, WHOLE_WORDS, position)[..., cell[1]]
-    listed = [{"layer": at[0], "head": at[1], "weight": float(weights[at])} for at in strongest_places(weights)]
-    drawn = truer(card.metrics, *first_head(card))
-    step = ranked_step(position, len(cross.queries), "writes", drawn) if draft.reads_its_rows else ""
-    return {"cell": cell, "mean": float(weights.mean()), "first": listed, "step": step}
-
-
-def _cell(matrix: HeadMatrix, word: str) -> tuple[int, int]:
-    link = origin_of(matrix, word) or clearest_link(matrix)
-    return (link.query, link.key) if link else (0, int(matrix.weights[0].argmax()))
+def _reading(card: ModelCard) -> Reading:
+    return truer(card.metrics, *first_head(card))
 
 
 def _aligned(
     slot: int, result: Result, matrix: HeadMatrix, cell: tuple[int, int], unlike: tuple[tuple[int, int], ...]
 ) -> Aligned:
-    card, (layer, head) = result.card, first_head(result.card)
-    shape, trained = (card.n_layers, card.n_heads), (layer, head) == card.supervised_head
-    name = head_of_model(layer, head, shape, trained=trained)
+    card = result.card
     return Aligned(
         slot=slot,
         name=card.name,
-        head=" · ".join(filter(None, (name, "target given" if result.prompt.target else ""))),
         translation=result.trace.output,
         matrix=matrix,
-        choices=((),) * len(matrix.rows),
         cell=cell,
+        place=first_head(card),
+        shape=(card.n_layers, card.n_heads),
+        is_trained=first_head(card) == card.supervised_head,
+        is_given=bool(result.prompt.target),
         unlike=unlike,
-        place=(layer, head),
-        shape=shape,
-        where=head_place(layer, head, card.n_layers * card.n_heads, trained=trained),
     )
 
 

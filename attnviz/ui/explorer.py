@@ -17,13 +17,12 @@ from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, word_na
 from attnviz.analysis.heads.verdict import describe_label
 from attnviz.analysis.translation_alignment import Reading
 from attnviz.analysis.whatif_comparison import is_difference
-from attnviz.analysis.wording import TITLES, describe_mixing, head_name, head_of_model
+from attnviz.analysis.wording import TITLES, describe_mixing, head_name
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap, QueryKeyWeights
 from attnviz.core.weights import QUANTITIES, Kind, Quantity
 from attnviz.figures import bertviz_views as bertviz
 from attnviz.figures import explorer
-from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
 from attnviz.survey.corpora import available, shipped_atlas
 from attnviz.ui.address import address_sync
@@ -137,17 +136,6 @@ def reading_picker(results: Iterable[Result], sidebar: DeltaGenerator) -> Readin
     if not any(each.draft.reads_its_rows for each in results):
         return None
     return _READINGS[segments(sidebar, "Row of a word", "reading", help=_READING_HELP, on_change=forget_cell)]
-
-
-def head_title_of(card: ModelCard, layer: int, head: int | None) -> str:
-    """Name the head that is drawn of a model, marked if it was trained to align; nothing for a model of one.
-
-    >>> card = ModelCard("t", "", "encoder-decoder", 2, 4, 1, 128, "cpu", supervised_head=(1, 0))
-    >>> head_title_of(card, 1, 0), head_title_of(card, 1, 2), head_title_of(card, 0, None)
-    ('L1·H0, trained to align', 'L1·H2', 'L0, mean of 4 heads')
-    """
-    shape, trained = (card.n_layers, card.n_heads), (layer, head) == card.supervised_head
-    return head_of_model(layer, head, shape, trained=trained)
 
 
 def pick_head(picked: str) -> None:

@@ -12,16 +12,17 @@ from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.head_metrics import Link, is_word
-from attnviz.analysis.head_ranking import Step, strongest_places
+from attnviz.analysis.head_ranking import Step
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, word_groups
 from attnviz.analysis.translation_alignment import (
     Reading,
     balanced_links,
-    clearest_link,
     describe_likelihood,
     differences,
+    first_row,
     links_from,
-    origin_of,
+    opening_cell,
+    rank_for_cell,
     ranked_step,
     read_as,
     spelled_out,
@@ -31,13 +32,10 @@ from attnviz.analysis.translation_alignment import (
 )
 from attnviz.analysis.wording import (
     LONGEST_NAME,
-    NUMBERS,
     Part,
     Sentence,
     cut,
     head_name,
-    head_place,
-    head_title,
     head_words,
     join_names,
     quoted,
@@ -91,7 +89,6 @@ from attnviz.ui.explorer import (
     change_head,
     choose_head,
     head_picker,
-    head_title_of,
     heads_are_mixed,
     note_picture,
     places_of,
@@ -120,17 +117,20 @@ class AlignmentView(HeadView):
     def of(self, result: Result) -> "AlignmentView":
         """Return the same view for one model: the head it has, or of mixed heads their layer; and the reading of that head."""
         own = self.within(result.trace.cross, mean=result.quantity == "mixing")
-        return replace(own, reading=self.reading or truer(result.card.metrics, own.layer, own.head))
+        return replace(own, reading=self.reading_of(result))
+
+    def reading_of(self, result: Result) -> Reading:
+        """Return how the rows of a model's head are read."""
+        own = self.within(result.trace.cross, mean=result.quantity == "mixing")
+        return self.reading or truer(result.card.metrics, own.layer, own.head)
 
     def attention(self, result: Result) -> AttentionMap:
         """Return the cross-attention of a model, its rows read as they are drawn."""
-        draft, attention = result.draft, result.trace.cross
-        reading = self.of(result).reading
-        return read_as(attention, draft.written, reading) if draft.reads_its_rows and reading else attention
+        return read_as(result.trace.cross, result.draft.written, self.reading_of(result))
 
     def first_row(self, result: Result) -> int:
-        """Return the address's number of the first row: a word keeps its own in both readings, the start mark has 0."""
-        return int(result.draft.reads_its_rows and self.of(result).reading == "naive")
+        """Return the address's number of the first row that is drawn of a model."""
+        return first_row(result.trace.cross, result.draft.written, self.reading_of(result))
 
     def given_weights(self, result: Result, position: int) -> Float[np.ndarray, "layer head key"]:
         """Return the weights of the word at a position to each column, in every head, as `attnviz.rank_heads` has them.
@@ -229,8 +229,7 @@ def chosen_cell(result: Result, view: AlignmentView, slot: int) -> tuple[int, in
         if key is None:
             looks = matrix if matrix.weights[row].any() else first
             return row, max(telling_columns(looks.queries[row], looks.keys), key=lambda column: looks.weights[row, column])
-    link = origin_of(first, view.word) or clearest_link(first)
-    return (link.query, link.key) if link else (0, int(first.weights[0].argmax()))
+    return opening_cell(first, view.word)
 
 
 def missing_row(result: Result, view: AlignmentView, slot: int) -> tuple[Sentence, ...]:
@@ -415,51 +414,34 @@ def _take(change: dict[str, Any], first_row: int) -> None:
 
 
 def _aligned(slot: int, result: Result, view: AlignmentView, unlike: tuple[tuple[int, int], ...]) -> Aligned:
-    matrix, card, own = view.alignment(result), result.card, view.of(result)
-    given = "target given" if result.prompt.target else ""
-    mixed = result.quantity == "mixing"
-    head = head_title("mixing", own.layer, None) if mixed else head_title_of(card, own.layer, own.head)
-    unit = NUMBERS[result.quantity]
+    matrix, own, cross = view.alignment(result), view.of(result), result.trace.cross
     places = places_of(view.attention(result), view.view).within(matrix)
     marks = places.head_marks(result.trace.edits, own.layer, own.head)
     return Aligned(
         slot=slot,
-        name=card.name,
-        head=" · ".join(filter(None, (head, "" if result.quantity == "weights" else unit, given))),
+        name=result.card.name,
         translation=result.trace.output,
         matrix=matrix,
-        number=unit,
-        marks=marks,
-        choices=row_choices(result, view, matrix),
         cell=chosen_cell(result, view, slot),
-        unlike=unlike,
-        links=view.links(matrix),
         place=(own.layer, own.head),
-        shape=(result.trace.cross.n_layers, result.trace.cross.n_heads),
-        where=_where(result, own),
+        shape=(cross.n_layers, cross.n_heads),
+        is_trained=(own.layer, own.head) == result.card.supervised_head,
+        is_given=bool(result.prompt.target),
+        quantity=result.quantity,
+        marks=marks,
+        unlike=unlike,
+        choices=row_choices(result, view, matrix),
+        links=view.links(matrix),
     )
 
 
-def _where(result: Result, view: AlignmentView) -> str:
-    """Name the head that is drawn, in words."""
-    attention, place = result.trace.cross, (view.layer, view.head)
-    if result.quantity == "mixing":
-        return f"all heads of layer {view.layer} together"
-    return head_place(*place, attention.n_layers * attention.n_heads, trained=place == result.card.supervised_head)
-
-
 def _ranked(result: Result, view: AlignmentView, cell: tuple[int, int]) -> dict[str, object] | None:
-    """List the heads that give most to a link, and the mean over all; None where there is but one, or all are mixed."""
-    attention = result.trace.cross
-    if attention.n_layers * attention.n_heads == 1 or result.quantity == "mixing":
+    """List the heads that give most to a link; None where there is but one, or all are mixed."""
+    if result.quantity == "mixing":
         return None
-    first_row = view.first_row(result)
-    position = view.alignment(result).rows[cell[0]] + first_row
-    weights = view.given_weights(result, position)[..., cell[1]]
-    listed = [{"layer": at[0], "head": at[1], "weight": float(weights[at])} for at in strongest_places(weights)]
-    drawn = "naive" if first_row else "shifted"
-    step = ranked_step(position, len(attention.queries), view.step, drawn) if result.draft.reads_its_rows else ""
-    return {"cell": cell, "mean": float(weights.mean()), "first": listed, "step": step}
+    position = view.alignment(result).rows[cell[0]] + view.first_row(result)
+    read = view.reading_of(result)
+    return rank_for_cell(result.trace.cross, result.draft.written, view.view, position, cell, read, view.step)
 
 
 def row_choices(result: Result, view: AlignmentView, matrix: HeadMatrix) -> tuple[tuple[WrittenToken, ...], ...]:

@@ -15,8 +15,9 @@ import numpy as np
 
 from attnviz.analysis.head_metrics import Link
 from attnviz.analysis.head_view import HeadMatrix
-from attnviz.analysis.wording import cut, signed
+from attnviz.analysis.wording import NUMBERS, cut, head_of_model, head_place, head_title, signed
 from attnviz.core.trace import Token
+from attnviz.core.weights import Quantity
 from attnviz.figures.explorer.overview import NO_MARKS, HeadMarks, pack_chunks
 from attnviz.figures.explorer.script import style, themes
 from attnviz.figures.html import STYLE as MARKUP_STYLE
@@ -49,32 +50,48 @@ class WrittenToken:
 class Aligned:
     """One model's translation and its alignment.
 
-    slot     the number of the model on its page, from 1
-    head     the name of the head that is drawn; empty for a model of one
-    place    its layer, and its number or None for the mean; `where` says it in words
-    shape    how many layers the model has, and heads a layer
-    number   what one of its numbers is, in a word
-    marks    what of the head is edited
-    unlike   where the translation differs from those of the others, as (start, end)
-    choices  what each row's tokens were, and could have been
-    cell     the chosen row and column
-    links    the links that are drawn as decided; None: there are none
+    slot        the number of the model on its page, from 1
+    place       the layer of the head that is drawn, and its number or None for the mean
+    shape       how many layers the model has, and heads a layer
+    is_trained  whether the head was trained to align; is_given: whether a person gave the translation
+    marks       what of the head is edited
+    unlike      where the translation differs from those of the others, as (start, end)
+    choices     what each row's tokens were, and could have been
+    cell        the chosen row and column
+    links       the links that are drawn as decided; None: there are none
     """
 
     slot: int
     name: str
-    head: str
     translation: str
     matrix: HeadMatrix
-    choices: tuple[tuple[WrittenToken, ...], ...]
     cell: tuple[int, int]
-    unlike: tuple[tuple[int, int], ...] = ()
-    links: tuple[Link, ...] | None = None
-    number: str = "weight"
+    place: tuple[int, int | None]
+    shape: tuple[int, int]
+    is_trained: bool = False
+    is_given: bool = False
+    quantity: Quantity = "weights"
     marks: HeadMarks = NO_MARKS
-    place: tuple[int, int | None] = (0, 0)
-    shape: tuple[int, int] = (1, 1)
-    where: str = ""
+    unlike: tuple[tuple[int, int], ...] = ()
+    choices: tuple[tuple[WrittenToken, ...], ...] | None = None
+    links: tuple[Link, ...] | None = None
+
+    @property
+    def head(self) -> str:
+        """Name the head that is drawn, and what is particular to its numbers; empty for a model of one."""
+        layer, is_mixed = self.place[0], self.quantity == "mixing"
+        name = (
+            head_title("mixing", layer, None) if is_mixed else head_of_model(*self.place, self.shape, trained=self.is_trained)
+        )
+        number = "" if self.quantity == "weights" else NUMBERS[self.quantity]
+        return " · ".join(filter(None, (name, number, "target given" if self.is_given else "")))
+
+    @property
+    def where(self) -> str:
+        """Say in words which head is drawn."""
+        if self.quantity == "mixing":
+            return f"all heads of layer {self.place[0]} together"
+        return head_place(*self.place, self.shape[0] * self.shape[1], trained=self.is_trained)
 
 
 @functools.cache
@@ -106,7 +123,7 @@ def _described(model: Aligned) -> dict[str, object]:
         "slot": model.slot,
         "name": model.name,
         "head": model.head,
-        "number": model.number,
+        "number": NUMBERS[model.quantity],
         "off": model.marks.off,
         "edited": [list(cell) for cell in model.marks.cells],
         "hidden": list(model.marks.columns),
@@ -121,7 +138,7 @@ def _described(model: Aligned) -> dict[str, object]:
         "rows": matrix.rows,
         "columns": matrix.columns,
         "links": None if model.links is None else [[link.query, link.key] for link in model.links],
-        "choices": [[_choice(choice) for choice in choices] for choices in model.choices],
+        "choices": [[_choice(choice) for choice in choices] for choices in model.choices or ((),) * len(matrix.rows)],
     }
 
 

@@ -114,7 +114,7 @@ def _compare_button(run: LiveRun, frame: Frame, text: str) -> None:
 def _aligned(result: Result, layer: int, head: int) -> tuple[HeadMatrix, Callable[[], Picture]]:
     """Return the alignment of what was written, a row the token that its step writes; and its picture for a download."""
     written = result.draft
-    attention = read_as(written.trace.cross, written.written, "naive") if written.reads_its_rows else written.trace.cross
+    attention = read_as(written.trace.cross, written.written, "naive")
     matrix = head_matrix(attention, layer=layer, head=head, view=View())
     return matrix, lambda: Picture(written.trace, "cross", layer, head, matrix, View(), True)
 

@@ -24,7 +24,7 @@ from attnviz.analysis.answer_attention import (
 from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix, word_groups
 from attnviz.analysis.translation_alignment import clearest_link, describe_likelihood, ranked_step, read_as, truer
-from attnviz.analysis.wording import Sentence, head_of_model, head_place, power_of_ten, two_digits
+from attnviz.analysis.wording import Sentence, power_of_ten, two_digits
 from attnviz.analysis.write import copied_link, describe_given, describe_next
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
@@ -261,11 +261,9 @@ def assert_translation(actual: dict[str, Any], card: dict[str, Any], place: Plac
     assert ranked == strongest_places(weights[..., actual["cell"][1]])
     position = matrix.rows[actual["cell"][0]] + first
     assert actual["ranked"]["step"] == ranked_step(position, len(READ), "writes", "naive" if first else "shifted")
-    trained = [layer, head] == card["supervised_head"]
     aligned = Aligned(
-        slot=1, name="t", head=head_of_model(layer, head, (2, 3), trained=trained), translation=OUTPUT,
-        matrix=matrix, choices=((),) * len(matrix.rows), cell=(0, 0), place=(layer, head), shape=(2, 3),
-        where=head_place(layer, head, 6, trained=trained),
+        slot=1, name="t", translation=OUTPUT, matrix=matrix, cell=(0, 0), place=(layer, head), shape=(2, 3),
+        is_trained=[layer, head] == card["supervised_head"],
     )  # fmt: skip
     header, chunks = unpack_chunks(alignments([aligned])[1])
     expected = header["models"][0]

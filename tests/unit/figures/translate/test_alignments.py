@@ -15,7 +15,7 @@ CHOICE = WrittenToken(0, MATRIX.queries[0], 0.25, (("▁chat", 0.5), ("<unk>", 0
 
 def aligned(slot: int = 2, cell: tuple[int, int] = (3, 1), **changed: object) -> Aligned:
     given: dict[str, object] = {"choices": ((CHOICE,), *((),) * 5), "links": (Link(0, 6, 0.5),)} | changed
-    return Aligned(slot, "a<b", "L1·H2", "w0 w1", matrix=MATRIX, cell=cell, **given)
+    return Aligned(slot, "a<b", "w0 w1", matrix=MATRIX, cell=cell, place=(1, 2), shape=(3, 5), **given)
 
 
 def test_the_weights_are_the_matrixs_to_the_last_bit():
@@ -31,7 +31,7 @@ def test_the_weights_are_the_matrixs_to_the_last_bit():
 def test_a_model_is_told_as_it_is():
     _, data = alignments([aligned()])
     (model,) = unpack_chunks(data)[0]["models"]
-    assert (model["name"], model["place"], model["links"]) == ("a<b", [0, 0], [[0, 6]])
+    assert (model["name"], model["place"], model["links"]) == ("a<b", [1, 2], [[0, 6]])
     assert [text for text, *_ in model["queries"]] == [token.text for token in MATRIX.queries]
     assert (model["rows"], model["columns"]) == (list(MATRIX.rows), list(MATRIX.columns))
     assert model["choices"][0][0]["alternatives"] == [["chat", 0.5, True], ["<unk>", 0.125, False]]
