@@ -20,7 +20,7 @@ function drawPassage(place, text, passage, ...above) {
   const { bars } = passage;
   const highest = bars.reduce((most, { values }) => values.reduce((one, other) => Math.max(one, other), most), 0) || 1;
   const names = bars.map(({ name }, index) => make("span", {}, make("i", { class: `bar${index}` }), name));
-  const legend = make("p", { class: "legend" }, ...names, make("span", {}, `the tallest bar is ${percent(highest)}`));
+  const legend = make("p", { class: "answer-legend" }, ...names, make("span", {}, `the tallest bar is ${percent(highest)}`));
   const drawn = make("div", { class: "answered long", dir: "auto" }, ...pieces(Array.from(text), passage, highest));
   place.replaceChildren(...above, legend, drawn);
   // Of a long passage the part with the answer, not its beginning.

@@ -46,8 +46,8 @@ def summary_buttons(words: tuple[SummaryWord, ...], *, chosen: int | None = None
         end = word.token.end
     return (
         f'<div class="written" dir="auto" style="{css_variables(theme)}">{"".join(pieces)}'
-        '<p class="legend"><b>Marked so</b>: not in the text. Click a word to see where the model looked when it wrote it.'
-        "</p></div>"
+        '<p class="written-legend"><b>Marked so</b>: not in the text. '
+        "Click a word to see where the model looked when it wrote it.</p></div>"
     )
 
 

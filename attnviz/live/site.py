@@ -17,7 +17,7 @@ from attnviz.figures.compute.steps import STYLE as STEPS_STYLE
 from attnviz.figures.explorer.script import STYLE as EXPLORER_STYLE
 from attnviz.figures.explorer.script import template, themes
 from attnviz.figures.html import STYLE as MARKUP_STYLE
-from attnviz.figures.html import bundle
+from attnviz.figures.html import bundle, join_styles
 from attnviz.figures.lessons.question import STYLE as QUESTION_STYLE
 from attnviz.figures.summary_passage import STYLE as SUMMARY_STYLE
 from attnviz.figures.translate.alignments import STYLE as ALIGNMENTS_STYLE
@@ -138,8 +138,7 @@ def _write_files(folder: Path, models: Sequence[str], report: Report) -> list[Si
     """Write scripts, styles and pictures; return the pictures."""
     for name, text in scripts().items():
         _write(folder / f"{name}.js", text)
-    styles = colours(), MARKUP_STYLE, ANSWER_STYLE, SUMMARY_STYLE, QUESTION_STYLE
-    _write(folder / "site.css", "".join((*styles, (WEB / "site.css").read_text(encoding="utf-8"))))
+    _write(folder / "site.css", colours() + style())
     _write(folder / "steps.css", STEPS_STYLE)
     _write(folder / "write.css", MARKUP_STYLE + WRITE_STYLE)
     _write(folder / "document.html", template())
@@ -160,6 +159,12 @@ def _digest(folder: Path) -> str:
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def style() -> str:
+    """Join the style of the site's pages and of what they draw outside of a shadow."""
+    own = (WEB / "site.css").read_text(encoding="utf-8")
+    return join_styles(own, MARKUP_STYLE, ANSWER_STYLE, SUMMARY_STYLE, QUESTION_STYLE)
 
 
 def scripts() -> dict[str, str]:

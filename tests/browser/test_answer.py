@@ -42,7 +42,7 @@ def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(page:
     assert bars(page, "bar0") == pytest.approx(actual.result.start.tolist(), abs=1e-5)
     assert bars(page, "bar1") == pytest.approx(actual.result.end.tolist(), abs=1e-5)
     highest = max(float(actual.result.start.max()), float(actual.result.end.max()))
-    expect(page.locator(".legend")).to_contain_text(f"the tallest bar is {percent(highest)}")
+    expect(page.locator(".answer-legend")).to_contain_text(f"the tallest bar is {percent(highest)}")
     page.locator(".asked .word", has_text="tired").click()
     expect(page.locator(".asked .chosen bdi")).to_have_text("tired")
     settle(page)
