@@ -133,6 +133,12 @@ _FOREIGN = _words("je nous vous suis avec dans ich nicht ist sind und auch wir y
 _ARTICLES = _words("le la une der ein eine el los las il uma")
 
 
+def small_words() -> dict[str, list[Any]]:
+    """List the words by which `seems_english` tells, for what tells it outside of Python."""
+    others = [sorted(words) for words in _OTHERS]
+    return {"english": sorted(_ENGLISH), "others": others, "foreign": sorted(_FOREIGN), "articles": sorted(_ARTICLES)}
+
+
 def seems_english(text: str) -> bool:
     """Say whether nothing speaks against English: Latin letters, and no other language's small words outnumber its own.
 

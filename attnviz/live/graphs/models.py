@@ -23,6 +23,7 @@ from attnviz.nn.attention import KeyValues, attend
 from attnviz.nn.encoder import Answerer
 from attnviz.nn.seq2seq import ReadSource, RecurrentState, Seq2Seq
 from attnviz.nn.translator import Translator
+from attnviz.text.words import small_words
 
 States = Float[Tensor, "one token dim"]
 
@@ -222,6 +223,7 @@ def answer_files(model: AnswerModel, saved: Path) -> Files:
         "cross": (answerer.config.n_layers, answerer.config.block.n_heads),
         "most_characters": MOST_CHARACTERS,
         "least_room": LEAST_ROOM,
+        "small_words": small_words(),
     }
     return Files(
         {"answer": graph, "weigh": weigh_graph(model.encoder.model)},

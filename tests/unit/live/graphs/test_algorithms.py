@@ -19,7 +19,19 @@ from attnviz.core.write import TEMPERATURES, Continuation, WritingOptions, chanc
 from attnviz.models.answer import SpanDecoding
 from attnviz.models.hub.minilm import packaged
 from attnviz.survey.corpora import shipped
-from attnviz.text.words import PIECE, Window, Words, best_spans, encode, marginals, merged, pair_logits, windows
+from attnviz.text.words import (
+    PIECE,
+    Window,
+    Words,
+    best_spans,
+    encode,
+    marginals,
+    merged,
+    pair_logits,
+    seems_english,
+    small_words,
+    windows,
+)
 from tests import languages
 
 RUNNER = Path(__file__).with_name("call.js")
@@ -61,6 +73,17 @@ def test_spans_are_found_as_in_python():
     np.testing.assert_allclose(table["weights"], drawn.probabilities.ravel(), atol=1e-12)
     assert [(each["start"], each["end"]) for each in spans] == [(each.start, each.end) for each in wanted]
     np.testing.assert_allclose([each["probability"] for each in spans], [each.probability for each in wanted], atol=1e-12)
+
+
+def test_what_is_not_english_is_told_as_in_python():
+    texts = [
+        "Tom sings.", "Je ne mange pas de viande.", "Ich bin hier.", "Я не знаю", "", "1912", "LE MONDE is a paper.", "la nube",
+        "El Niño came.", "IL piove", "Der Hund schläft.", "I don't know", "𝓐 the 😀 cat", "Il a vu the cat and la nuit",
+        *languages.SENTENCES.values(), *languages.ODD,
+    ]  # fmt: skip
+    told = call(*(["answer", "seemsEnglish", text, small_words()] for text in texts))
+    assert told == [seems_english(text) for text in texts]
+    assert {True, False} == set(told)
 
 
 def test_a_model_declines_and_is_sure_as_in_python():
