@@ -1,36 +1,27 @@
-// Makes overviews, heads and sentences of maps as the site's worker does: maps as lines of JSON in, what is drawn and said as lines out.
+// Makes overviews, heads and sentences of maps as the site's worker does: of maps under views, what is drawn and said.
 
-import { Buffer } from "node:buffer";
-import process from "node:process";
-import { createInterface } from "node:readline";
 import { firstCell } from "../../../attnviz/live/web/head_metrics.js";
 import { Lens } from "../../../attnviz/live/web/head_view.js";
 import { nameOfHead } from "../../../attnviz/figures/drawing/elements.js";
 import { headChunks, overviewOf } from "../../../attnviz/live/web/map_package.js";
 import { endsOf, asCsv, drawMatrix } from "../../../attnviz/live/web/matrix_svg.js";
-import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
 import { WordLinks } from "../../../attnviz/live/web/word_links.js";
 import { describeAlignment, describeHead, describeHidden, describeLink } from "../../../attnviz/live/web/wording.js";
+import { base64, openedMap } from "./maps.js";
 
 // Nothing, a head, a mean, a word, and what it looks at; the positions are in any map.
 const QUESTIONS = [
   { place: null, query: null, key: null }, { place: { layer: 0, head: 0 }, query: null, key: null }, { place: { layer: 0, head: null }, query: null, key: null },
   { place: null, query: 2, key: null }, { place: null, query: 2, key: 1 }, { place: { layer: 0, head: 0 }, query: 1, key: 2 },
 ];
-const base64 = (bytes) => Buffer.from(bytes).toString("base64");
 
 function alignmentOf({ weights, queries, keys }) {
   const words = (tokens) => tokens.map(({ text, special }) => [text, Number(special)]);
   return { queries: words(queries), keys: words(keys), weight: (query, key) => weights[query * keys.length + key] };
 }
 
-for await (const line of createInterface({ input: process.stdin })) {
-  const { map, view, theme } = JSON.parse(line);
-  const bytes = Buffer.from(map.weights, "base64");
-  const weights = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
-  const size = weights.length / map.layers;
-  const layers = Array.from({ length: map.layers }, (_, layer) => weights.subarray(layer * size, (layer + 1) * size));
-  const own = { ...map, ...weightsOf(layers, map.heads) };
+export default (cases) => cases.map(({ map, view, theme }) => {
+  const own = openedMap(map);
   const overview = overviewOf(own, view);
   let answer = { overview: null };
   if (overview) {
@@ -54,5 +45,5 @@ for await (const line of createInterface({ input: process.stdin })) {
       svg: drawMatrix(drawing, base64),
       ends: [true, false].map((isFull) => endsOf({ ...first, masked }, isFull)) };
   }
-  process.stdout.write(`${JSON.stringify(answer)}\n`);
-}
+  return answer;
+});

