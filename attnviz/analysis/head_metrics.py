@@ -42,6 +42,17 @@ class HeadNumbers:
     near: float
     distance: float | None
 
+    @property
+    def note(self) -> dict[str, object]:
+        """Write the numbers as the explorer reads and sorts them; of two texts there is no diagonal and no distance."""
+        link, distance = self.link, self.distance
+        return {
+            "entropy": round(self.entropy, 3),
+            "link": [link.query, link.key, round(link.weight, 4)] if link else None,
+            "diagonal": None if distance is None else round(self.near, 4),
+            "distance": None if distance is None else round(distance, 3),
+        }
+
 
 @dataclass(frozen=True)
 class HeadSummary:

@@ -6,6 +6,7 @@ import { linkTable } from "./word_weights.js";
 
 /**
  * @import { Bytes } from "../drawing/mount.js"
+ * @import { HeadNote } from "./view_options.js"
  * @import { Word, WordWeights } from "./word_weights.js"
  */
 
@@ -29,7 +30,6 @@ const BYTES_KEPT = 48e6;
  * @typedef {[text: string, special: number, piece: string]} Token
  * @typedef {[query: number, key: number, weight: number]} Link
  * @typedef {"queries" | "keys"} Axis
- * @typedef {{ entropy: number, highest: number, link: Link | null, diagonal: number | null, distance: number | null }} HeadNote
  * @typedef {{ name: string, kind: string, layers: number, heads: number, rows: number, columns: number, queries: Token[],
  *   keys: Token[], own: (number | null)[], direction: [string, string], notes: HeadNote[], signed?: boolean, plain?: boolean,
  *   causal?: boolean, words: { queries: Word[], keys: Word[], own: (number | null)[] },

@@ -29,7 +29,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped, UInt8, UInt16
 from threadpoolctl import ThreadpoolController
 
-from attnviz.analysis.head_metrics import HeadMeter, matrix_slabs
+from attnviz.analysis.head_metrics import HeadMeter, HeadNumbers, Link, matrix_slabs
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_weights, whole_words
 from attnviz.analysis.whatif_comparison import is_difference
 from attnviz.core.edits import Edit, Edits, HeadPatched, HeadSet, LinkCut, WeightSet, WordHidden
@@ -351,22 +351,14 @@ def _measured(lens: Lens, slabs: Iterable[Slab]) -> tuple[dict[str, object], np.
     for slab in slabs:
         meter.add(slab)
         rows.add(slab.rows, slab.weights)
-    numbers = meter.numbers()
-    link, distance = numbers.link, numbers.distance
-    note: dict[str, object] = {
-        "entropy": round(numbers.entropy, 3),
-        "link": [link.query, link.key, round(link.weight, 4)] if link else None,
-        "diagonal": None if distance is None else round(numbers.near, 4),
-        "distance": None if distance is None else round(distance, 3),
-    }
-    return note, rows.pooled()
+    return meter.numbers().note, rows.pooled()
 
 
 def _note_of_change(matrix: HeadMatrix) -> dict[str, object]:
     """Note the link of a difference that changed most; what is measured of attention is not of changes."""
     query, key = np.unravel_index(int(np.abs(matrix.weights).argmax()), matrix.weights.shape)
-    weight = round(float(matrix.weights[query, key]), 4)
-    return {"entropy": 0, "link": [int(query), int(key), weight] if weight else None, "diagonal": None, "distance": None}
+    link = Link(int(query), int(key), float(matrix.weights[query, key]))
+    return HeadNumbers(0, link if round(link.weight, 4) else None, 0, None).note
 
 
 def _words(lens: Lens) -> dict[str, object]:

@@ -9,9 +9,8 @@ import { ORDERS } from "./view_options.js";
 
 /**
  * @import { Thumbnails } from "./head_grid.js"
- * @import { HeadNote } from "./head_store.js"
  * @import { Parts } from "./view.js"
- * @import { Order } from "./view_options.js"
+ * @import { HeadNote, Order } from "./view_options.js"
  * @typedef {[layer: number, head: number, note: HeadNote]} RankedHead
  */
 

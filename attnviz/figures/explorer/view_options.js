@@ -4,11 +4,12 @@
 import { wholePercent } from "../drawing/elements.js";
 import { headName } from "./head_store.js";
 
-/** @import { HeadNote } from "./head_store.js" */
+/** @import { Link } from "./head_store.js" */
 
-// The measures that heads are sorted by.
+// The measures that heads are sorted by, and shown with.
 
 /**
+ * @typedef {{ entropy: number, highest: number, link: Link | null, diagonal: number | null, distance: number | null }} HeadNote
  * @typedef {{ label: string, caption: string, most?: number, value(note: HeadNote): number, length(note: HeadNote): number,
  *   tell(note: HeadNote): string }} Order  value: what is first is least; length: of the bar, of which `most` is the longest, else
  *   the largest of all heads

@@ -1,8 +1,10 @@
 // What one head does, in numbers, as attnviz/analysis/head_metrics.py measures it.
 
 import { isWord, elsewhere, PRONOUNS } from "../../figures/explorer/word_weights.js";
+import { roundEven } from "./labels.js";
 
 /**
+ * @import { HeadNote } from "../../figures/explorer/view_options.js"
  * @import { HeadMatrix, Token } from "./head_view.js"
  * @import { HeadAt, WordLinks } from "./word_links.js"
  */
@@ -62,8 +64,23 @@ export function summarize(matrix) {
   };
 }
 
+/** The numbers that the explorer sorts heads by and shows with them. @param {HeadMatrix} matrix @returns {Omit<HeadNote, "highest">} */
+export function noteOf(matrix) {
+  const link = strongestLink(matrix);
+  const distance = meanDistance(matrix);
+  return {
+    entropy: rounded(meanEntropy(matrix), 3),
+    link: link && [link.query, link.key, rounded(link.weight, 4)],
+    diagonal: distance === null ? null : rounded(nearDiagonal(matrix), 4),
+    distance: distance === null ? null : rounded(distance, 3),
+  };
+}
+
+/** @param {number} value @param {number} digits */
+const rounded = (value, digits) => roundEven(value * 10 ** digits) / 10 ** digits;
+
 /** What a query gives to itself and its neighbours, on average. @param {HeadMatrix} matrix */
-export function nearDiagonal({ weights, keys, own, queries }) {
+function nearDiagonal({ weights, keys, own, queries }) {
   const rows = typedRows({ queries }).filter((row) => own[row] !== null);
   if (!rows.length) return 0;
   return mean(rows.map((row) => {
@@ -75,7 +92,7 @@ export function nearDiagonal({ weights, keys, own, queries }) {
 }
 
 /** How far a head looks, in tokens; null between two texts. @param {HeadMatrix} matrix */
-export function meanDistance({ weights, keys, own, queries }) {
+function meanDistance({ weights, keys, own, queries }) {
   const rows = typedRows({ queries }).filter((row) => own[row] !== null);
   if (!rows.length) return null;
   return mean(rows.map((row) => {
@@ -90,7 +107,7 @@ export function meanDistance({ weights, keys, own, queries }) {
 }
 
 /** The entropy of a head in bits, a mean over the queries that were typed. @param {HeadMatrix} matrix */
-export function meanEntropy(matrix) {
+function meanEntropy(matrix) {
   const { weights, keys } = matrix;
   return mean(typedRows(matrix).map((row) => {
     let [total, sum] = [0, 0];

@@ -3,12 +3,11 @@
 
 import { visibleText } from "../../figures/drawing/elements.js";
 import { readPackage } from "../../figures/drawing/mount.js";
-import { meanDistance, meanEntropy, nearDiagonal, strongestLink } from "./head_metrics.js";
+import { noteOf } from "./head_metrics.js";
 import { Lens, wordGroups } from "./head_view.js";
 import { roundEven } from "./labels.js";
 
 /**
- * @import { HeadNote } from "../../figures/explorer/head_store.js"
  * @import { AttentionMap, HeadMatrix, Token, View } from "./head_view.js"
  */
 
@@ -135,18 +134,6 @@ function thumbOf(matrix, down, across) {
   return { levels, highest };
 }
 
-/** @param {HeadMatrix} matrix @returns {Omit<HeadNote, "highest">} */
-function noteOf(matrix) {
-  const link = strongestLink(matrix);
-  const distance = meanDistance(matrix);
-  return {
-    entropy: rounded(meanEntropy(matrix), 3),
-    link: link && [link.query, link.key, rounded(link.weight, 4)],
-    diagonal: distance === null ? null : rounded(nearDiagonal(matrix), 4),
-    distance: distance === null ? null : rounded(distance, 3),
-  };
-}
-
 /** Where the pixels of a small picture begin and end. @param {number} count */
 function edges(count) {
   const pixels = Math.min(count, THUMB_PIXELS);
@@ -164,9 +151,6 @@ export function directionOf(tokens) {
   const first = letters.find((letter) => /\p{L}/u.test(letter));
   return first && RIGHT_TO_LEFT.test(first) ? "rtl" : "ltr";
 }
-
-/** @param {number} value @param {number} digits */
-const rounded = (value, digits) => roundEven(value * 10 ** digits) / 10 ** digits;
 
 // The maps of a picture that came with the site.
 
