@@ -22,7 +22,7 @@ from tests.unit.live import test_address, test_described, test_lessons, test_pic
 from tests.unit.live.graphs import test_algorithms
 
 MODULES = (test_address, test_described, test_lessons, test_picture, test_steps, test_algorithms)
-RUNS = re.compile(r"\b(?:run|call|made_by_the_site)\(")
+RUNS = re.compile(r"(?<![.\w])(?:run|call|made_by_the_site)\(")
 TOKENIZERS = "/node_modules/@huggingface/tokenizers/dist/tokenizers.mjs"
 PAGE = f"""<!doctype html><link rel="icon" href="data:,"><title>Golden</title>
 <script type="importmap">{json.dumps({"imports": {"@huggingface/tokenizers": TOKENIZERS}})}</script>"""
