@@ -55,7 +55,7 @@ test("words of the question are shaded by what the answer gives them, and a clic
   assert.deepEqual(chosen, [2]);
   assert.equal(named(drawn(text, passageOf(text, [], [[0, 1]]), SEEN, false).place, "word")[2].children[0].style.cssText, "background:colour 1;color:ink");
   const own = drawn(text, passageOf(text, [], [[0, 1]]), { ...SEEN, word: 1, bars: [0.2, 0.4] }).place;
-  assert.match(named(own, "legend")[0].textContent, /^looks at “who”the tallest bar is 40/);
+  assert.match(named(own, "answer-legend")[0].textContent, /^looks at “who”the tallest bar is 40/);
   assert.equal(named(own, "chosen").length, 1);
 });
 
