@@ -28,7 +28,7 @@ from attnviz.models.catalog import Task
 from attnviz.models.tasks import run_task
 from attnviz.survey.corpora import TREEBANK, shipped
 from benchmarks.harness import ROOT, Row, at_most, none, run
-from tests.unit.live.test_picture import assert_same, made_in_node
+from tests.unit.live.test_picture import assert_same, made_by_the_site
 
 RUNNER = ROOT / "tests" / "unit" / "live" / "graphs" / "run.js"
 # Of a model's files, those that a first text needs, compressed, with the runtime: what typing costs a visitor, in bytes.
@@ -142,7 +142,7 @@ def described(name: str, task: Task, model: Any, n: int) -> Iterator[Row]:
     for start in range(0, len(given), AT_ONCE):
         some = given[start : start + AT_ONCE]
         maps = [output_of(task, model, request)[0].encoder for request in some]
-        for request, attention, made in zip(some, maps, made_in_node([(each, View()) for each in maps]), strict=True):
+        for request, attention, made in zip(some, maps, made_by_the_site([(each, View()) for each in maps]), strict=True):
             try:
                 assert_same(made, attention, View())
             except AssertionError as error:

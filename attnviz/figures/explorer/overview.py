@@ -358,7 +358,7 @@ def _note_of_change(matrix: HeadMatrix) -> dict[str, object]:
     """Note the link of a difference that changed most; what is measured of attention is not of changes."""
     query, key = np.unravel_index(int(np.abs(matrix.weights).argmax()), matrix.weights.shape)
     link = Link(int(query), int(key), float(matrix.weights[query, key]))
-    return HeadNumbers(0, link if round(link.weight, 4) else None, 0, None).note
+    return HeadNumbers(0.0, link if round(link.weight, 4) else None, 0.0, None).note
 
 
 def _words(lens: Lens) -> dict[str, object]:
