@@ -4,11 +4,12 @@ import html
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.heads.atlas import WORDS, Atlas, AtlasExample, Drawn
+from attnviz.analysis.heads.atlas import WORDS, Atlas, AtlasExample, Drawn, HeadLink
 from attnviz.analysis.heads.measures import FURTHEST, NAMES, Statistics
 from attnviz.analysis.heads.verdict import (
     MEASURE_LABELS,
@@ -214,7 +215,10 @@ def is_suitable(text: str) -> bool:
     return not _UNSUITABLE.search(text)
 
 
-def suitable(sentences: Sequence[ParsedSentence], examples: Sequence[AtlasExample]) -> tuple[AtlasExample, ...]:
+Case = TypeVar("Case", AtlasExample, HeadLink)
+
+
+def suitable(sentences: Sequence[ParsedSentence], examples: Sequence[Case]) -> tuple[Case, ...]:
     """Choose the examples whose sentences may stand on a school's projector."""
     return tuple(example for example in examples if is_suitable(sentences[example.sentence].text))
 
@@ -228,17 +232,34 @@ def case_list(sentences: Sequence[ParsedSentence], examples: Sequence[AtlasExamp
     return f'<div class="cases" style="{css_variables(theme)}">{"".join(groups)}</div>'
 
 
+def link_list(sentences: Sequence[ParsedSentence], links: Sequence[HeadLink], *, theme: Theme = LIGHT) -> str:
+    """Draw the sentences in which a head acts most strongly as buttons; a click picks "open:" and the sentence."""
+    cases = "".join(_link(sentences[link.sentence], link) for link in links)
+    return f'<div class="cases" style="{css_variables(theme)}">{cases}</div>'
+
+
+def _link(sentence: ParsedSentence, link: HeadLink) -> str:
+    text = _marked(sentence, link.word, link.looks, "mark")
+    return _sentence_button("right", link.sentence, f"{text} <em>{whole_percent(link.weight)}</em>")
+
+
 def _case(sentence: ParsedSentence, example: AtlasExample) -> str:
-    """Show the sentence with the word that looks in bold, and the word that it looks at marked."""
-    pieces, end = [], 0
-    for index, word in enumerate(sentence.words):
-        pieces.append(html.escape(sentence.text[end : word.start]))
-        text = html.escape(sentence.text[max(word.start, end) : word.end])
-        looked = f"<mark>{text}</mark>" if example.holds else f"<s>{text}</s>"
-        text = looked if index == example.looks else text
-        pieces.append(f"<b>{text}</b>" if index == example.word else text)
-        end = max(end, word.end)
     away = "" if example.looks < len(sentence.words) else " <em>→ a special token</em>"
-    kind = "right" if example.holds else "wrong"
-    text = "".join(pieces) + html.escape(sentence.text[end:])
-    return f'<button class="case {kind}" dir="auto" data-pick="open:{example.sentence}">{text}{away}</button>'
+    text = _marked(sentence, example.word, example.looks, "mark" if example.holds else "s")
+    return _sentence_button("right" if example.holds else "wrong", example.sentence, f"{text}{away}")
+
+
+def _sentence_button(kind: str, number: int, body: str) -> str:
+    return f'<button class="case {kind}" dir="auto" data-pick="open:{number}">{body}</button>'
+
+
+def _marked(sentence: ParsedSentence, word: int, looks: int, element: str) -> str:
+    """Write the sentence with the word that looks in bold, and the word that it looks at in an element of its own."""
+    pieces, end = [], 0
+    for index, each in enumerate(sentence.words):
+        pieces.append(html.escape(sentence.text[end : each.start]))
+        text = html.escape(sentence.text[max(each.start, end) : each.end])
+        text = f"<{element}>{text}</{element}>" if index == looks else text
+        pieces.append(f"<b>{text}</b>" if index == word else text)
+        end = max(end, each.end)
+    return "".join(pieces) + html.escape(sentence.text[end:])

@@ -7,7 +7,16 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.heads.atlas import WORDS, Strongest, claimed, count, examples_of, strongest, word_attention
+from attnviz.analysis.heads.atlas import (
+    WORDS,
+    Strongest,
+    WordAttention,
+    claimed,
+    count,
+    examples_of,
+    strongest,
+    word_attention,
+)
 from attnviz.analysis.heads.claim import Claim
 from attnviz.analysis.heads.verdict import ClaimReport, ClaimResult, Evidence, choose, judge_claims
 from attnviz.core.errors import ClaimError, CorpusError
@@ -19,6 +28,8 @@ from attnviz.survey.self_attention import self_attention
 from attnviz.text.data_files import ParsedSentence
 
 SEED = 0
+# Called with the place of a sentence, the model's attention, and the same between words.
+EachSentence = Callable[[int, AttentionMap, WordAttention], object]
 # The untrained model and the shuffled words need no more sentences than these to be known well enough.
 RIVAL_SENTENCES = 500
 Rivals = frozenset[Literal["untrained", "shuffled"]]
@@ -138,11 +149,11 @@ def look(
     *,
     rivals: Rivals = RIVALS,
     progress: Progress = silent,
-    each: Callable[[int, AttentionMap], object] | None = None,
+    each: EachSentence | None = None,
 ) -> CorpusAttention:
     """Run the model over all sentences; of the `rivals`, the model untrained, and the same words shuffled, over the first 500.
 
-    `each` is called with the place of a sentence and the model's attention, for what else is computed of it.
+    `each` is called with every sentence that the model has read, for what else is computed of it.
 
     Raises:
         ClaimError: the model can read none of them.
@@ -173,14 +184,14 @@ def _read(
     model: AttentionModel,
     sentences: Sequence[ParsedSentence],
     report: Callable[[int], None],
-    each: Callable[[int, AttentionMap], object] | None = None,
+    each: EachSentence | None = None,
 ) -> dict[int, Strongest]:
     looks: dict[int, Strongest] = {}
     report(0)
     for index, attention in self_attention(model, [sentence.text for sentence in sentences]):
-        looks[index] = strongest(word_attention(attention, sentences[index]))
+        looks[index] = strongest(among := word_attention(attention, sentences[index]))
         if each is not None:
-            each(index, attention)
+            each(index, attention, among)
         if len(looks) % 16 == 0:
             report(len(looks))
     return looks

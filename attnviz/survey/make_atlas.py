@@ -1,10 +1,23 @@
 """An atlas, made: every claim of `analysis.heads.atlas` tested of every head of a model."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from attnviz.analysis.heads.atlas import ANTECEDENT, CLAIMS, Atlas, AtlasExample, ClaimedCells, ClaimFacts, claimed, examples_of
+from attnviz.analysis.heads.atlas import (
+    ANTECEDENT,
+    CLAIMS,
+    Atlas,
+    AtlasExample,
+    ClaimedCells,
+    ClaimFacts,
+    WordAttention,
+    claimed,
+    examples_of,
+    sentences_of_head,
+    strongest_links,
+)
 from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.measures import Statistics, measure, merge
 from attnviz.analysis.heads.verdict import SEED, Half, compare_with_rivals, supported
@@ -28,8 +41,10 @@ def make(model: AttentionModel, *, most: int | None = None, progress: Progress =
     treebank, winogender = shipped(TREEBANK)[:most], shipped(WINOGENDER)[:most]
     rivals: Rivals = frozenset({"untrained"})
     measured: list[Statistics] = []
+    links: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
-    def measure_some(index: int, attention: AttentionMap) -> None:
+    def measure_some(index: int, attention: AttentionMap, among: WordAttention) -> None:
+        links[index] = strongest_links(among)
         if index % EVERY == 0:
             measured[:] = [merge(*measured, measure(attention))]
 
@@ -48,9 +63,14 @@ def make(model: AttentionModel, *, most: int | None = None, progress: Progress =
     command = f"attnviz atlas {name} -o {name}.json" + (f" --first {most}" if most else "")
     atlas = Atlas(
         model.card.name, TREEBANK, len(looks.sentences), command, tuple(map(_facts, claims, halves)), rates, low, high, marks,
-        statistics.means, _shares(statistics), {},
+        statistics.means, _shares(statistics), {}, {},
     )  # fmt: skip
-    atlas.examples.update(_examples(atlas, claims, looks))
+    numbers = sorted(links)
+    read = {number: treebank[number] for number in numbers}
+    atlas.examples.update(_examples(atlas, claims, looks, numbers))
+    words, weights = (np.stack(each) for each in zip(*(links[number] for number in numbers), strict=True))
+    for layer, head in np.ndindex(*atlas.shape):
+        atlas.links[f"{layer}.{head}"] = sentences_of_head(words[:, layer, head], weights[:, layer, head], read)
     return atlas
 
 
@@ -73,8 +93,13 @@ def _shares(statistics: Statistics) -> np.ndarray:
     return statistics.histogram / np.where(total, total, 1)
 
 
-def _examples(atlas: Atlas, claims: Sequence[Claim], attention: CorpusAttention) -> dict[str, tuple[AtlasExample, ...]]:
-    """Find for each head the words of the treebank that its best claim is most and least right about."""
+def _examples(
+    atlas: Atlas, claims: Sequence[Claim], attention: CorpusAttention, numbers: Sequence[int]
+) -> dict[str, tuple[AtlasExample, ...]]:
+    """Find for each head the words of the treebank that its best claim is most and least right about.
+
+    numbers  of the sentences that the model could read, in the treebank
+    """
     cells: dict[int, list[ClaimedCells]] = {}
     examples, sentences, looked = {}, attention.sentences, attention.model
     for layer, head in np.ndindex(*atlas.shape):
@@ -82,5 +107,6 @@ def _examples(atlas: Atlas, claims: Sequence[Claim], attention: CorpusAttention)
         if best is not None and not claims[best].needs_antecedent:
             if best not in cells:
                 cells[best] = claimed(claims[best], sentences, looked)
-            examples[f"{layer}.{head}"] = examples_of(claims[best], sentences, looked, (layer, head), cells=cells[best])
+            cases = examples_of(claims[best], sentences, looked, (layer, head), cells=cells[best])
+            examples[f"{layer}.{head}"] = tuple(replace(case, sentence=numbers[case.sentence]) for case in cases)
     return examples

@@ -34,6 +34,7 @@ from attnviz.figures.heads_grid import (
     distance_bars,
     heads_grid,
     likeness_grid,
+    link_list,
     measure_grid,
     measures_table,
     rivals_table,
@@ -311,8 +312,24 @@ def show_evidence(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
 
     _markup("evidence", claims_table(atlas, layer, head, theme=theme()), pick)
     st.caption("The orange line is what the best simple rule gets. Click one to test it again, with its sentences.")
+    _show_links(atlas, chosen, model)
     st.markdown(f"**How far {name} looks**, in tokens")
     _markup("distances", distance_bars(atlas.histogram[layer, head], theme=theme()))
+
+
+def _show_links(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
+    """Show the sentences in which a head acts most strongly, whatever it does; each opens on Encode."""
+    layer, head = chosen
+    sentences = shipped(TREEBANK)
+    if links := suitable(sentences, atlas.links[f"{layer}.{head}"]):
+        st.markdown(f"**Sentences in which {head_name(layer, head)} acts most strongly**")
+        drawn = link_list(sentences, links, theme=theme())
+        _markup("links", drawn, _open_sentence(sentences, model, layer, head))
+        st.caption(
+            f"Its largest weights from one word (bold) on another (marked), of {atlas.sentences:,} sentences. Special tokens, "
+            "punctuation, the word itself and the first word of a decoder's text are left out: heads look there when they have "
+            "nothing to do."
+        )
 
 
 def show_sentences(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:

@@ -141,6 +141,11 @@ def test_a_language_model_s_heads_are_there_at_once(monkeypatch: pytest.MonkeyPa
     (grid,) = (each for each in pictures(app) if 'data-pick="29.8"' in each)
     assert grid.count("data-pick") == 30 * 9
     assert shipped_atlas("smollm2").shape == (30, 9)
+    # An induction head looks at what followed the same word before; one sentence is none for a school's projector.
+    app = open_page("heads", model="smollm2", layer="18", head="6")
+    (links,) = (each for each in pictures(app) if 'class="cases"' in each and "<em>96" in each)
+    assert "BP shut <mark>its</mark> 460,000 barrels per day refinery and Marathon <b>shut</b> its 72,000" in links
+    assert links.count("data-pick") == len(shipped_atlas("smollm2").links["18.6"]) - 1
 
 
 @pytest.fixture

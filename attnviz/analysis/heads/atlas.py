@@ -6,7 +6,7 @@ sentences that are as long.
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from attnviz.analysis.heads.measures import MEASURES
 from attnviz.core.errors import CorpusError
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.text.data_files import ParsedSentence
+from attnviz.text.words import has_letters
 
 WORDS = 8
 Drawn = Bool[np.ndarray, "query key"]
@@ -83,10 +84,13 @@ class WordAttention:
     """The attention of every head of a map between units: the words of a sentence first, then its special tokens.
 
     weights  the last head of a layer is the mean of its heads; keys are summed and queries averaged over the tokens of a unit
+    parks    words that heads with nothing to do look at: punctuation (Clark et al. 2019, section 3.2), and the first word that
+             a decoder reads (Xiao et al. 2023)
     """
 
     weights: Float[np.ndarray, "layer head unit unit"]
     n_words: int
+    parks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +140,10 @@ def word_attention(attention: AttentionMap, sentence: ParsedSentence) -> WordAtt
         weights = np.add.reduceat(weights, starts, axis=1) / sizes[:, None]
         merged[layer, :-1, placed[kept][:, None], placed[kept]] = weights[:, kept][..., kept].transpose(1, 2, 0)
     merged[:, -1] = merged[:, :-1].mean(axis=1)
-    return WordAttention(merged, len(sentence.words))
+    parks = {place for place, word in enumerate(sentence.words) if not has_letters(word.text)}
+    if attention.causal:
+        parks |= {place for place in placed[:1].tolist() if 0 <= place < len(sentence.words)}
+    return WordAttention(merged, len(sentence.words), tuple(sorted(parks)))
 
 
 def unit_of(tokens: tuple[Token, ...], sentence: ParsedSentence) -> Int[np.ndarray, " token"]:
@@ -170,6 +177,61 @@ def _largest(weights: Float[np.ndarray, "layer head unit key"]) -> tuple[np.ndar
     return np.where(largest > 0, places, NOTHING).astype(np.int16), largest.astype(np.float16)
 
 
+# Sentences that are kept of each head.
+LINKS = 5
+
+
+@dataclass(frozen=True)
+class HeadLink:
+    """A word of a sentence of the treebank, another word of it that a head looks at from there, and with how much weight."""
+
+    sentence: int
+    word: int
+    looks: int
+    weight: float
+
+
+def strongest_links(
+    attention: WordAttention,
+) -> tuple[Int[np.ndarray, "layer head 2"], Float[np.ndarray, "layer head"]]:
+    """Find the largest weight of every head from one word of a sentence on another: both words, and the weight.
+
+    Where heads park attention that they have no use for does not count: special tokens, the word itself, and `parks`.
+
+    >>> weights = np.array([[0.0, 0.9, 0.1], [0.75, 0.1, 0.15], [0.5, 0.3, 0.2]], np.float32)
+    >>> words, weight = strongest_links(WordAttention(np.stack([weights, weights])[None], 3, parks=(1,)))
+    >>> words.tolist(), weight.tolist()
+    ([[[1, 0]]], [[0.75]])
+    """
+    n_words = attention.n_words
+    weights = attention.weights[:, :-1, :n_words, :n_words].copy()
+    weights[..., np.arange(n_words), np.arange(n_words)] = 0
+    weights[..., list(attention.parks)] = 0
+    cells = weights.reshape(*weights.shape[:2], -1)
+    if not cells.shape[2]:
+        return np.zeros((*cells.shape[:2], 2), np.int16), np.zeros(cells.shape[:2], np.float32)
+    best = cells.argmax(axis=2)
+    words = np.stack(np.divmod(best, n_words), axis=2).astype(np.int16)
+    return words, np.take_along_axis(cells, best[..., None], axis=2)[..., 0]
+
+
+def sentences_of_head(
+    words: Int[np.ndarray, "sentence 2"],
+    weights: Float[np.ndarray, " sentence"],
+    sentences: Mapping[int, ParsedSentence],
+) -> tuple[HeadLink, ...]:
+    """Choose the sentences in which a head acts most strongly, no two with the same two words; `sentences` by their number."""
+    chosen: dict[tuple[str, ...], HeadLink] = {}
+    numbers = list(sentences)
+    for row in np.argsort(-weights, kind="stable").tolist():
+        if len(chosen) == LINKS or not weights[row]:
+            break
+        number, (word, looks) = numbers[row], words[row].tolist()
+        texts = tuple(sentences[number].words[place].text.casefold() for place in (word, looks))
+        chosen.setdefault(texts, HeadLink(number, word, looks, float(weights[row])))
+    return tuple(chosen.values())
+
+
 # Relations with 60 words or more in the shipped sample: 30 are left to report on.
 RELATIONS = (
     "acl", "acl:relcl", "advcl", "advmod", "amod", "appos", "aux", "aux:pass", "case", "cc", "ccomp", "compound",
@@ -192,7 +254,7 @@ CLAIMS = (
 LEAST_RATE = 0.3
 PARKED = "any -> special"
 ANTECEDENT = "pronoun -> antecedent"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -232,6 +294,7 @@ class Atlas:
     means             of every measure of `analysis.heads.measures`, by head
     histogram         share of the weight that goes so many tokens further on, by head
     examples          of each head's best claim: the strongest words where it holds, then those where it fails
+    links             of each head the sentences in which it acts most strongly, whatever it does
     """
 
     model: str
@@ -246,6 +309,7 @@ class Atlas:
     means: Float[np.ndarray, "measure layer head"]
     histogram: Float[np.ndarray, "layer head bin"]
     examples: dict[str, tuple[AtlasExample, ...]]
+    links: dict[str, tuple[HeadLink, ...]]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -298,6 +362,10 @@ def to_json(atlas: Atlas) -> str:
             name: [[case.sentence, case.word, case.looks, int(case.holds)] for case in cases]
             for name, cases in atlas.examples.items()
         },
+        "links": {
+            name: [[link.sentence, link.word, link.looks, round(1000 * link.weight)] for link in links]
+            for name, links in atlas.links.items()
+        },
     }  # fmt: skip
     return json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
 
@@ -333,6 +401,10 @@ def from_json(text: str, name: str = "this atlas") -> Atlas:
             examples={
                 head: tuple(AtlasExample(sentence, word, looks, bool(holds)) for sentence, word, looks, holds in cases)
                 for head, cases in facts["examples"].items()
+            },
+            links={
+                head: tuple(HeadLink(number, word, looks, weight / 1000) for number, word, looks, weight in links)
+                for head, links in facts["links"].items()
             },
             **shares,
         )

@@ -1,12 +1,13 @@
 """An atlas of an invented model: each number in it against the counts, the bootstrap and the measures that it is made of."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from attnviz.analysis.heads import verdict
-from attnviz.analysis.heads.atlas import count, examples_of, strongest, word_attention
+from attnviz.analysis.heads.atlas import count, examples_of, strongest, strongest_links, word_attention
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.measures import measure, merge
 from attnviz.analysis.heads.verdict import Evidence, compare_with_rivals, supported
@@ -73,6 +74,8 @@ def test_an_atlas_has_the_rates_rivals_and_examples_of_every_claim(monkeypatch: 
     atlas = make_atlas.make(model, most=most, progress=lambda stage, share: told.append((stage, share or 0)))
     assert len(told) == len({*told}) > 4
     treebank, resolved = ([each for each in corpus[:most] if "unread" not in each.text] for corpus in corpora.values())
+    # Of the third sentence nothing is read, and those behind it keep their numbers.
+    numbers = [at for at, each in enumerate(corpora["ewt"][:most]) if "unread" not in each.text]
     looked: dict[tuple[str, bool], list] = {
         (name, blank): [strongest(word_attention(Reader(blank).trace(each).encoder, each)) for each in some]
         for name, some in (("ewt", treebank), ("winogender", resolved))
@@ -96,10 +99,23 @@ def test_an_atlas_has_the_rates_rivals_and_examples_of_every_claim(monkeypatch: 
     best = {(layer, head): atlas.best(layer, head) for layer, head in np.ndindex(2, 3)}
     assert best == {(0, 0): 0, (0, 1): 1, (0, 2): None, (1, 0): 2, (1, 1): None, (1, 2): 4}
     assert atlas.examples == {
-        f"{layer}.{head}": examples_of(parse(CLAIMS[claim]), treebank, looked["ewt", False], (layer, head))
+        f"{layer}.{head}": tuple(
+            replace(case, sentence=numbers[case.sentence])
+            for case in examples_of(parse(CLAIMS[claim]), treebank, looked["ewt", False], (layer, head))
+        )
         for (layer, head), claim in best.items()
         if claim is not None and claim < len(CLAIMS)
     }
+    for place, links in atlas.links.items():
+        layer, head = map(int, place.split("."))
+        assert len(links) == 5
+        assert sorted(links, key=lambda link: -link.weight) == list(links)
+        for link in links:
+            words, weight = strongest_links(
+                word_attention(model.trace(corpora["ewt"][link.sentence]).encoder, corpora["ewt"][link.sentence])
+            )
+            assert (*words[layer, head].tolist(), weight[layer, head]) == (link.word, link.looks, link.weight)
+    assert len(atlas.links) == 6
     measured = merge(*(measure(model.trace(each).encoder) for each in corpora["ewt"][:most:5]))
     np.testing.assert_allclose(atlas.means, measured.means)
     np.testing.assert_allclose(atlas.histogram, measured.histogram / measured.histogram.sum(axis=2)[..., None])

@@ -5,8 +5,18 @@ import json
 import numpy as np
 import pytest
 
-from attnviz.analysis.heads.atlas import PARKED, Atlas, AtlasExample, ClaimFacts, from_json, to_json
+from attnviz.analysis.heads.atlas import (
+    PARKED,
+    Atlas,
+    AtlasExample,
+    ClaimFacts,
+    HeadLink,
+    from_json,
+    sentences_of_head,
+    to_json,
+)
 from attnviz.core.errors import CorpusError
+from attnviz.survey.corpora import plain
 
 CLAIMS, LAYERS, HEADS = 5, 3, 11
 TEXTS = ("det -> head", PARKED, "obj -> head", "any -> previous", "any -> first")
@@ -25,7 +35,7 @@ def atlas(seed: int = 3) -> Atlas:
     cases = {"1.2": (AtlasExample(3, 1, 2, True), AtlasExample(4, 0, 7, False))}
     return Atlas(
         "tiny", "ewt", 9, "attnviz atlas tiny", facts, rates, low, high, dice.random(rates.shape) < 0.4, means,
-        dice.random((LAYERS, HEADS, 33)).round(3), cases,
+        dice.random((LAYERS, HEADS, 33)).round(3), cases, {"0.3": (HeadLink(5, 2, 0, 0.875), HeadLink(1, 0, 4, 0.5))},
     )  # fmt: skip
 
 
@@ -56,7 +66,7 @@ def test_a_head_is_called_by_the_claim_that_is_furthest_ahead() -> None:
 def test_an_atlas_is_read_as_it_was_written() -> None:
     shown = atlas()
     again = from_json(to_json(shown))
-    for name in ("model", "corpus", "sentences", "command", "claims", "examples"):
+    for name in ("model", "corpus", "sentences", "command", "claims", "examples", "links"):
         assert getattr(again, name) == getattr(shown, name), name
     for name in ("rates", "low", "high", "supported", "means", "histogram"):
         np.testing.assert_allclose(getattr(again, name), getattr(shown, name), atol=1e-9, err_msg=name)
@@ -67,11 +77,28 @@ def test_an_atlas_is_read_as_it_was_written() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "says"),
-    [({"version": 2}, "another version"), ({"rates": None}, "no atlas"), ({"claims": [{}]}, "no atlas"),
-     ({"supported": [[99, 0, 0]]}, "no atlas"), ({"examples": {"0.0": [[1, 2]]}}, "no atlas")],
+    [({"version": 1}, "another version"), ({"rates": None}, "no atlas"), ({"claims": [{}]}, "no atlas"),
+     ({"supported": [[99, 0, 0]]}, "no atlas"), ({"examples": {"0.0": [[1, 2]]}}, "no atlas"),
+     ({"links": {"0.0": [[1, 2, 3]]}}, "no atlas")],
 )  # fmt: skip
 def test_what_is_no_atlas_is_one_sentence(changes: dict, says: str) -> None:
     with pytest.raises(CorpusError, match=rf"it is (an atlas of )?{says}"):
         from_json(json.dumps(json.loads(to_json(atlas())) | changes), "it")
     with pytest.raises(CorpusError, match="it is no atlas"):
         from_json("[", "it")
+
+
+def test_the_sentences_of_a_head_are_its_strongest_and_no_two_words_stand_twice() -> None:
+    texts = {number: f"{'A' if number % 2 else 'a'} b c{number % 9}" for number in (2, 3, 5, 8, 11, 13, 20, 22)}
+    sentences = {number: plain([text])[0] for number, text in texts.items()}
+    words = np.array([[0, 1], [0, 1], [2, 1], [2, 1], [1, 2], [0, 2], [1, 0], [1, 0]])
+    weights = np.array([0.5, 0.75, 0.125, 0.25, 0.375, 0.625, 0.0, 1.0])
+    want = []
+    for row in sorted(range(8), key=lambda row: -weights[row]):
+        word, looks = words[row].tolist()
+        link = HeadLink(list(texts)[row], word, looks, weights[row])
+        pair = [texts[link.sentence].split()[place].lower() for place in (link.word, link.looks)]
+        if weights[row] and pair not in [pair for pair, _ in want]:
+            want.append((pair, link))
+    assert len(want) == 6
+    assert sentences_of_head(words, weights, sentences) == tuple(link for _, link in want[:5])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.heads.atlas import WordAttention, strongest, unit_of, word_attention
+from attnviz.analysis.heads.atlas import WordAttention, strongest, strongest_links, unit_of, word_attention
 from attnviz.core.trace import Token
 from attnviz.text.data_files import ParsedSentence, ParsedWord
 from tests.factories import make_map, special
@@ -46,3 +46,22 @@ def test_a_word_looks_most_at_another_or_at_any_unit_or_at_nothing() -> None:
     assert found.n_words == 4
     none = strongest(WordAttention(np.ones((1, 1, 2, 2), np.float32), 0))
     assert (none.other.tolist(), none.other_weight.tolist()) == ([[[-1, -1]]], [[[0, 0]]])
+
+
+def test_a_head_acts_where_one_word_gives_another_most() -> None:
+    weights = np.random.default_rng(7).random((2, 4, 7, 7)).astype(np.float32)
+    words, found = strongest_links(WordAttention(weights, 5, parks=(0, 3)))
+    for layer, head in np.ndindex(2, 3):
+        cells = {(row, key): weights[layer, head, row, key] for row in range(5) for key in (1, 2, 4) if row != key}
+        assert tuple(words[layer, head].tolist()) == max(cells, key=cells.__getitem__)
+        assert found[layer, head] == max(cells.values())
+    words, found = strongest_links(WordAttention(np.ones((1, 3, 2, 2), np.float32), 0))
+    assert (words.shape, found.tolist()) == ((1, 2, 2), [[0, 0]])
+
+
+def test_heads_park_at_punctuation_and_a_decoder_s_at_its_first_word() -> None:
+    assert word_attention(make_map(TOKENS), SENTENCE).parks == (2,)
+    tokens = tuple(token for token in TOKENS if not token.special)
+    # A word is the first where nothing special stands before it.
+    for read, parks in ((tokens, (0, 2)), ((special("<s>"), *tokens), (2,))):
+        assert word_attention(make_map(read, causal=True), SENTENCE).parks == parks

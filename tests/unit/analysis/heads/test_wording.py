@@ -28,7 +28,19 @@ FACTS = (
 )
 RATES = np.array([[[0.80, 0.60, 0.20, 0.31]], [[0.55, 0.95, 0.29, 0.20]], [[0.99, 0.10, 0.90, 0.10]]])
 ATLAS = Atlas(
-    "mine", "corpus", 1_500, "command", FACTS, RATES, RATES, RATES, RATES >= 0.29, np.zeros((0, 1, 4)), np.zeros((1, 4, 1)), {}
+    "mine",
+    "corpus",
+    1_500,
+    "command",
+    FACTS,
+    RATES,
+    RATES,
+    RATES,
+    RATES >= 0.29,
+    np.zeros((0, 1, 4)),
+    np.zeros((1, 4, 1)),
+    {},
+    {},
 )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attnviz.analysis.heads.atlas import Atlas, AtlasExample, ClaimFacts
+from attnviz.analysis.heads.atlas import Atlas, AtlasExample, ClaimFacts, HeadLink
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.measures import FURTHEST, MEASURES, NAMES, Statistics
 from attnviz.analysis.heads.verdict import ClaimResult, Rival
@@ -18,6 +18,7 @@ from attnviz.figures.heads_grid import (
     distance_bars,
     heads_grid,
     likeness_grid,
+    link_list,
     measure_grid,
     measures_table,
     rivals_table,
@@ -41,7 +42,7 @@ def atlas() -> Atlas:
         rates[claim][head], supported[claim][head] = rate, True
     return Atlas(
         "mine", "ewt", 1500, "attnviz atlas mine", CLAIMS, rates, rates - 0.01, rates + 0.02, supported,
-        np.zeros((len(MEASURES), 2, 3)), np.zeros((2, 3, 2 * FURTHEST + 1)), {},
+        np.zeros((len(MEASURES), 2, 3)), np.zeros((2, 3, 2 * FURTHEST + 1)), {}, {},
     )  # fmt: skip
 
 
@@ -154,11 +155,19 @@ def test_cases_that_hold_come_first_with_the_words_that_look_and_are_looked_at()
     assert all('data-pick="open:0"' in case for case in cases)
 
 
+def test_sentences_in_which_a_head_acts_have_both_words_and_the_weight():
+    words = tuple(ParsedWord(text, start, start + len(text)) for text, start in (("a<b", 0), ("sees", 4), ("it", 9)))
+    drawn = link_list([ParsedSentence("", ()), ParsedSentence("a<b sees it.", words)], [HeadLink(1, 2, 0, 0.876)])
+    assert "<mark>a&lt;b</mark> sees <b>it</b>. <em>88\xa0%</em>" in drawn
+    assert 'data-pick="open:1"' in drawn
+
+
 def test_sentences_that_a_school_would_not_project_are_left_out():
     texts = ("They hide a covert nuclear weapons program.", "I can abuse it.", "Try googling it.", "The skill of a warm hello.")
     sentences = [ParsedSentence(text, ()) for text in texts]
     examples = [AtlasExample(place, 0, 0, place % 2 == 0) for place in range(4)]
     assert [example.sentence for example in suitable(sentences, examples)] == [2, 3]
+    assert suitable(sentences, [HeadLink(place, 0, 0, 0.5) for place in range(4)])[0] == HeadLink(2, 0, 0, 0.5)
 
 
 @pytest.mark.parametrize(
