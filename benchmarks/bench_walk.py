@@ -2,7 +2,7 @@
 
 Needs Chromium. A walk has eight actions; the theme and the width with which it begins alternate, light and dark, 1440 and 390
 pixels. A walk goes on where the one before has ended, five in a row, so that what a visit remembers has time to go wrong. A
-difference is shrunk to the shortest walk that still ends with one, and printed.
+difference is shrunk to the shortest walk that still ends with one, and printed. `--stays write` keeps all walks on one page.
 """
 
 import random
@@ -110,11 +110,11 @@ def rows(given: Namespace) -> Iterator[Row]:
             type_without_running(page, walks=given.typed, seed=7)
             yield Row(f"{given.typed} walks that type without running", "no text lost")
         with context_of(browser, service_workers="block") as context:
-            watch, walker = Watch(context), Walker(context, app.url)
+            watch, walker = Watch(context), Walker(context, app.url, given.stays)
             yield from walks(walker, watch, given)
     yield Row("steps", ", ".join(f"{kind} {walker.taken[kind]}" for kind in WEIGHTS))
 
 
 if __name__ == "__main__":
     sizes = {"visits": (20, 1), "typed": (100, 0), "walks": (300, 1), "first": (FIRST, FIRST), "actions": (8, 1)}
-    run(rows, minutes=110, sizes=sizes)
+    run(rows, minutes=110, sizes=sizes | {"stays": ("", "")})

@@ -109,7 +109,9 @@ def address(case: Case) -> tuple[str, dict[str, str | list[str]]]:
     """A page and its query parameters."""
     draw = case.draw
     page = draw.choice(ADDRESSED)
-    names = draw.sample(NAMES, draw.randint(1, 9)) + draw.sample(_TEXTS, 1)
+    # Some are parameters of the page itself, others of any page.
+    known = draw.choice((NAMES, sorted(PARAMETERS[page])))
+    names = draw.sample(known, min(draw.randint(1, 9), len(known))) + draw.sample(_TEXTS, 1)
     given: dict[str, str | list[str]] = {name: value(draw) for name in names}
     if "models" in given and draw.random() < 0.5:
         given["models"] = [value(draw) for _ in range(draw.randint(1, 6))]

@@ -15,8 +15,11 @@
     type: "[class*=st-key-prompt] :is(textarea, input)", target: "[data-testid=stTextInput] input", page: "[data-testid=stSidebarNavLink]",
     link: "[data-testid=stPageLink] a", edit: ".explorer .bar .edit",
   };
-  // What trains a model, takes a file or leaves the page.
-  const NOT = /^(Start|Pause|Stop|Continue|Restart|Save the model|Close the file)$/;
+  // What trains a model, takes a file or leaves the page. Elsewhere work that takes long is stopped and continued.
+  const NOT = /^(Start|Pause|Restart|Save the model|Close the file)$/;
+  const TRAINS = /^(Stop|Continue)$/;
+  /** @param {string} name */
+  const isLeft = (name) => NOT.test(name) || (TRAINS.test(name) && location.pathname.endsWith("/train"));
   const FIGURES = ".explorer, .alignment, .markup, .compute";
   const WORDS = ".story, .answer, [data-testid=stAlert]";
   // Icons are no figures, nor what Streamlit lays over a page.
@@ -48,7 +51,7 @@
     for (const each of every(document, false)) {
       const element = /** @type {HTMLElement & HTMLSelectElement & HTMLInputElement} */ (each);
       for (const [kind, selector] of Object.entries(ACTIONS)) {
-        if (element.matches(selector) && isSeen(element) && !NOT.test(nameOf(element))) offered.push({ kind, element, name: nameOf(element) });
+        if (element.matches(selector) && isSeen(element) && !isLeft(nameOf(element))) offered.push({ kind, element, name: nameOf(element) });
       }
     }
     return offered.map(({ kind, name }) => [kind, name]);

@@ -55,6 +55,8 @@ WEIGHTS = {
     "first": 2, "several": 1, "edit": 4, "back": 1, "forward": 1, "theme": 1, "window": 1,
 }  # fmt: skip
 ANYWHERE = ("back", "forward", "theme", "window")
+# Where a walk stays on one page, it does more of what is done on that page, and follows no link to another.
+STAYING = WEIGHTS | {"page": 0, "link": 0, "button": 8, "pick": 8}
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,13 @@ class Difference:
 
 
 class Walker:
-    """Two tabs of one browser: one walks, the other opens the address where the walk has ended."""
+    """Two tabs of one browser: one walks, the other opens the address where the walk has ended.
 
-    def __init__(self, context: BrowserContext, address: str) -> None:
-        self.address = address
+    `stays`: path and query of the page where every walk begins, and which it does not leave by a link.
+    """
+
+    def __init__(self, context: BrowserContext, address: str, stays: str = "") -> None:
+        self.address, self.stays = address, stays
         self.page, self.other = context.new_page(), context.new_page()
         for page in (self.page, self.other):
             page.add_init_script(SCRIPT)
@@ -126,7 +131,7 @@ class Walker:
         """
         chance = random.Random(seed)
         (start,) = chance.choices(PAGES, PAGE_WEIGHTS)
-        walk = before or Walk(start, theme, width)
+        walk = before or Walk(self.stays or start, theme, width)
         if not before:
             self._begin(walk)
         for _ in range(length):
@@ -170,8 +175,8 @@ class Walker:
 
     def _choose(self, chance: random.Random) -> Step:
         there = [*self.page.evaluate("walk.actions()"), *([kind, ""] for kind in ANYWHERE)]
-        kinds = sorted({kind for kind, _ in there})
-        (kind,) = chance.choices(kinds, [WEIGHTS[kind] for kind in kinds])
+        kinds, weights = sorted({kind for kind, _ in there}), STAYING if self.stays else WEIGHTS
+        (kind,) = chance.choices(kinds, [weights[kind] for kind in kinds])
         names = [name for other, name in there if other == kind]
         at = chance.randrange(len(names))
         index = names[:at].count(names[at])
