@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from attnviz.analysis.head_ranking import rank_heads
     from attnviz.analysis.whatif_comparison import compare
     from attnviz.attribution.head_roles import head_roles
-    from attnviz.attribution.patching import estimate_patches, patch, patch_at_random
+    from attnviz.attribution.patching import estimate_patches, patch, patch_at_random, patch_together
     from attnviz.attribution.quantity_maps import run
     from attnviz.attribution.why import lens, parts
     from attnviz.core.trace import from_weights
@@ -25,8 +25,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AttentionMap", "AttentionTrace", "AttnvizError", "Edits", "HeadPatched", "HeadSet", "LinkCut", "Prompt", "Token",
     "WeightSet", "WordHidden", "alignment", "available", "bertviz", "compare", "estimate_patches", "explore", "from_weights",
-    "grid", "head_roles", "heatmap", "lens", "load", "open", "parts", "patch", "patch_at_random", "rank_heads", "run", "save",
-    "wrap",
+    "grid", "head_roles", "heatmap", "lens", "load", "open", "parts", "patch", "patch_at_random", "patch_together",
+    "rank_heads", "run", "save", "wrap",
 ]  # fmt: skip
 # name -> "module:function", imported when first used: models bring torch, figures Plotly, files safetensors.
 _LAZY = {
@@ -46,6 +46,7 @@ _LAZY = {
     "parts": "attnviz.attribution.why:parts",
     "patch": "attnviz.attribution.patching:patch",
     "patch_at_random": "attnviz.attribution.patching:patch_at_random",
+    "patch_together": "attnviz.attribution.patching:patch_together",
     "rank_heads": "attnviz.analysis.head_ranking:rank_heads",
     "run": "attnviz.attribution.quantity_maps:run",
     "save": "attnviz.files:save",

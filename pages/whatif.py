@@ -132,11 +132,11 @@ def set_parts(beside: DeltaGenerator) -> None:
     # The address already says what is being worked at.
     finish()
     with hero() as heading:
-        patches = patches_view.show_patches(pair, heading)
+        shown = patches_view.show_patches(pair, heading)
     if pair.notice:
         st.caption(f":material/lightbulb: {pair.notice}")
     st.expander(MISLEADS).markdown(patches_view.READING)
-    show_toolbar(own=lambda: patches_view.offer_files(patches) if patches else None)
+    show_toolbar(own=lambda: patches_view.offer_files(*shown) if shown else None)
 
 
 header("What if", "Change a word, switch a head off, or choose another model. See what changes.", page="whatif")

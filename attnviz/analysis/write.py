@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from attnviz.analysis.wording import LONGEST_NAME, Part, Sentence, cut, head_name, percent, quoted, signed
+from attnviz.analysis.wording import LONGEST_NAME, Part, Sentence, cut, head_name, percent, quoted, signed, whole_percent
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Token
-from attnviz.core.why import LogitLens, Parts, Patches
+from attnviz.core.why import LogitLens, Parts, PatchCurve, Patches
 from attnviz.core.write import Candidate, Continuation
 from attnviz.text.words import Words, piece_label
 
@@ -285,6 +285,44 @@ def describe_patch(patches: Patches, row: int, column: int) -> list[Sentence]:
         end = "this text does more than any of them." if beyond else "no more than chance."
         lines.append((Part(f"The same part of {count} random texts changes it by {describe_range(spread)}: {end}"),))
     return lines
+
+
+# So much of the way between two texts is nearly all of it.
+NEARLY = 0.9
+_PARTS = {"heads": "heads", "mlps": "MLPs", "stream": "places of the stream"}
+
+
+def describe_together(patches: Patches, curve: PatchCurve) -> Sentence:
+    """Say how far the fewest parts go that go nearly all of the way to the other text together, and as many random ones.
+
+    >>> from attnviz.analysis.wording import plain
+    >>> import numpy as np
+    >>> from attnviz.core.why import ComparedWords
+    >>> both, nothing = ("a", "b"), np.zeros((2, 3))
+    >>> patches = Patches("m", "mlps", ComparedWords(" a", " b"), both, ((), ()), 4.0, -4.0, None, nothing)
+    >>> said = plain(describe_together(patches, PatchCurve((1, 2), np.array([1.0, -1]), np.array([[4.0, 3], [4, 2]]))))
+    >>> said.split("; ")[0]
+    'The 2 best of 2 MLPs together go 63\xa0% of the way to the other text'
+    >>> said.split("; ")[1]
+    '2 random ones 19\xa0% (13\xa0% to 25\xa0% in 2 draws).'
+    """
+    apart = patches.other - patches.one
+    if not apart or not len(curve.counts):
+        return (Part("No part moves the difference towards the other text."),)
+    best, draws = (curve.best - patches.one) / apart, (curve.random - patches.one) / apart
+    far = best >= NEARLY
+    place = int((far if far.any() else best).argmax())
+    count, kind = curve.counts[place], _PARTS[patches.what]
+    chosen = f"The {count} best of" if count > 1 else "The best of"
+    others = f"{count} random ones" if count > 1 else "a random one"
+    low, mean, high = (
+        whole_percent(float(value)) for value in (draws[:, place].min(), draws[:, place].mean(), draws[:, place].max())
+    )
+    return (
+        Part(f"{chosen} {curve.counts[-1]} {kind} {'together go' if count > 1 else 'goes'} "),
+        Part(f"{whole_percent(float(best[place]))} of the way", True),
+        Part(f" to the other text; {others} {mean} ({low} to {high} in {len(draws)} draws)."),
+    )
 
 
 def describe_correlation(patches: Patches) -> str:

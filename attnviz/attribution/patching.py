@@ -5,8 +5,9 @@ are the layers below a part.
 """
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,7 +32,7 @@ from attnviz.attribution.watched_pass import (
 from attnviz.attribution.why import CLOSE, ROUNDINGS, Word, check_differ
 from attnviz.core.errors import ModelError, PromptError, cancellation_point
 from attnviz.core.weights import rounding_of
-from attnviz.core.why import WHATS, ComparedWords, Patches, What
+from attnviz.core.why import WHATS, ComparedWords, PatchCurve, Patches, What
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.capabilities import capabilities
 from attnviz.models.hub.hub_model import TracedModel
@@ -39,6 +40,10 @@ from attnviz.models.hub.single_stack import Writer
 
 # Tokens of all rows together that are computed at once, and of one text that is patched.
 BATCH, MOST_PATCHED = 512, 256
+# As often are so many parts drawn by chance.
+DRAWS = 20
+# A part: its row and column in `Patches`.
+Part = tuple[int, int]
 
 
 def patch(
@@ -97,6 +102,54 @@ def patch_at_random(model: AttentionModel, patches: Patches, texts: Sequence[str
         ModelError: the model cannot be patched.
         PromptError: a text is shorter than these.
     """
+    one, *others = passes = _passes_of(model, patches, texts)
+    beginning = _Beginning.of([reading for reading, _ in passes], one[1], patches.one)
+    random = np.full((len(patches.strongest), len(texts)), patches.one)
+    for place, part in enumerate(patches.strongest):
+        cancellation_point()
+        random[place] = _scores(_Patch(one[1], [each for _, each in others], patches.what, [[part]] * len(texts), beginning))
+        progress(f"{place + 1} of {len(random)} with random texts", (place + 1) / len(random))
+    return replace(patches, random=random)
+
+
+def patch_together(model: AttentionModel, patches: Patches, progress: Progress = silent) -> PatchCurve:
+    """Set the k best parts to what they are in the other text together, k = 1, 2, 4 and so on to all, beside k random ones.
+
+    The best are those that, each alone, move the difference furthest towards the other text. Of a stream, positions before the
+    first token that differs are left out: there both texts are the same. A seed decides what is drawn by chance.
+
+    Raises:
+        ModelError: the model cannot be patched.
+    """
+    (first, one), (second, other) = _passes_of(model, patches, patches.texts[1:])
+    beginning = _Beginning.of((first, second), one, patches.one)
+    towards = patches.change * (1 if patches.other >= patches.one else -1)
+    parts = list(np.ndindex(towards.shape))
+    if patches.what == "stream":
+        same = [own == there for own, there in zip(first.ids, second.ids, strict=True)]
+        parts = [(row, column) for row, column in parts if not all(same[: column + 1])]
+    counts = tuple(sorted({*(2**power for power in range(len(parts).bit_length())), len(parts)} - {0}))
+    # What is drawn does not depend on the order of parts that do nearly the same, which rounding decides.
+    dice = np.random.default_rng(2019)
+    drawn = [[parts[place] for place in dice.permutation(len(parts))] for _ in range(DRAWS)]
+    orders = [sorted(parts, key=lambda part: -towards[part]), *drawn]
+    sets = [some[:count] for some in orders for count in counts]
+    size, scores = max(1, BATCH // (len(first.ids) - beginning.length)), np.zeros(len(sets))
+    for start in range(0, len(sets), size):
+        cancellation_point()
+        some = sets[start : start + size]
+        scores[start : start + size] = _scores(_Patch(one, [other] * len(some), patches.what, some, beginning))
+        progress(f"{min(start + size, len(sets))} of {len(sets)} together", min(start + size, len(sets)) / len(sets))
+    table = scores.reshape(len(orders), len(counts))
+    return PatchCurve(counts, table[0], table[1:])
+
+
+def _passes_of(model: AttentionModel, patches: Patches, texts: Sequence[str]) -> list[tuple[Reading, Streams]]:
+    """Read the first text of patches and others, each up to the length of the first.
+
+    Raises:
+        PromptError: a text is shorter than it.
+    """
     writer = capabilities(model).writer()
     encoded = [writer.read(text) for text in (patches.texts[0], *texts)]
     length = len(encoded[0])
@@ -107,15 +160,7 @@ def patch_at_random(model: AttentionModel, patches: Patches, texts: Sequence[str
         Reading(writer, tuple(each.inputs["input_ids"][:length]), each.tokens[:length], targets, patches.words)
         for each in encoded
     ]
-    passes = [noted(reading)[0] for reading in readings]
-    beginning = _Beginning.of(readings, passes[0], patches.one)
-    random = np.full((len(patches.strongest), len(texts)), patches.one)
-    for place, (row, column) in enumerate(patches.strongest):
-        cancellation_point()
-        watch = _Patch(passes[0], passes[1:], patches.what, row, [column] * len(texts), beginning)
-        random[place] = _scores(watch)
-        progress(f"{place + 1} of {len(random)} with random texts", (place + 1) / len(random))
-    return replace(patches, random=random)
+    return [(reading, noted(reading)[0]) for reading in readings]
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +257,8 @@ class _Patching:
 
     def _scores(self, what: What, row: int, columns: Sequence[int]) -> Float[np.ndarray, " column"]:
         one, other = self.passes
-        return _scores(_Patch(one, [other] * len(columns), what, row, columns, self._beginning))
+        parts = [[(row, column)] for column in columns]
+        return _scores(_Patch(one, [other] * len(parts), what, parts, self._beginning))
 
     @cached_property
     def _beginning(self) -> "_Beginning":
@@ -240,7 +286,7 @@ class _Beginning:
         length = next((place for place, ids in enumerate(columns) if len(set(ids)) > 1), len(columns))
         within = max(CLOSE, ROUNDINGS * rounding_of(reading.model.model.dtype) * 100)
         for beginning in (_Beginning._read(reading, length), _Beginning(reading)):
-            watch = _Patch(one, [one], "stream", len(one.entered) // 2, [len(columns)], beginning)
+            watch = _Patch(one, [one], "stream", [[(len(one.entered) // 2, len(columns))]], beginning)
             if abs(_scores(watch)[0] - score) <= within:
                 return beginning
         raise ModelError(
@@ -276,7 +322,7 @@ def _scores(watch: "_Patch") -> Float[np.ndarray, " column"]:
     """Compute the difference of a batch of patches."""
     reading = watch.beginning.reading
     with reading.model.computing(), torch.inference_mode(), watching_pass(watch, reading.model.card.n_heads):
-        inputs = watch.beginning.inputs(len(watch.columns))
+        inputs = watch.beginning.inputs(len(watch.parts))
         return reading.score(reading.logits(inputs)).double().cpu().numpy()
 
 
@@ -321,7 +367,7 @@ def _open(tensor: Tensor) -> Tensor:
 
 @dataclass(eq=False)
 class _Patch(Watch):
-    """Begins at a layer with as many rows as columns are patched: each has its part of a text of its own.
+    """Begins at the lowest layer of some sets of parts; each set has a row, and a text in which its parts are what they become.
 
     Of all that was noted, what stands behind the beginning is used.
     """
@@ -329,59 +375,72 @@ class _Patch(Watch):
     one: Streams
     others: Sequence[Streams]
     what: What
-    row: int
-    columns: Sequence[int]
+    parts: Sequence[Sequence[Part]]
     beginning: _Beginning
-    _n_added: int = 0
+    _n_added: Counter[int] = field(default_factory=Counter)
 
-    @property
+    @cached_property
     def _first(self) -> int:
-        return min(self.row, len(self.one.entered) - 1)
+        return min(len(self.one.entered) - 1, *(row for parts in self.parts for row, _ in parts))
+
+    def _set_in(self, layer: int) -> list[tuple[int, int, Streams]]:
+        """List what is set in a layer: the row of the batch, the column of the part, and the text that it is taken from."""
+        return [
+            (place, column, other)
+            for place, (parts, other) in enumerate(zip(self.parts, self.others, strict=True))
+            for row, column in parts
+            if row == layer
+        ]
 
     def layer(self, number: int, forward: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Give what the layers below gave; from the first one on, compute."""
-        one, n_rows = self.one, len(self.columns)
+        one, is_stream = self.one, self.what == "stream"
         if number < self._first:
             return with_tensor(self._behind(tensor_of(one.left[number])), one.left[number])
         if number == self._first:
-            states = self._behind(one.entered[number]).expand(n_rows, -1, -1).clone()
-            if self.what == "stream" and self.row == number:
-                self._put_stream(states)
+            states = self._behind(one.entered[number]).expand(len(self.parts), -1, -1)
+            given, named = with_states(states, given, named)
+        if number == self._first or (is_stream and self._set_in(number)):
+            states = states_of(given, named).clone()
+            if is_stream:
+                self._put_stream(number, states)
             given, named = with_states(states, given, named)
         output = forward(*given, **named)
-        if self.what == "stream" and self.row == number + 1 == len(one.entered):
+        if is_stream and number + 1 == len(one.entered) and self._set_in(number + 1):
             states = tensor_of(output).clone()
-            self._put_stream(states)
+            self._put_stream(number + 1, states)
             return with_tensor(states, output)
         return output
 
     def addition(self, number: int, forward: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Put what is added in the other text in its place."""
         output = forward(*given, **named)
-        if self.what != "mlps" or number != self.row:
+        if self.what != "mlps" or not (own := self._set_in(number)):
             return output
         stream = stream_given(tensor_of(output), given, named)
         added = (tensor_of(output) if stream is None else tensor_of(output) - stream).clone()
         # Some lay the rows of a batch one behind the other.
-        there = torch.cat([self._behind(each.additions[number][self._n_added]) for each in self.others])
-        added.copy_(there.view_as(added))
-        self._n_added += 1
+        rows = added.reshape(len(self.parts), -1).clone()
+        for place, _, other in own:
+            rows[place] = self._behind(other.additions[number][self._n_added[number]]).reshape(-1)
+        added.copy_(rows.view_as(added))
+        self._n_added[number] += 1
         return with_tensor(added if stream is None else stream + added, output)
 
     def context(self, place: int, context: Tensor) -> Tensor:
         """Put what a head mixed in the other text in its row."""
         layers = self.beginning.layers
-        n_below = sum(layer < self._first for layer in layers)
-        if self.what != "heads" or layers[place + n_below] != self.row:
+        at = place + sum(layer < self._first for layer in layers)
+        if self.what != "heads" or not (own := self._set_in(layers[at])):
             return context
         context = context.clone()
-        for row, (head, other) in enumerate(zip(self.columns, self.others, strict=True)):
-            context[row, head] = self._behind(other.contexts[place + n_below])[0, head]
+        for row, head, other in own:
+            context[row, head] = self._behind(other.contexts[at])[0, head]
         return context
 
-    def _put_stream(self, states: Tensor) -> None:
-        for row, (position, other) in enumerate(zip(self.columns, self.others, strict=True)):
-            states[row, position - self.beginning.length] = other.stream(self.row)[0, position]
+    def _put_stream(self, layer: int, states: Tensor) -> None:
+        for row, position, other in self._set_in(layer):
+            states[row, position - self.beginning.length] = other.stream(layer)[0, position]
 
     def _behind(self, tensor: Float[Tensor, "*row token dim"]) -> Tensor:
         return tensor[..., self.beginning.length :, :]

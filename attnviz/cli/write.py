@@ -88,7 +88,7 @@ _EPILOGS = {
   attnviz patch smollm2 "{_MARY}" \\
       "When Mary and John went to the store, Mary gave a drink to" --word Mary --rather-than John -o heads.csv
   attnviz patch smollm2 "The capital of France is" "The capital of Italy is" --what stream --estimate
-  attnviz patch smollm2 "The capital of France is" "The capital of Italy is" --random 5
+  attnviz patch smollm2 "The capital of France is" "The capital of Italy is" --random 5 --together curve.csv
 """,
 }
 
@@ -108,6 +108,9 @@ def add_why_commands(commands: Any) -> None:
     patch.add_argument(
         "--random", type=natural, default=0, metavar="N", help="set the strongest parts also to what they are in N random texts"
     )
+    patch.add_argument(
+        "--together", type=file_path, metavar="FILE", help="also set the k best parts together, k = 1, 2, 4, …: a table as CSV"
+    )
     for command in (parts, patch):
         command.add_argument("--word", metavar="W", help="the word (default: the likeliest)")
         command.add_argument("--rather-than", metavar="W", help="a word that it is compared with")
@@ -125,9 +128,11 @@ def _command(commands: Any, name: str, help: str) -> argparse.ArgumentParser:
 
 def explain(arguments: argparse.Namespace) -> int:
     """Compute why a word is written, and print what is strongest or write all of it to a file."""
+    from attnviz.analysis.wording import plain
+    from attnviz.analysis.write import describe_together
     from attnviz.attribution import patching, why
     from attnviz.attribution.quantity_maps import run
-    from attnviz.export.write import why_file, why_lines
+    from attnviz.export.write import together_csv, why_file, why_lines
     from attnviz.survey.corpora import random_passages
 
     text = typed_text() if arguments.text == STREAM else arguments.text
@@ -138,6 +143,10 @@ def explain(arguments: argparse.Namespace) -> int:
         if arguments.random:
             passages = random_passages(arguments.random, len(made.tokens[0]))
             made = patching.patch_at_random(model, made, passages, progress_line)
+        if arguments.together:
+            curve = patching.patch_together(model, made, progress_line)
+            arguments.together.write_bytes(together_csv(curve))
+            print(f"Saved {arguments.together}. {plain(describe_together(made, curve))}", file=sys.stderr)
     else:
         result = run(model, "write", text, tokens=0)
         made = (

@@ -239,3 +239,30 @@ class Patches:
     def frame(self) -> Any:
         """A pandas frame, a row a part."""
         return _frame(self.columns, self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class PatchCurve:
+    """What becomes of the difference when k parts are set to what they are in the other text together, for each k of `counts`.
+
+    best    the k parts that, each alone, move it furthest towards the other text
+    random  k parts by chance, draw by draw
+    """
+
+    counts: tuple[int, ...]
+    best: Float[np.ndarray, " count"]
+    random: Float[np.ndarray, "draw count"]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("parts", "best", *(f"draw_{number}" for number in range(1, len(self.random) + 1)))
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Every number of parts: the difference with the best, and with each draw."""
+        return list(zip(self.counts, self.best.tolist(), *self.random.tolist(), strict=True))
+
+    @property
+    def frame(self) -> Any:
+        """A pandas frame, a row for each number of parts."""
+        return _frame(self.columns, self.rows)

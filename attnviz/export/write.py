@@ -22,7 +22,7 @@ from attnviz.analysis.write import (
 )
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace
-from attnviz.core.why import LogitLens, Parts, Patches
+from attnviz.core.why import LogitLens, Parts, PatchCurve, Patches
 from attnviz.export import draw_sheet
 from attnviz.export.sheet import (
     FONT,
@@ -151,6 +151,11 @@ def why_file(value: WhyValue, to: str) -> bytes:
     if to == "html":
         return _page(why_title(value), draw_why(value))
     raise AttnvizError(f"This is not written as {to!r}: choose {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
+
+
+def together_csv(curve: PatchCurve) -> bytes:
+    """Write a row for every number of parts that were set together: the difference with the best, and with each draw."""
+    return csv_table(curve.columns, ([NumberCell(cell) for cell in row] for row in curve.rows))
 
 
 def why_record(value: WhyValue) -> dict[str, object]:

@@ -1,14 +1,68 @@
 """Lines over a count, drawn as SVG in HTML: what each point is stands in its title."""
 
 import html
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.analysis.wording import signed
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 
 STYLE = Path(__file__).with_name("curve.css").read_text(encoding="utf-8")
 Points = tuple[tuple[float, float], ...]
+
+
+TICKS = 4
+
+
+@dataclass(frozen=True)
+class Range:
+    """Which numbers stand at the bottom and at the top of a picture."""
+
+    low: float
+    high: float
+
+    @staticmethod
+    def of(values: Iterable[float]) -> "Range":
+        """Span some numbers; where all are one, a little more."""
+        known = [float(value) for value in values]
+        low, high = min(known), max(known)
+        return Range(low, high if high > low else low + 1.0)
+
+    def down(self, values: Iterable[float]) -> tuple[float, ...]:
+        """Place numbers from 0, the top, to 1."""
+        return tuple(1 - (float(value) - self.low) / (self.high - self.low) for value in values)
+
+    @property
+    def ticks(self) -> tuple[tuple[float, str], ...]:
+        """Place the lines across, from the top, each with its number: a multiple of 1, 2 or 5 times a power of ten."""
+        power = 10.0 ** math.floor(math.log10((self.high - self.low) / TICKS))
+        wide = self.high - self.low
+        step = next(step for step in (power, 2 * power, 5 * power, 10 * power) if wide / step <= TICKS + 1)
+        values = [step * place for place in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
+        digits = max(0, -math.floor(math.log10(step)))
+        return tuple(zip(self.down(values), (signed(value, f".{digits}f") for value in values), strict=True))
+
+
+def evenly(count: int) -> tuple[float, ...]:
+    """Place so many points from 0 to 1: numbers that grow by about the same share stand evenly.
+
+    >>> evenly(3), evenly(1)
+    ((0.0, 0.5, 1.0), (0.0,))
+    """
+    return tuple(place / max(count - 1, 1) for place in range(count))
+
+
+def band_of(draws: Float[np.ndarray, "draw count"], heights: Range) -> Points:
+    """Outline all draws: their largest number from left to right, and back by their smallest."""
+    across = evenly(draws.shape[1])
+    above = zip(across, heights.down(draws.max(axis=0)), strict=True)
+    below = zip(across, heights.down(draws.min(axis=0)), strict=True)
+    return (*above, *reversed(tuple(below)))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """What if, drawn: a head before, after and the difference, what every head costs, and the output as heads go."""
 
 import html
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from attnviz.analysis.whatif_comparison import Change, Comparison, describe_curv
 from attnviz.analysis.wording import cut, head_name, percent, plain, points, signed, whole_percent
 from attnviz.core.trace import Head, HeadCosts, RemovalCurve
 from attnviz.core.weights import Kind
-from attnviz.figures.curve import Axes, Points, Series, lines_figure
+from attnviz.figures.curve import Axes, Points, Range, Series, band_of, evenly, lines_figure
 from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.head_grid import HeadCell, head_button, head_grid, least_width
 from attnviz.figures.matrix import MOST_LABEL, DrawnMatrix, labels
@@ -143,9 +142,6 @@ def _scale(costs: HeadCosts, largest: float, theme: Theme) -> str:
     return f'<p class="scale"><span>{ends[0]} {bar} {ends[1]}</span></p>'
 
 
-TICKS = 4
-
-
 def removal_lines(curve: RemovalCurve, theme: Theme = LIGHT) -> tuple[tuple[str, str, Points], ...]:
     """List the lines of the picture: name, colour, and points from 0 to 1, y from the top."""
     means = curve.random.mean(axis=0)
@@ -154,25 +150,18 @@ def removal_lines(curve: RemovalCurve, theme: Theme = LIGHT) -> tuple[tuple[str,
         ("random order", theme.faint, means),
         ("least important first", AGAINST, curve.least),
     )
-    return tuple((name, colour, tuple(zip(_across(curve), _down(curve, costs), strict=True))) for name, colour, costs in lines)
+    across, down = evenly(len(curve.counts)), _range(curve).down
+    return tuple((name, colour, tuple(zip(across, down(costs), strict=True))) for name, colour, costs in lines)
 
 
 def random_band(curve: RemovalCurve) -> Points:
-    """Outline all random draws: their largest cost from left to right, and back by their smallest."""
-    across = _across(curve)
-    above = zip(across, _down(curve, curve.random.max(axis=0)), strict=True)
-    below = zip(across, _down(curve, curve.random.min(axis=0)), strict=True)
-    return (*above, *reversed(tuple(below)))
+    """Outline all random draws."""
+    return band_of(curve.random, _range(curve))
 
 
 def heights(curve: RemovalCurve) -> tuple[tuple[float, str], ...]:
-    """Place the lines across, from the top, each with its cost: a multiple of 1, 2 or 5 times a power of ten."""
-    low, high = _range(curve)
-    power = 10.0 ** math.floor(math.log10((high - low) / TICKS))
-    step = next(step for step in (power, 2 * power, 5 * power, 10 * power) if (high - low) / step <= TICKS + 1)
-    costs = [step * place for place in range(math.ceil(low / step), math.floor(high / step) + 1)]
-    digits = max(0, -math.floor(math.log10(step)))
-    return tuple(zip(_down(curve, costs), (signed(cost, f".{digits}f") for cost in costs), strict=True))
+    """Place the lines across, from the top, each with its cost."""
+    return _range(curve).ticks
 
 
 def removal_figure(curve: RemovalCurve, unit: str, *, theme: Theme = LIGHT) -> str:
@@ -182,7 +171,7 @@ def removal_figure(curve: RemovalCurve, unit: str, *, theme: Theme = LIGHT) -> s
         Series(name, colour, points, tuple(_title(*each) for each in zip(curve.counts, costs, strict=True)))
         for (name, colour, points), costs in zip(removal_lines(curve, theme), values, strict=True)
     ]
-    across = tuple((x, str(count)) for x, count in zip(_across(curve), curve.counts, strict=True))
+    across = tuple((x, str(count)) for x, count in zip(evenly(len(curve.counts)), curve.counts, strict=True))
     title = f"number of heads off · up: {unit} · band: {len(curve.random)} random orders"
     axes = Axes(across, heights(curve), title, plain(describe_curve(curve)))
     return lines_figure(lines, axes, band=random_band(curve), theme=theme)
@@ -192,16 +181,6 @@ def _title(count: int, cost: float) -> str:
     return f"{count} heads off: {signed(float(cost), '.2f')}"
 
 
-def _range(curve: RemovalCurve) -> tuple[float, float]:
-    every = [float(edge) for costs in (curve.least, curve.most, curve.random) for edge in (costs.min(), costs.max())]
-    low, high = min(0.0, *every), max(every)
-    return low, high if high > low else low + 1.0
-
-
-def _across(curve: RemovalCurve) -> tuple[float, ...]:
-    return tuple(place / max(len(curve.counts) - 1, 1) for place in range(len(curve.counts)))
-
-
-def _down(curve: RemovalCurve, costs: Iterable[float]) -> tuple[float, ...]:
-    low, high = _range(curve)
-    return tuple(1 - (float(cost) - low) / (high - low) for cost in costs)
+def _range(curve: RemovalCurve) -> Range:
+    ends = [float(edge) for costs in (curve.least, curve.most, curve.random) for edge in (costs.min(), costs.max())]
+    return Range.of((0.0, *ends))

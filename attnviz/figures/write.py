@@ -13,16 +13,24 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.wording import cut, head_name, percent, signed
-from attnviz.analysis.write import candidate_label, continuation_of, part_name, row_name, text_written_on
+from attnviz.analysis.wording import cut, head_name, percent, plain, signed
+from attnviz.analysis.write import (
+    candidate_label,
+    continuation_of,
+    describe_together,
+    part_name,
+    row_name,
+    text_written_on,
+)
 from attnviz.core.trace import AttentionTrace
-from attnviz.core.why import LensNumber, LogitLens, Parts, Patches
+from attnviz.core.why import LensNumber, LogitLens, Parts, PatchCurve, Patches
 from attnviz.core.write import Candidate
+from attnviz.figures.curve import Axes, Range, Series, band_of, evenly, lines_figure
 from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.head_grid import HeadCell, head_grid
 from attnviz.figures.html import STYLE as MARKUP
 from attnviz.figures.html import Page, bundle, label
-from attnviz.figures.theme import LIGHT, Theme, css_variables, diverging, ink_on, mixed
+from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables, diverging, ink_on, mixed
 from attnviz.text.words import visible_text
 
 _FOLDER = Path(__file__).parent
@@ -182,6 +190,23 @@ def patches_grid(patches: Patches, *, chosen: tuple[int, int] | None = None, the
     else:
         body = _changes_table(patches, chosen, theme) + _scale(patches.change, theme)
     return f'<div class="why" style="{css_variables(theme)}">{body}</div>'
+
+
+def together_figure(patches: Patches, curve: PatchCurve, *, theme: Theme = LIGHT) -> str:
+    """Draw what the difference becomes when more and more parts of the other text are set together, beside random ones."""
+    across, draws = evenly(len(curve.counts)), curve.random
+    heights = Range.of((patches.one, patches.other, *curve.best, *draws.ravel()))
+    other = tuple((x, heights.down([patches.other])[0]) for x in (0.0, 1.0))
+    lines = [Series("value of the other text", AGAINST, other)]
+    for name, colour, values in (("best parts first", FOR, curve.best), ("random order", theme.faint, draws.mean(axis=0))):
+        titles = tuple(
+            f"{count} parts together: {signed(value)}" for count, value in zip(curve.counts, values.tolist(), strict=True)
+        )
+        lines.append(Series(name, colour, tuple(zip(across, heights.down(values), strict=True)), titles))
+    counts = tuple((x, str(count)) for x, count in zip(across, curve.counts, strict=True))
+    title = f"number of parts set together · up: logit of {patches.words.label} · band: {len(draws)} random orders"
+    label = plain(describe_together(patches, curve))
+    return lines_figure(lines, Axes(counts, heights.ticks, title, label), band=band_of(draws, heights), theme=theme)
 
 
 def _changes_table(patches: Patches, chosen: tuple[int, int] | None, theme: Theme) -> str:

@@ -274,6 +274,8 @@ def test_parts_of_another_text_come_first_without_a_model(monkeypatch):
     assert "The same part of 5 random texts changes it by " in said(app)
     assert "the quick estimate correlates with them by 0.94" in said(app)
     assert part_grid(app).count("data-pick") == 270
+    assert "The 4 best of 270 heads together go 119\xa0% of the way to the other text" in said(app)
+    assert len([each for each in pictures(app) if each.count("<polyline") == 3]) == 1
     assert examples("whatif")[3].notice in said(app)
     assert said(open_page("whatif", change="patch", stopped="patches")) == said(app)
     chosen = open_page("whatif", change="patch", layer="24", head="4")

@@ -8,6 +8,8 @@ import torch
 import transformers as hf
 
 import attnviz
+from attnviz.analysis.wording import plain
+from attnviz.analysis.write import describe_together
 from attnviz.attribution import head_roles, patching, why
 from attnviz.core.errors import ArgumentError, EditError, ModelError, PromptError, TraceError
 from attnviz.core.why import ComparedWords
@@ -312,6 +314,72 @@ def test_a_patched_mlp_is_a_pass_with_its_output_of_the_other_text(name, places)
         assert patched[layer, 0] == pytest.approx(difference(model, wrapped, TEXT), abs=1e-6)
         handle.remove()
     assert np.ptp(np.asarray(patched)) > 1e-3
+
+
+def _hook(modules: dict[str, Any], what: str, place: str, part: tuple[int, int], seen: list[torch.Tensor]) -> Any:
+    """Put what a part was in the other text in its place, in a pass of the whole model."""
+    module = modules[place.format(part[0])]
+    if what == "mlps":
+        return module.register_forward_hook(lambda module, given, output: seen[0])
+
+    def put(module: Any, given: Any) -> Any:
+        given[0][..., 4 * part[1] : 4 * part[1] + 4] = seen[0][..., 4 * part[1] : 4 * part[1] + 4]
+
+    return module.register_forward_pre_hook(put)
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "place"),
+    [
+        ("llama", "heads", "model.layers.{}.self_attn.o_proj"), ("llama", "mlps", "model.layers.{}.mlp"),
+        ("opt", "mlps", "model.decoder.layers.{}.fc2"),
+    ],
+)  # fmt: skip
+def test_parts_that_are_set_together_are_a_pass_with_all_of_them(name, what, place):
+    model, wrapped = made(tiny.FAMILY[name])
+    modules, patches = dict(model.named_modules()), attnviz.patch(wrapped, TEXT, OTHER, "mat", "dog", what)
+    curve = attnviz.patch_together(wrapped, patches)
+    towards = patches.change * np.sign(patches.other - patches.one)
+    order = sorted(np.ndindex(towards.shape), key=lambda part: -towards[part])
+    assert curve.counts == ((1, 2, 4, 8, 12) if what == "heads" else (1, 2))
+    # What a part is in the other text alone, below it nothing is patched.
+    states: dict[int, list[torch.Tensor]] = {layer: [] for layer in range(2)}
+    handles = [
+        modules[place.format(layer)].register_forward_hook(
+            lambda module, given, output, seen=seen: seen.append((output if what == "mlps" else given[0]).clone())
+        )
+        for layer, seen in states.items()
+    ]
+    logits(model, wrapped, OTHER)
+    for handle in handles:
+        handle.remove()
+    for count, value in zip(curve.counts, curve.best, strict=True):
+        handles = [_hook(modules, what, place, part, states[part[0]]) for part in order[:count]]
+        # Norms of llama compute in float32, whose roundings of a logit of 4 are 2e-7 each.
+        assert value == pytest.approx(difference(model, wrapped, TEXT), abs=1e-5)
+        for handle in handles:
+            handle.remove()
+    # Whatever the order, all of them are all.
+    np.testing.assert_allclose(curve.random[:, -1], curve.best[-1], atol=1e-5)
+    assert curve.random.shape == (20, len(curve.counts))
+    assert np.ptp(curve.random[:, 0]) > 1e-3
+    assert all(np.abs(patches.patched - value).min() < 1e-5 for value in curve.random[:, 0])
+
+
+def test_streams_that_are_set_together_give_the_other_text_and_a_text_alone_has_no_best_part():
+    _, wrapped = made(tiny.FAMILY["llama"])
+    patches = attnviz.patch(wrapped, TEXT, OTHER, "mat", "dog", "stream")
+    curve = attnviz.patch_together(wrapped, patches)
+    best = (patches.change * np.sign(patches.other - patches.one)).argmax()
+    assert curve.best[0] == pytest.approx(patches.patched.flat[best], abs=1e-9)
+    assert curve.best[-1] == pytest.approx(patches.other, abs=1e-9)
+    assert list(curve.frame.columns)[:3] == ["parts", "best", "draw_1"]
+    # The first token is the same in both.
+    assert curve.counts[-1] == patches.change.size - len(patches.change)
+    same = attnviz.patch(wrapped, TEXT, TEXT, "mat", "dog", "stream")
+    nothing = attnviz.patch_together(wrapped, same)
+    assert (nothing.counts, nothing.best.size, nothing.random.size) == ((), 0, 0)
+    assert plain(describe_together(same, nothing)) == "No part moves the difference towards the other text."
 
 
 def test_the_estimate_is_the_slope_of_a_patch():

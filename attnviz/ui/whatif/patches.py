@@ -6,12 +6,14 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.write import describe_correlation, describe_patch, part_name
+from attnviz.analysis.wording import plain
+from attnviz.analysis.write import describe_correlation, describe_patch, describe_together, part_name
 from attnviz.core.trace import Prompt
-from attnviz.core.why import Patches
-from attnviz.export.write import draw_why, why_file
+from attnviz.core.why import PatchCurve, Patches
+from attnviz.export.write import draw_why, together_csv, why_file
 from attnviz.figures import html as shared
-from attnviz.figures.write import PARTS_STYLE, patches_grid
+from attnviz.figures.curve import STYLE as CURVE
+from attnviz.figures.write import PARTS_STYLE, patches_grid, together_figure
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.survey.corpora import random_passages
 from attnviz.ui.address.address_sync import visit_button
@@ -23,6 +25,7 @@ from attnviz.ui.layout import Markup, escaped, story, theme
 from attnviz.ui.whatif.controls import TextPair, is_stopped, stop
 
 _markup = Markup("patches", shared.STYLE + PARTS_STYLE)
+_curve_markup = Markup("patches_together", shared.STYLE + CURVE)
 # Texts that have nothing to do with the two: what they do, too, is no finding.
 RANDOM_TEXTS = 5
 # The parameters of the address that name a part.
@@ -34,29 +37,41 @@ READING = """
 - Change one word into one that has as many tokens: the texts have to be equally long, and all else stays the same.
 - **Any other text changes something.** So the ten strongest parts are also set to what they are in five passages that have
   nothing to do with these two.
+- **Many together**: the k best are those that move it furthest towards the second text, each alone. Together they may do less
+  than their sum, where others step in, or more. Parts in a random order, 20 times, say what any k of them do.
 - **A part that changes nothing may still do the work**: others step in where it fails (backup heads; Wang et al. 2023).
 - The **quick estimate** is gradient × difference (attribution patching; Nanda 2023, Syed et al. 2023). It takes a part for a
   straight line; where attention is sharp it is far off, so its correlation with what was computed is written beside it.
 """
 
 
-def show_patches(pair: TextPair, heading: DeltaGenerator) -> Patches | None:
-    """Draw what each part of the other text changes: as estimated, then as computed, then beside random texts."""
+def show_patches(pair: TextPair, heading: DeltaGenerator) -> tuple[Patches, PatchCurve | None] | None:
+    """Draw what each part of the other text changes: as estimated, then as computed, then beside random texts, then many."""
     asked = (pair.model, Prompt(pair.texts[0]), pair.texts[1], pair.words, pair.what)
     said, drawn = heading.empty(), st.empty()
-    known, patches = is_known(_patches, *asked), None
+    known, patches, curve = is_known(_patches, *asked), None, None
     if not known:
         if (patches := _estimated_patches(*asked)) is None:
             return None
         _show(patches, "estimated", said, drawn)
-    if known or not is_stopped("patches"):
+    goes_on = (known and is_known(_patches_together, *asked)) or not is_stopped("patches")
+    if known or goes_on:
         with stoppable(lambda: stop("patches")):
             exact = _patches(*asked)
-            patches = exact and (_random_patches(*asked, patches=exact) or exact)
-    if patches is not None:
-        _show(patches, "computed", said, drawn)
-        _show_part(patches, pair, chosen_part(patches))
-    return patches
+            beside = _random_patches(*asked, patches=exact) if exact and goes_on else None
+            patches = beside or exact
+    if patches is None:
+        return None
+    _show(patches, "computed", said, drawn)
+    _show_part(patches, pair, chosen_part(patches))
+    if goes_on and patches.strongest:
+        with stoppable(lambda: stop("patches")):
+            curve = _patches_together(*asked, patches=patches)
+    if curve:
+        st.markdown("**Many parts set together**")
+        _curve_markup("patches-together", together_figure(patches, curve, theme=theme()))
+        st.caption(plain(describe_together(patches, curve)))
+    return patches, curve
 
 
 def _show(patches: Patches, stage: str, said: DeltaGenerator, drawn: DeltaGenerator) -> None:
@@ -130,8 +145,20 @@ def _random_patches(
     return patch_at_random(model, patches, random_passages(RANDOM_TEXTS, len(patches.tokens[0])), progress)
 
 
-def offer_files(patches: Patches) -> None:
+@partial(computed, passes=20)
+def _patches_together(
+    model: AttentionModel, progress: Progress, prompt: Prompt, other: str, words: tuple[str, str], what: str,
+    *, patches: Patches,
+) -> PatchCurve:  # fmt: skip
+    from attnviz.attribution.patching import patch_together
+
+    return patch_together(model, patches, progress)
+
+
+def offer_files(patches: Patches, curve: PatchCurve | None) -> None:
     """Offer the picture as a drawing, and its numbers as CSV."""
     with st.container(horizontal=True):
         drawing_buttons("patched", lambda: draw_why(patches))
         file_button("patched.csv", lambda: why_file(patches, "csv"))
+        if curve is not None:
+            file_button("together.csv", lambda: together_csv(curve), "CSV of the curve", "download_together")

@@ -61,6 +61,16 @@ def test_patches_are_printed_with_their_estimate(capsys):
     assert len(lines) == 2
 
 
+def test_parts_that_are_set_together_are_a_table(tiny_decoder, tmp_path, capsys):
+    path = tmp_path / "curve.csv"
+    words = ["--word", "mat", "--rather-than", "dog", "--what", "mlps", "--together", str(path)]
+    assert main(["patch", tiny_decoder, "the cat sat on", "the dog sat on", *words]) == 0
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    assert lines[0].startswith("parts,best,draw_1,draw_2,")
+    assert [line.split(",")[0] for line in lines[1:]] == ["1", "2"]
+    assert "of 2 MLPs" in capsys.readouterr().err
+
+
 def test_what_cannot_be_is_one_line(capsys, tmp_path):
     assert main(["patch", "smollm2", TEXT, "Italy"]) == 1
     assert "as many tokens" in capsys.readouterr().err
