@@ -32,7 +32,7 @@ from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.files import from_bytes, to_bytes
 from attnviz.files.container import digest
-from attnviz.lessons.parameters import PARAMETERS
+from attnviz.address import PARAMETERS
 from attnviz.models import catalog
 from attnviz.models.toy_config import PRESETS
 from attnviz.text.url_text import pack

@@ -13,7 +13,7 @@ from typing import Any
 
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.theme import DARK, FONT, LIGHT, css_variables
-from attnviz.lessons.parameters import NAME, PARAMETERS, SLOTS, Choice, Flag, Names, Number, Type
+from attnviz.address import NAME, PARAMETERS, SLOTS, Choice, Flag, Names, Number, Type
 from attnviz.live.pictures import KEYS
 from attnviz.settings import app_folder
 

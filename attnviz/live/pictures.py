@@ -233,7 +233,7 @@ def _described(steps: Sequence[ComputationStep], at: tuple[int, int, int]) -> di
     return {"at": at, "computation": {"steps": drawn["steps"], "origins": drawn["origins"]}}
 
 
-# What the page keeps unasked (`attnviz.lessons.parameters`).
+# What the page keeps unasked (`attnviz.address`).
 AMOUNT = Amount(words=15, sentences=1)
 
 

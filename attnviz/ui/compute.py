@@ -20,7 +20,7 @@ from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Computed, D
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, from_weights
 from attnviz.export.picture import Source, trace_expression
 from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation, pairs_table
-from attnviz.lessons.parameters import MOST_SEED, Number
+from attnviz.address import MOST_SEED, Number
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.compute_examples import (
     TABLES,

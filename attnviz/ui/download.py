@@ -20,7 +20,7 @@ from attnviz.export.picture import lines as python_lines
 from attnviz.export.sheet import Sheet, side_by_side, titled
 from attnviz.figures.explorer import TooLargeError, check_size
 from attnviz.files import open_trace, to_bytes
-from attnviz.lessons.parameters import Written
+from attnviz.address import Written
 from attnviz.models import catalog
 from attnviz.models.base import GREEDY, Architecture, ModelCard
 from attnviz.models.result import Result

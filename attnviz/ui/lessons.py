@@ -25,7 +25,7 @@ from attnviz.figures.lessons.question import SCRIPT, STYLE
 from attnviz.lessons.hand_in import LONGEST_NAME, HandIn, file_name, read_answers, write_answers, write_hand_in
 from attnviz.lessons.lesson_file import LARGEST, Lesson, LessonQuestion, LessonStep, prose_html
 from attnviz.lessons.library import SENT, lessons_of, read_named, read_sent
-from attnviz.lessons.parameters import LESSON, Written, read_parameter, renamed, write_parameter
+from attnviz.address import LESSON, Written, read_parameter, renamed, write_parameter
 from attnviz.lessons.picture_link import LONGEST_ANSWER, GivenAnswer, LessonPicture, open_question
 from attnviz.lessons.question_kinds import (
     KINDS,

@@ -58,7 +58,7 @@ from attnviz.figures.translate.alignments import (
     candidates,
     script,
 )
-from attnviz.lessons.parameters import SLOTS
+from attnviz.address import SLOTS
 from attnviz.models import catalog
 from attnviz.models.base import GREEDY, DecodingOptions, Draft
 from attnviz.models.result import Result

@@ -37,7 +37,7 @@ from attnviz.figures.write import (
     parts_grid,
     written_text,
 )
-from attnviz.lessons.parameters import Number
+from attnviz.address import Number
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.result import Result

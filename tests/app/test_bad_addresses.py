@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from attnviz.core.trace import Prompt
-from attnviz.lessons.parameters import MOST_SEED, PARAMETERS, Choice, Names, Number, Text
+from attnviz.address import MOST_SEED, PARAMETERS, Choice, Names, Number, Text
 from tests import visits
 
 # Half of a character, packed.

@@ -25,7 +25,7 @@ from attnviz.analysis.wording import head_name
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.html import bundle
-from attnviz.lessons.parameters import (
+from attnviz.address import (
     LESSON,
     PARAMETERS,
     SLOTS,

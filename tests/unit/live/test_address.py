@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode
 
 import pytest
 
-from attnviz.lessons.parameters import PARAMETERS, Choice, Flag, Names, Number, Type, read_parameter, write_parameter
+from attnviz.address import PARAMETERS, Choice, Flag, Names, Number, Type, read_parameter, write_parameter
 from attnviz.live.page_html import APP_PAGES, SITE_PAGES, site_parameters
 from attnviz.live.site import Folders, _write_pages
 from attnviz.text.url_text import LARGEST, MARK, pack, unpack
