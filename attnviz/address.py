@@ -1,33 +1,94 @@
-"""Every parameter that the address of a page may hold, declared once: its name, its type, its bounds and its default.
+"""The address of a page: every parameter that it may hold, declared once, and long texts in it, which are compressed.
 
 A type reads what stands in an address, whoever wrote it there, and gives None for what it cannot read: the page then shows what
 it would show unasked. What depends on a model, such as how many layers it has, is bounded where the model is known.
 """
 
+import base64
+import binascii
 import math
 import re
+import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
-from attnviz.analysis.answer_attention import SIDES
-from attnviz.analysis.head_view import BETWEEN
-from attnviz.core.edits import HEAD_VALUES, LONGEST
-from attnviz.core.head_inputs import MASKS, MOST_TOKENS
-from attnviz.core.weights import QUANTITIES
-from attnviz.core.why import LENS_NUMBERS, WHATS
-from attnviz.core.write import CANDIDATES
-from attnviz.figures.compute.steps import PREDICTS
-from attnviz.lessons.picture_link import MOST_STEPS as MOST_LESSON_STEPS
-from attnviz.models.toy_config import MOST_STEPS
-from attnviz.text.toy_tasks import TOYS
-from attnviz.text.url_text import LARGEST, pack, unpack
+# Pages that have become part of another: their addresses go on opening what they opened.
+MOVED = {"ablate": "whatif?change=head", "compare": "whatif"}
+_COMPARED = re.compile(r"(^|&)other=[^&]")
+
+
+def current_address(address: str) -> str:
+    """Rewrite the address of a page that has become part of another; any other stays as it is.
+
+    >>> current_address("/ablate?text=a"), current_address("app/compare"), current_address("/encode?text=a")
+    ('/whatif?change=head&text=a', 'app/whatif', '/encode?text=a')
+    >>> current_address("/encode?text=a&other=b")
+    '/whatif?text=a&other=b'
+    """
+    path, _, query = address.partition("?")
+    above, slash, page = path.rpartition("/")
+    # Two sentences were compared on Encode, too.
+    moved_to = "whatif" if page == "encode" and _COMPARED.search(query) else MOVED.get(page)
+    if moved_to is None:
+        return address
+    moved, _, chosen = moved_to.partition("?")
+    parameters = "&".join(filter(None, (chosen, query)))
+    return f"{above}{slash}{moved}{'?' if parameters else ''}{parameters}"
+
+
+MARK = "~z~"
+# Shorter ones can be read, and changed, by a person.
+READABLE = 300
+# Bytes: no page puts more into its address, and a few bytes of it could stand for hours of work.
+LARGEST = 16_000
+
+
+def pack(text: str) -> str:
+    """Write a text for an address: compressed (DEFLATE, RFC 1951, in URL-safe base64) where that is shorter.
+
+    >>> pack("The cat sat.")
+    'The cat sat.'
+    >>> len(pack("The cat sat. " * 300)) < 100
+    True
+    """
+    written = len(quote(text))
+    if written <= READABLE and not text.startswith(MARK):
+        return text
+    compressor = zlib.compressobj(level=9, wbits=-15)
+    data = compressor.compress(text.encode("utf-8", "surrogatepass")) + compressor.flush()
+    packed = MARK + base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
+    return packed if len(packed) < written or text.startswith(MARK) else text
+
+
+def unpack(written: str) -> str | None:
+    """Read the text that `pack` was given; None where it cannot be one.
+
+    >>> unpack(pack("Le chat. " * 99)) == "Le chat. " * 99, unpack("The cat sat."), unpack("~z~nonsense")
+    (True, 'The cat sat.', None)
+    """
+    if not written.startswith(MARK):
+        return written
+    data = written.removeprefix(MARK)
+    try:
+        compressed = base64.b64decode(data + "=" * (-len(data) % 4), altchars=b"-_", validate=True)
+        # A few bytes can stand for gigabytes.
+        opener = zlib.decompressobj(wbits=-15)
+        text = opener.decompress(compressed, LARGEST)
+        is_whole = opener.eof and not opener.unused_data
+        return text.decode("utf-8", "surrogatepass") if is_whole else None
+    except (binascii.Error, zlib.error, ValueError):
+        return None
+
 
 # Models that stand side by side at most. What a person chose in one of them has the model's number, from 1, in its name.
 SLOTS = 4
 # No model has as many layers, heads or tokens.
 MOST = 99_999
 MOST_SEED = 9_999
+# Of a lesson.
+MOST_STEPS = 40
 Written = str | list[str]
 
 
@@ -135,7 +196,7 @@ _MERGED: dict[str, Type] = {"whole_words": Flag(default=True)}
 _HIDDEN: dict[str, Type] = {"hide_special": Flag()}
 # Which map of an encoder-decoder, the text that its decoder reads, and the language that it writes.
 _MAP: dict[str, Type] = {"attention": Choice(("encoder", "decoder", "cross")), "target": _TEXT, "language": _LANGUAGE}
-_NUMBERS: dict[str, Type] = {"weighing": Choice(QUANTITIES)}
+_NUMBERS: dict[str, Type] = {"weighing": Choice(("weights", "norms", "mixing"))}
 _MEAN: dict[str, Type] = {"all_heads": Flag(default=True)}
 # How the explorer is looked at, as it writes it itself: the order of heads, the part of the matrix, and so on.
 _VIEW: dict[str, Type] = {"view": Choice(("grid", "matrix", "arcs", "text", "BertViz")), "look": Text(most=600)}
@@ -152,13 +213,16 @@ def _each(slots: int, **types: Type) -> dict[str, Type]:
 
 
 _SIDE_BY_SIDE: dict[str, Type] = {"query": Number(), "key": Number(), "all": _OPEN, **_VIEW}
+# Between which of two sentences.
+_BETWEEN = ("all", "first-first", "first-second", "second-first", "second-second")
+_TOYS = ("reverse", "copy", "sort", "dates", "numbers")
 # Of an answer: question and passage with their bars, the head as a matrix, how likely each span is.
 ANSWER_PICTURES = ("passage", "matrix", "spans")
 _PAGES: dict[str, Mapping[str, Type]] = {
     "home": {"text": _TEXT, **_HEAD, **_LINK, "look": _VIEW["look"]},
     "encode": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
-        **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), **_NUMBERS, **_SCALE, **_LINK, **_VIEW,
+        **_HIDDEN, "renormalize": Flag(), "between": Choice(_BETWEEN), **_NUMBERS, **_SCALE, **_LINK, **_VIEW,
         "bertviz": Choice(("Head view", "Model view")), **_EDITED,
     },
     "translate": {
@@ -174,7 +238,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         **_each(SLOTS, language=_LANGUAGE, begins=_WRITTEN, candidate=Number(), edits=_WRITTEN, **_SIDE_BY_SIDE), **_EDITING,
     },
     "answer": {
-        **{"models": Names(2), "question": _TEXT, "passage": _TEXT, "side": Choice(SIDES)},
+        **{"models": Names(2), "question": _TEXT, "passage": _TEXT, "side": Choice(("cross", "passage", "question"))},
         "picture": Choice(ANSWER_PICTURES), **_HEAD, **_MEAN, **_MERGED,
         **_HIDDEN, **_SCALE, **_NUMBERS, **_each(2, asked=Number(), edits=_WRITTEN, **_SIDE_BY_SIDE), **_EDITING,
     },
@@ -190,9 +254,9 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         # Under edits the model writes anew what stands behind so many tokens.
         "held": Number(),
         "choose": Choice(("Likeliest", "By chance")), "temperature": Number(0.1, 2.0, default=1.0, step=0.1),
-        "top_p": Number(0.05, 1.0, default=1.0, step=0.05), "top_k": Number(0, CANDIDATES),
+        "top_p": Number(0.05, 1.0, default=1.0, step=0.05), "top_k": Number(0, 50),
         "seed": Number(0, MOST_SEED, default=1), "why": Flag(), "rather": NAME,
-        "positions": Flag(), "lens": Choice(LENS_NUMBERS),
+        "positions": Flag(), "lens": Choice(("probability", "log p", "rank", "entropy")),
         **_HEAD, "mean": Flag(), **_WORDS, **_HIDDEN, "renormalize": Flag(), **_SCALE, **_LINK, **_VIEW, **_EDITED,
     },
     "matters": {
@@ -204,17 +268,18 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     "whatif": {
         "change": Choice(("word", "head", "model", "patch")),
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "passage": _TEXT}, **_MAP, **_HEAD,
-        "other": _TEXT, "second": NAME, "edits": Text(most=LONGEST), "trained": Text(most=200),
-        "about": NAME, "to": Choice(HEAD_VALUES), "order": Choice(("layer", "cost")),
+        "other": _TEXT, "second": NAME, "edits": Text(most=8000), "trained": Text(most=200),
+        "about": NAME, "to": Choice(("zero", "mean", "uniform")), "order": Choice(("layer", "cost")),
         "stopped": Choice(("", "costs", "curve", "patches")),
         # Of parts of another text: which, two next words, and of the stream the position.
-        "part": Choice(WHATS), "next": NAME, "rather": NAME, "query": Number(),
+        "part": Choice(("heads", "mlps", "stream")), "next": NAME, "rather": NAME, "query": Number(),
     },
     "compute": {
         "source": Choice(("worked", "model")),
-        **{"worked": NAME, "tokens": Text(most=120), "numbers": _WRITTEN, "heads": NAME, "mask": Choice(MASKS), "own": NAME},
-        "padded": Number(1, MOST_TOKENS, default=1), "divide": Choice(("on", "off")), "seed": Number(1, MOST_SEED),
-        "predict": Choice(PREDICTS), "at": NAME, "revealed": NAME, "why": _OPEN,
+        **{"worked": NAME, "tokens": Text(most=120), "numbers": _WRITTEN, "heads": NAME, "own": NAME},
+        "mask": Choice(("none", "causal", "padding", "own")),
+        "padded": Number(1, 8, default=1), "divide": Choice(("on", "off")), "seed": Number(1, MOST_SEED),
+        "predict": Choice(("off", "most", "weight")), "at": NAME, "revealed": NAME, "why": _OPEN,
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "begins": _WRITTEN},
         **_MAP, **_HEAD, **_CELL, **_WORDS,
     },
@@ -228,17 +293,17 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     "class": {"class": Text(most=40), "teaches": NAME, "teach": Text(most=300), "plan": _OPEN},
     "train": {
         "topic": Choice(("alignment", "induction")),
-        "task": Choice(tuple(TOYS)), "kind": Choice(("additive", "dot", "transformer")),
+        "task": Choice(_TOYS), "kind": Choice(("additive", "dot", "transformer")),
         "layers": Choice(("1", "2")), "n_heads": Choice(("1", "4")), "divided": Choice(("on", "off")),
         "forcing": Choice(("1", "0.5", "0")), "padding": Choice(("masked", "read")),
-        "steps": Number(20, MOST_STEPS, step=50), "first": Number(1, MOST_SEED, default=1),
+        "steps": Number(20, 5000, step=50), "first": Number(1, MOST_SEED, default=1),
         "pace": Choice(("Full", "Slow", "Slower")), "truth": Flag(),
-        "toy_head": NAME, **{f"toy_input_{task}": _WRITTEN for task in TOYS}, **_CELL,
+        "toy_head": NAME, **{f"toy_input_{task}": _WRITTEN for task in _TOYS}, **_CELL,
         **_each(1, query=Number(), key=Number()),
     },
 }  # fmt: skip
 # Beside every page a lesson can run: its name, the step, from 1, and the answers (`attnviz.lessons.hand_in`).
-LESSON: dict[str, Type] = {"lesson": NAME, "step": Number(1, MOST_LESSON_STEPS + 1, default=1), "answers": _WRITTEN}
+LESSON: dict[str, Type] = {"lesson": NAME, "step": Number(1, MOST_STEPS + 1, default=1), "answers": _WRITTEN}
 # Every page can be opened in its present mode.
 PARAMETERS: dict[str, Mapping[str, Type]] = {page: {**own, "present": Flag(), **LESSON} for page, own in _PAGES.items()}
 # What a page called its own by the names of `LESSON`: an address without a step means that.

@@ -26,16 +26,15 @@ import numpy as np
 from safetensors.numpy import load, save
 from streamlit.testing.v1 import AppTest
 
+from attnviz.address import PARAMETERS, pack
 from attnviz.analysis.head_view import head_matrix
 from attnviz.analysis.wording import describe_head
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.files import from_bytes, to_bytes
 from attnviz.files.container import digest
-from attnviz.address import PARAMETERS
 from attnviz.models import catalog
 from attnviz.models.toy_config import PRESETS
-from attnviz.text.url_text import pack
 from attnviz.training import toy_training as toy
 from attnviz.ui.address import address_sync
 from attnviz.ui.background.jobs import Job

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
+from attnviz.address import current_address, unpack
 from attnviz.analysis.head_view import BETWEEN, Between, HeadMatrix, View, default_map, head_matrix
 from attnviz.analysis.translation_alignment import Reading, read_as, truer
 from attnviz.core.edits import NO_EDITS, Edits
@@ -14,13 +15,12 @@ from attnviz.core.weights import QUANTITIES, Quantity
 from attnviz.models.base import ModelCard
 from attnviz.models.catalog import Task
 from attnviz.models.result import Result
-from attnviz.text.url_text import current_address, unpack
 
 if TYPE_CHECKING:
     from attnviz.lessons.lesson_file import Lesson, LessonQuestion
 
 
-MOST_STEPS, MOST_QUESTIONS = 40, 40
+MOST_QUESTIONS = 40
 # Characters of an answer that is typed: those of a whole lesson stand in an address.
 LONGEST_ANSWER = 400
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from attnviz.address import NAME, PARAMETERS, SLOTS, Choice, Flag, Names, Number, Type
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.theme import DARK, FONT, LIGHT, css_variables
-from attnviz.address import NAME, PARAMETERS, SLOTS, Choice, Flag, Names, Number, Type
 from attnviz.live.pictures import KEYS
 from attnviz.settings import app_folder
 

@@ -52,7 +52,6 @@ class ToyConfig:
 
 # The largest number of steps, and seed, of a recipe; and of examples in a batch.
 MOST, MOST_BATCH = 100_000, 1_000
-MOST_STEPS = 5000
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from jaxtyping import Bool
 from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 
+from attnviz.address import MOST_SEED, Number
 from attnviz.analysis.compute.dot_product import QueryKey
 from attnviz.analysis.compute.steps import BIASES, ComputationStep, PairShares, describe_pairs, first_place
 from attnviz.analysis.head_view import HeadView, View
@@ -20,7 +21,6 @@ from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Computed, D
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, from_weights
 from attnviz.export.picture import Source, trace_expression
 from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation, pairs_table
-from attnviz.address import MOST_SEED, Number
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.compute_examples import (
     TABLES,

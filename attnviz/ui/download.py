@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 import streamlit as st
 
 from attnviz import settings
+from attnviz.address import Written
 from attnviz.analysis.head_ranking import first_cell
 from attnviz.analysis.head_view import HeadView
 from attnviz.analysis.wording import head_name
@@ -20,7 +21,6 @@ from attnviz.export.picture import lines as python_lines
 from attnviz.export.sheet import Sheet, side_by_side, titled
 from attnviz.figures.explorer import TooLargeError, check_size
 from attnviz.files import open_trace, to_bytes
-from attnviz.address import Written
 from attnviz.models import catalog
 from attnviz.models.base import GREEDY, Architecture, ModelCard
 from attnviz.models.result import Result

@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from attnviz import settings
+from attnviz.address import LESSON, Written, read_parameter, renamed, write_parameter
 from attnviz.analysis.head_view import HeadView, word_at, word_names
 from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.analysis.wording import head_name
@@ -25,7 +26,6 @@ from attnviz.figures.lessons.question import SCRIPT, STYLE
 from attnviz.lessons.hand_in import LONGEST_NAME, HandIn, file_name, read_answers, write_answers, write_hand_in
 from attnviz.lessons.lesson_file import LARGEST, Lesson, LessonQuestion, LessonStep, prose_html
 from attnviz.lessons.library import SENT, lessons_of, read_named, read_sent
-from attnviz.address import LESSON, Written, read_parameter, renamed, write_parameter
 from attnviz.lessons.picture_link import LONGEST_ANSWER, GivenAnswer, LessonPicture, open_question
 from attnviz.lessons.question_kinds import (
     KINDS,

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 
+from attnviz.address import SLOTS
 from attnviz.analysis.head_metrics import Link, is_word
 from attnviz.analysis.head_ranking import Step
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, word_groups
@@ -58,7 +59,6 @@ from attnviz.figures.translate.alignments import (
     candidates,
     script,
 )
-from attnviz.address import SLOTS
 from attnviz.models import catalog
 from attnviz.models.base import GREEDY, DecodingOptions, Draft
 from attnviz.models.result import Result

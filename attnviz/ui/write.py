@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attnviz.address import Number
 from attnviz.analysis.write import (
     bits_per_byte,
     candidate_label,
@@ -37,7 +38,6 @@ from attnviz.figures.write import (
     parts_grid,
     written_text,
 )
-from attnviz.address import Number
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.result import Result

@@ -5,8 +5,8 @@ import itertools
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attnviz.core.trace import Prompt
 from attnviz.address import MOST_SEED, PARAMETERS, Choice, Names, Number, Text
+from attnviz.core.trace import Prompt
 from tests import visits
 
 # Half of a character, packed.

@@ -22,6 +22,7 @@ BELOW_UI = {
     "attribution",
     "figures",
     "export",
+    "address",
 }
 # Which parts of the package each part may import, itself aside. A part is a module or folder of attnviz/, a module of core/, or
 # the app; "core" as what may be imported is all of core/.
@@ -36,6 +37,7 @@ MAY_IMPORT = {
     "core.head_inputs": {"core.errors", "core.weights"},
     "core.why": {"core.errors", "core.trace"},
     "settings": {"core.errors"},
+    "address": set(),
     "memory": {"core.errors", "settings"},
     "files": {"core"},
     "text": {"core"},
@@ -48,7 +50,7 @@ MAY_IMPORT = {
     "training": {"core", "settings", "text", "nn", "models", "analysis"},
     # Many texts through a model, and what its heads do over all of them.
     "survey": {"core", "settings", "memory", "text", "nn", "models", "analysis"},
-    "lessons": {"core", "settings", "text", "nn", "models", "analysis", "attribution", "survey", "figures", "export"},
+    "lessons": BELOW_UI - {"files", "memory"} | {"survey"},
     "live": (BELOW_UI | {"lessons"}) - {"attribution"},
     "ui": BELOW_UI | {"training", "survey", "lessons"},
     "cli": BELOW_UI | {"training", "survey", "lessons", "live"},
@@ -65,7 +67,7 @@ DRAWING = {"plotly", "streamlit", "bertviz", "matplotlib", "PIL"}
 # Third-party packages that a part must not import, at the top of a file or inside a function.
 MUST_NOT_IMPORT = {
     **{part: MODELLING | DRAWING for part in MAY_IMPORT if part.startswith("core")},
-    **dict.fromkeys(("settings", "memory", "cli", "__init__"), MODELLING | DRAWING),
+    **dict.fromkeys(("address", "settings", "memory", "cli", "__init__"), MODELLING | DRAWING),
     **dict.fromkeys(("text", "models", "attribution", "training", "survey", "lessons", "live"), DRAWING),
     "files": DRAWING | MODELLING - {"safetensors"},
     "nn": DRAWING | {"transformers"},

@@ -9,7 +9,7 @@ import { clamp } from "../../figures/drawing/canvas.js";
  * @import { Config, Example } from "./site.js"
  */
 
-// Texts in an address, as attnviz/text/url_text.py writes them: long ones are compressed.
+// Texts in an address, as attnviz/address.py writes them: long ones are compressed.
 
 const MARK = "~z~";
 // Shorter ones can be read, and changed, by a person.

@@ -9,10 +9,22 @@ from urllib.parse import parse_qs, urlencode
 
 import pytest
 
-from attnviz.address import PARAMETERS, Choice, Flag, Names, Number, Type, read_parameter, write_parameter
+from attnviz.address import (
+    LARGEST,
+    MARK,
+    PARAMETERS,
+    Choice,
+    Flag,
+    Names,
+    Number,
+    Type,
+    pack,
+    read_parameter,
+    unpack,
+    write_parameter,
+)
 from attnviz.live.page_html import APP_PAGES, SITE_PAGES, site_parameters
 from attnviz.live.site import Folders, _write_pages
-from attnviz.text.url_text import LARGEST, MARK, pack, unpack
 from tests.factories import HOSTILE
 from tests.unit.live.graphs.test_algorithms import call
 

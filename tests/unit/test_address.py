@@ -1,4 +1,4 @@
-"""Texts in an address: whole again, short, and nothing that a stranger writes there does harm."""
+"""Addresses: texts come back whole, nothing that a stranger writes does harm, and features offer what an address holds."""
 
 import base64
 import random
@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.text.url_text import LARGEST, MARK, pack, unpack
+from attnviz.address import LARGEST, MARK, PARAMETERS, Choice, Number, pack, unpack
+from attnviz.analysis.answer_attention import SIDES
+from attnviz.analysis.head_view import BETWEEN
+from attnviz.core.edits import HEAD_VALUES, LONGEST
+from attnviz.core.head_inputs import MASKS, MOST_TOKENS
+from attnviz.core.weights import QUANTITIES
+from attnviz.core.why import LENS_NUMBERS, WHATS
+from attnviz.core.write import CANDIDATES
+from attnviz.figures.compute.steps import PREDICTS
+from attnviz.text.toy_tasks import TOYS
 
 WORDS = "the cat dog house river bank because never always sat ran was is on red old"
 
@@ -43,3 +52,27 @@ def test_an_address_holds_no_text_that_takes_a_server_long() -> None:
     # Of 150 letters in an address, sixty thousand came.
     assert len(pack("Who has it? " * 5_000)) < 300
     assert unpack(pack("Who has it? " * 5_000)) is None
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "options"),
+    [
+        ("encode", "weighing", QUANTITIES),
+        ("encode", "between", BETWEEN),
+        ("answer", "side", SIDES),
+        ("write", "lens", LENS_NUMBERS),
+        ("whatif", "to", HEAD_VALUES),
+        ("whatif", "part", WHATS),
+        ("compute", "mask", MASKS),
+        ("compute", "predict", PREDICTS),
+        ("train", "task", tuple(TOYS)),
+    ],
+)
+def test_an_address_holds_every_choice_that_a_feature_has(page: str, name: str, options: tuple[str, ...]) -> None:
+    assert PARAMETERS[page][name] == Choice(options)
+
+
+def test_an_address_holds_as_much_as_a_feature_takes() -> None:
+    for page, name, most in (("write", "top_k", CANDIDATES), ("compute", "padded", MOST_TOKENS), ("whatif", "edits", LONGEST)):
+        kind = PARAMETERS[page][name]
+        assert (kind.most if isinstance(kind, Number) else getattr(kind, "most", None)) == most
