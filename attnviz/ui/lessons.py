@@ -45,7 +45,6 @@ from attnviz.models.result import Options, Result
 from attnviz.ui.address.address_sync import Going, finish, peek, query_of, sent
 from attnviz.ui.background.corpus_results import claim_verdict
 from attnviz.ui.background.results import computed, in_quantity, run
-from attnviz.ui.explorer import ShownHead, show_heads, show_matrix
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.visitor_limits import check_file
@@ -269,6 +268,8 @@ def picked_answer(place: LessonPlace, number: str) -> str:
 
 def show_hidden_picture(place: LessonPlace, number: str, question: LessonQuestion, form: QuestionForm) -> None:
     """Draws what the picture shows besides the answer, where there is anything."""
+    from attnviz.ui.explorer import show_heads
+
     picture = place.step.picture
     try:
         attention = _hidden(place)
@@ -299,6 +300,8 @@ def _show_rest(
     slot: str,
 ) -> None:
     """Draw the head of the link, whose other rows show what it does."""
+    from attnviz.ui.explorer import ShownHead, show_matrix
+
     question, form = asked
     result = PageSource().result(picture)
     layer, number = picture.head(result.card)
