@@ -7,17 +7,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from attnviz.core.errors import LessonError, is_unicode
-from attnviz.export.sheet import csv_table
 from attnviz.lessons.lesson_file import Lesson
 from attnviz.lessons.picture_link import LONGEST_ANSWER, Answers, GivenAnswer
 from attnviz.lessons.question_kinds import Truth, points_of
-
-if TYPE_CHECKING:
-    from attnviz.lessons.lesson_file import Lesson
-
 
 # Nobody thinks longer, and an address takes what it is given.
 _MOST_SECONDS = 1_000_000
@@ -182,6 +177,8 @@ def grades_csv(
     files: Mapping[str, HandIn | LessonError], lessons: Mapping[str, Lesson], right: Mapping[str, Mapping[str, Truth]]
 ) -> bytes:
     """Write a row a student, and of every question the answer and its points; the first rows have the models' own answers."""
+    from attnviz.export.sheet import csv_table
+
     used = [name for name in lessons if any(isinstance(each, HandIn) and each.lesson == name for each in files.values())]
     columns = [(name, number) for name in used for number, _, _ in lessons[name].questions]
     titles = [f"{name} {number}" for name, number in columns]

@@ -7,16 +7,13 @@ gives it and a hand-in holds it.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from attnviz.analysis.head_view import HeadMatrix, word_at, word_names
-from attnviz.analysis.heads.verdict import ClaimResult, describe_verdict
 from attnviz.analysis.wording import MOSTLY, head_name, whole_percent
-from attnviz.analysis.write import candidate_label, continuation_of
-from attnviz.attribution.methods import titles_of
 from attnviz.core.errors import LessonError, nearest
 from attnviz.core.trace import AttentionMap, Shares, Token, WeightStore
 from attnviz.core.weights import LayerWeights, Slab, Weights, whole_slab
@@ -24,6 +21,9 @@ from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
 from attnviz.lessons.picture_link import STEERED, Answers, LessonPicture
 from attnviz.models.result import Result
 from attnviz.text.words import visible
+
+if TYPE_CHECKING:
+    from attnviz.analysis.heads.verdict import ClaimResult
 
 
 def same_answer(one: str, other: str) -> bool:
@@ -89,7 +89,7 @@ class AnswerSource(Protocol):
         """Run the picture's model on its text, with its edits."""
         ...
 
-    def verdict(self, model: str, claim: str) -> ClaimResult:
+    def verdict(self, model: str, claim: str) -> "ClaimResult":
         """Test a claim about heads over the corpus."""
         ...
 
@@ -388,6 +388,8 @@ def next_shares(question: LessonQuestion, result: Result) -> tuple[tuple[str, ..
         TraceError: the model says nothing of what comes next.
         LessonError: a choice begins with a piece that is likely, so that its own probability is not known.
     """
+    from attnviz.analysis.write import candidate_label, continuation_of
+
     continuation = continuation_of(result.trace)
     known: dict[str, float] = {}
     for each in continuation.next_tokens(len(continuation.pieces) - 1):
@@ -425,6 +427,8 @@ def _next(question: LessonQuestion, picture: LessonPicture | None, source: Answe
 
 def _claim(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
     """Say whether a claim about heads holds, tested over the corpus."""
+    from attnviz.analysis.heads.verdict import describe_verdict
+
     verdict = source.verdict(question.text("model") or (picture.model if picture else "minilm"), question.text("claim"))
     if verdict.is_small:
         raise LessonError("the corpus has too few cases of this claim to say whether it holds: ask about another one.")
@@ -661,6 +665,8 @@ def method_table(questions: Iterable[LessonQuestion], picture: LessonPicture, so
     Raises:
         AttnvizError: the model cannot be loaded, or cannot read the text.
     """
+    from attnviz.attribution.methods import titles_of
+
     asked = dict.fromkeys(filter(None, (each.text("by") for each in questions)))
     titles = titles_of((*asked, *(name for name in _METHODS if name not in asked)))
     shares = [source.shares(picture, name) for name in titles]

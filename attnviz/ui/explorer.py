@@ -14,14 +14,12 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.head_metrics import score
 from attnviz.analysis.head_ranking import first_cell
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, word_names
-from attnviz.analysis.heads.verdict import describe_label
 from attnviz.analysis.translation_alignment import Reading
 from attnviz.analysis.whatif_comparison import is_difference
 from attnviz.analysis.wording import TITLES, describe_mixing, head_name
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap, QueryKeyWeights
 from attnviz.core.weights import QUANTITIES, Kind, Quantity
-from attnviz.figures import bertviz_views as bertviz
 from attnviz.figures import explorer
 from attnviz.models.result import Result
 from attnviz.survey.corpora import available, shipped_atlas
@@ -495,6 +493,8 @@ def _overview(attention: AttentionMap, view: View, limit: int) -> explorer.Overv
 
 def show_bertviz(attention: AttentionMap, head: HeadView) -> None:
     """BertViz's own head view or model view, without its network."""
+    from attnviz.figures import bertviz_views as bertviz
+
     kind = segments(st.container(), "BertViz", "bertviz", label_visibility="collapsed")
     try:
         if kind == "Head view":
@@ -518,6 +518,8 @@ def show_head_label(result: Result, attention: AttentionMap, head: HeadView) -> 
         return
     if model not in available() or (attention.n_layers, attention.n_heads) != (atlas := shipped_atlas(model)).shape:
         return
+    from attnviz.analysis.heads.verdict import describe_label
+
     st.button(
         describe_label(atlas, head.layer, head.head), key="head-label", type="tertiary", icon=":material/manage_search:",
         help="Opens What heads do, with the measurements behind this sentence.", on_click=visit, args=("heads",),

@@ -9,6 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import streamlit as st
@@ -17,7 +18,6 @@ from streamlit.components.v2 import component
 from attnviz import settings
 from attnviz.address import LESSON, Written, read_parameter, renamed, write_parameter
 from attnviz.analysis.head_view import HeadView, word_at, word_names
-from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.core.trace import AttentionMap, Prompt, Shares
@@ -43,11 +43,13 @@ from attnviz.lessons.question_kinds import (
 from attnviz.models.base import GREEDY, AttentionModel, Progress
 from attnviz.models.result import Options, Result
 from attnviz.ui.address.address_sync import Going, finish, peek, query_of, sent
-from attnviz.ui.background.corpus_results import claim_verdict
 from attnviz.ui.background.results import computed, in_quantity, run
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.visitor_limits import check_file
+
+if TYPE_CHECKING:
+    from attnviz.analysis.heads.verdict import ClaimResult
 
 # Of all visitors together; a lesson is small.
 LESSONS_KEPT = 64
@@ -235,7 +237,9 @@ class PageSource:
             raise LessonError(_NOTHING)
         return in_quantity(result, picture.quantity)
 
-    def verdict(self, model: str, claim: str) -> ClaimResult:
+    def verdict(self, model: str, claim: str) -> "ClaimResult":
+        from attnviz.ui.background.corpus_results import claim_verdict
+
         if (tested := claim_verdict(model, claim)) is None:
             raise LessonError(_NOTHING)
         return tested.result

@@ -29,7 +29,6 @@ from attnviz.models.hub.hub_model import (
     start_of,
     writes,
 )
-from attnviz.models.hub.seq2seq import ReadingPair, WritingModel
 from attnviz.models.hub.single_stack import HubAnswerer, StackModel
 from attnviz.text.words import encode
 
@@ -116,10 +115,10 @@ def _build(model: Any, tokenizer: Any, facts: Facts, target_tokenizer: Any) -> T
     languages = (tokenizer.src_lang, writing["language"]) if "language" in writing else ()
     facts = replace(facts, languages=facts.languages or languages, writes=tuple(writing.get("languages", ())))
     card = _card(model, tokenizer, facts, architecture, stacks["encoder"].store)
-    if writes(model):
-        return WritingModel(card, **shared, **writing)
     if architecture == "encoder-decoder":
-        return ReadingPair(card, **shared)
+        from attnviz.models.hub.seq2seq import ReadingPair, WritingModel
+
+        return WritingModel(card, **shared, **writing) if writes(model) else ReadingPair(card, **shared)
     if architecture == "decoder":
         _read_labels_at_last_token(model)
     if reader.records:
