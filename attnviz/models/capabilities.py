@@ -13,11 +13,11 @@ from attnviz.models.answer import Answers
 from attnviz.models.base import AttentionModel, EncoderReading, ModelCard
 from attnviz.models.edit import EditPoints, Scorer
 from attnviz.models.targets import TARGETS, BoundTarget, Target, no_such_output, target_labels
-from attnviz.models.translate import TranslatingModel
 from attnviz.nn.attention import Attended
 
 if TYPE_CHECKING:
     from attnviz.models.hub.single_stack import Writer
+    from attnviz.models.translate import TranslatingModel
 
 # What a model that writes is given where only its reading counts: it need not search.
 SHORT_TARGET = "."
@@ -82,7 +82,7 @@ class Capabilities:
             raise no_languages(self.card.name, language)
         return self
 
-    def translator(self) -> TranslatingModel:
+    def translator(self) -> "TranslatingModel":
         """Return what translates: the model itself, where it does.
 
         Raises:

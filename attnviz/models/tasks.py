@@ -3,7 +3,7 @@
 import math
 import time
 from dataclasses import replace
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import PromptError
@@ -24,8 +24,9 @@ from attnviz.models.capabilities import capabilities
 from attnviz.models.catalog import Task
 from attnviz.models.edit import edited
 from attnviz.models.result import Options, Output, Result
-from attnviz.models.translate import TRANSLATE, TranslatingModel
-from attnviz.nn.decoding import Beam
+
+if TYPE_CHECKING:
+    from attnviz.models.translate import TranslatingModel
 
 # As models' configurations name the task: T5 reads "summarize: " in front of a text.
 SUMMARIZE = "summarization"
@@ -91,6 +92,8 @@ def draft(model: AttentionModel, prompt: Prompt, options: DecodingOptions, edits
         EditError: the model cannot be edited in this way.
         PromptError: the model cannot read the text, does not translate, or cannot write the target or what it must begin with.
     """
+    from attnviz.models.translate import TRANSLATE
+
     declared = capabilities(model).in_language(prompt.language)
     translator, prefix = declared.translator(), declared.task_prefix(TRANSLATE)
     whole = replace(prompt, text=prefix + prompt.text)
@@ -100,7 +103,9 @@ def draft(model: AttentionModel, prompt: Prompt, options: DecodingOptions, edits
     return replace(prefixed, trace=trace, task_prefix=prefix)
 
 
-def _drafted(model: TranslatingModel, prompt: Prompt, options: DecodingOptions) -> Draft:
+def _drafted(model: "TranslatingModel", prompt: Prompt, options: DecodingOptions) -> Draft:
+    from attnviz.nn.decoding import Beam
+
     if prompt.target:
         trace, steps = model.steps(prompt)
         (own,) = model.translate(prompt.text)

@@ -3,15 +3,18 @@
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnviz.analysis.heads.atlas import Atlas, from_json
 from attnviz.core.errors import CorpusError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.settings import assets_folder
 from attnviz.text.data_files import ParsedSentence, find_format, read_conllu, text_lines
 from attnviz.text.winogender import plain_sentence, read_winogender
+
+if TYPE_CHECKING:
+    from attnviz.analysis.heads.atlas import Atlas
 
 TREEBANK, WINOGENDER = "ewt", "winogender"
 SHIPPED = {TREEBANK: "ewt-dev-1500.conllu.gz", WINOGENDER: "winogender.tsv.gz"}
@@ -95,12 +98,14 @@ def available() -> tuple[str, ...]:
 
 
 @cache
-def shipped_atlas(model: str) -> Atlas:
+def shipped_atlas(model: str) -> "Atlas":
     """Read the atlas of a model that travels with attnviz.
 
     Raises:
         CorpusError: there is none.
     """
+    from attnviz.analysis.heads.atlas import from_json
+
     path = assets_folder() / "atlas" / f"{model}.json"
     if model not in available():
         raise CorpusError(f"No atlas of {model} travels with attnviz: make one with `attnviz atlas {model} -o {model}.json`.")
