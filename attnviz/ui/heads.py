@@ -321,7 +321,7 @@ def _show_links(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
     """Show the sentences in which a head acts most strongly, whatever it does; each opens on Encode."""
     layer, head = chosen
     sentences = shipped(TREEBANK)
-    if links := suitable(sentences, atlas.links[f"{layer}.{head}"]):
+    if links := suitable(sentences, atlas.links.get(f"{layer}.{head}", ())):
         st.markdown(f"**Sentences in which {head_name(layer, head)} acts most strongly**")
         drawn = link_list(sentences, links, theme=theme())
         _markup("links", drawn, _open_sentence(sentences, model, layer, head))

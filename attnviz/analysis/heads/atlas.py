@@ -385,7 +385,8 @@ def from_json(text: str, name: str = "this atlas") -> Atlas:
     """
     try:
         facts = json.loads(text)
-        if facts["version"] != VERSION:
+        # The first version had no sentences of heads.
+        if facts["version"] not in (1, VERSION):
             raise CorpusError(f"{name} is an atlas of another version of attnviz: make it again.")
         shares = {field: np.array(facts[field]) / 1000 for field in _SHARES}
         supported = np.zeros(shares["rates"].shape, dtype=bool)
@@ -404,7 +405,7 @@ def from_json(text: str, name: str = "this atlas") -> Atlas:
             },
             links={
                 head: tuple(HeadLink(number, word, looks, weight / 1000) for number, word, looks, weight in links)
-                for head, links in facts["links"].items()
+                for head, links in (facts["links"] if facts["version"] > 1 else {}).items()
             },
             **shares,
         )

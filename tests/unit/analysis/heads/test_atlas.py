@@ -71,13 +71,15 @@ def test_an_atlas_is_read_as_it_was_written() -> None:
     for name in ("rates", "low", "high", "supported", "means", "histogram"):
         np.testing.assert_allclose(getattr(again, name), getattr(shown, name), atol=1e-9, err_msg=name)
     facts = json.loads(to_json(shown))
+    # Of a file of the first version all else is read.
+    assert from_json(json.dumps({**facts, "version": 1, "links": None})).links == {}
     assert facts["rates"][1][2][3] == round(1000 * shown.rates[1, 2, 3])
     assert facts["means"][4][1] == [None] * HEADS
 
 
 @pytest.mark.parametrize(
     ("changes", "says"),
-    [({"version": 1}, "another version"), ({"rates": None}, "no atlas"), ({"claims": [{}]}, "no atlas"),
+    [({"version": 3}, "another version"), ({"rates": None}, "no atlas"), ({"claims": [{}]}, "no atlas"),
      ({"supported": [[99, 0, 0]]}, "no atlas"), ({"examples": {"0.0": [[1, 2]]}}, "no atlas"),
      ({"links": {"0.0": [[1, 2, 3]]}}, "no atlas")],
 )  # fmt: skip
