@@ -132,7 +132,9 @@ def run_command(commands: argparse.ArgumentParser, argv: Sequence[str] | None) -
     _open_streams()
     try:
         try:
-            arguments = commands.parse_args(argv)
+            arguments, more = commands.parse_known_args(argv)
+            if more:
+                commands.error(_unknown(more, reads_pairs=hasattr(arguments, "pair")))
             return arguments.command(arguments)
         finally:
             sys.stdout.flush()  # help and version end the program, and are not written yet either
@@ -153,6 +155,18 @@ def run_command(commands: argparse.ArgumentParser, argv: Sequence[str] | None) -
             why = f"The output cannot be written ({error.strerror or error}): stdout is closed, or its disk is full."
             return _failed(commands.prog, why)
         return _failed(commands.prog, f"{error.filename} cannot be read or written ({error.strerror}): choose another place.")
+
+
+def _unknown(more: Sequence[str], *, reads_pairs: bool) -> str:
+    """Say which arguments are not known, and what to do about words among them.
+
+    >>> _unknown(["cat", "sat"], reads_pairs=True)
+    'unrecognized arguments: cat sat. Put a text of several words in quotes; a second text stands behind --pair'
+    """
+    said = f"unrecognized arguments: {' '.join(more)}"
+    if all(each.startswith("-") for each in more):
+        return said
+    return f"{said}. Put a text of several words in quotes{'; a second text stands behind --pair' if reads_pairs else ''}"
 
 
 def _failed(program: str, why: str) -> int:

@@ -2,6 +2,8 @@
 
 import argparse
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from attnviz.core.errors import shortened
@@ -31,10 +33,19 @@ def natural(text: str) -> int:
     return _number(text, 0)
 
 
-def _number(text: str, least: int) -> int:
+def natural_to(most: int) -> Callable[[str], int]:
+    """Make a reader of numbers from 0 to a most, as typed.
+
+    >>> natural_to(7)("5")
+    5
+    """
+    return partial(_number, least=0, most=most)
+
+
+def _number(text: str, least: int, most: int = MOST) -> int:
     # Python reads no number of thousands of digits, and counts nothing so far.
-    if not text.isdecimal() or len(text) > 10 or not least <= int(text) <= MOST:
-        raise argparse.ArgumentTypeError(f"this is a number from {least} to {MOST:,}, not {shortened(text)}")
+    if not text.isdecimal() or len(text) > 10 or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"this is a number from {least} to {most:,}, not {shortened(text)}")
     return int(text)
 
 

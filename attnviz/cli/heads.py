@@ -109,7 +109,7 @@ def test_claims(arguments: argparse.Namespace) -> int:
         if isinstance(results[0], ClaimError):
             raise results[0]
         print(describe_verdict(results[0]))
-        print("\n".join(_examples(looks, results[0], arguments.examples)))
+        print("\n".join(_examples(looks, results[0], arguments)))
         return 0
     table = claims_csv(texts, results)
     if arguments.out:
@@ -131,10 +131,15 @@ def _parsed(text: str) -> Claim | ClaimError:
         return error
 
 
-def _examples(attention: Any, tested: ClaimResult, most: int) -> list[str]:
-    """Sentences where the claim fails, then some where it holds, each with where the head looks."""
-    report, lines = attention.report(tested, most), []
-    for example in report.cases:
+def _examples(attention: Any, tested: ClaimResult, arguments: argparse.Namespace) -> list[str]:
+    """List sentences where the claim fails, then some where it holds, with where the head looks; of ours those for a school."""
+    from attnviz.figures.heads_grid import suitable
+    from attnviz.survey.corpora import SHIPPED
+
+    report = attention.report(tested, arguments.examples)
+    cases = suitable(report.sentences, report.cases) if arguments.text in SHIPPED else report.cases
+    lines = []
+    for example in cases:
         sentence = report.sentences[example.sentence]
         source, looked = (unit_name(sentence, unit) for unit in (example.word, example.looks))
         lines.append(f"{'holds' if example.holds else 'fails'}: {source} → {looked}   in: {sentence.text}")

@@ -6,12 +6,12 @@ import sys
 from typing import Any
 
 import attnviz
-from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, file_path, natural, positive, print_now
+from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, file_path, natural, natural_to, positive, print_now
 from attnviz.cli.traces import STREAM, check_trace_name, cuts, progress_line, typed_text
 from attnviz.core.edits import Edits
 from attnviz.core.trace import Prompt
 from attnviz.core.why import WHATS
-from attnviz.core.write import WritingOptions
+from attnviz.core.write import MOST_SEED, MOST_TOKENS, WritingOptions
 from attnviz.models import catalog
 
 _EPILOG = f"""examples:
@@ -30,13 +30,16 @@ def add_write_command(commands: Any) -> None:
     write = commands.add_parser("write", help="let a language model write on", epilog=_EPILOG, formatter_class=PLAIN)
     write.add_argument("model", help=MODEL)
     write.add_argument("text", nargs="?", default=STREAM, help="the text; - or nothing: from stdin")
-    write.add_argument("--tokens", type=natural, default=20, metavar="N", help="how many tokens to write (default: 20)")
+    write.add_argument(
+        "--tokens", type=natural_to(MOST_TOKENS), default=20, metavar="N",
+        help=f"how many tokens to write, at most {MOST_TOKENS:,} (default: 20)",
+    )  # fmt: skip
     write.add_argument("--temperature", type=float, default=0.0, help="divides the logits; 0 takes the likeliest (default: 0)")
     write.add_argument("--top-k", type=natural, default=0, metavar="K", help="draw from the K likeliest (default: from all)")
     write.add_argument(
         "--top-p", type=float, default=1.0, metavar="P", help="draw from the likeliest of this mass (default: 1)"
     )
-    write.add_argument("--seed", type=natural, default=0, help="what chance begins with (default: 0)")
+    write.add_argument("--seed", type=natural_to(MOST_SEED), default=0, help="what chance begins with (default: 0)")
     write.add_argument("--edits", default="", help="what to change in the model's attention, such as d23.0z (L23·H0 off)")
     write.add_argument(
         "-o", "--out", metavar="FILE", help="save the trace with what could have come, such as x.attn; -: stdout"

@@ -5,11 +5,15 @@ import io
 import socket
 import sys
 import time
+from argparse import Namespace
+from types import SimpleNamespace
 
 import pytest
 
-from attnviz.cli import main
+from attnviz.analysis.heads.atlas import AtlasExample
+from attnviz.cli import heads, main
 from attnviz.cli.traces import ProgressLine, progress_line
+from attnviz.survey.corpora import plain
 
 
 def test_progress_says_at_once_what_is_done_and_then_no_more_than_one_line_in_ten_seconds(monkeypatch, capsys):
@@ -28,6 +32,16 @@ def test_a_claim_says_at_once_what_is_read(monkeypatch, capsys, unchecked):
     monkeypatch.setattr(progress_line, "_again", 0.0)
     assert main(["claim", "minilm", "any -> previous", "--first", "3"]) == 0
     assert "minilm reads 3 sentences 0%" in capsys.readouterr().err
+
+
+def test_sentences_of_ours_are_those_that_a_page_shows_and_those_of_a_person_are_all_shown(unchecked):
+    sentences = plain(["They hide a nuclear weapon.", "The cat sat."])
+    report = SimpleNamespace(sentences=sentences, cases=tuple(AtlasExample(number, 1, 0, True) for number in range(2)))
+    attention = SimpleNamespace(report=lambda tested, most: report)
+    for text, first in (("ewt", "holds: cat → The"), ("mine.txt", "holds: hide → They")):
+        lines = heads._examples(attention, None, Namespace(text=text, examples=3))
+        assert lines[0].startswith(first)
+        assert len(lines) == (1 if text == "ewt" else 2)
 
 
 def test_a_head_that_is_not_there_is_told_before_a_sentence_is_read(capsys):

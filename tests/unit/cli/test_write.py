@@ -65,3 +65,20 @@ def test_a_trace_that_says_nothing_of_it_is_named(tmp_path, capsys):
 def test_options_out_of_range_are_one_line(capsys):
     assert main(["write", "smollm2", TEXT, "--temperature", "-1"]) == 1
     assert "temperature is a number from 0 to 100" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["write", "smollm2", "a", "--tokens", "1025"], "from 0 to 1,024, not '1025'"),
+        (["write", "smollm2", "a", "--seed", "-1"], "from 0 to 2,147,483,647, not '-1'"),
+        (["write", "smollm2", "a", "cat"], "unrecognized arguments: cat. Put a text of several words in quotes\n"),
+        (["trace", "minilm", "a", "cat"], "in quotes; a second text stands behind --pair\n"),
+        (["trace", "minilm", "a", "--pairs=b"], "unrecognized arguments: --pairs=b\n"),
+    ],
+)
+def test_what_is_typed_wrongly_is_refused_with_what_to_type(command, says, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert ended.value.code == 2
+    assert says in capsys.readouterr().err
