@@ -53,7 +53,7 @@ def show_writing(
         place = show_text(upcoming)
         if writes:
             write_on(current.result.name, prompt, current.result.unedited.trace, place)
-        left, right = st.columns([7, 5], gap="medium")
+        left, right = st.container(key="coming").columns([7, 5], gap="medium")
         with left:
             show_bars(upcoming, sampling(), edited=bool(upcoming.trace.edits))
         with right:

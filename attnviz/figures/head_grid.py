@@ -35,7 +35,7 @@ def head_grid(shape: tuple[int, int], cell: Callable[[int, int], HeadCell | None
     (2, True)
     """
     cells = with_axes(shape, lambda layer, head: head_button(one) if (one := cell(layer, head)) else _NO_HEAD)
-    return f'<div class="costs" style="--heads:{shape[1]}">{cells}</div>'
+    return f'<div class="costs" style="--layers:{shape[0]};--heads:{shape[1]}">{cells}</div>'
 
 
 def with_axes(shape: tuple[int, int], cell: Callable[[int, int], str]) -> str:

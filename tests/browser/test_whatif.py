@@ -78,3 +78,18 @@ def test_work_that_takes_long_can_be_stopped_and_gone_on_with(page: Page, app_ur
     # Nobody waits for it.
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_text("You stopped this.").wait_for()
+
+
+def test_on_a_projector_every_layer_is_seen_and_why_a_word_comes_takes_the_place_of_what_could_come(
+    page: Page, app_url: str
+) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    open_page(page, app_url, "whatif", change="patch", present="true")
+    last = page.locator('.why [data-pick="29.8"]').bounding_box()
+    assert last
+    assert last["y"] + last["height"] <= 720
+    open_page(page, app_url, "write", present="true")
+    expect(page.locator(".bars")).to_be_visible()
+    page.get_by_text("Why this word?").click()
+    expect(page.locator('.why [data-pick="29.8"]')).to_have_count(1)
+    expect(page.locator(".bars")).not_to_be_visible()
