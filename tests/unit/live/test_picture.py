@@ -119,6 +119,7 @@ def _assert_same_links(made: dict[str, Any], attention: AttentionMap, view: View
 
 def _assert_same_note(made: dict[str, Any], expected: dict[str, Any]) -> None:
     assert (made["link"], made["highest"]) == (expected["link"], pytest.approx(expected["highest"]))
+    assert made.keys() == expected.keys() == {"link", "highest", *MEASURES}
     for name, tolerance in MEASURES.items():
         if expected[name] is None:
             assert made[name] is None
