@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -34,7 +33,6 @@ from attnviz.ui.address.address_sync import (
     publish,
     restore,
     segments,
-    select_cell,
     selected_cell,
     sent,
     url_value,
@@ -330,21 +328,21 @@ def note_picture(picture: ShownHead, *, slot: str = "", first_row: int = 0) -> N
 def show_words(attention: AttentionMap, head: HeadView, question: WordQuestion) -> None:
     """Draw the text as words to click, all heads, and beside them, where there is room, the one that is looked at."""
     matrix = head.matrix(attention)
-    cell, places = question.cell(matrix), (matrix.rows, matrix.columns)
+    cell = question.cell(matrix)
     note_picture(ShownHead(attention, head, matrix, cell))
     settings: dict[str, object] = {"shownViews": VIEWS[:2], "view": "grid", "isPlain": True}
     settings |= {"query": cell[0], "key": cell[1], "words": question.settings(matrix), "fact": ""}
-    _mount(attention, head, matrix, settings, ("", partial(_take_words, places)), question)
+    _mount(attention, head, matrix, settings, ("", _take_words), question)
 
 
-def _take_words(places: tuple[tuple[int, ...], tuple[int, ...]], change: dict[str, Any]) -> None:
+def _take_words(change: dict[str, Any]) -> None:
     """Take over which words, and which head, were clicked; for a callback."""
     if change.get("unpin"):
         address_sync.unpin()
     if "layer" in change:
         address_sync.pin(change["layer"], change["head"])
-    if "query" in change:
-        address_sync.take(places, change)
+    if "chosen" in change:
+        address_sync.take(change["chosen"])
 
 
 def show_heads(attention: AttentionMap, head: HeadView, on_head: OnHead, *, slot: str = "") -> None:
@@ -360,11 +358,12 @@ def show_heads(attention: AttentionMap, head: HeadView, on_head: OnHead, *, slot
 def show_matrix(picture: ShownHead, on_cell: Callable[[int, int], None], *, slot: str = "") -> None:
     """Draw one head at full size, and nothing else; `on_cell` is called with the row and the column that are clicked."""
 
-    def picked(change: dict[str, Any]) -> None:
-        if "query" in change:
-            on_cell(change["query"], change["key"])
+    (query, key), rows, columns = picture.cell, picture.matrix.rows, picture.matrix.columns
 
-    query, key = picture.cell
+    def picked(change: dict[str, Any]) -> None:
+        if "chosen" in change:
+            on_cell(rows.index(change["chosen"]["query"]), columns.index(change["chosen"]["key"]))
+
     settings: dict[str, object] = {"shownViews": ("matrix",), "view": "matrix", "query": query, "key": key}
     _mount(picture.attention, picture.head, picture.matrix, settings, (slot, picked))
 
@@ -396,18 +395,18 @@ def explore(
     view = wanted if wanted in (*views, *extra) else VIEWS[0]
 
     # Streamlit keeps the callback of a visit that has left for a while: it holds places and names, and no map.
-    places, rows, columns = places_of(attention, picture.head.view), matrix.rows, matrix.columns
+    places = places_of(attention, picture.head.view)
     is_asked, edited = question is not None, editing.slot if editing else None
 
     def picked(change: dict[str, Any]) -> None:
         if change.get("view", view) != view:
             st.session_state[name] = change["view"]
         if is_asked:
-            _take_words((rows, columns), change)
+            _take_words(change)
         elif "layer" in change and on_head:
             on_head(change["layer"], change["head"])
-        if not is_asked and "query" in change:
-            select_cell(rows[change["query"]], columns[change["key"]], slot)
+        if not is_asked and "chosen" in change:
+            address_sync.take(change["chosen"], slot)
         if edited is not None:
             _edit(edited, places, change)
 

@@ -16,7 +16,7 @@ import { chipsName, writeOptions, ORDERS, KINDS } from "./view_options.js";
 import { ask } from "./word_weights.js";
 
 /**
- * @import { Settings } from "./explorer_state.js"
+ * @import { Chosen, Settings } from "./explorer_state.js"
  * @import { Head, HeadPlace, Overview } from "./head_store.js"
  * @import { Parts } from "./view.js"
  * @import { ViewOptions } from "./view_options.js"
@@ -27,7 +27,9 @@ import { ask } from "./word_weights.js";
 
 /**
  * @typedef {{ layer?: number, head?: number | null, query?: number, key?: number }} EditPlace
- * @typedef {{ pick(change: object): void, want(places: HeadPlace[]): void }} Host  told what a person chose, and which heads are missing
+ * @typedef {{ seq: number, of: string, view: string, look: string, layer?: number, head?: number | null, unpin?: boolean, chosen?: Chosen,
+ *   editing?: boolean, edit?: EditPlace }} Change  of the address: of the map that is named, what has changed in it; and what is to be edited
+ * @typedef {{ pick(change: Change): void, want(places: HeadPlace[]): void }} Host  told what a person chose, and which heads are missing
  * @typedef {{ draw(): void, layOut(): void, focus(name: "matrix" | "heads"): void }} Drawing
  */
 
@@ -58,10 +60,15 @@ export class Actions {
 
   /** @param {number} query @param {number} key */
   selectCell(query, key) {
-    Object.assign(this.state, { query, key });
-    this.state.words = { ...this.state.words, isAsked: true, isLink: true, queries: [], keys: [] };
-    this.#tellWords();
+    this.#choose(query, key);
+    this.tell({ chosen: this.state.chosen });
     this.drawing.draw();
+  }
+
+  /** @param {number} query @param {number} key */
+  #choose(query, key) {
+    const { state } = this;
+    Object.assign(state, { query, key, words: { ...state.words, isAsked: true, isLink: true, queries: [], keys: [] } });
   }
 
   /** A click on a word; `adds`: to those that were chosen. @param {Axis} axis @param {number} word @param {boolean} adds */
@@ -69,7 +76,7 @@ export class Actions {
     const { state } = this;
     const asked = ask(state.question, state.overview, axis, word, adds);
     state.ask(asked);
-    this.#tellWords();
+    this.tell({ chosen: state.chosen });
     // The numbers of all heads are here already, or come from the host with its answer.
     const { value } = state.store?.table(asked.queries) ?? {};
     if (value) state.follow(value);
@@ -80,11 +87,6 @@ export class Actions {
   unpin() {
     this.state.words = { ...this.state.words, isPinned: false };
     this.tell({ unpin: true });
-  }
-
-  #tellWords() {
-    const { query, key, words: { isAsked, isLink, queries, keys } } = this.state;
-    this.tell({ query, key, isAsked, isLink, queries, keys });
   }
 
   /** @param {string} view */
@@ -127,12 +129,12 @@ export class Actions {
   /** @param {number} query @param {number} key */
   editLink(query, key) {
     const { layer, head } = this.state;
-    Object.assign(this.state, { query, key });
-    this.tell({ query, key, edit: { layer, head, query, key } });
+    this.#choose(query, key);
+    this.tell({ chosen: this.state.chosen, edit: { layer, head, query, key } });
     this.drawing.draw();
   }
 
-  /** @param {object} change */
+  /** @param {Partial<Change>} change */
   tell(change) {
     const { state } = this;
     clearTimeout(this.#telling);
@@ -147,7 +149,7 @@ export class Actions {
     this.#telling = setTimeout(() => this.surface.hasLeft || this.tell({}), REST);
   }
 
-  /** @param {object} change */
+  /** @param {Partial<Change>} change */
   #relayOut(change) {
     this.surface.note.hide();
     this.tell(change);

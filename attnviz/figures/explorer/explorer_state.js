@@ -17,6 +17,7 @@ import { wordShares, elsewhere, isWord, wordOf } from "./word_weights.js";
  *   fullScale: boolean, theme: string, seq?: number, shownViews?: string[], extra?: string[], fact?: string,
  *   edits?: Partial<Edits> | null, number?: "weight" | "norm share" | "mixing share", words?: Partial<Words> | null, isPlain?: boolean }} Settings  what
  *   a host says is to be looked at; edits null: it cannot be edited; words null: a click on a word is a click on its strongest link
+ * @typedef {{ query: number | null, key: number | null, queries: string | null, keys: string | null }} Chosen  null: no person chose it
  * @typedef {{ isAsked: boolean, isLink: boolean, isPinned: boolean, queries: number[], keys: number[] }} Words  whether a person
  *   chose the word that looks, the word it looks at, the head; and further words of both sides, by their first rows and columns
  */
@@ -108,6 +109,22 @@ export class ExplorerState {
       queries: [wordOf(overview, "queries", query), ...words.queries.map((row) => wordOf(overview, "queries", row))],
       keys: [wordOf(overview, "keys", key), ...words.keys.map((column) => wordOf(overview, "keys", column))],
       isLink: words.isLink, isAsked: words.isAsked,
+    };
+  }
+
+  /** The cell or the words that are chosen, as an address has them: by their positions in the map. @returns {Chosen} */
+  get chosen() {
+    const { isAsked, isLink, queries, keys } = this.hasWords ? this.words : NO_WORDS;
+    const { query, key } = this.selected;
+    const [rows, columns] = this.overview.at ?? [null, null];
+    const position = (/** @type {number} */ place, /** @type {number[] | null} */ all) => all?.[place] ?? place;
+    const joined = (/** @type {number[]} */ places, /** @type {number[] | null} */ all) => places.map((each) => position(each, all)).join(".") || null;
+    const hasKey = isAsked && isLink;
+    return {
+      query: isAsked ? position(query, rows) : null,
+      key: hasKey ? position(key, columns) : null,
+      queries: isAsked ? joined(queries, rows) : null,
+      keys: hasKey ? joined(keys, columns) : null,
     };
   }
 

@@ -33,7 +33,8 @@ const BYTES_KEPT = 48e6;
  * @typedef {{ name: string, kind: string, layers: number, heads: number, rows: number, columns: number, queries: Token[],
  *   keys: Token[], own: (number | null)[], direction: [string, string], notes: HeadNote[], signed?: boolean, plain?: boolean,
  *   causal?: boolean, words: { queries: Word[], keys: Word[], own: (number | null)[] },
- *   lineNames?: Record<Axis, string>, chunks: Map<string, Bytes> }} Overview  the header of a map: rows and columns are those of its small pictures; in a plain one,
+ *   at?: [rows: number[], columns: number[]] | null, lineNames?: Record<Axis, string>, chunks: Map<string, Bytes> }} Overview  the header of a map: rows and columns are those of its small pictures; at: where
+ *   its queries and keys stand in the map, where the view has not all as they are; in a plain one,
  *   which was made in this browser, nothing is compressed
  * @typedef {[layer: number, head: number | null]} HeadPlace  head null: the mean of the layer
  */

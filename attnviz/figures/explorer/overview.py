@@ -239,7 +239,9 @@ def overview(attention: AttentionMap, *, view: View | None = None, limit: int = 
     # The name of what is no difference is in addresses: it stays, whatever else is told.
     content = pack_chunks(header | ({"signed": True} if signed else {}), chunks)
     name = hashlib.blake2b(content, digest_size=12).hexdigest()
-    told = {"name": name, "signed": signed, "causal": attention.causal, "words": _words(lens)}
+    told: dict[str, object] = {"name": name, "signed": signed, "causal": attention.causal, "words": _words(lens)}
+    # An address has positions in the map.
+    told["at"] = None if lens.whole else [[part[0] for part in parts] for parts in (lens.row_parts, lens.column_parts)]
     return Overview(lens, pack_chunks(header | told, chunks), name, whole)
 
 

@@ -5,6 +5,7 @@ import { isPinned, asHead } from "./controls.js";
 import { mountPicture } from "./runtime.js";
 
 /**
+ * @import { Change } from "../../figures/explorer/explorer.js"
  * @import { Values } from "./address.js"
  * @import { View } from "./head_view.js"
  * @import { Overview } from "./map_package.js"
@@ -32,7 +33,7 @@ export class ExplorerPanel {
   async show(picture, shown, values) {
     const [{ picture: explorer }, overview] = await Promise.all([this.mounted, this.#overview(picture, shown)]);
     if (!overview) return false;
-    explorer.host.pick = (/** @type {any} */ change) => this.#pick(change);
+    explorer.host.pick = (/** @type {Change} */ change) => this.#pick(change);
     // What is missing may be a table of words, which comes by itself.
     explorer.host.want = (/** @type {any[]} */ places) => void (places.length && this.#fetch(places));
     const isOther = this.#open?.overview !== overview;
@@ -77,31 +78,18 @@ export class ExplorerPanel {
     };
   }
 
-  /** @param {{ of: string, view: string, look: string, layer?: number, head?: number | null, query?: number, key?: number,
-   * unpin?: boolean, isAsked?: boolean, isLink?: boolean, queries?: number[], keys?: number[] }} change */
+  /** @param {Change} change */
   #pick(change) {
     if (!this.#open || change.of !== this.#open.overview.name) return;
-    const { picture: { linked }, shown: { slot }, overview } = this.#open;
-    const [rows, columns] = overview.at ?? [null, null];
+    const { picture: { linked }, shown: { slot } } = this.#open;
     /** @type {Values} */
     const values = { [`view${slot}`]: change.view === "grid" ? null : change.view, [`look${slot}`]: change.look };
     if (change.unpin) Object.assign(values, { layer: null, head: null, mean: null });
     if (change.layer !== undefined) Object.assign(values, { layer: change.layer, chosenHead: change.head });
     if (change.layer !== undefined && !linked) Object.assign(values, { [`query${slot}`]: null, [`key${slot}`]: null });
-    if (change.query !== undefined && change.key !== undefined) {
-      values[`query${slot}`] = rows ? rows[change.query] : change.query;
-      values[`key${slot}`] = columns ? columns[change.key] : change.key;
-      if (linked) Object.assign(values, this.#asked(change, values));
-    }
+    const { query, key, ...further } = change.chosen ?? {};
+    if (change.chosen) Object.assign(values, { [`query${slot}`]: query, [`key${slot}`]: key, ...(linked && further) });
     this.onChange(values);
-  }
-
-  /** What of a click on words is chosen, and what follows from it. @param {any} change @param {Values} values @returns {Values} */
-  #asked({ isAsked = true, isLink = true, queries = [], keys = [] }, { query, key }) {
-    const { rows, columns } = positionsOf(/** @type {Open} */ (this.#open).overview);
-    const joined = (/** @type {number[]} */ places, /** @type {number[]} */ all) => places.map((each) => all[each]).join(".") || null;
-    const chosen = isAsked && isLink;
-    return { query: isAsked ? query : null, key: chosen ? key : null, queries: isAsked ? joined(queries, rows) : null, keys: chosen ? joined(keys, columns) : null };
   }
 
   /** What words give in every head, which an overview that was made here does not have. @param {number[]} words */

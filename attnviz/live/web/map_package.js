@@ -14,8 +14,7 @@ import { roundEven } from "./labels.js";
 /**
  * @typedef {Uint8Array<ArrayBuffer>} Bytes
  * @typedef {[layer: number, head: number | null]} HeadPlace
- * @typedef {import("../../figures/explorer/head_store.js").Overview & { at?: [rows: number[], columns: number[]] }} Overview  at: where
- *   its rows and columns stand in the map, where it has not all
+ * @typedef {import("../../figures/explorer/head_store.js").Overview} Overview
  */
 
 const THUMB_PIXELS = 64;
@@ -30,6 +29,7 @@ export function overviewOf(map, view) {
   const lens = new Lens(map, view);
   if (lens.isEmpty) return null;
   const { rows, columns, own } = lens;
+  const isWhole = rows.tokens.length === map.queries.length && columns.tokens.length === map.keys.length;
   const [down, across] = [rows, columns].map(({ tokens }) => edges(tokens.length));
   const size = (down.length - 1) * (across.length - 1);
   const thumbs = new Uint8Array(map.layers * map.heads * size);
@@ -59,7 +59,7 @@ export function overviewOf(map, view) {
     causal: map.causal,
     words: wordsOf(map, view, lens),
     plain: true,
-    at: [rows.parts.map(([first]) => first), columns.parts.map(([first]) => first)],
+    at: isWhole ? null : [rows.parts.map(([first]) => first), columns.parts.map(([first]) => first)],
     chunks: new Map([["thumbs", thumbs]]),
   };
 }

@@ -468,20 +468,14 @@ def unpin() -> None:
     st.session_state.pinned = False
 
 
-def take(matrix: tuple[tuple[int, ...], tuple[int, ...]], change: Mapping[str, Any]) -> None:
-    """Keeps what words were clicked; `matrix` is where its rows and columns stand in the map; for a callback."""
-    rows, columns = matrix
-    forget(*_PARAMETERS)
+def take(chosen: Mapping[str, Any], slot: str = "") -> None:
+    """Keeps what words or which cell were clicked, as an address of the page would say it; for a callback."""
     state = st.session_state
-    if not change.get("isAsked", True):
-        return
-    state.query = rows[change["query"]]
-    if more := [rows[each] for each in change.get("queries", ())]:
-        state.queries = ".".join(map(str, more))
-    if change.get("isLink", True):
-        state.key = columns[change["key"]]
-        if more := [columns[each] for each in change.get("keys", ())]:
-            state["keys"] = ".".join(map(str, more))
+    for name, written in ((f"{each}{slot}", chosen.get(each)) for each in _PARAMETERS):
+        forget(name)
+        # A browser may send anything.
+        if (place := None if written is None else read_parameter(state.page, name, str(written))) is not None:
+            state[name] = place
 
 
 def sent(key: str, name: str) -> Any:

@@ -60,7 +60,7 @@ def assert_same(made: dict[str, Any], attention: AttentionMap, view: View) -> No
         assert made["overview"] is None
         return
     header, chunks = unpack_chunks(wanted.data)
-    for name in ("kind", "layers", "heads", "rows", "columns", "queries", "keys", "own", "direction", "signed"):
+    for name in ("kind", "layers", "heads", "rows", "columns", "queries", "keys", "own", "direction", "signed", "at"):
         assert made["overview"][name] == header[name]
     for note, expected in zip(made["overview"]["notes"], header["notes"], strict=True):
         _assert_same_note(note, expected)

@@ -1,6 +1,12 @@
-"""What a browser sends late, to a page that has drawn something else, is nothing."""
+"""What a browser sends late, to a page that has drawn something else, is nothing; a click is read as an address is."""
 
-from attnviz.ui.address.address_sync import sent
+from typing import Any
+
+import pytest
+import streamlit as st
+
+from attnviz.lessons.parameters import MOST
+from attnviz.ui.address.address_sync import sent, take
 from attnviz.ui.layout import Markup
 
 
@@ -12,3 +18,32 @@ def test_of_a_component_that_is_gone_nothing_was_sent(monkeypatch) -> None:
     markup("gone", "<p>", on_pick=picks.append)
     callbacks[0]()
     assert not picks
+
+
+class _State(dict[str, Any]):
+    """Stands in for the state of a session: its items are attributes, too."""
+
+    __getattr__ = dict.__getitem__
+
+
+@pytest.mark.parametrize(
+    ("page", "slot", "chosen", "wanted"),
+    [
+        ("encode", "", {"query": 3, "key": 5, "queries": "1.2", "keys": None}, {"query": 3, "key": 5, "queries": "1.2"}),
+        ("encode", "", {"query": 3, "key": None, "queries": None, "keys": None}, {"query": 3}),
+        ("encode", "", {"query": -7, "key": 10**9, "queries": "1" * 121, "other": 1}, {"query": 0, "key": MOST}),
+        ("encode", "", {"query": "<b>", "key": [1], "queries": {}}, {"queries": "{}"}),
+        ("translate", "2", {"query": 3, "key": 5, "queries": None}, {"query2": 3, "key2": 5}),
+        ("summarize", "", {"query": 3, "key": 5, "queries": "1.2"}, {"query": 3, "key": 5}),
+        ("train", "", {"query": True}, {}),
+    ],
+)
+def test_what_was_clicked_is_read_as_an_address_of_the_page_is(
+    page: str, slot: str, chosen: dict[str, object], wanted: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {f"{name}{slot}": 9 for name in ("query", "key", "queries", "keys")}
+    state = _State(before, page=page, address=dict(before))
+    monkeypatch.setattr(st, "session_state", state)
+    take(chosen, slot)
+    assert {name: value for name, value in state.items() if name in before} == wanted
+    assert not state.address

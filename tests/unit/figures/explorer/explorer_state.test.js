@@ -42,6 +42,18 @@ test("what a person chose is newer than what the host knew", () => {
   assert.deepEqual([opened.layer, opened.view, opened.options.links], [0, "arcs", 0.2]);
 });
 
+test("what is chosen is told as an address has it", () => {
+  const at = [[0, 1, 3, 5, 6], [0, 2, 4, 5, 6, 8, 9]];
+  const words = { isAsked: true, isLink: true, isPinned: false, queries: [1, 2], keys: [0] };
+  assert.deepEqual(state({ words }).chosen, { query: 3, key: 4, queries: "1.2", keys: "0" });
+  assert.deepEqual(state({ words }, overview({ at })).chosen, { query: 5, key: 6, queries: "1.3", keys: "0" });
+  const unlinked = { ...words, isLink: false, queries: [] };
+  assert.deepEqual(state({ words: unlinked }).chosen, { query: 3, key: null, queries: null, keys: null });
+  assert.deepEqual(state({ words: { ...words, isAsked: false } }).chosen, { query: null, key: null, queries: null, keys: null });
+  // Where the host knows of no words, a click on one is a click on a cell.
+  assert.deepEqual(state({}, overview({ at })).chosen, { query: 5, key: 6, queries: null, keys: null });
+});
+
 test("orders are those that the map knows", () => {
   const between = overview({ notes: [{ ...NOTE, distance: null }] });
   assert.deepEqual(state({}, between).orders, ["model", "entropy"]);
