@@ -357,12 +357,12 @@ def show_heads(attention: AttentionMap, head: HeadView, on_head: OnHead, *, slot
 
 def show_matrix(picture: ShownHead, on_cell: Callable[[int, int], None], *, slot: str = "") -> None:
     """Draw one head at full size, and nothing else; `on_cell` is called with the row and the column that are clicked."""
-
     (query, key), rows, columns = picture.cell, picture.matrix.rows, picture.matrix.columns
 
     def picked(change: dict[str, Any]) -> None:
-        if "chosen" in change:
-            on_cell(rows.index(change["chosen"]["query"]), columns.index(change["chosen"]["key"]))
+        at = change.get("chosen", {})
+        if at.get("query") in rows and at.get("key") in columns:
+            on_cell(rows.index(at["query"]), columns.index(at["key"]))
 
     settings: dict[str, object] = {"shownViews": ("matrix",), "view": "matrix", "query": query, "key": key}
     _mount(picture.attention, picture.head, picture.matrix, settings, (slot, picked))
