@@ -92,6 +92,12 @@ def test_every_parameter_reads_only_what_it_may_be(page: str) -> None:
             str(kind.read(bad)).encode()
 
 
+@pytest.mark.parametrize(("written", "shown"), [("-1", "0"), ("007", "7"), ("99999999", "11"), ("+3", "3"), ("5", "5")])
+def test_a_number_stands_in_the_address_as_it_is_read(written: str, shown: str) -> None:
+    app = open_page("encode", {"model": "minilm", "text": "The cat sat.", "layer": "1", "head": written})
+    assert app.query_params["head"] == shown
+
+
 def test_a_forged_number_is_bounded_at_the_server() -> None:
     app = open_page("compute", {"source": "worked"})
     # Only a browser checks the range.

@@ -200,13 +200,16 @@ def restore(name: str, default: Any, options: Collection[Any] = ()) -> None:
 
 
 def publish(name: str, value: Any, default: Any) -> None:
-    """Puts a value into the address where that says another; what is shown unasked needs not be said."""
-    if url_value(name, default) == value:
+    """Puts a value into the address where that says another, or a number otherwise; what is shown unasked needs not be said."""
+    address = st.session_state.address
+    # A number beyond its bounds is read as the nearest one.
+    is_odd = isinstance(value, int | float) and address.get(name, write_parameter(value)) != write_parameter(value)
+    if url_value(name, default) == value and not is_odd:
         return
     if value == default:
-        st.session_state.address.pop(name, None)
+        address.pop(name, None)
     else:
-        st.session_state.address[name] = write_parameter(value)
+        address[name] = write_parameter(value)
 
 
 def remembered(name: str, default: str) -> str:
