@@ -1,4 +1,4 @@
-// What a page shows is in its address, by the names and in the types that the app gives it (attnviz/attnviz/address.py), which the page
+// What a page shows is in its address, by the names and in the types that the app gives it (attnviz/address.py), which the page
 // has in its configuration: a link to the app opens the same picture here. What cannot be read counts as not there.
 
 import { clamp } from "../../figures/drawing/canvas.js";
