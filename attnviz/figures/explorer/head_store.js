@@ -392,7 +392,8 @@ export function smallArcs(levels, { rows, columns }, end, colour, { width, heigh
   const paths = Array.from({ length: SMALL_LEVELS + 1 }, () => new Path2D());
   for (let cell = 0; cell < levels.length; cell++) {
     if (levels[cell] === THUMB_MASKED) continue;
-    const share = (levels[cell] / (THUMB_MASKED - 1)) * end;
+    // A weight that was summed or rounded may be a little above 1.
+    const share = Math.min((levels[cell] / (THUMB_MASKED - 1)) * end, 1);
     if (share < LEAST_SHARE) continue;
     const path = paths[Math.ceil(share * SMALL_LEVELS)];
     path.moveTo(0, ((Math.floor(cell / columns) + 0.5) * height) / rows);
