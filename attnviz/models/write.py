@@ -50,6 +50,10 @@ def write_on(
             break
 
 
+# Positions whose vocabularies stay in a processor's cache while they are read at each temperature.
+_ROWS = 8
+
+
 def continuation(
     start: int,
     ids: Sequence[int],
@@ -67,9 +71,10 @@ def continuation(
     following = torch.tensor([*ids[1:], 0])
     with torch.inference_mode():
         for first, some in logits:
-            made = likeliest(some.float(), following[first : first + len(some)].to(some.device))
-            for column, part in zip(columns, made, strict=True):
-                column.append(part.cpu())
+            behind = following[first : first + len(some)].to(some.device)
+            for rows, ids_behind in zip(some.split(_ROWS), behind.split(_ROWS), strict=True):
+                for column, part in zip(columns, likeliest(rows.float(), ids_behind), strict=True):
+                    column.append(part.cpu())
     candidates, scores, rest, given = (torch.cat(column).numpy() for column in columns)
     used = np.unique(candidates).tolist()
     vocabulary: Mapping[int, tuple[str, str]] = {
