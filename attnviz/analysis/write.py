@@ -209,12 +209,11 @@ def describe_direct(parts: Parts, layer: int, head: int) -> Sentence:
     """Say what a head adds by itself, and the value of which word carries most of it."""
     value, keys = float(parts.heads[layer, head]), parts.keys[layer, head]
     place = int((keys if value >= 0 else -keys).argmax())
-    through = (
-        Part(", most of it through the value of "),
-        quoted(parts.tokens[place].text),
-        Part(f" ({signed(keys[place], '+.2f')})"),
-    )
-    name = (Part(head_name(layer, head), True), Part(f" itself adds {signed(value, '+.2f')}"))
+    through = [Part(f": {signed(keys[place], '+.2f')} from what it read at "), quoted(parts.tokens[place].text)]
+    if abs(rest := value - keys[place]) >= 0.005:
+        through.append(Part(f", {signed(rest, '+.2f')} from all other words"))
+    verb = f"takes {-value:.2f} away" if value <= -0.005 else f"adds {abs(value):.2f}"
+    name = (Part(head_name(layer, head), True), Part(f" itself {verb}"))
     return (*name, *(through if abs(value) >= 0.005 else ()), Part("."))
 
 
@@ -224,7 +223,7 @@ def describe_effect(parts: Parts, layer: int, head: int, without: float) -> Sent
     verb = "stays" if abs(change) < 0.005 else "falls to" if change < 0 else "rises to"
     name = "difference" if parts.words.rather_than is not None else "logit"
     return (
-        Part(f"With {head_name(layer, head)} off, and the rest of the model run again, the {name} "),
+        Part(f"With {head_name(layer, head)} off, and all that reads it run again, the {name} "),
         Part(f"{verb} {signed(without)}", True),
         Part(f" ({signed(change, '+.2f')})."),
     )

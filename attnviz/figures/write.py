@@ -23,7 +23,7 @@ from attnviz.analysis.write import (
     text_written_on,
 )
 from attnviz.core.trace import AttentionTrace
-from attnviz.core.why import LensNumber, LogitLens, Parts, PatchCurve, Patches
+from attnviz.core.why import ComparedWords, LensNumber, LogitLens, Parts, PatchCurve, Patches
 from attnviz.core.write import Candidate
 from attnviz.figures.curve import Axes, Range, Series, band_of, evenly, lines_figure
 from attnviz.figures.head_grid import STYLE as GRID
@@ -101,14 +101,17 @@ def parts_grid(parts: Parts, *, chosen: tuple[int, int] | None = None, theme: Th
     """Draw the sum, and what every head adds to it as a button (`data-pick` is "layer.head"): orange for, blue against."""
     signs = [f"<span>{name} <b>{signed(value, '+.2f')}</b></span>" for name, value in parts.sums.items()]
     total = f'<p class="sum">{"".join(signs)}<span>= <b>{signed(parts.logit)}</b>, {_logit(parts)}</span></p>'
-    return f'<div class="why" style="{css_variables(theme)}">{total}{_grid(parts.heads, "adds", chosen, theme)}</div>'
+    grid = _grid(parts.heads, "adds", chosen, theme) + _scale(parts.heads, parts.words, theme)
+    return f'<div class="why" style="{css_variables(theme)}">{total}{grid}</div>'
 
 
 def _logit(parts: Parts) -> str:
-    word, rather = (None if each is None else f"<bdi>{html.escape(visible_text(each.strip()))}</bdi>" for each in (
-        parts.words.word, parts.words.rather_than
-    ))  # fmt: skip
-    return f"the logit of {word}" + ("" if rather is None else f" less that of {rather}")
+    word, rather = parts.words.word, parts.words.rather_than
+    return f"the logit of {_bare(word)}" + ("" if rather is None else f" less that of {_bare(rather)}")
+
+
+def _bare(word: str) -> str:
+    return f"<bdi>{html.escape(visible_text(word.strip()))}</bdi>"
 
 
 def _grid(values: Float[np.ndarray, "layer head"], verb: str, chosen: tuple[int, int] | None, theme: Theme) -> str:
@@ -121,27 +124,30 @@ def _grid(values: Float[np.ndarray, "layer head"], verb: str, chosen: tuple[int,
         title = f"{name} {verb} {signed(value, '+.2f')}"
         return HeadCell(f"{layer}.{head}", figure, colour, title, (layer, head) == chosen, name)
 
-    return head_grid(values.shape, cell) + _scale(values, theme)
+    return head_grid(values.shape, cell)
 
 
 def _largest(values: np.ndarray) -> float:
     return max(float(np.abs(values).max(initial=0.0)), 1e-12)
 
 
-def _scale(values: np.ndarray, theme: Theme) -> str:
+def _scale(values: np.ndarray, words: ComparedWords, theme: Theme) -> str:
+    """Draw which colour speaks for which word."""
     stops, largest = ",".join(diverging(share / 4, theme) for share in range(-4, 5)), signed(_largest(values))
-    bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
-    return f'<p class="scale">against it −{largest} {bar} +{largest} for it</p>'
+    bar, word = f'<i style="background:linear-gradient(90deg,{stops})"></i>', _bare(words.word)
+    other = f"against {word}" if words.rather_than is None else f"for {_bare(words.rather_than)}"
+    return f'<p class="scale"><span>{other} −{largest}</span> {bar} <span>+{largest} for {word}</span></p>'
 
 
 def lens_strip(lens: LogitLens, place: int, *, theme: Theme = LIGHT) -> str:
     """Draw what each layer would have said behind a token: the likeliest, as strong as it is likely, the last layer first."""
-    rows = []
+    word = _bare(cut(lens.words[place].strip(), _WIDEST) or "␣")
+    rows = [f"<div><span></span><span></span><em>place of {word}</em></div>"]
     for row in reversed(range(len(lens.likeliest))):
         said, share = lens.likeliest[row][place], float(lens.probability[row, place])
         colour, own = theme.colour(share), said == lens.words[place]
         text = html.escape(visible_text(said.strip(" "))) or "␣"
-        rank = "" if own else f"number {lens.rank[row, place]:,}"
+        rank = "" if own else f"{lens.rank[row, place]:,}"
         rows.append(
             f'<div class="{"own" if own else ""}"><span class="layer">{row_name(row)}</span>'
             f'<span class="said" style="background:{colour};color:{ink_on(colour)}"><bdi>{text}</bdi> {percent(share)}</span>'
@@ -188,8 +194,9 @@ def patches_grid(patches: Patches, *, chosen: tuple[int, int] | None = None, the
     if patches.what == "heads":
         body = _grid(patches.change, "changes it by", chosen, theme)
     else:
-        body = _changes_table(patches, chosen, theme) + _scale(patches.change, theme)
-    return f'<div class="why" style="{css_variables(theme)}">{body}</div>'
+        body = _changes_table(patches, chosen, theme)
+    scale = _scale(patches.change, patches.words, theme)
+    return f'<div class="why" style="{css_variables(theme)}">{body}{scale}</div>'
 
 
 def together_figure(patches: Patches, curve: PatchCurve, *, theme: Theme = LIGHT) -> str:

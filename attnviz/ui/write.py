@@ -420,8 +420,8 @@ def show_why(upcoming: Upcoming, result: Result, place: tuple[int, int | None]) 
     with left:
         _why_markup("why-parts", parts_grid(parts, chosen=(layer, head), theme=theme()), pick)
         st.caption(
-            "A word's probability is made of its logit: orange adds to it, blue takes from it. "
-            "Click a head to see, below, where it looked."
+            "A logit is a word's score, which its probability is made of. Heads bring in other words; MLPs, the other half of "
+            "each layer, work on each word alone. An empty cell is less than 0.05. Click a head to see, below, where it looked."
         )
         lines = [describe_direct(parts, layer, head)]
         without = _without(result.name, prompt, begins, (upcoming.place, layer, head), rather, result=result)
@@ -433,8 +433,8 @@ def show_why(upcoming: Upcoming, result: Result, place: tuple[int, int | None]) 
             _why_markup("why-lens", lens_strip(lens, 0, theme=theme()))
             story(describe_lens(lens, 0))
             st.caption(
-                "The number is the word's place among all tokens there. Lower layers do not speak the last one's language: "
-                "what they seem to say proves little."
+                "Beside it, the word's place among all tokens there; ␣ is a space. Lower layers do not write as the last one "
+                "does: what they seem to say proves little."
             )
     _show_lens_table(result, begins, layer)
     with st.expander("How far to trust this", icon=":material/function:"):

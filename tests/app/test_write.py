@@ -195,8 +195,8 @@ def test_why_this_word_is_computed_when_somebody_asks(monkeypatch):
     (strip,) = (each for each in pictures(visit.app) if 'class="lens"' in each)
     assert strip.count('class="layer"') == 31
     assert "becomes the likeliest in the last layer alone" in html(visit.app)
-    assert "itself adds" in html(visit.app)
-    assert " off, and the rest of the model run again" in html(visit.app)
+    assert " itself takes " in html(visit.app) or " itself adds " in html(visit.app)
+    assert " off, and all that reads it run again" in html(visit.app)
     next(each for each in visit.app.selectbox if each.label == "Rather than").select("John")
     visit.run()
     (grid,) = (each for each in pictures(visit.app) if 'class="why"' in each)

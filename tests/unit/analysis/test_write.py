@@ -41,10 +41,13 @@ def test_a_sum_that_does_not_close_cannot_be():
 def test_a_head_is_told_by_what_it_adds_and_by_what_is_lost_without_it():
     made = parts()
     assert plain(why_title(made)) == "Why “Mary” rather than “John”"
-    assert plain(describe_direct(made, 0, 0)) == "L0·H0 itself adds +2.50, most of it through the value of “<Mary>” (+2.00)."
-    assert plain(describe_direct(made, 1, 2)) == "L1·H2 itself adds −0.75, most of it through the value of “to” (−0.75)."
-    assert plain(describe_direct(made, 1, 1)) == "L1·H1 itself adds +0.00."
-    lost = "With L0·H0 off, and the rest of the model run again, the difference falls to 0.50 (−1.13)."
+    assert (
+        plain(describe_direct(made, 0, 0))
+        == "L0·H0 itself adds 2.50: +2.00 from what it read at “<Mary>”, +0.50 from all other words."
+    )
+    assert plain(describe_direct(made, 1, 2)) == "L1·H2 itself takes 0.75 away: −0.75 from what it read at “to”."
+    assert plain(describe_direct(made, 1, 1)) == "L1·H1 itself adds 0.00."
+    lost = "With L0·H0 off, and all that reads it run again, the difference falls to 0.50 (−1.13)."
     assert plain(describe_effect(made, 0, 0, 0.5)) == lost
     alone = parts(words=ComparedWords(" Mary"))
     assert "the logit stays 1.63" in plain(describe_effect(alone, 0, 0, 1.627))
