@@ -421,7 +421,7 @@ def show_why(upcoming: Upcoming, result: Result, place: tuple[int, int | None]) 
         _why_markup("why-parts", parts_grid(parts, chosen=(layer, head), theme=theme()), pick)
         st.caption(
             "A logit is a word's score, which its probability is made of. Heads bring in other words; MLPs, the other half of "
-            "each layer, work on each word alone. An empty cell is less than 0.05. Click a head to see, below, where it looked."
+            "each layer, work on each word alone. Click a head to see, below, where it looked."
         )
         lines = [describe_direct(parts, layer, head)]
         without = _without(result.name, prompt, begins, (upcoming.place, layer, head), rather, result=result)
