@@ -18,7 +18,7 @@ const WIDEST = 78;
 const STRONGEST = 0.55;
 
 /** @typedef {WrittenText | NextBars} Drawn */
-/** @typedef {HTMLElement & { record?: string, shown?: string, show?(chosen: number): boolean, picked?: number | null }} Place  picked: here, and Python does not say so yet */
+/** @typedef {HTMLElement & { shown?: string, show?(chosen: number): void }} Place  show: draws what belongs to a token */
 const PICKED = "attnviz-token";
 
 /** @param {StreamlitComponent<[Drawn & { theme: WriteTheme }]>} component */
@@ -31,12 +31,8 @@ export default function ({ data: [drawn], parentElement, setTriggerValue }) {
     if (drawn.kind === "text") document.dispatchEvent(new CustomEvent(PICKED, { detail: Number(picked) }));
     setTriggerValue("picked", picked);
   };
-  const { chosen, ...rest } = drawn;
-  const record = JSON.stringify(rest);
-  if (record !== place.record || chosen === place.picked) place.picked = null;
-  place.record = record;
   place.show = (at) => show(place, drawn, at);
-  place.show(place.picked ?? chosen);
+  place.show(drawn.chosen);
   followPicks(place);
 }
 
@@ -49,19 +45,19 @@ function followPicks(place) {
   listening.add(place);
   const onPicked = (/** @type {Event} */ event) => {
     if (!place.isConnected) document.removeEventListener(PICKED, onPicked);
-    else if (place.show?.(/** @type {CustomEvent} */ (event).detail)) place.picked = /** @type {CustomEvent} */ (event).detail;
+    else place.show?.(/** @type {CustomEvent} */ (event).detail);
   };
   document.addEventListener(PICKED, onPicked);
 }
 
-/** Draws what belongs to a place, and says whether it is known. @param {Place} place @param {Drawn & { theme: WriteTheme }} drawn @param {number} chosen */
+/** Draws what belongs to a token, where that is known before Python says it. @param {Place} place @param {Drawn & { theme: WriteTheme }} drawn @param {number} chosen */
 function show(place, drawn, chosen) {
   const { theme } = drawn;
   const record = drawn.kind === "text" ? { ...drawn, chosen } : drawn.places[chosen - drawn.first];
-  if (!record) return false;
+  if (!record) return;
   // What did not change stays: a press that began on it ends on it, and what has the focus keeps it.
-  const shown = JSON.stringify([record, theme]);
-  if (place.shown === shown) return true;
+  const shown = JSON.stringify([record, chosen, theme]);
+  if (place.shown === shown) return;
   place.shown = shown;
   const { activeElement } = /** @type {Document | ShadowRoot} */ (place.getRootNode());
   const focused = place.contains(activeElement) && /** @type {HTMLElement} */ (activeElement).dataset.pick;
@@ -71,7 +67,6 @@ function show(place, drawn, chosen) {
   // Of a long text the part that is looked at, not its beginning.
   const mark = /** @type {HTMLElement | null} */ (place.querySelector(".chosen"));
   if (mark?.offsetParent) mark.offsetParent.scrollTop = Math.max(0, mark.offsetTop - mark.offsetParent.clientHeight / 2);
-  return true;
 }
 
 /** The first token is no button: nothing foretells it. @param {WrittenText} written @param {WriteTheme} theme */
