@@ -78,3 +78,16 @@ def test_why_a_word_is_written_stays_after_a_reload(page: Page, app_url: str) ->
     settle(page)
     again = page.locator(".why").inner_text(), page.locator(".lens").inner_text(), page.locator(".story").all_inner_texts()
     assert again == shown
+
+
+def test_a_word_that_is_clicked_twice_is_let_go_of_on_the_way_back(page: Page, app_url: str) -> None:
+    open_page(page, app_url, "write")
+    chosen = page.locator(".text.long .chosen")
+    before = chosen.get_attribute("data-pick")
+    for _ in range(2):
+        page.locator(".text.long [data-pick='5']").click()
+        expect(chosen).to_have_attribute("data-pick", "5")
+        settle(page)
+    page.go_back()
+    settle(page)
+    expect(chosen).to_have_attribute("data-pick", str(before))
