@@ -1,4 +1,4 @@
-"""The address of a page: every parameter that it may hold, declared once, and long texts in it, which are compressed.
+"""The pages and their addresses: every parameter that one may hold, declared once, and long texts in it, which are compressed.
 
 A type reads what stands in an address, whoever wrote it there, and gives None for what it cannot read: the page then shows what
 it would show unasked. What depends on a model, such as how many layers it has, is bounded where the model is known.
@@ -10,7 +10,7 @@ import math
 import re
 import zlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -218,94 +218,197 @@ _BETWEEN = ("all", "first-first", "first-second", "second-first", "second-second
 _TOYS = ("reverse", "copy", "sort", "dates", "numbers")
 # Of an answer: question and passage with their bars, the head as a matrix, how likely each span is.
 ANSWER_PICTURES = ("passage", "matrix", "spans")
-_PAGES: dict[str, Mapping[str, Type]] = {
-    "home": {"text": _TEXT, **_HEAD, **_LINK, "look": _VIEW["look"]},
-    "encode": {
-        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
-        **_HIDDEN, "renormalize": Flag(), "between": Choice(_BETWEEN), **_NUMBERS, **_SCALE, **_LINK, **_VIEW,
-        "bertviz": Choice(("Head view", "Model view")), **_EDITED,
-    },
-    "translate": {
-        **{"models": Names(SLOTS), "text": _TEXT, "target": _TEXT, "question": _TEXT}, **_HEAD, **_MEAN, **_MERGED,
-        **_HIDDEN, **_SCALE, **_NUMBERS,
-        "into": Choice(("French", "German")),
-        "reading": Choice(("Truer", "Shifted", "Naive")),
-        "hard": Choice(("Off", "Strongest", "Balanced", "Threshold")),
-        "threshold": Number(0.05, 0.95, default=0.3, step=0.05),
-        "decoding": Choice(("Greedy", "Beam")),
-        "hero": Number(1, SLOTS, default=1), "alternatives": _OPEN,
-        "width": Number(2, 10, default=5), "penalty": Number(0.0, 2.0, default=1.0, step=0.1),
-        **_each(SLOTS, language=_LANGUAGE, begins=_WRITTEN, candidate=Number(), edits=_WRITTEN, **_SIDE_BY_SIDE), **_EDITING,
-    },
-    "answer": {
-        **{"models": Names(2), "question": _TEXT, "passage": _TEXT, "side": Choice(("cross", "passage", "question"))},
-        "picture": Choice(ANSWER_PICTURES), **_HEAD, **_MEAN, **_MERGED,
-        **_HIDDEN, **_SCALE, **_NUMBERS, **_each(2, asked=Number(), edits=_WRITTEN, **_SIDE_BY_SIDE), **_EDITING,
-    },
-    "summarize": {
-        **{"model": NAME, "text": _TEXT, "way": NAME}, **_HEAD, **_MEAN, **_MERGED, **_NUMBERS,
-        "unit": Choice(("Count", "Share")), "words_kept": Number(1, 100, default=15), "share_kept": Number(1, 100, default=20),
-        "sentences_kept": Number(1, 6, default=1), "punctuation": Flag(), "word": Number(), "reference": _TEXT,
-        **{"all": _OPEN}, **_CELL, **_VIEW, **_EDITED,
-    },
-    "write": {
-        **{"model": NAME, "text": _TEXT, "written": _WRITTEN, "more": Number(1, 200, default=20), "chat": Flag()},
-        "language": _LANGUAGE,
-        # Under edits the model writes anew what stands behind so many tokens.
-        "held": Number(),
-        "choose": Choice(("Likeliest", "By chance")), "temperature": Number(0.1, 2.0, default=1.0, step=0.1),
-        "top_p": Number(0.05, 1.0, default=1.0, step=0.05), "top_k": Number(0, 50),
-        "seed": Number(0, MOST_SEED, default=1), "why": Flag(), "rather": NAME,
-        "positions": Flag(), "lens": Choice(("probability", "log p", "rank", "entropy")),
-        **_HEAD, "mean": Flag(), **_WORDS, **_HIDDEN, "renormalize": Flag(), **_SCALE, **_LINK, **_VIEW, **_EDITED,
-    },
-    "matters": {
-        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "about": NAME, "seen": NAME},
-        "language": _LANGUAGE,
-        # The methods are compared where they are open, as they are where an address names one.
-        **{"methods": Choice(("", "open", "closed")), "way": NAME},
-    },
-    "whatif": {
-        "change": Choice(("word", "head", "model", "patch")),
-        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "passage": _TEXT}, **_MAP, **_HEAD,
-        "other": _TEXT, "second": NAME, "edits": Text(most=8000), "trained": Text(most=200),
-        "about": NAME, "to": Choice(("zero", "mean", "uniform")), "order": Choice(("layer", "cost")),
-        "stopped": Choice(("", "costs", "curve", "patches")),
-        # Of parts of another text: which, two next words, and of the stream the position.
-        "part": Choice(("heads", "mlps", "stream")), "next": NAME, "rather": NAME, "query": Number(),
-    },
-    "compute": {
-        "source": Choice(("worked", "model")),
-        **{"worked": NAME, "tokens": Text(most=120), "numbers": _WRITTEN, "heads": NAME, "own": NAME},
-        "mask": Choice(("none", "causal", "padding", "own")),
-        "padded": Number(1, 8, default=1), "divide": Choice(("on", "off")), "seed": Number(1, MOST_SEED),
-        "predict": Choice(("off", "most", "weight")), "at": NAME, "revealed": NAME, "why": _OPEN,
-        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "begins": _WRITTEN},
-        **_MAP, **_HEAD, **_CELL, **_WORDS,
-    },
-    "heads": {
-        **{"model": NAME, "claim": Text(most=600), "find": NAME, "sentences": _TEXT}, **_HEAD,
-        "survey": Text(most=400), "measure": NAME, "drawing": Flag(), "drawn": Text(most=16),
-        "roles": Flag(), "role": NAME,
-    },
-    "lessons": {},
-    # The code of a class, the lesson that is asked, and the teacher's link.
-    "class": {"class": Text(most=40), "teaches": NAME, "teach": Text(most=300), "plan": _OPEN},
-    "train": {
-        "topic": Choice(("alignment", "induction")),
-        "task": Choice(_TOYS), "kind": Choice(("additive", "dot", "transformer")),
-        "layers": Choice(("1", "2")), "n_heads": Choice(("1", "4")), "divided": Choice(("on", "off")),
-        "forcing": Choice(("1", "0.5", "0")), "padding": Choice(("masked", "read")),
-        "steps": Number(20, 5000, step=50), "first": Number(1, MOST_SEED, default=1),
-        "pace": Choice(("Full", "Slow", "Slower")), "truth": Flag(),
-        "toy_head": NAME, **{f"toy_input_{task}": _WRITTEN for task in _TOYS}, **_CELL,
-        **_each(1, query=Number(), key=Number()),
-    },
-}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class AppPage:
+    """A page: what app and site call it, and what its address may say.
+
+    name       of its file in pages/, and in an address
+    section    of the menu; empty: above all of them
+    icon       a name of Material Symbols
+    promise    one line that says what somebody will see
+    boxes      what is typed on the site, each box by the name that the address gives its text
+    on_site    the parameters that the site reads
+    needs_app  why the site cannot have the page
+    """
+
+    name: str
+    title: str
+    section: str
+    icon: str
+    promise: str
+    parameters: Mapping[str, Type]
+    boxes: Mapping[str, str] = field(default_factory=dict)
+    on_site: str = ""
+    needs_app: str = ""
+
+
+_SITE_HEAD, _SITE_VIEW = "layer head scale present", "view look query key"
+_SITE_WORDS = "words hide_special queries keys"
+# The pages, in the order of the menu.
+PAGES = (
+    AppPage(
+        "home", "Home", "", "home",
+        "Type a sentence, then click a word. See which other words a real model looks at when it reads that word.",
+        {"text": _TEXT, **_HEAD, **_LINK, "look": _VIEW["look"]},
+    ),
+    AppPage(
+        "encode", "Encode", "Look", "grid_on",
+        "A model reads a sentence by letting every word look at the others. Click a word to see where it looks.",
+        {
+            **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
+            **_HIDDEN, "renormalize": Flag(), "between": Choice(_BETWEEN), **_NUMBERS, **_SCALE, **_LINK, **_VIEW,
+            "bertviz": Choice(("Head view", "Model view")), **_EDITED,
+        },
+        boxes={"text": "Sentence", "pair": "Second sentence"},
+        on_site=f"model text pair attention mean {_SITE_WORDS} {_SITE_HEAD} {_SITE_VIEW}",
+    ),
+    AppPage(
+        "translate", "Translate", "Look", "translate",
+        "Type an English sentence. See which of its words each word of the translation came from.",
+        {
+            **{"models": Names(SLOTS), "text": _TEXT, "target": _TEXT, "question": _TEXT}, **_HEAD, **_MEAN, **_MERGED,
+            **_HIDDEN, **_SCALE, **_NUMBERS,
+            "into": Choice(("French", "German")),
+            "reading": Choice(("Truer", "Shifted", "Naive")),
+            "hard": Choice(("Off", "Strongest", "Balanced", "Threshold")),
+            "threshold": Number(0.05, 0.95, default=0.3, step=0.05),
+            "decoding": Choice(("Greedy", "Beam")),
+            "hero": Number(1, SLOTS, default=1), "alternatives": _OPEN,
+            "width": Number(2, 10, default=5), "penalty": Number(0.0, 2.0, default=1.0, step=0.1),
+            **_each(SLOTS, language=_LANGUAGE, begins=_WRITTEN, candidate=Number(), edits=_WRITTEN, **_SIDE_BY_SIDE),
+            **_EDITING,
+        },
+        boxes={"text": "English sentence"},
+        on_site="models text target into decoding width hero all_heads whole_words hide_special "
+        f"{_SITE_HEAD} query1 key1 query2 key2 query3 key3 query4 key4",
+    ),
+    AppPage(
+        "answer", "Answer", "Look", "quiz",
+        "Ask a question about a passage. See the answer, and which words it looks at.",
+        {
+            **{"models": Names(2), "question": _TEXT, "passage": _TEXT, "side": Choice(("cross", "passage", "question"))},
+            "picture": Choice(ANSWER_PICTURES), **_HEAD, **_MEAN, **_MERGED,
+            **_HIDDEN, **_SCALE, **_NUMBERS, **_each(2, asked=Number(), edits=_WRITTEN, **_SIDE_BY_SIDE), **_EDITING,
+        },
+        boxes={"question": "Question", "passage": "Passage"},
+        on_site="models question passage picture side all_heads whole_words hide_special "
+        f"{_SITE_HEAD} asked1 all1 view1 look1 query1 key1",
+    ),
+    AppPage(
+        "summarize", "Summarize", "Look", "short_text",
+        "Type a text. See which sentence a model keeps as its summary, and which words it looks at most.",
+        {
+            **{"model": NAME, "text": _TEXT, "way": NAME}, **_HEAD, **_MEAN, **_MERGED, **_NUMBERS,
+            "unit": Choice(("Count", "Share")),
+            "words_kept": Number(1, 100, default=15), "share_kept": Number(1, 100, default=20),
+            "sentences_kept": Number(1, 6, default=1), "punctuation": Flag(), "word": Number(), "reference": _TEXT,
+            **{"all": _OPEN}, **_CELL, **_VIEW, **_EDITED,
+        },
+        boxes={"text": "Text"},
+        on_site="model text unit words_kept share_kept sentences_kept way all_heads whole_words all "
+        f"{_SITE_HEAD} {_SITE_VIEW}",
+    ),
+    AppPage(
+        "write", "Write", "Look", "edit_note",
+        "A language model guesses the next word, again and again. See what it guesses, and where it looked.",
+        {
+            **{"model": NAME, "text": _TEXT, "written": _WRITTEN, "more": Number(1, 200, default=20), "chat": Flag()},
+            "language": _LANGUAGE,
+            # Under edits the model writes anew what stands behind so many tokens.
+            "held": Number(),
+            "choose": Choice(("Likeliest", "By chance")), "temperature": Number(0.1, 2.0, default=1.0, step=0.1),
+            "top_p": Number(0.05, 1.0, default=1.0, step=0.05), "top_k": Number(0, 50),
+            "seed": Number(0, MOST_SEED, default=1), "why": Flag(), "rather": NAME,
+            "positions": Flag(), "lens": Choice(("probability", "log p", "rank", "entropy")),
+            **_HEAD, "mean": Flag(), **_WORDS, **_HIDDEN, "renormalize": Flag(), **_SCALE, **_LINK, **_VIEW, **_EDITED,
+        },
+        boxes={"text": "Text"},
+        on_site="model text written more choose temperature top_p top_k seed mean "
+        f"{_SITE_WORDS} {_SITE_HEAD} {_SITE_VIEW}",
+    ),
+    AppPage(
+        "whatif", "What if", "Ask", "tune",
+        "Change a word, switch a head off, or choose another model. See what changes.",
+        {
+            "change": Choice(("word", "head", "model", "patch")),
+            **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "passage": _TEXT}, **_MAP, **_HEAD,
+            "other": _TEXT, "second": NAME, "edits": Text(most=8000), "trained": Text(most=200),
+            "about": NAME, "to": Choice(("zero", "mean", "uniform")), "order": Choice(("layer", "cost")),
+            "stopped": Choice(("", "costs", "curve", "patches")),
+            # Of parts of another text: which, two next words, and of the stream the position.
+            "part": Choice(("heads", "mlps", "stream")), "next": NAME, "rather": NAME, "query": Number(),
+        },
+        needs_app="It edits a model's attention, or runs two models, which the graphs of this site cannot do.",
+    ),
+    AppPage(
+        "matters", "What matters", "Ask", "balance",
+        "Take a word away, and see whether the model still says the same.",
+        {
+            **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "about": NAME, "seen": NAME},
+            "language": _LANGUAGE,
+            # The methods are compared where they are open, as they are where an address names one.
+            **{"methods": Choice(("", "open", "closed")), "way": NAME},
+        },
+        needs_app="It runs a model hundreds of times on one text, which takes a server.",
+    ),
+    AppPage(
+        "heads", "What heads do", "Ask", "manage_search",
+        "A head decides which words look where. Each square is one: what it does, and how often. Click a square.",
+        {
+            **{"model": NAME, "claim": Text(most=600), "find": NAME, "sentences": _TEXT}, **_HEAD,
+            "survey": Text(most=400), "measure": NAME, "drawing": Flag(), "drawn": Text(most=16),
+            "roles": Flag(), "role": NAME,
+        },
+        needs_app="It reads 1,500 sentences with every head of a model, which takes a server.",
+    ),
+    AppPage(
+        "lessons", "Lessons", "Learn", "school",
+        "New here? Begin with the first. You guess, then see what the model says.",
+        {},
+    ),
+    AppPage(
+        "class", "Class", "Learn", "groups",
+        "Ask your class what a head looks at. Their guesses come back onto the picture.",
+        # The code of a class, the lesson that is asked, and the teacher's link.
+        {"class": Text(most=40), "teaches": NAME, "teach": Text(most=300), "plan": _OPEN},
+    ),
+    AppPage(
+        "compute", "Compute", "Learn", "calculate",
+        "How attention is computed, step by step. Press Next, or click a number to see where it comes from.",
+        {
+            "source": Choice(("worked", "model")),
+            **{"worked": NAME, "tokens": Text(most=120), "numbers": _WRITTEN, "heads": NAME, "own": NAME},
+            "mask": Choice(("none", "causal", "padding", "own")),
+            "padded": Number(1, 8, default=1), "divide": Choice(("on", "off")), "seed": Number(1, MOST_SEED),
+            "predict": Choice(("off", "most", "weight")), "at": NAME, "revealed": NAME, "why": _OPEN,
+            **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "begins": _WRITTEN},
+            **_MAP, **_HEAD, **_CELL, **_WORDS,
+        },
+        boxes={"text": "Sentence"},
+        on_site="source worked model text layer head query key words at present",
+    ),
+    AppPage(
+        "train", "Train", "Learn", "model_training",
+        "Press Start: a small model learns a task, and its attention learns where to look.",
+        {
+            "topic": Choice(("alignment", "induction")),
+            "task": Choice(_TOYS), "kind": Choice(("additive", "dot", "transformer")),
+            "layers": Choice(("1", "2")), "n_heads": Choice(("1", "4")), "divided": Choice(("on", "off")),
+            "forcing": Choice(("1", "0.5", "0")), "padding": Choice(("masked", "read")),
+            "steps": Number(20, 5000, step=50), "first": Number(1, MOST_SEED, default=1),
+            "pace": Choice(("Full", "Slow", "Slower")), "truth": Flag(),
+            "toy_head": NAME, **{f"toy_input_{task}": _WRITTEN for task in _TOYS}, **_CELL,
+            **_each(1, query=Number(), key=Number()),
+        },
+        needs_app="It trains a model with PyTorch, which no browser runs.",
+    ),
+)  # fmt: skip
 # Beside every page a lesson can run: its name, the step, from 1, and the answers (`attnviz.lessons.hand_in`).
 LESSON: dict[str, Type] = {"lesson": NAME, "step": Number(1, MOST_STEPS + 1, default=1), "answers": _WRITTEN}
 # Every page can be opened in its present mode.
-PARAMETERS: dict[str, Mapping[str, Type]] = {page: {**own, "present": Flag(), **LESSON} for page, own in _PAGES.items()}
+PARAMETERS: dict[str, Mapping[str, Type]] = {each.name: {**each.parameters, "present": Flag(), **LESSON} for each in PAGES}
 # What a page called its own by the names of `LESSON`: an address without a step means that.
 RENAMED = {"compute": {"lesson": "worked"}, "train": {"lesson": "topic"}}
 # Names that pages have for the same: an address that is carried to another page still means it there.

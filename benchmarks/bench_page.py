@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from playwright.sync_api import Browser, Page
 
+from attnviz.address import PAGES
 from attnviz.models import catalog
 from attnviz.ui.address.address_sync import SLOTS
-from attnviz.ui.frame.router import PAGES
 from benchmarks.harness import SCRIPT, App, Row, at_most, browsing, page_of, run, serving
 
 START_LIMIT, FRESH_LIMIT, FIRST_LIMIT, MEGABYTES = 3.5, 1.5, 2.0, 250
@@ -175,6 +175,6 @@ def rows(given: Namespace) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    firsts = [name for pages in PAGES.values() for name in pages if name not in WITHOUT_PICTURE]
+    firsts = [page.name for page in PAGES if page.name not in WITHOUT_PICTURE]
     sizes = {"runs": (15, 1), "pages": (5, 1), "edited": ([*EDIT_LIMITS], ["encode"]), "first": (firsts, ["encode"])}
     run(rows, minutes=15, sizes=sizes)

@@ -23,8 +23,9 @@ import psutil
 from playwright.sync_api import Browser, Page
 from playwright.sync_api import Error as PageError
 
+from attnviz.address import AppPage
 from attnviz.live.graphs.manifest import exportable
-from attnviz.live.page_html import SITE_PAGES, SitePage
+from attnviz.live.page_html import SITE_PAGES
 from attnviz.live.site import build
 from attnviz.survey.corpora import TREEBANK, shipped
 from attnviz.text.words import Words
@@ -116,7 +117,7 @@ def compressed(folder: Path, asked: list[str]) -> int:
     return size
 
 
-def pictured(folder: Path) -> list[SitePage]:
+def pictured(folder: Path) -> list[AppPage]:
     """List the pages of a site that have a picture; one that none of its models is for says so instead."""
     return [page for page in SITE_PAGES if 'id="hero"' in (folder / page.name / "index.html").read_text(encoding="utf-8")]
 

@@ -37,7 +37,7 @@ def show_answers(results: Mapping[int, Result], editors: Mapping[int, Editor], v
                 show_picture(slot, each, editors[slot], view, picture)
 
 
-header("Answer", "Ask a question about a passage. See the answer, and which words it looks at.")
+header("answer")
 names = answer.answerers_picker()
 prompt, example = question_box(forget=answer.forget_question)
 sidebar = st.sidebar.container()

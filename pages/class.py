@@ -5,7 +5,7 @@ from attnviz.ui.classroom.view import class_here, show_class, show_downloads, sh
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import header, hero
 
-header("Class", "Ask your class what a head looks at. Their guesses come back onto the picture.")
+header("class")
 code, taught = class_here()
 publish("class", code, "")
 with hero():

@@ -122,7 +122,7 @@ def show_weight(model: str, opened: "InspectedTrace", attention: AttentionMap, f
     return weight_download(model, opened.trace, attention, (layer, head), words=words)
 
 
-header("Compute", "How attention is computed, step by step. Press Next, or click a number to see where it comes from.")
+header("compute")
 source = segments(st.sidebar, "Numbers from", "source", format_func=SOURCES.__getitem__)
 download = None
 try:

@@ -67,7 +67,7 @@ def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, examp
         explain_weight(attention, matrix, head, cell)
 
 
-header("Encode", "A model reads a sentence by letting every word look at the others. Click a word to see where it looks.")
+header("encode")
 model = model_picker()
 typed, example = prompt_box("encode", beside=compare_button)
 prompt = forced_target(typed, model) if typed else None

@@ -34,11 +34,7 @@ from attnviz.ui.heads import (
 )
 from attnviz.ui.layout import header, hero, story
 
-header(
-    "What heads do",
-    "A head decides which words look where. Each square is one: what it does, and how often. Click a square.",
-    "heads",
-)
+header("heads")
 survey = opened_survey()
 model = survey.model if survey else model_picker()
 claim = claim_box()

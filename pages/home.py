@@ -37,11 +37,7 @@ def example_cards(cards: tuple[Example, ...]) -> None:
                 st.caption(example.notice)
 
 
-header(
-    "attnviz",
-    "Type a sentence, then click a word. See which other words a real model looks at when it reads that word.",
-    page="home",
-)
+header("home")
 first = examples("encode")[0]
 prompt = sentence_box(first.text)
 result = run(catalog.available()[0], "encode", prompt) if prompt else None

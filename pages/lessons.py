@@ -7,7 +7,7 @@ from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import header, hero
 from attnviz.ui.lessons import show_cards, show_upload
 
-header("Lessons", "New here? Begin with the first. You guess, then see what the model says.")
+header("lessons")
 with hero():
     show_cards()
 show_upload()

@@ -40,7 +40,7 @@ from attnviz.ui.matters import (
 ABOUT = "answer-en and the other models of the catalog are on this machine; type the id of any other one of the hub."
 KNOWN = ("answer-en", *(name for name in catalog.available() if name != "answer-en"))
 
-header("What matters", "Take a word away, and see whether the model still says the same.", "matters")
+header("matters")
 model = one_model(KNOWN, ABOUT)
 prompt = text_boxes(model)
 target, seen = chosen_target(model), method_of_seen_head()

@@ -24,7 +24,7 @@ from attnviz.ui.summarize import (
     written_summary,
 )
 
-header("Summarize", "Type a text. See which sentence a model keeps as its summary, and which words it looks at most.")
+header("summarize")
 model = summarize.summarizer_picker()
 prompt, example = prompt_box("summarize", further=(), forget=summarize.forget_word)
 sidebar = st.sidebar.container()

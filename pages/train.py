@@ -36,7 +36,7 @@ def train_alignment() -> list[Download]:
     return downloads
 
 
-header("Train", "Press Start: a small model learns a task, and its attention learns where to look.")
+header("train")
 downloads: list[Download] = []
 if topic_picker() == "induction":
     with hero():

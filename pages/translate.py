@@ -53,7 +53,7 @@ def show_translations(results: dict[int, Result], editors: dict[int, Editor], vi
             story(describe_alignment(matrix))
 
 
-header("Translate", "Type an English sentence. See which of its words each word of the translation came from.")
+header("translate")
 into = translate.language_picker()
 names = translate.translators_picker(into)
 typed, example = prompt_box(translate.EXAMPLES[into], further=(), forget=translate.forget_text)

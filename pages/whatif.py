@@ -139,7 +139,7 @@ def set_parts(beside: DeltaGenerator) -> None:
     show_toolbar(own=lambda: patches_view.offer_files(*shown) if shown else None)
 
 
-header("What if", "Change a word, switch a head off, or choose another model. See what changes.", page="whatif")
+header("whatif")
 change, beside = change_picker()
 if change == "head" and not value("edits", ""):
     switch_heads_off()

@@ -70,7 +70,7 @@ def show_writing(
         story(describe_link(matrix, head_title("weights", head.layer, head.head), cell, NUMBERS["weights"]))
 
 
-header("Write", "A language model guesses the next word, again and again. See what it guesses, and where it looked.")
+header("write")
 keep_begun()
 model = writer_picker()
 typed, example = prompt_box("write", further=(), forget=forget_written, beside=chat_toggle)

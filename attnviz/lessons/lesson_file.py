@@ -17,7 +17,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 
 from attnviz.address import MOST_STEPS
 from attnviz.core.errors import LessonError
-from attnviz.lessons.picture_link import MOST_QUESTIONS, PAGES, LessonPicture, page_of, read_link
+from attnviz.lessons.picture_link import MOST_QUESTIONS, PICTURED, LessonPicture, page_of, read_link
 
 # Bytes of a file: the longest lesson that is shipped has 3,535. The slowest text of this size (rows of a table, brackets that
 # nothing closes) is read in two seconds.
@@ -246,8 +246,8 @@ class _Reader:
             )
         if not page:
             return None
-        if page not in PAGES:
-            self.fail(line, f"the app has no page {page[:40]!r}: it has {', '.join(PAGES)}.")
+        if page not in PICTURED:
+            self.fail(line, f"the app has no page {page[:40]!r}: it has {', '.join(PICTURED)}.")
         try:
             return read_link(href)
         except LessonError as error:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from attnviz.address import current_address, unpack
+from attnviz.address import PAGES, current_address, unpack
 from attnviz.analysis.head_view import BETWEEN, Between, HeadMatrix, View, default_map, head_matrix
 from attnviz.analysis.translation_alignment import Reading, read_as, truer
 from attnviz.core.edits import NO_EDITS, Edits
@@ -43,7 +43,7 @@ def open_question(lesson: "Lesson", step: int, answers: Answers) -> "tuple[str, 
 
 
 # "home" is the address / itself.
-PAGES = ("home", "encode", "translate", "answer", "summarize", "write", "heads", "whatif", "matters", "compute", "train")
+PICTURED = tuple(page.name for page in PAGES if page.name not in ("lessons", "class"))
 # Pages on which a model reads a text, and what it is asked to do there.
 TASKS: Mapping[str, Task] = {
     "home": "encode", "encode": "encode", "matters": "encode", "whatif": "encode", "translate": "translate",

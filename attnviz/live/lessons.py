@@ -14,13 +14,13 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
+from attnviz.address import PAGES
 from attnviz.lessons.check import ComputedSource
 from attnviz.lessons.classroom.class_values import answer_key
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
 from attnviz.lessons.library import read_named, shipped_lessons
 from attnviz.lessons.picture_link import LessonPicture
 from attnviz.lessons.question_kinds import QuestionForm, Truth, about, is_hidden, points_of, question_form
-from attnviz.live.page_html import APP_PAGES
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 # Says in a sentence why a picture cannot be shown, and nothing where it can.
@@ -42,7 +42,7 @@ def why_missing(picture: LessonPicture, pages: Collection[str], models: Sequence
     if picture.page == "compute":
         return "It is about numbers of your own, which are typed on Compute in the app."
     if picture.page not in pages:
-        title = APP_PAGES[picture.page][0] if picture.page in APP_PAGES else picture.page.capitalize()
+        title = next(page.title for page in PAGES if page.name == picture.page)
         return f"It opens {title}, which is not part of this site."
     if picture.get("edits") or picture.get("edits1"):
         return "It edits a model's attention, which the app does."

@@ -7,11 +7,12 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from attnviz.address import NAME, PARAMETERS, SLOTS, Choice, Flag, Names, Number, Type
+from attnviz.address import NAME, PAGES, PARAMETERS, SLOTS, AppPage, Choice, Flag, Names, Number, Type
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.theme import DARK, FONT, LIGHT, css_variables
 from attnviz.live.pictures import KEYS
@@ -94,66 +95,8 @@ POLICY = (
 )
 
 
-@dataclass(frozen=True)
-class SitePage:
-    """A page with a picture: what it is called and promises, and its boxes by the names that the address gives them."""
-
-    name: str
-    title: str
-    promise: str
-    boxes: Mapping[str, str]
-
-
-SITE_PAGES = (
-    SitePage(
-        "encode",
-        "Encode",
-        "A model reads a sentence by letting every word look at the others. Click a word to see where it looks.",
-        {"text": "Sentence", "pair": "Second sentence"},
-    ),
-    SitePage(
-        "translate",
-        "Translate",
-        "Type an English sentence. See which of its words each word of the translation came from.",
-        {"text": "English sentence"},
-    ),
-    SitePage(
-        "answer",
-        "Answer",
-        "Ask a question about a passage. See the answer, and which words it looks at.",
-        {"question": "Question", "passage": "Passage"},
-    ),
-    SitePage(
-        "summarize",
-        "Summarize",
-        "Type a text. See which sentence a model keeps as its summary, and which words it looks at most.",
-        {"text": "Text"},
-    ),
-    SitePage(
-        "write",
-        "Write",
-        "A language model guesses the next word, again and again. See what it guesses, and where it looked.",
-        {"text": "Text"},
-    ),
-    SitePage(
-        "compute",
-        "Compute",
-        "How attention is computed, step by step. Press Next, or click a number to see where it comes from.",
-        {"text": "Sentence"},
-    ),
-)
-# The parameters of an address that each page reads, by the names and in the types of the app's.
-_SEEN, _EXPLORED, _WORDS = "layer head scale present", "view look query key", "words hide_special queries keys"
-_READ = {
-    "encode": f"model text pair attention mean {_WORDS} {_SEEN} {_EXPLORED}",
-    "translate": "models text target into decoding width hero all_heads whole_words hide_special "
-    f"{_SEEN} query1 key1 query2 key2 query3 key3 query4 key4",
-    "answer": "models question passage picture side all_heads whole_words hide_special "
-    f"{_SEEN} asked1 all1 view1 look1 query1 key1",
-    "summarize": f"model text unit words_kept share_kept sentences_kept way all_heads whole_words all {_SEEN} {_EXPLORED}",
-    "write": f"model text written more choose temperature top_p top_k seed mean {_WORDS} {_SEEN} {_EXPLORED}",
-    "compute": "source worked model text layer head query key words at present",
-}
+# The pages that the site has, where it has a model for them, and those that it cannot have.
+SITE_PAGES, APP_PAGES = (tuple(filter(each, PAGES)) for each in (attrgetter("on_site"), attrgetter("needs_app")))
 # What an address asks of the app alone; what else a page does not read changes no picture of it.
 _APP_ONLY = {
     *("edits", "renormalize", "between", "penalty", "weighing", "other", "reading", "hard", "punctuation", "reference"),
@@ -165,9 +108,9 @@ _VIEW, _SCALE = Choice(("grid", "matrix", "arcs", "text")), PARAMETERS["encode"]
 _OWN: dict[str, Type] = {"view": _VIEW, "view1": _VIEW, "way": Choice(KEYS), "scale": _SCALE}
 
 
-def site_parameters(page: str) -> dict[str, Any]:
+def site_parameters(page: AppPage) -> dict[str, Any]:
     """Write what a page reads of an address, as its script knows the types; and what of an address only the app can do."""
-    read = {name: _type(_OWN.get(name) or PARAMETERS[page][name]) for name in _READ[page].split()}
+    read = {name: _type(_OWN.get(name) or PARAMETERS[page.name][name]) for name in page.on_site.split()}
     return {"parameters": read, "appOnly": sorted(_APP_ONLY - read.keys())}
 
 
@@ -184,13 +127,6 @@ def _type(kind: Type) -> Any:
 
 # Of these the main picture is the text, and all heads are folded below it, as in the app.
 FOLDED = ("answer", "summarize")
-# Pages that need the app's server, and why.
-APP_PAGES = {
-    "whatif": ("What if", "It edits a model's attention, or runs two models, which the graphs of this site cannot do."),
-    "matters": ("What matters", "It runs a model hundreds of times on one text, which takes a server."),
-    "heads": ("What heads do", "It reads 1,500 sentences with every head of a model, which takes a server."),
-    "train": ("Train", "It trains a model with PyTorch, which no browser runs."),
-}
 GET_THE_APP = "pip install attnviz"
 
 
@@ -202,7 +138,7 @@ class PageFrame:
     files: str
 
 
-def write_page(page: SitePage, frame: PageFrame, *, config: Mapping[str, Any], preload: Sequence[str]) -> str:
+def write_page(page: AppPage, frame: PageFrame, *, config: Mapping[str, Any], preload: Sequence[str]) -> str:
     """Write a page with a picture; `preload` are files that its picture needs."""
     is_only = len([name for name in page.boxes if name != "pair"]) == 1
     boxes = "\n".join(_box(name, label, is_only) for name, label in page.boxes.items())
@@ -277,25 +213,17 @@ _FOOTER = (
 )
 
 
-def write_app_page(name: str, frame: PageFrame) -> str:
-    """Write the page that stands for one that only the app has."""
-    title, why = APP_PAGES[name]
-    return _write_stand_in(title, f"This page is part of the app, and not of this site. {html.escape(why)}", name, frame)
-
-
-def write_absent_page(page: SitePage, frame: PageFrame) -> str:
-    """Write the page that stands for one that none of the site's models is for."""
-    return _write_stand_in(page.title, "This site was made without a model for this page.", page.name, frame)
-
-
-def _write_stand_in(title: str, notice: str, name: str, frame: PageFrame) -> str:
+def write_stand_in(page: AppPage, frame: PageFrame) -> str:
+    """Write the page that stands for one that only the app has, or that none of the site's models is for."""
+    of_the_app = f"This page is part of the app, and not of this site. {html.escape(page.needs_app)}"
+    notice = of_the_app if page.needs_app else "This site was made without a model for this page."
     body = f"""<section id="elsewhere">
 <p class="notice">{notice}</p>
 <p>Get the app, which needs Python 3.11 or newer, and open the same page there:</p>
 <pre><code>{GET_THE_APP}
 attnviz</code></pre>
 </section>"""
-    return _fill(title, "In the app only", frame, name, body, "")
+    return _fill(page.title, "In the app only", frame, page.name, body, "")
 
 
 def _fill(title: str, promise: str, frame: PageFrame, current: str, body: str, preload: str) -> str:
@@ -312,7 +240,7 @@ def _nav(root: str, current: str) -> str:
         return f'<a href="{root}{name}/"{kind}{here}>{title}</a>'
 
     own = [*(link(page.name, page.title) for page in SITE_PAGES), link("lessons", "Lessons")]
-    app = [link(name, title, ' class="elsewhere"') for name, (title, _) in APP_PAGES.items()]
+    app = [link(page.name, page.title, ' class="elsewhere"') for page in APP_PAGES]
     return "\n".join([*own, "<span>In the app</span>", *app])
 
 

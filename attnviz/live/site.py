@@ -36,11 +36,10 @@ from attnviz.live.page_html import (
     colours,
     copy_packages,
     site_parameters,
-    write_absent_page,
-    write_app_page,
     write_lesson_page,
     write_lessons_page,
     write_page,
+    write_stand_in,
 )
 from attnviz.live.pictures import AMOUNT, SitePicture, examples_of, measured_selectors, picture_pages, pictures
 from attnviz.models.catalog import load
@@ -204,18 +203,18 @@ def _write_pages(folder: Path, folders: Folders, site_pictures: Sequence[SitePic
     styles = [f"{name}.css" for name in ("site", "steps", "write")]
     own_files = [*(f"{name}.js" for name in SCRIPTS), "start.js", *styles, "icon.svg", "document.html"]
     needed = [f"{folders.files}/{name}" for name in own_files]
-    for page in SITE_PAGES:
+    for page in (*SITE_PAGES, *APP_PAGES):
         own = [picture for picture in site_pictures if picture.said["page"] == page.name]
         places = (page.name, "") if page.name == "encode" else (page.name,)
         if not own:
             for place in places:
-                _write(folder / place / "index.html", write_absent_page(page, PageFrame("../" if place else "", folders.files)))
+                _write(folder / place / "index.html", write_stand_in(page, PageFrame("../" if place else "", folders.files)))
                 needed.append(f"{place}/" if place else "./")
             continue
         files = [f"{folders.files}/pictures/{name}" for name in _first_files(own[0])]
         config = {
             "page": page.name,
-            **site_parameters(page.name),
+            **site_parameters(page),
             "fields": list(page.boxes),
             "examples": [_example(each.said) for each in own],
             "first": {each["kind"]: each["first"] for each in own[0].said["maps"]},
@@ -232,9 +231,6 @@ def _write_pages(folder: Path, folders: Folders, site_pictures: Sequence[SitePic
             _write(folder / place / "index.html", write_page(page, frame, config=config, preload=seen))
             needed.append(f"{place}/" if place else "./")
         needed += files
-    for name in APP_PAGES:
-        _write(folder / name / "index.html", write_app_page(name, PageFrame("../", folders.files)))
-        needed.append(f"{name}/")
     return needed
 
 

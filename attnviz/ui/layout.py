@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attnviz import memory, settings
+from attnviz.address import PAGES
 from attnviz.analysis.wording import Sentence
 from attnviz.core.errors import SettingError
 from attnviz.core.trace import AttentionMap
@@ -73,11 +74,14 @@ def theme() -> Theme:
     return DARK if st.context.theme.type == "dark" else LIGHT
 
 
-def header(title: str, promise: str, page: str = "") -> None:
-    """Draw the page's name, and one line saying what you will see; `page` is its name in an address, where that is another."""
+def header(page: str, title: str = "", promise: str | None = None) -> None:
+    """Draw the page's name, and one line saying what you will see, where a lesson has no others."""
     _check_settings()
     _tell_memory()
-    _open(page or title.lower())
+    _open(page)
+    own = next(each for each in PAGES if each.name == page)
+    title = title or ("attnviz" if page == "home" else own.title)
+    promise = own.promise if promise is None else promise
     shown = theme()
     colours = (
         f"--background: {shown.background}; --accent: {shown.accent}; --on-accent: {shown.background}; --faint: {shown.faint};"
@@ -87,7 +91,7 @@ def header(title: str, promise: str, page: str = "") -> None:
     presenter()
     with st.container(key="title", horizontal=True, vertical_alignment="bottom", gap="small"):
         st.title(title, anchor=False, width="content")
-        st.html(f'<p class="promise of-{page or title.lower()}">{html.escape(promise)}</p>', width="content")
+        st.html(f'<p class="promise of-{page}">{html.escape(promise)}</p>', width="content")
 
 
 def _open(page: str) -> None:

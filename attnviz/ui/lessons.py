@@ -528,7 +528,7 @@ def _ask(place: LessonPlace, number: str, question: LessonQuestion) -> None:
 
 def _show_step(place: LessonPlace, page: str, title: str) -> None:
     """Show in the picture's place the open question of the step; at the end of the lesson what is handed in."""
-    header(title, "What you have answered." if place.is_end else _GUESS_FIRST if place.hides else "", page=page)
+    header(page, title, "What you have answered." if place.is_end else _GUESS_FIRST if place.hides else "")
     with hero():
         if place.is_end:
             show_end(place)

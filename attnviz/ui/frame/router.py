@@ -4,25 +4,18 @@ A server imports `app.py` once, so that cannot be this script. Nor does it stand
 folder for pages of the older kind, and open the first one without the menu.
 """
 
+from itertools import groupby
+
 import streamlit as st
 
 from attnviz import memory
+from attnviz.address import PAGES, AppPage
 from attnviz.settings import assets_folder, page_file
 from attnviz.ui.address.address_sync import show_history
 from attnviz.ui.background import jobs
 from attnviz.ui.background.jobs import DRAWING_SECONDS, PRIORITY, PageWait
 from attnviz.ui.classroom.view import ask_popover
 from attnviz.ui.visitor_limits import bound_uploads
-
-# The sections of the menu: each page by its file in `pages/`, with its icon.
-PAGES = {
-    "": {"home": "home"},
-    "Look": {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text", "write": "edit_note"},
-    "Ask": {"whatif": "tune", "matters": "balance", "heads": "manage_search"},
-    "Learn": {"lessons": "school", "class": "groups", "compute": "calculate", "train": "model_training"},
-}
-# What the menu calls a page, where that is not the name of its file.
-TITLES = {"whatif": "What if", "matters": "What matters", "heads": "What heads do"}
 
 
 def draw() -> None:
@@ -32,7 +25,7 @@ def draw() -> None:
     icon = assets_folder() / "icon.svg"
     st.set_page_config(page_title="attnviz", page_icon=str(icon), layout="wide")
     st.logo(assets_folder() / "logo.svg", size="large", icon_image=icon)
-    menu = {section: [_page(*each) for each in pages.items()] for section, pages in PAGES.items()}
+    menu = {section: list(map(_page, pages)) for section, pages in groupby(PAGES, lambda each: each.section)}
     phone = st.Page(_join, title="Join a class", url_path="join", visibility="hidden")
     # Of more than twelve pages Streamlit shows ten, unless it is told to show all.
     page = st.navigation(menu | {"Learn": [*menu["Learn"], phone]}, expanded=True)
@@ -69,8 +62,9 @@ def _run(page: st.Page) -> None:
     run_in_lesson(name, "attnviz" if name == "home" else page.title, page.run)
 
 
-def _page(name: str, icon: str) -> st.Page:
-    return st.Page(page_file(name), title=TITLES.get(name, name.title()), icon=f":material/{icon}:", default=name == "home")
+def _page(page: AppPage) -> st.Page:
+    icon = f":material/{page.icon}:"
+    return st.Page(page_file(page.name), title=page.title, icon=icon, default=page.name == "home")
 
 
 if __name__ == "__main__":

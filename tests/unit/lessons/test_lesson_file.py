@@ -6,7 +6,7 @@ import pytest
 
 from attnviz.core.errors import LessonError
 from attnviz.lessons.lesson_file import parse_lesson, prose_html, read_lesson
-from attnviz.lessons.picture_link import PAGES
+from attnviz.lessons.picture_link import PICTURED
 
 FRONT = "---\ntitle: Two words\nminutes: 7\nmodels: [minilm]\n---\n\n"
 LINK = "[open](/encode?text=The+cat+sat.&layer=3&head=1)"
@@ -39,7 +39,7 @@ def test_words_that_yaml_takes_for_values_stay_words() -> None:
 
 def test_every_page_can_be_linked_to() -> None:
     pages = {path.stem for path in (Path(__file__).parents[3] / "pages").glob("*.py")}
-    assert set(PAGES) == pages - {"class", "lessons"}
+    assert set(PICTURED) == pages - {"class", "lessons"}
 
 
 BROKEN = {

@@ -28,7 +28,7 @@ from attnviz.live.site import Folders, _write_pages
 from tests.factories import HOSTILE
 from tests.unit.live.graphs.test_algorithms import call
 
-PAGES = ("encode", "translate", "answer", "summarize", "write", "compute")
+OF_SITE = {page.name: page for page in SITE_PAGES}
 # Choices of which the site has some alone.
 SOME = {"way", "view", "view1"}
 # The explorer below a summary, which the app draws from 0 to 1, has a control on a site.
@@ -38,7 +38,7 @@ OF_THE_SITE = {"summarize": {"scale"}}
 def test_every_page_that_the_navigation_names_is_there_whatever_the_models(tmp_path: Path) -> None:
     needed = _write_pages(tmp_path, Folders("files", "models"), [], {})
     first = (tmp_path / "index.html").read_text(encoding="utf-8")
-    named = [*(page.name for page in SITE_PAGES), *APP_PAGES]
+    named = [page.name for page in (*SITE_PAGES, *APP_PAGES)]
     for name in named:
         assert f'href="{name}/"' in first
         assert f"{name}/" in needed
@@ -48,7 +48,7 @@ def test_every_page_that_the_navigation_names_is_there_whatever_the_models(tmp_p
 
 def parameters_of(page: str) -> dict[str, Any]:
     """The parameters that a page of the site knows, but those that it has alone; choices as lists."""
-    known, own = site_parameters(page)["parameters"], OF_THE_SITE.get(page, set())
+    known, own = site_parameters(OF_SITE[page])["parameters"], OF_THE_SITE.get(page, set())
     assert set(known) - set(PARAMETERS[page]) == own
     return {name: kind for name, kind in known.items() if name not in own}
 
@@ -123,7 +123,7 @@ def values_of(kind: Type) -> list[list[str]]:
     return [[each] for each in single] + [["1", "true"], ["true", "2"]]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", OF_SITE)
 def test_an_address_says_the_same_as_in_the_app(page: str):
     known = parameters_of(page)
     cases = [(name, written) for name in known for written in values_of(PARAMETERS[page][name])]
@@ -138,7 +138,7 @@ def test_an_address_says_the_same_as_in_the_app(page: str):
         assert (values.get(name) or None) == (wanted or None) or values.get(name) is wanted, (name, written)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", OF_SITE)
 def test_what_a_page_writes_the_app_reads(page: str):
     known = parameters_of(page)
     values: dict[str, Any] = {}
@@ -175,5 +175,5 @@ def test_what_only_the_app_can_do_is_known():
         ("translate", "begins4=le"),
         ("answer", "lesson=first-look"),
     ]
-    said = call(*(["../address", "isOfTheApp", site_parameters(page), f"?{search}"] for page, search in asked))
+    said = call(*(["../address", "isOfTheApp", site_parameters(OF_SITE[page]), f"?{search}"] for page, search in asked))
     assert said == [True, False, False, True, False, True, False, True, False]
