@@ -155,21 +155,6 @@ def head_place(layer: int, head: int | None, count: int, *, trained: bool = Fals
     return f"{head_words(layer, head)}{', trained to align' * trained}{'' if head is None else f', one of {count}'}"
 
 
-def head_of_model(layer: int, head: int | None, shape: tuple[int, int], *, trained: bool = False) -> str:
-    """Name a head beside its model's name, marked if it was trained to align; nothing for a model of one.
-
-    shape  how many layers the model has, and heads a layer
-
-    >>> head_of_model(1, 0, (2, 4), trained=True), head_of_model(0, None, (2, 4)), head_of_model(0, None, (1, 1))
-    ('L1·H0, trained to align', 'L0, mean of 4 heads', '')
-    """
-    if shape == (1, 1):
-        return ""
-    if head is None:
-        return f"{head_name(layer, None)}, mean of {shape[1]} heads"
-    return f"{head_name(layer, head)}{', trained to align' * trained}"
-
-
 def head_title(quantity: Quantity, layer: int, head: int | None) -> str:
     """Name a head as its numbers stand; where heads are mixed, the layer.
 

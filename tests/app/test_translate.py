@@ -84,7 +84,7 @@ def models(app: AppTest) -> list[dict[str, Any]]:
 
 def answers(app: AppTest) -> list[str]:
     """The translations."""
-    return ["".join(text for text, *_ in model["parts"]) for model in models(app)]
+    return [model["translation"] for model in models(app)]
 
 
 def markup(app: AppTest, kind: str) -> list[str]:
@@ -153,7 +153,7 @@ def test_two_models_stand_side_by_side(app: AppTest, folders: list[str]) -> None
     assert answers(app) == [attnviz.load(folder).trace(TEXT).output for folder in folders]
     assert app.query_params["models"] == folders
     # Of the two only the Transformer has two rows for a word, and several heads.
-    assert [model["head"] for model in models(app)] == ["", "L1, mean of 2 heads"]
+    assert [(model["place"], model["shape"]) for model in models(app)] == [([0, None], [1, 1]), ([1, None], [2, 2])]
     assert not any("Chen et al." in caption.value for caption in app.caption)
     app.session_state["hero"] = 2
     open_page(app)
@@ -186,10 +186,10 @@ def test_a_supervised_head_is_opened_and_marked(app: AppTest, folders: list[str]
     open_page(app, models=[folders[0], supervised], text=TEXT, hero="2")
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (0, 1)
     assert app.toggle(key="all_heads").value is False
-    assert [model["head"] for model in models(app)] == ["", "L0·H1, trained to align"]
+    assert [(model["place"], model["isTrained"]) for model in models(app)] == [([0, 0], False), ([0, 1], True)]
     assert [info.value for info in app.info if "was told where to look" in info.value]
     app.number_input(key="layer").set_value(1).run()
-    assert [model["head"] for model in models(app)] == ["", "L1·H1"]
+    assert [(model["place"], model["isTrained"]) for model in models(app)] == [([0, 0], False), ([1, 1], False)]
     assert not [info.value for info in app.info if "was told where to look" in info.value]
     app.button(key="supervised_head").click().run()
     assert not app.exception
@@ -371,7 +371,7 @@ def test_an_examples_target_goes_with_its_text_and_a_typed_one_stays(app: AppTes
     app.button[0].click().run()
     assert not app.exception
     assert app.text_input(key="target").value == typed
-    assert ("target given" in models(app)[0]["head"]) is bool(typed)
+    assert models(app)[0]["isGiven"] is bool(typed)
 
 
 @pytest.mark.parametrize(
@@ -472,7 +472,7 @@ def test_the_start_mark_is_ranked_by_the_one_row_that_it_has(app: AppTest) -> No
 def test_switching_the_shown_head_off_leaves_the_word(app: AppTest) -> None:
     text = "The house was sold."
     open_page(app, models="transformer-en-fr", text=text)
-    assert models(app)[0]["head"].startswith("L1·H0")
+    assert models(app)[0]["place"] == [1, 0]
     cell = package(app)["cells"]["1"]
     off = open_page(PAGE, models="transformer-en-fr", text=text, edits1="c1.0z")
     assert not drawn(off, 1).any()
@@ -552,14 +552,14 @@ def test_numbers_can_be_what_a_head_moves(app: AppTest) -> None:
     written = draft(translator, Prompt("I am tired."), DecodingOptions())
     np.testing.assert_allclose(drawn(app, 2), cross_norm_shares(translator, written, 1, 2), atol=1e-5)
     assert [model["number"] for model in models(app)] == ["weight", "norm share"]
-    assert models(app)[1]["head"] == "L1·H2 · norm share"
+    assert (models(app)[1]["place"], models(app)[1]["number"]) == ([1, 2], "norm share")
     # Of an LSTM it is not known, and that is said.
     assert any("no output matrix" in each.value for each in app.error)
     np.testing.assert_allclose(drawn(app, 1), attnviz.load(names[0]).trace("I am tired.").cross.weights(0, 0), atol=1e-6)
     app.session_state["hero"] = 2
     app.selectbox(key="weighing").set_value("mixing").run()
     assert not app.exception
-    assert models(app)[1]["head"] == "Layer 1 · mixing share"
+    assert (models(app)[1]["place"][0], models(app)[1]["number"]) == (1, "mixing share")
     assert (app.number_input(key="layer").disabled, app.number_input(key="head").disabled) == (False, True)
     assert app.toggle(key="all_heads").disabled
     assert any("This layer changes a token by" in each.value for each in app.markdown)

@@ -1,6 +1,7 @@
 // What the alignments show: the models, which of them is large, the chosen cell of each, and what is pointed at.
 
 import { clamp, colourLimit } from "../drawing/canvas.js";
+import { nameOfHead } from "../drawing/elements.js";
 
 /**
  * @import { Place } from "../drawing/matrix.js"
@@ -15,12 +16,14 @@ import { clamp, colourLimit } from "../drawing/canvas.js";
  * @typedef {[text: string, special: number, start: number, end: number]} AlignedToken
  * @typedef {[name: string, probability: number, canSteer: boolean]} Alternative
  * @typedef {{ step: number, text: string, p: number, fixed: boolean, alternatives: Alternative[] }} Choice
- * @typedef {{ slot: number, name: string, head: string, number: string, off: boolean, hidden: number[],
- *   place?: [layer: number, head: number | null], shape?: [layers: number, heads: number], where?: string,
- *   edited: [number, number, string][], parts: [text: string, row: number | null, differs: boolean][], directions: [string, string],
+ * @typedef {{ slot: number, name: string, number: string, off: boolean, hidden: number[], isTrained: boolean, isGiven: boolean,
+ *   place: [layer: number, head: number | null], shape: [layers: number, heads: number], translation: string,
+ *   unlike: [start: number, end: number][], edited: [number, number, string][], directions: [string, string],
  *   queries: AlignedToken[], keys: AlignedToken[], rows: number[], columns: number[], links: [number, number][] | null,
- *   choices: Choice[][] }} Description  what alignments.py says of a model
+ *   choices: Choice[][] }} Description  what alignments.py says of a model; unlike: where its translation differs from those of the others
  */
+
+const MIXED = "mixing share";
 
 export class Model {
   /** @type {{ name: string, canvas: HTMLCanvasElement } | null} */
@@ -90,6 +93,46 @@ export class Model {
       key: key === null ? null : sameSource(other.keys[key], this.keys),
     };
   }
+}
+
+/** The head that is drawn, and what is particular to its numbers; empty for a model of one. @param {Description} said */
+export function headCaption({ place: [layer, head], shape: [layers, heads], number, isTrained, isGiven }) {
+  let name = nameOfHead(layer, head);
+  if (number === MIXED) name = `Layer ${layer}`;
+  else if (layers * heads === 1) name = "";
+  else name += head === null ? `, mean of ${heads} heads` : trainedWords(isTrained);
+  return [name, number === "weight" ? "" : number, isGiven ? "target given" : ""].filter(Boolean).join(" · ");
+}
+
+/** Which head is drawn, in words. @param {Description} said */
+export function headPlace({ place: [layer, head], shape: [layers, heads], number, isTrained }) {
+  if (number === MIXED) return `all heads of layer ${layer} together`;
+  if (layers * heads === 1) return "the model's only head";
+  return head === null ? `the mean of layer ${layer}` : `head ${head} of layer ${layer}${trainedWords(isTrained)}, one of ${layers * heads}`;
+}
+
+/** @param {boolean} isTrained */
+const trainedWords = (isTrained) => (isTrained ? ", trained to align" : "");
+
+/** A translation cut where its tokens begin and end: each part with the row of its token, and whether it differs from the others'.
+ * @param {Description} said @returns {[text: string, row: number | null, differs: boolean][]} */
+export function sentenceParts({ translation, queries, unlike }) {
+  const letters = Array.from(translation);
+  /** @param {number} start @param {number} end @param {number | null} row @returns {[string, number | null, boolean]} */
+  const part = (start, end, row) => [letters.slice(start, end).join(""), row, unlike.some(([first, last]) => first < end && start < last)];
+  /** @type {[string, number | null, boolean][]} */
+  const parts = [];
+  let at = 0;
+  for (const [row, [, special, first, last]] of queries.entries()) {
+    // Characters that several tokens cover, such as those of a split emoji, stand once.
+    const [start, end] = [Math.max(first, at), Math.min(last, letters.length)];
+    if (special || end <= start) continue;
+    if (start > at) parts.push(part(at, start, null));
+    parts.push(part(start, end, row));
+    at = end;
+  }
+  // What a limit cut off has no row where rows are named after what is read.
+  return at < letters.length ? [...parts, part(at, letters.length, null)] : parts;
 }
 
 /** The weight that so large a share of those that are not masked is at most. @param {Float32Array} weights @param {number} share */

@@ -5,7 +5,7 @@ import { clamp, endOf } from "../drawing/canvas.js";
 import { make } from "../drawing/elements.js";
 import { Legend } from "../drawing/matrix.js";
 import { Surface } from "../drawing/surface.js";
-import { AlignmentState } from "./alignment_state.js";
+import { AlignmentState, headCaption } from "./alignment_state.js";
 import { LargeMatrix, SmallMatrices } from "./matrices.js";
 import { Choices, SentenceWords, TranslationsTable, WordPair } from "./sentence_words.js";
 
@@ -161,7 +161,8 @@ export class Alignments {
 
   drawHead() {
     const { models, model: { said }, highest, end } = this.state;
-    const name = models.length > 1 ? [make("strong", {}, make("bdi", {}, said.name)), said.head ? ` ${said.head}: ` : ": "] : [];
+    const head = headCaption(said);
+    const name = models.length > 1 ? [make("strong", {}, make("bdi", {}, said.name)), `${head && ` ${head}`}: `] : [];
     this.caption.replaceChildren(make("span", {}, ...name, `${name.length ? "each" : "Each"} row is one word of the translation, and where it looks`));
     this.legend.draw(this.surface.palette, endOf(highest, end));
   }

@@ -15,7 +15,7 @@ import numpy as np
 
 from attnviz.analysis.head_metrics import Link
 from attnviz.analysis.head_view import HeadMatrix
-from attnviz.analysis.wording import NUMBERS, cut, head_of_model, head_place, head_title, signed
+from attnviz.analysis.wording import NUMBERS, cut, signed
 from attnviz.core.trace import Token
 from attnviz.core.weights import Quantity
 from attnviz.figures.explorer.overview import NO_MARKS, HeadMarks, pack_chunks
@@ -76,23 +76,6 @@ class Aligned:
     choices: tuple[tuple[WrittenToken, ...], ...] | None = None
     links: tuple[Link, ...] | None = None
 
-    @property
-    def head(self) -> str:
-        """Name the head that is drawn, and what is particular to its numbers; empty for a model of one."""
-        layer, is_mixed = self.place[0], self.quantity == "mixing"
-        name = (
-            head_title("mixing", layer, None) if is_mixed else head_of_model(*self.place, self.shape, trained=self.is_trained)
-        )
-        number = "" if self.quantity == "weights" else NUMBERS[self.quantity]
-        return " · ".join(filter(None, (name, number, "target given" if self.is_given else "")))
-
-    @property
-    def where(self) -> str:
-        """Say in words which head is drawn."""
-        if self.quantity == "mixing":
-            return f"all heads of layer {self.place[0]} together"
-        return head_place(*self.place, self.shape[0] * self.shape[1], trained=self.is_trained)
-
 
 @functools.cache
 def script() -> str:
@@ -122,15 +105,16 @@ def _described(model: Aligned) -> dict[str, object]:
     return {
         "slot": model.slot,
         "name": model.name,
-        "head": model.head,
+        "isTrained": model.is_trained,
+        "isGiven": model.is_given,
         "number": NUMBERS[model.quantity],
         "off": model.marks.off,
         "edited": [list(cell) for cell in model.marks.cells],
         "hidden": list(model.marks.columns),
         "place": model.place,
         "shape": model.shape,
-        "where": model.where,
-        "parts": sentence_parts(model.translation, matrix.queries, model.unlike),
+        "translation": model.translation,
+        "unlike": model.unlike,
         "queries": [_token(token) for token in matrix.queries],
         "keys": [_token(token) for token in matrix.keys],
         "directions": [direction(matrix.queries), direction(matrix.keys)],
@@ -155,32 +139,6 @@ def _choice(choice: WrittenToken) -> dict[str, object]:
         "fixed": choice.fixed,
         "alternatives": [[visible_text(name.replace("▁", " ").strip()), round(p, 4), can] for (name, p), can in offered],
     }
-
-
-def sentence_parts(text: str, tokens: Sequence[Token], unlike: Sequence[tuple[int, int]]) -> list[tuple[str, int | None, bool]]:
-    """Cut a sentence where its tokens begin and end: each part with the row of its token, and whether it differs from others'.
-
-    >>> cat, sat = Token("cat", 0, 3), Token("sat", 4, 7)
-    >>> sentence_parts("cat sat", [cat, sat], [(4, 7)])
-    [('cat', 0, False), (' ', None, False), ('sat', 1, True)]
-    """
-
-    def differs(start: int, end: int) -> bool:
-        return any(first < end and start < last for first, last in unlike)
-
-    parts: list[tuple[str, int | None, bool]] = []
-    at = 0
-    for row, token in enumerate(tokens):
-        # Characters that several tokens cover, such as those of a split emoji, stand once.
-        start, end = max(token.start, at), min(token.end, len(text))
-        if token.special or end <= start:
-            continue
-        if start > at:
-            parts.append((text[at:start], None, differs(at, start)))
-        parts.append((text[start:end], row, differs(start, end)))
-        at = end
-    # What a limit cut off has no row where rows are named after what is read.
-    return [*parts, (text[at:], None, differs(at, len(text)))] if at < len(text) else parts
 
 
 # A link of less weight would be a hair that nobody can follow.

@@ -3,6 +3,7 @@
 import { clamp } from "../drawing/canvas.js";
 import { around, drawn, make, word } from "../drawing/elements.js";
 import { HeadsList, WordsView } from "../explorer/clickable_words.js";
+import { headPlace, headCaption, sentenceParts } from "./alignment_state.js";
 import { AlignmentPart } from "./view.js";
 
 /**
@@ -65,7 +66,7 @@ export class WordsState {
 
   get current() {
     const { model } = this.alignments;
-    const [layer, head] = model.said.place ?? [0, 0];
+    const [layer, head] = model.said.place;
     return { layer, head, signed: false, weight: model.weight.bind(model), masked: model.masked.bind(model) };
   }
 
@@ -75,7 +76,7 @@ export class WordsState {
 
   get where() {
     const { said } = this.alignments.model;
-    return said.where || said.head || "the model's only head";
+    return headPlace(said);
   }
 
   get headName() {
@@ -132,7 +133,7 @@ function overviewOf({ said, queries, keys }) {
   const words = (/** @type {[string, number, ...any]} */ [text, special], /** @type {number} */ index) => ({ text, special: Boolean(special), parts: [index] });
   return {
     words: { queries: queries.map(words), keys: keys.map(words), own: queries.map(() => null) },
-    direction: said.directions, lineNames: LINE_NAMES, layers: said.shape?.[0] ?? 1, heads: said.shape?.[1] ?? 1,
+    direction: said.directions, lineNames: LINE_NAMES, layers: said.shape[0], heads: said.shape[1],
   };
 }
 
@@ -372,20 +373,21 @@ export class TranslationsTable extends AlignmentPart {
 
   /** @param {Model} model */
   alone({ slot, said }) {
-    const facts = [said.name, said.head].filter(Boolean).join(" · ");
+    const facts = [said.name, headCaption(said)].filter(Boolean).join(" · ");
     return make("p", { class: "answer", "data-slot": slot }, sentence(said), " ", make("small", {}, facts));
   }
 
   /** @param {Model[]} models */
   table(models) {
-    const more = models.some(({ said }) => said.parts.some(([, , differs]) => differs)) ? " · marked: the models chose different words" : "";
+    const more = models.some(({ said }) => said.unlike.length) ? " · marked: the models chose different words" : "";
     const heads = [make("th", { scope: "col" }, "Model"), make("th", { scope: "col" }, "Translation", make("small", {}, more))];
     return make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...models.map((each) => this.row(each))));
   }
 
   /** @param {Model} model */
   row({ slot, said }) {
-    const name = make("button", { type: "button" }, make("bdi", {}, said.name), make("small", {}, said.head ? ` ${said.head}` : ""));
+    const head = headCaption(said);
+    const name = make("button", { type: "button" }, make("bdi", {}, said.name), make("small", {}, head && ` ${head}`));
     return make("tr", { "data-slot": slot, onclick: () => this.actions.show(slot) },
       make("th", { scope: "row" }, name), make("td", { class: "answer" }, sentence(said)));
   }
@@ -402,10 +404,10 @@ export class TranslationsTable extends AlignmentPart {
 }
 
 /** @param {Model["said"]} said */
-function sentence({ parts, directions }) {
-  const words = parts.map(([text, row, differs]) => {
+function sentence(said) {
+  const words = sentenceParts(said).map(([text, row, differs]) => {
     if (row === null && !differs) return text;
     return make(differs ? "mark" : "span", row === null ? {} : { "data-row": row }, text);
   });
-  return make("bdi", { dir: directions[0] }, ...(words.length ? words : [make("em", {}, "nothing")]));
+  return make("bdi", { dir: said.directions[0] }, ...(words.length ? words : [make("em", {}, "nothing")]));
 }

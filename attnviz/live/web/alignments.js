@@ -35,7 +35,7 @@ export async function alignmentsOf(picture, values) {
     return value === null || value === undefined ? [] : [[String(index + 1), value]];
   }));
   return {
-    name: JSON.stringify([picture.said.prompt, models, made.map(({ described }) => described.place), view, made.map(({ described }) => described.parts)]),
+    name: JSON.stringify([picture.said.prompt, models, made.map(({ described }) => described.place), view, made.map(({ described }) => described.translation)]),
     models: made.map(({ described }, index) => ({ slot: index + 1, ...described })),
     chunks: new Map(made.map(({ weights }, index) => [String(index + 1), weights])),
     cells: bySlot(({ cell }) => cell),

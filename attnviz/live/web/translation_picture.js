@@ -128,15 +128,16 @@ export function describeTranslation(output, draft, cross, card, asked) {
   const matrix = heads.lens(Boolean(firstRow)).matrix(layer, head);
   const described = {
     name: card.name,
-    head: [headOf(cross, layer, head, isTrained), isGiven ? "target given" : ""].filter(Boolean).join(" · "),
+    isTrained,
+    isGiven,
     number: "weight",
     off: false,
     edited: [],
     hidden: [],
     place: [layer, head],
     shape: [cross.layers, cross.heads],
-    where: whereOf(cross, layer, head, isTrained),
-    parts: sentenceParts(Array.from(output), matrix.queries),
+    translation: output,
+    unlike: [],
     queries: matrix.queries.map(alignedToken),
     keys: matrix.keys.map(alignedToken),
     directions: [directionOf(matrix.queries), directionOf(matrix.keys)],
@@ -158,19 +159,6 @@ function placeOf({ layers, heads }, { supervised_head: trained }, { layer = null
   return heads === 1 || (isMean ?? !unasked) ? [own, null] : [own, Math.min(head ?? unasked?.[1] ?? 0, heads - 1)];
 }
 
-/** As attnviz/analysis/wording.py names it. @param {AttentionMap} cross @param {number} layer @param {number | null} head @param {boolean} isTrained */
-function headOf({ layers, heads }, layer, head, isTrained) {
-  if (layers * heads === 1) return "";
-  return head === null ? `${nameOfHead(layer, head)}, mean of ${heads} heads` : `${nameOfHead(layer, head)}${isTrained ? ", trained to align" : ""}`;
-}
-
-/** @param {AttentionMap} cross @param {number} layer @param {number | null} head @param {boolean} isTrained */
-function whereOf({ layers, heads }, layer, head, isTrained) {
-  if (layers * heads === 1) return "the model's only head";
-  if (head === null) return `the mean of layer ${layer}`;
-  return `head ${head} of layer ${layer}${isTrained ? ", trained to align" : ""}, one of ${layers * heads}`;
-}
-
 /** The link to show first: the strongest between two longer words that are spelt differently; else the strongest.
  * @param {HeadMatrix} matrix @returns {[query: number, key: number]} */
 function clearestCell(matrix) {
@@ -189,22 +177,6 @@ function clearestCell(matrix) {
   if (!candidates.length) return [0, largestOf(matrix, 0)];
   const best = candidates.reduce((one, other) => (other.weight > one.weight ? other : one));
   return [best.query, best.key];
-}
-
-/** The sentence cut where its tokens begin and end. @param {string[]} letters @param {Token[]} tokens
- * @returns {[text: string, row: number | null, differs: boolean][]} */
-function sentenceParts(letters, tokens) {
-  /** @type {[string, number | null, boolean][]} */
-  const parts = [];
-  let at = 0;
-  for (const [row, token] of tokens.entries()) {
-    const [start, end] = [Math.max(token.start, at), Math.min(token.end, letters.length)];
-    if (token.special || end <= start) continue;
-    if (start > at) parts.push([letters.slice(at, start).join(""), null, false]);
-    parts.push([letters.slice(start, end).join(""), row, false]);
-    at = end;
-  }
-  return at < letters.length ? [...parts, [letters.slice(at).join(""), null, false]] : parts;
 }
 
 /** @param {Token} token */

@@ -1,9 +1,9 @@
-// A model's translation: its weights, and where its words stand in another's.
+// A model's translation: its weights, where its words stand in another's, the head that is drawn, and its sentence in parts.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Model } from "../../../../attnviz/figures/translate/alignment_state.js";
+import { headPlace, headCaption, Model, sentenceParts } from "../../../../attnviz/figures/translate/alignment_state.js";
 
 const words = (text) => text.split(" ").reduce(([tokens, at], word) => [[...tokens, [word, 0, at, at + word.length]], at + word.length + 1], [[], 0])[0];
 
@@ -39,4 +39,30 @@ test("colours of a long translation end where all but a hundredth of its weights
   assert.deepEqual([limit, ONE.limit], [Math.max(Math.fround(seen[Math.ceil(0.99 * seen.length) - 1]), 5 / 4), 1]);
   const wide = Array.from({ length: 2 * 200 }, (_, at) => Math.fround(at / 1000));
   assert.equal(model("a b", long(199), wide).limit, wide[395]);
+});
+
+test("the parts of a sentence spell it whatever its tokens cover", () => {
+  const queries = [["ça", 0, 0, 2], ["😀", 0, 3, 4], ["😀", 0, 3, 4], ["va", 0, 5, 7], ["</s>", 1, 0, 0]];
+  const parts = sentenceParts({ translation: "ça 😀 va!", queries, unlike: [[5, 7]] });
+  assert.equal(parts.map(([text]) => text).join(""), "ça 😀 va!");
+  assert.deepEqual(parts.filter(([, row]) => row !== null), [["ça", 0, false], ["😀", 1, false], ["va", 3, true]]);
+});
+
+test("a word that a limit cut off differs too", () => {
+  assert.deepEqual(sentenceParts({ translation: "bon jour", queries: words("bon"), unlike: [[4, 8]] }).at(-1), [" jour", null, true]);
+});
+
+test("a head is named beside its model, and in words", () => {
+  const one = { place: [1, 0], shape: [2, 4], number: "weight", isTrained: false, isGiven: false };
+  const heads = [
+    { isTrained: true }, { place: [0, null] }, { place: [0, null], shape: [1, 1], isGiven: true }, { number: "norm share" },
+    { place: [1, null], number: "mixing share" }, { shape: [1, 4] },
+  ].map((more) => ({ ...one, ...more }));
+  assert.deepEqual(heads.map(headCaption), [
+    "L1·H0, trained to align", "L0, mean of 4 heads", "target given", "L1·H0 · norm share", "Layer 1 · mixing share", "L1·H0",
+  ]);
+  assert.deepEqual(heads.map(headPlace), [
+    "head 0 of layer 1, trained to align, one of 8", "the mean of layer 0", "the model's only head", "head 0 of layer 1, one of 8",
+    "all heads of layer 1 together", "head 0 of layer 1, one of 4",
+  ]);
 });

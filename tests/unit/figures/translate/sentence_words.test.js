@@ -9,7 +9,7 @@ const word = (/** @type {string} */ text) => [text, 0, 0, text.length];
 
 /** @param {object} said @param {string} step */
 function stateOf(said, step) {
-  const model = { said: { directions: ["ltr", "ltr"], number: "weight", ...said }, queries: [word("rouge")], keys: [word("red")] };
+  const model = { said: { directions: ["ltr", "ltr"], number: "weight", place: [0, 0], shape: [1, 1], ...said }, queries: [word("rouge")], keys: [word("red")] };
   return new WordsState(/** @type {any} */ ({ model, rankedHeads: { step } }));
 }
 

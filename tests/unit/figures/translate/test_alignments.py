@@ -4,9 +4,8 @@ import numpy as np
 
 from attnviz.analysis.head_metrics import Link
 from attnviz.analysis.head_view import head_matrix
-from attnviz.core.trace import Token
 from attnviz.figures.explorer.overview import unpack_chunks
-from attnviz.figures.translate.alignments import Aligned, WrittenToken, alignments, script, sentence_parts
+from attnviz.figures.translate.alignments import Aligned, WrittenToken, alignments, script
 from tests.factories import make_map, numbered, special
 
 MATRIX = head_matrix(make_map((*numbered(5), special("</s>")), numbered(7)), layer=1, head=2)
@@ -43,22 +42,6 @@ def test_its_name_is_that_of_its_content_and_not_of_what_is_looked_at():
     assert alignments([aligned(cell=(0, 0))], hero=2, open=True)[0] == name
     assert alignments([aligned(slot=1)])[0] != name
     assert alignments([aligned(links=None)])[0] != name
-
-
-def test_the_parts_of_a_sentence_spell_it_whatever_its_tokens_cover():
-    text = "ça 😀 va!"
-    tokens = [Token("ça", 0, 2), Token("😀", 3, 4), Token("😀", 3, 4), Token("va", 5, 7), special("</s>")]
-    parts = sentence_parts(text, tokens, [(5, 7)])
-    assert "".join(part for part, *_ in parts) == text
-    assert [(part, row, differs) for part, row, differs in parts if row is not None] == [
-        ("ça", 0, False),
-        ("😀", 1, False),
-        ("va", 3, True),
-    ]
-
-
-def test_a_word_that_a_limit_cut_off_differs_too():
-    assert sentence_parts("bon jour", [Token("bon", 0, 3)], [(4, 8)])[-1] == (" jour", None, True)
 
 
 def test_the_script_is_one_module():
