@@ -1,11 +1,9 @@
 """The language model that needs no network: SmolLM2-135M-Instruct in 4 bits, out of an installed package, else from the hub.
 
-The package holds one GGUF file of llama.cpp, and code that is never run. Of the format (github.com/ggml-org/ggml, docs/gguf.md)
-this reads what the file has, and the file is read only if it is, byte for byte, the published one.
+The package holds one GGUF file of llama.cpp (github.com/ggml-org/ggml, docs/gguf.md), and code that is never run. The file is
+read only if it is, byte for byte, the published one.
 """
 
-import mmap
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,8 @@ import torch
 from jaxtyping import Float32, UInt8
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers.integrations.gguf.dequant import GGML_BLOCK
+from transformers.integrations.gguf.reader import GgufHeader, LazyGgufTensor, load_gguf_state_dict, read_gguf_metadata
 
 from attnviz.core.errors import ModelError, ModelNotFoundError
 from attnviz.core.journal import sha256
@@ -50,15 +50,12 @@ _TENSORS = {
     "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
 }  # fmt: skip
 _TOP = {"token_embd.weight": "model.embed_tokens.weight", "output_norm.weight": "model.norm.weight"}
-# Numbers in the header by their type: their format as of `struct`. A text and a list have types of their own.
-_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-_TEXT, _LIST = 8, 9
-# Types of tensors: numbers in a block, and bytes of it.
+# Lists of texts in the header that are read.
+_TEXTS = ("tokenizer.ggml.tokens", "tokenizer.ggml.merges")
+# Types of tensors.
 _FLOAT32, _BYTES, _NIBBLES = 0, 8, 3
-_BLOCKS = {_FLOAT32: (1, 4), _BYTES: (32, 34), _NIBBLES: (32, 20)}
 _KINDS = {_FLOAT32: "f32", _BYTES: "q8_0", _NIBBLES: "q4_1"}
 _CONTROL = 3
-_ALIGNMENT = 32
 
 
 def smollm2(progress: Progress) -> StackModel:
@@ -101,47 +98,32 @@ def published(progress: Progress) -> Path:
 
 @dataclass(frozen=True, eq=False)
 class GgufFile:
-    """A GGUF file: what its header says, and its tensors by name, each with its shape and type, as the bytes that it has."""
+    """A GGUF file: what its header says, and its tensors by name, as the bytes that it has."""
 
     header: dict[str, Any]
-    tensors: dict[str, tuple[tuple[int, ...], int, UInt8[np.ndarray, " byte"]]]
+    tensors: dict[str, LazyGgufTensor]
 
     @staticmethod
     def read(path: Path) -> "GgufFile":
         """Read the header, and find the tensors, which are not copied."""
-        with path.open("rb") as file:
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        reader = _HeaderReader(data)
-        _, _, n_tensors, n_fields = reader.numbers("4sIQQ")
-        header = {reader.text(): reader.value(*reader.numbers("I")) for _ in range(n_fields)}
-        places = []
-        for _ in range(n_tensors):
-            name, (n_axes,) = reader.text(), reader.numbers("I")
-            # The axis that runs fastest comes first there.
-            places.append((name, reader.numbers(f"{n_axes}Q")[::-1], *reader.numbers("IQ")))
-        first = -(-reader.at // _ALIGNMENT) * _ALIGNMENT
-        array, tensors = np.frombuffer(data, np.uint8), {}
-        for name, shape, kind, offset in places:
-            numbers, n_bytes = _BLOCKS[kind]
-            start = first + offset
-            tensors[name] = shape, kind, array[start : start + int(np.prod(shape)) // numbers * n_bytes]
-        return GgufFile(header, tensors)
+        return GgufFile(read_gguf_metadata(str(path), _TEXTS)[0], load_gguf_state_dict(GgufHeader.from_file(str(path))))
 
     def numbers(self, name: str) -> Float32[np.ndarray, "..."]:
         """Compute the numbers of a tensor: of 4 bits a block's scale · q + its least one, of 8 bits its scale · q."""
-        shape, kind, data = self.tensors[name]
-        if kind == _FLOAT32:
-            return data.view(np.float32).reshape(shape).copy()
-        blocks = data.reshape(-1, _BLOCKS[kind][1])
+        tensor = self.tensors[name]
+        if tensor.ggml_type == _FLOAT32:
+            return tensor.data.view(np.float32).reshape(tensor.shape).copy()
+        rows = tensor.shape[0]
+        blocks = tensor.data.reshape(-1, GGML_BLOCK[tensor.ggml_type][1])
         scale = blocks[:, :2].copy().view(np.float16).astype(np.float32)
-        if kind == _BYTES:
-            return (blocks[:, 2:].view(np.int8) * scale).reshape(shape)
+        if tensor.ggml_type == _BYTES:
+            return (blocks[:, 2:].view(np.int8) * scale).reshape(rows, -1)
         least, packed = blocks[:, 2:4].copy().view(np.float16).astype(np.float32), blocks[:, 4:]
         made = np.empty((len(blocks), 32), np.float32)
         np.multiply(packed & 15, scale, out=made[:, :16])
         np.multiply(packed >> 4, scale, out=made[:, 16:])
         made += least
-        return made.reshape(shape)
+        return made.reshape(rows, -1)
 
     def blocks(self) -> dict[str, tuple[str, UInt8[np.ndarray, "row byte"]]]:
         """List the tensors by the names that transformers has for them: the name of their type, and the bytes of each row.
@@ -149,36 +131,10 @@ class GgufFile:
         Rows are whole blocks, so that they can be put in another order.
         """
         heads, made = _head_counts(self), {}
-        for name, (shape, kind, data) in self.tensors.items():
-            rows = torch.from_numpy(data.reshape(shape[0] if len(shape) > 1 else 1, -1).copy())
-            made[_own_name(name)] = _KINDS[kind], _ordered(name, rows, heads).numpy()
+        for name, tensor in self.tensors.items():
+            rows = torch.from_numpy(tensor.data.reshape(tensor.shape[0] if len(tensor.shape) > 1 else 1, -1).copy())
+            made[_own_name(name)] = _KINDS[tensor.ggml_type], _ordered(name, rows, heads).numpy()
         return made
-
-
-@dataclass(eq=False)
-class _HeaderReader:
-    """Reads the header from its beginning."""
-
-    data: mmap.mmap
-    at: int = 0
-
-    def numbers(self, form: str) -> tuple[Any, ...]:
-        packed = struct.Struct(f"<{form}")
-        self.at += packed.size
-        return packed.unpack_from(self.data, self.at - packed.size)
-
-    def text(self) -> str:
-        (length,) = self.numbers("Q")
-        self.at += length
-        return self.data[self.at - length : self.at].decode("utf-8")
-
-    def value(self, kind: int) -> Any:
-        if kind == _TEXT:
-            return self.text()
-        if kind != _LIST:
-            return self.numbers(_NUMBERS[kind])[0]
-        each, length = self.numbers("IQ")
-        return list(self.numbers(f"{length}{_NUMBERS[each]}")) if each in _NUMBERS else [self.text() for _ in range(length)]
 
 
 def from_file(file: GgufFile) -> StackModel:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from transformers.integrations.gguf.reader import LazyGgufTensor
 
 from attnviz.core.head_inputs import DotProduct
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
@@ -117,21 +118,18 @@ def tiny_llama() -> GgufFile:
     letters = sorted(byte_letters().values())
     pieces = ["<|a|>", "<|b|>", "<|c|>", *letters, *(merge.replace(" ", "") for merge in MERGES)]
 
-    def blocks(rows: int, columns: int, kind: int) -> tuple[tuple[int, ...], int, np.ndarray]:
+    def blocks(rows: int, columns: int, kind: int) -> LazyGgufTensor:
         count = rows * columns // 32
         scale = (0.03 * random.random((count, 1)) / (1 if kind == 3 else 8)).astype(np.float16)
         if kind == 8:
-            return (
-                (rows, columns),
-                kind,
-                np.hstack([scale.view(np.uint8), random.integers(0, 256, (count, 32), np.uint8)]).ravel(),
-            )
-        least = (-7.5 * scale).astype(np.float16)
-        packed = random.integers(0, 256, (count, 16), np.uint8)
-        return (rows, columns), kind, np.hstack([scale.view(np.uint8), least.view(np.uint8), packed]).ravel()
+            packed = np.hstack([scale.view(np.uint8), random.integers(0, 256, (count, 32), np.uint8)])
+        else:
+            least = (-7.5 * scale).astype(np.float16)
+            packed = np.hstack([scale.view(np.uint8), least.view(np.uint8), random.integers(0, 256, (count, 16), np.uint8)])
+        return LazyGgufTensor(packed.ravel(), kind, (rows, packed.size // rows))
 
-    def norm() -> tuple[tuple[int, ...], int, np.ndarray]:
-        return (dim,), 0, (random.random(dim) + 0.5).astype(np.float32).view(np.uint8)
+    def norm() -> LazyGgufTensor:
+        return LazyGgufTensor((random.random(dim) + 0.5).astype(np.float32).view(np.uint8), 0, (dim,))
 
     tensors = {"token_embd.weight": blocks(len(pieces), dim, 8), "output_norm.weight": norm()}
     sizes = {"attn_q": (dim, dim), "attn_k": (KEY_HEADS * WIDTH, dim), "attn_v": (KEY_HEADS * WIDTH, dim)}
