@@ -222,14 +222,10 @@ def _weight(model: AttentionModel, example: dict[str, Any]) -> dict[str, Any]:
 
 
 def _described(steps: Sequence[ComputationStep], at: tuple[int, int, int]) -> dict[str, Any]:
-    """Describe steps without colours, which are given to them where they are drawn."""
+    """Describe steps, and where they open."""
     drawn = computation(steps)
     for step in drawn["steps"]:
         step["sentence"] = _of_the_app(step["sentence"])
-    for matrix in (matrix for step in drawn["steps"] for matrix in step["matrices"]):
-        for cell in (cell for row in matrix["cells"] for cell in row):
-            cell.pop("shade", None)
-            cell.pop("ink", None)
     return {"at": at, "computation": {"steps": drawn["steps"], "origins": drawn["origins"]}}
 
 

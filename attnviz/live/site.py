@@ -12,7 +12,6 @@ from typing import Any
 
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.answer_spans import STYLE as ANSWER_STYLE
-from attnviz.figures.compute.steps import OPERANDS, RESULT
 from attnviz.figures.compute.steps import STYLE as STEPS_STYLE
 from attnviz.figures.explorer.script import STYLE as EXPLORER_STYLE
 from attnviz.figures.explorer.script import template, themes
@@ -63,7 +62,6 @@ TASKS = {"compute": "encode"}
 OPTIONS: dict[str, dict[str, Any]] = {
     "summarize": {"amount": asdict(AMOUNT), "measured": measured_selectors()},
     "compute": {
-        "tones": [*OPERANDS, RESULT],
         "weight": {name: examples_of("encode")[0][name] for name in ("layer", "head", "query", "key")},
     },
 }

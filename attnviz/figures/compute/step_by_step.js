@@ -2,6 +2,9 @@
 // `show`, which reach Python, and `draw`.
 
 import { make } from "../drawing/elements.js";
+import { inkOn, nearestColour } from "../drawing/palette.js";
+
+/** @import { Theme } from "../drawing/palette.js" */
 
 /** The colour of a row's name as a style. @param {string | undefined} colour */
 const toned = (colour) => (colour ? `--tone:${colour}` : null);
@@ -23,15 +26,15 @@ export function typeset(text, marks = /([_^])(?:\{([^}]*)\}|(\S))/g) {
 export const MATRICES = /(?<=\bW|√d)(_)(?:\{([^}]*)\}|([A-Zk]))/g;
 
 /**
- * @typedef {{ id: string, text: string, exact?: string, masked?: boolean, value?: number, shade?: string, ink?: string }} Cell
+ * @typedef {{ id: string, text: string, exact?: string, masked?: boolean, value?: number }} Cell
  * @typedef {{ name: string, label: string, shape: string, rows: string[], columns: string[], totals: string[], blocks: number,
  *   weights: boolean, cells: Cell[][] }} Matrix
  * @typedef {{ symbol: string, title: string, formula: string, sentence: string, signs: string[], start: [number, number],
  *   matrices: Matrix[] }} Step
  * @typedef {{ step: number, from: string[], sum: [string, string | null][] }} Origin
  * @typedef {{ steps: Step[], origins: Record<string, Origin>, predict: "off" | "most" | "weight", key: string, seq: number,
- *   hidden: number | null, at: [number, number, number], expanded: string | null, colours: Record<string, string>,
- *   tones: string[], masked: string }} Computation  what steps.py sends
+ *   hidden: number | null, at: [number, number, number], expanded: string | null,
+ *   theme: Theme }} Computation  what steps.py sends, with the theme that it names
  * @typedef {[number, number]} Place  a row and a column of a step's result
  * @typedef {{ seq: number, data: Computation, step: number, cell: Place, expanded: string | null, guess: number | string | null,
  *   guessed: Place | null, moved?: boolean, waits?: boolean, timer?: number, tell(): void, show(key: string): void,
@@ -90,11 +93,13 @@ export function look(walk, cell) {
   walk.tell();
 }
 
+// Places of the colours of a theme: those of the operands from left to right, and that of the result, which is always green.
+const [OPERANDS, RESULT] = [[0, 1, 3, 4, 5], 2];
+
 // The colour of a matrix: the operands in turn, and the result's own.
 /** @param {Walk} walk @param {Step} step @param {number} index */
 export function tone(walk, step, index) {
-  const { tones } = walk.data;
-  return tones[index === step.matrices.length - 1 ? tones.length - 1 : index % (tones.length - 1)];
+  return walk.data.theme.heads[index === step.matrices.length - 1 ? RESULT : OPERANDS[index % OPERANDS.length]];
 }
 
 // What a class is asked before it sees the weights, and whether its guess was right.
@@ -257,7 +262,10 @@ function square(walk, matrix, [row, column], cell, isResult, lit) {
   if (isResult ? isHere && !walk.expanded : walk.expanded === cell.id) classes.push("chosen");
   const square = make("td", { class: classes.join(" "), title: cell.exact ?? null }, cell.text);
   square.dataset.id = cell.id;
-  if (cell.shade) Object.assign(square.style, { background: lit.has(cell.id) ? "" : cell.shade, color: cell.ink });
+  if (cell.value !== undefined) {
+    const shade = nearestColour(walk.data.theme, cell.value);
+    Object.assign(square.style, { background: lit.has(cell.id) ? "" : shade, color: inkOn(shade) });
+  }
   square.onclick = () => {
     if (isResult) return look(walk, [row, column]);
     walk.expanded = cell.id;

@@ -2,10 +2,12 @@
 // out. Everything is set as text, never as HTML. The step and the cell that are looked at go to Python, for the address.
 
 import { make } from "../drawing/elements.js";
+import { THEMES } from "../drawing/themes.js";
 import { again, question, reveal, verdict, equation, isMixed, isStack, written, MATRICES, typeset, asks, follow, go, isLocked, look } from "./step_by_step.js";
 
 /** @import { Computation, Step, Walk } from "./step_by_step.js" */
 
+const COLOURS = /** @type {const} */ (["background", "accent", "text", "faint", "panel", "border", "masked"]);
 const QUIET = 500;
 const NARROW = 640;
 // Of the digits in pixels, of the cells in their digits' heights, and of a matrix in the window's height.
@@ -18,13 +20,13 @@ const SIDEWAYS = { ArrowLeft: -1, ArrowRight: 1 };
 const DOWN = { ArrowUp: -1, ArrowDown: 1 };
 const HINT = "← → steps · ↑ ↓ and Shift ← → cells · Enter reveals · F presents";
 
-/** @param {StreamlitComponent<[Computation]>} component */
+/** @param {StreamlitComponent<[Omit<Computation, "theme"> & { theme: "light" | "dark" }]>} component */
 export default function (component) {
   const { data: [data], parentElement, setTriggerValue } = component;
   const root = /** @type {HTMLElement & { walk?: Walk, leave?: () => void }} */ (parentElement.querySelector(".compute"));
-  for (const [name, colour] of Object.entries(data.colours)) root.style.setProperty(`--${name}`, colour);
-  root.style.setProperty("--masked", data.masked);
-  const walk = follow(data, root.walk);
+  const theme = THEMES[data.theme];
+  for (const name of COLOURS) root.style.setProperty(`--${name}`, theme[name]);
+  const walk = follow({ ...data, theme }, root.walk);
   root.walk = walk;
   // What Python says meanwhile is older already.
   walk.tell = () => {

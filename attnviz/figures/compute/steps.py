@@ -13,19 +13,17 @@ from typing import Any, Literal, get_args
 
 from attnviz.analysis.compute.steps import BIASES, ComputationStep, Matrix, PairShares, rest_of
 from attnviz.analysis.wording import signed
+from attnviz.figures.explorer.script import themes
 from attnviz.figures.html import bundle
-from attnviz.figures.theme import AGAINST, FOR, HEAD_COLOURS, LIGHT, Theme, css_variables
+from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables
 from attnviz.text.words import visible_text
 
-SCRIPT = bundle(Path(__file__).with_name("steps.js"))
+SCRIPT = bundle(Path(__file__).with_name("steps.js"), {"themes.js": themes()})
 STYLE = Path(__file__).with_name("steps.css").read_text(encoding="utf-8")
 Predict = Literal["off", "most", "weight"]
 # It stands in the address of what was revealed.
 KEY_CHARACTERS = 16
 PREDICTS: tuple[Predict, ...] = get_args(Predict)
-# Okabe-Ito: the operands from left to right; the result is always green.
-OPERANDS = (HEAD_COLOURS[0], HEAD_COLOURS[1], HEAD_COLOURS[3], HEAD_COLOURS[4], HEAD_COLOURS[5])
-RESULT = HEAD_COLOURS[2]
 
 
 def computation(
@@ -49,21 +47,18 @@ def computation(
     >>> drawn["steps"][0]["matrices"][0]["rows"], drawn["steps"][0]["matrices"][0]["cells"][0][0]["text"]
     (['a<b'], '0.50')
     """
-    drawn = [_step(step, theme) for step in steps]
-    content = {"steps": drawn, "origins": _origins(steps), "predict": predict}
+    content = {"steps": [_step(step) for step in steps], "origins": _origins(steps), "predict": predict}
     key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:KEY_CHARACTERS]
     weights_step = next((index for index, step in enumerate(steps) if step.result.weights), None)
     hidden = None if predict == "off" or revealed == key else weights_step
     if hidden is not None:
         content = _without_weights(content, hidden)
-    colours = {"accent": theme.accent, "text": theme.text, "faint": theme.faint, "panel": theme.panel, "border": theme.border}
     step, *cell = at or (0, *steps[0].start)
     last = step if hidden is None else min(step, hidden)
     shape = len(steps[last].result.rows), len(steps[last].result.columns)
     cell = cell if all(index < size for index, size in zip(cell, shape, strict=True)) else steps[last].start
     return {
-        **content, "key": key, "hidden": hidden, "at": [last, *cell], "expanded": expanded or None, "colours": colours,
-        "tones": [*OPERANDS, RESULT], "masked": theme.masked,
+        **content, "key": key, "hidden": hidden, "at": [last, *cell], "expanded": expanded or None, "theme": theme.name,
     }  # fmt: skip
 
 
@@ -79,7 +74,7 @@ def _without_weights(content: dict[str, Any], hidden: int) -> dict[str, Any]:
     return {**content, "steps": [*known, weights_step, *later], "origins": origins}
 
 
-def _step(step: ComputationStep, theme: Theme) -> dict[str, Any]:
+def _step(step: ComputationStep) -> dict[str, Any]:
     return {
         "symbol": step.symbol,
         "title": step.title,
@@ -87,11 +82,11 @@ def _step(step: ComputationStep, theme: Theme) -> dict[str, Any]:
         "sentence": step.sentence,
         "signs": list(step.signs),
         "start": list(step.start),
-        "matrices": [_matrix(matrix, theme) for matrix in step.matrices],
+        "matrices": [_matrix(matrix) for matrix in step.matrices],
     }
 
 
-def _matrix(matrix: Matrix, theme: Theme) -> dict[str, Any]:
+def _matrix(matrix: Matrix) -> dict[str, Any]:
     n_rows, n_columns = len(matrix.rows), len(matrix.columns)
     return {
         "name": matrix.name,
@@ -102,11 +97,11 @@ def _matrix(matrix: Matrix, theme: Theme) -> dict[str, Any]:
         "totals": list(matrix.totals),
         "blocks": matrix.blocks,
         "weights": matrix.weights,
-        "cells": [[_cell(matrix, row, column, theme) for column in range(n_columns)] for row in range(n_rows)],
+        "cells": [[_cell(matrix, row, column) for column in range(n_columns)] for row in range(n_rows)],
     }
 
 
-def _cell(matrix: Matrix, row: int, column: int, theme: Theme) -> dict[str, Any]:
+def _cell(matrix: Matrix, row: int, column: int) -> dict[str, Any]:
     value, seen = float(matrix.values[row, column]), matrix.visible is None or bool(matrix.visible[row, column])
     cell: dict[str, Any] = {"id": _id(*matrix.place(row, column)), "text": matrix.shown[row][column]}
     if math.isfinite(value):
@@ -114,7 +109,7 @@ def _cell(matrix: Matrix, row: int, column: int, theme: Theme) -> dict[str, Any]
     if not seen:
         cell["masked"] = True
     elif matrix.weights:
-        cell |= {"value": value, "shade": theme.colour(value), "ink": theme.ink(value)}
+        cell["value"] = value
     return cell
 
 

@@ -62,6 +62,14 @@ export class Palette {
   }
 }
 
+/** One of a theme's 256 colours, the nearest to a weight from 0 to 1; between two the even one, as Python rounds.
+ * @param {Theme} theme @param {number} weight */
+export function nearestColour({ scale }, weight) {
+  const at = 255 * clamp(weight, 0, 1);
+  const nearest = Math.round(at) - Number(at % 1 === 0.5 && Math.round(at) % 2 === 1);
+  return `#${scale.slice(6 * nearest, 6 * nearest + 6)}`;
+}
+
 /** Black or white, whichever is better read on a colour (WCAG 2.2, relative luminance). @param {string} colour */
 export function inkOn(colour) {
   const linear = parseColour(colour).map((channel) => {

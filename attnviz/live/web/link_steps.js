@@ -104,7 +104,7 @@ function weightRows(weights, keep) {
 // Steps as attnviz/figures/compute/steps.js draws them, described as attnviz/figures/compute/steps.py does.
 
 /**
- * @typedef {{ steps: any[], origins: Record<string, any> }} DescribedSteps  colours are given to them where they are drawn
+ * @typedef {{ steps: any[], origins: Record<string, any> }} DescribedSteps
  */
 
 /** @param {CellPlace} place */

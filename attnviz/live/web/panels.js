@@ -182,7 +182,7 @@ function stepsPanel(sitePage, place, say) {
       const key = JSON.stringify([picture.said.name, picture.said.prompt, said.checked]);
       const draw = () => {
         const setTriggerValue = (/** @type {string} */ name, /** @type {any} */ { at, expanded }) => name === "moved" && void moved(sitePage, said.at, at, expanded);
-        mount({ data: [{ ...painted(said.computation, sitePage.config.tones ?? []), ...startOf(said, sitePage.values.at), key, seq: root.walk?.seq ?? 0 }], parentElement: shadow, setTriggerValue });
+        mount({ data: [{ ...said.computation, theme: paletteNow().theme.name, predict: "off", hidden: null, ...startOf(said, sitePage.values.at), key, seq: root.walk?.seq ?? 0 }], parentElement: shadow, setTriggerValue });
       };
       again = draw;
       draw();
@@ -223,24 +223,6 @@ function startOf({ computation: { steps }, at }, written = "") {
 
 /** @param {SitePage} sitePage @param {number[]} first @param {number[]} at @param {string | null} expanded */
 const moved = (sitePage, first, at, expanded) => sitePage.change({ at: !expanded && String(at) === String(first) ? null : [...at, ...(expanded ? [expanded] : [])].join(",") }, { redraw: false });
-
-/** Gives steps the colours of the reader's theme. @param {any} computation @param {string[]} tones of its matrices */
-function painted({ steps, origins }, tones) {
-  const palette = paletteNow();
-  const { theme } = palette;
-  const { accent, text, faint, panel, border, masked, background } = theme;
-  const shaded = (/** @type {any} */ cell) => {
-    if (cell.value === undefined) return cell;
-    const at = Math.round(Math.min(Math.max(cell.value, 0), 1) * 255);
-    const shade = `#${theme.scale.slice(6 * at, 6 * at + 6)}`;
-    return { ...cell, shade, ink: palette.ink(shade) };
-  };
-  const drawn = steps.map((/** @type {any} */ step) => ({
-    ...step, matrices: step.matrices.map((/** @type {any} */ matrix) => ({ ...matrix, cells: matrix.cells.map((/** @type {any[]} */ row) => row.map(shaded)) })),
-  }));
-  const colours = { accent, text, faint, panel, border, "st-background-color": background, "st-font": "inherit" };
-  return { steps: drawn, origins, tones, colours, masked, predict: "off", hidden: null };
-}
 
 /** @param {string} id */
 const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));

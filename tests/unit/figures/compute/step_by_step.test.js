@@ -10,7 +10,7 @@ function step(name, rows, columns) {
   return { title: name, start: [0, 0], matrices: [{ name, rows, columns, cells, weights: name === "W" }] };
 }
 const STEPS = [step("S", ["a", "b"], ["a", "b", "c"]), step("W", ["a", "b"], ["a", "b", "c"]), step("O", ["a"], ["0"])];
-const data = (more = {}) => ({ steps: STEPS, key: "k", seq: 0, hidden: null, at: [0, 1, 2], expanded: null, tones: ["red", "blue", "green"], ...more });
+const data = (more = {}) => ({ steps: STEPS, key: "k", seq: 0, hidden: null, at: [0, 1, 2], expanded: null, theme: { heads: ["red", "blue", "green", "yellow", "cyan", "pink"] }, ...more });
 const walk = (more) => Object.assign(follow(data(more)), { draw() {}, tell() {} });
 
 test("it opens where Python says, at a cell that is there", () => {
@@ -47,7 +47,9 @@ test("a person's own last move is newer than what Python says, until another com
   assert.deepEqual([follow(data({ seq: 3, key: "other" }), one).step, one.guess], [0, null]);
 });
 
-test("the result has a colour of its own", () => {
+test("the result has a colour of its own, whatever stands before it", () => {
   const three = { matrices: [{}, {}, {}] };
   assert.deepEqual([0, 1, 2].map((index) => tone(walk(), three, index)), ["red", "blue", "green"]);
+  const many = { matrices: Array(7).fill({}) };
+  assert.deepEqual([0, 1, 2, 3, 4, 5, 6].map((index) => tone(walk(), many, index)), ["red", "blue", "yellow", "cyan", "pink", "red", "green"]);
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Palette } from "../../../../attnviz/figures/drawing/palette.js";
+import { nearestColour, Palette } from "../../../../attnviz/figures/drawing/palette.js";
 
 const hex = (value) => Math.round(value).toString(16).padStart(2, "0");
 const scale = Array.from({ length: 256 }, (_, at) => `${hex(at)}${hex(255 - at)}40`).join("");
@@ -12,6 +12,11 @@ const rgb = (pixel) => [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255, pi
 
 test("a weight has the colour of its share, and more than all is all", () => {
   assert.deepEqual([0, 0.5, 1, 7, -1].map((share) => palette.colour(share)), ["#00ff40", "#808040", "#ff0040", "#ff0040", "#00ff40"]);
+});
+
+test("a weight between two colours has the even one, as in Python", () => {
+  const weights = [-1, 0, 0.1, 0.5, 1 / 6, 1, 7];
+  assert.deepEqual(weights.map((weight) => parseInt(nearestColour({ scale }, weight).slice(1, 3), 16)), [0, 0, 26, 128, 42, 255, 255]);
 });
 
 test("pixels go from 0 to a share of the scale", () => {
