@@ -48,7 +48,7 @@ from attnviz.ui.download import Download, explain_button, head_download
 from attnviz.ui.edit import CurrentMap
 from attnviz.ui.edit_panel import show_changes, show_edit_panel
 from attnviz.ui.explorer import all_heads, open_head
-from attnviz.ui.frame.sidebar import one_model, stepper
+from attnviz.ui.frame.sidebar import head_steppers, one_model
 from attnviz.ui.layout import Markup, escaped, theme
 from attnviz.ui.prompt_box import long_notice
 
@@ -167,11 +167,8 @@ def summary_view_picker(attention: AttentionMap, selects: tuple[int, int] | None
     """Offer the selector, how much to keep, layer and head; keep all of it in the address."""
     names = [name for name in SELECTORS if selects or name != "trained"]
     selector = dropdown(sidebar, "Choose by", "way", options=names, format_func=_selector_label)
-    left, right = sidebar.columns(2)
-    with left:
-        layer = stepper("Layer", "layer", selects[0] if selects else attention.n_layers - 1, attention.n_layers)
-    with right:
-        head = stepper("Head", "head", 0, attention.n_heads, disabled=value("all_heads", True))
+    first, shape = (selects[0] if selects else attention.n_layers - 1, 0), (attention.n_layers, attention.n_heads)
+    layer, head = head_steppers(sidebar, first, shape, disabled=value("all_heads", True))
     mean = toggle(sidebar, "Mean over heads", "all_heads")
     unit = segments(sidebar, "Words to keep", "unit")
     if unit == "Count":

@@ -317,12 +317,12 @@ def head_steppers(
     """
     left, right = sidebar.columns(2)
     with left:
-        layer = stepper("Layer", "layer", first[0], shape[0])
+        layer = _stepper("Layer", "layer", first[0], shape[0])
     with right:
-        return layer, stepper("Head", "head", first[1], shape[1], disabled=disabled)
+        return layer, _stepper("Head", "head", first[1], shape[1], disabled=disabled)
 
 
-def stepper(label: str, key: str, default: int, size: int, *, disabled: bool = False) -> int:
+def _stepper(label: str, key: str, default: int, size: int, *, disabled: bool = False) -> int:
     """Ask for a number from 0 to size - 1. Another model may have fewer: what no longer exists becomes the last there is.
 
     Where there is nothing to choose, such as where heads are mixed, what was chosen is kept for when there is; of one there is
