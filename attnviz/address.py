@@ -230,7 +230,7 @@ class AppPage:
     promise    one line that says what somebody will see
     boxes      what is typed on the site, each box by the name that the address gives its text
     on_site    the parameters that the site reads
-    needs_app  why the site cannot have the page
+    in_app     what of the page needs the app, in a sentence; of one that the site does not have, why
     """
 
     name: str
@@ -241,7 +241,7 @@ class AppPage:
     parameters: Mapping[str, Type]
     boxes: Mapping[str, str] = field(default_factory=dict)
     on_site: str = ""
-    needs_app: str = ""
+    in_app: str = ""
 
 
 _SITE_HEAD, _SITE_VIEW = "layer head scale present", "view look query key"
@@ -340,7 +340,7 @@ PAGES = (
             # Of parts of another text: which, two next words, and of the stream the position.
             "part": Choice(("heads", "mlps", "stream")), "next": NAME, "rather": NAME, "query": Number(),
         },
-        needs_app="It edits a model's attention, or runs two models, which the graphs of this site cannot do.",
+        in_app="It edits a model's attention, or runs two models, which the graphs of this site cannot do.",
     ),
     AppPage(
         "matters", "What matters", "Ask", "balance",
@@ -351,7 +351,7 @@ PAGES = (
             # The methods are compared where they are open, as they are where an address names one.
             **{"methods": Choice(("", "open", "closed")), "way": NAME},
         },
-        needs_app="It runs a model hundreds of times on one text, which takes a server.",
+        in_app="It runs a model hundreds of times on one text, which takes a server.",
     ),
     AppPage(
         "heads", "What heads do", "Ask", "manage_search",
@@ -361,7 +361,9 @@ PAGES = (
             "survey": Text(most=400), "measure": NAME, "drawing": Flag(), "drawn": Text(most=16),
             "roles": Flag(), "role": NAME,
         },
-        needs_app="It reads 1,500 sentences with every head of a model, which takes a server.",
+        on_site="model claim layer head present",
+        in_app="To test a claim of your own, to look for heads by a claim or a drawing, and for other models, a model reads "
+        "1,500 sentences with every head, which the app does.",
     ),
     AppPage(
         "lessons", "Lessons", "Learn", "school",
@@ -402,7 +404,7 @@ PAGES = (
             "toy_head": NAME, **{f"toy_input_{task}": _WRITTEN for task in _TOYS}, **_CELL,
             **_each(1, query=Number(), key=Number()),
         },
-        needs_app="It trains a model with PyTorch, which no browser runs.",
+        in_app="It trains a model with PyTorch, which no browser runs.",
     ),
 )  # fmt: skip
 # Beside every page a lesson can run: its name, the step, from 1, and the answers (`attnviz.lessons.hand_in`).

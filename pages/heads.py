@@ -4,8 +4,10 @@ from functools import partial
 
 import streamlit as st
 
+from attnviz.figures.heads_grid import HOW_CLAIMS
 from attnviz.ui.address.address_sync import finish, value
 from attnviz.ui.background.corpus_results import atlas_of, claim_verdict, roles_of
+from attnviz.ui.blocks import show_blocks
 from attnviz.ui.download import show_toolbar
 from attnviz.ui.heads import (
     atlas_buttons,
@@ -13,26 +15,23 @@ from attnviz.ui.heads import (
     claim_buttons,
     claim_filter,
     draws_pattern,
-    explain_claims,
     head_choice,
     likeness_buttons,
     model_picker,
     opened_survey,
     own_sentences_box,
     roles_buttons,
+    show_atlas,
     show_evidence,
-    show_grid,
     show_likeness,
     show_roles,
-    show_sentences,
     show_survey,
     show_verdict,
     shows_roles,
     survey_box,
     survey_buttons,
-    verdict_sentences,
 )
-from attnviz.ui.layout import header, hero, story
+from attnviz.ui.layout import header, hero
 
 header("heads")
 survey = opened_survey()
@@ -53,17 +52,15 @@ elif atlas := atlas_of(model):
     find = None if is_drawing else claim_filter(atlas)
     with hero() as heading:
         if not is_drawing:
-            story(*verdict_sentences(atlas, chosen), place=heading)
-            show_sentences(atlas, chosen, model)
-            show_grid(atlas, chosen, find)
+            show_atlas(atlas, chosen, find, heading)
             buttons = partial(atlas_buttons, atlas, find)
         elif (alike := show_likeness(model, chosen, heading)) is not None:
             buttons = partial(likeness_buttons, model, alike)
-    show_evidence(atlas, chosen, model)
+    show_evidence(atlas, chosen)
 with st.sidebar.expander("Advanced", expanded=bool(value("sentences", "") or value("survey", ""))):
     own = own_sentences_box()
     survey_box()
-explain_claims()
+show_blocks(HOW_CLAIMS)
 
 
 def downloads() -> None:

@@ -10,16 +10,22 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.heads.atlas import WORDS, Atlas, AtlasExample, Drawn, HeadLink
+from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.measures import FURTHEST, NAMES, Statistics
 from attnviz.analysis.heads.verdict import (
     MEASURE_LABELS,
+    ClaimReport,
     ClaimResult,
+    claim_sides,
     describe_distance,
+    describe_question,
     describe_rival,
+    describe_verdict,
     measure_text,
     short_claim,
 )
-from attnviz.analysis.wording import head_name, signed, whole_percent
+from attnviz.analysis.wording import Part, Sentence, head_name, head_words, signed, whole_percent
+from attnviz.figures.blocks import Block, ColumnsBlock, FoldBlock, Pick, PictureBlock, SentencesBlock, TextBlock, head_picks
 from attnviz.figures.head_grid import measured_grid, with_axes
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 from attnviz.text.data_files import ParsedSentence
@@ -263,3 +269,132 @@ def _marked(sentence: ParsedSentence, word: int, looks: int, element: str) -> st
         pieces.append(f"<b>{text}</b>" if index == word else text)
         end = max(end, each.end)
     return "".join(pieces) + html.escape(sentence.text[end:])
+
+
+# Claims, and what their chips say.
+EXAMPLES = {
+    "L2·H0: obj -> head": "L2·H0: object → its verb",
+    "any: det -> head": "determiner → its noun",
+    "any: compound -> head": "compound → its noun",
+    "L1·H9: any -> previous": "L1·H9: word → the one before",
+    'any: "he" | "she" -> PROPN': "“he” or “she” → a name",
+    "any: pronoun -> antecedent": "pronoun → what it stands for",
+}
+
+
+def first_head(atlas: Atlas) -> tuple[int, int]:
+    """Choose the head to look at unasked: the one whose claim about syntax is furthest above its rivals."""
+    places = [
+        (float(atlas.ahead[number, layer, head]), layer, head)
+        for number, claim in enumerate(atlas.claims)
+        if claim.text.endswith("-> head")
+        for layer, head in atlas.holding(number)
+    ]
+    _, layer, head = max(places, default=(0.0, 0, 0))
+    return layer, head
+
+
+def atlas_blocks(
+    atlas: Atlas, chosen: tuple[int, int], sentences: Sequence[ParsedSentence], *, find: int | None = None, theme: Theme = LIGHT
+) -> list[Block]:
+    """Show what the chosen head does, sentences in which it does it and in which not, and all heads."""
+    layer, head = chosen
+    cases = suitable(sentences, atlas.examples.get(f"{layer}.{head}", ()))
+    opens = _opens(sentences, cases, atlas.model, layer, head)
+    drawn = [PictureBlock("examples", case_list(sentences, cases, theme=theme), opens)] * bool(cases)
+    grid = heads_grid(atlas, chosen=chosen, find=find, theme=theme)
+    return [SentencesBlock(_atlas_sentences(atlas, chosen)), *drawn, PictureBlock("atlas", grid, head_picks(atlas.shape))]
+
+
+def _atlas_sentences(atlas: Atlas, chosen: tuple[int, int]) -> tuple[Sentence, Sentence]:
+    """Two sentences: what the chosen head does, and for how many heads a claim holds."""
+    layer, head = chosen
+    best, name = atlas.best(layer, head), head_words(layer, head)
+    n_layers, n_heads = atlas.shape
+    doing = sum(atlas.best(*place) is not None for place in np.ndindex(n_layers, n_heads))
+    found = f"For {doing} of {n_layers * n_heads} heads we found something they do."
+    if best is None:
+        return (Part(name, True), Part(f": none of the {len(atlas.claims)} habits that were tried.")), (Part(found),)
+    facts = atlas.claims[best]
+    rate, rival = whole_percent(atlas.rates[best, layer, head]), whole_percent(facts.strongest_rival)
+    source, target = claim_sides(parse(facts.text))
+    return (
+        Part(f"{source[0].upper()}{source[1:]} looks at {target}", strong=True),
+        Part(f" {rate} of the time in {name}; the best simple rule, {rival}."),
+    ), (Part(found),)
+
+
+def evidence_blocks(
+    atlas: Atlas, chosen: tuple[int, int], sentences: Sequence[ParsedSentence], *, theme: Theme = LIGHT
+) -> list[Block]:
+    """Show the claims of a head with their rivals, where it acts most strongly, and how far it looks."""
+    layer, head = chosen
+    name = head_name(layer, head)
+    claims = {f"claim:{claim.text}": Pick({"claim": f"{name}: {claim.text}"}) for claim in atlas.claims}
+    blocks: list[Block] = [
+        TextBlock(f"What {name} does, and how sure that is", "heading"),
+        PictureBlock("evidence", claims_table(atlas, layer, head, theme=theme), claims),
+        TextBlock(
+            "The orange line is what the best simple rule gets.", "caption", " Click one to test it again, with its sentences."
+        ),
+    ]
+    if links := suitable(sentences, atlas.links.get(f"{layer}.{head}", ())):
+        drawn, opens = link_list(sentences, links, theme=theme), _opens(sentences, links, atlas.model, layer, head)
+        about = (
+            f"Its largest weights from one word (bold) on another (marked), of {atlas.sentences:,} sentences. Special tokens, "
+            "punctuation, the word itself and the first word of a decoder's text are left out: heads look there when they have "
+            "nothing to do."
+        )
+        blocks += [
+            TextBlock(f"**Sentences in which {name} acts most strongly**"),
+            PictureBlock("links", drawn, opens),
+            TextBlock(about, "caption"),
+        ]
+    distances = PictureBlock("distances", distance_bars(atlas.histogram[layer, head], theme=theme))
+    return [*blocks, TextBlock(f"**How far {name} looks**, in tokens"), distances]
+
+
+def _opens(
+    sentences: Sequence[ParsedSentence], cases: Sequence[AtlasExample | HeadLink], model: str, layer: int, head: int | None
+) -> dict[str, Pick]:
+    """Open a clicked sentence on Encode, at the head."""
+    place = {"layer": layer, "head": head, "mean": head is None or None, "words": True}
+    return {
+        f"open:{n}": Pick({"model": model, "text": sentences[n].text, **place}, "encode")
+        for n in {each.sentence for each in cases}
+    }
+
+
+def verdict_blocks(report: ClaimReport, model: str, *, own: bool = False, theme: Theme = LIGHT) -> list[Block]:
+    """Show the verdict in words that can be handed in, its rivals, and sentences, those where the claim holds first.
+
+    `own`: somebody typed the sentences, which are shown whatever they say.
+    """
+    tested, sentences = report.result, report.sentences
+    cases = report.cases if own else suitable(sentences, report.cases)
+    said = SentencesBlock(((Part(describe_question(tested), True),), (Part(describe_verdict(tested)),)))
+    opens = _opens(sentences, cases, model, tested.layer, tested.head)
+    left = (said, PictureBlock("cases", case_list(sentences, cases, theme=theme), opens))
+    return [ColumnsBlock(((3, left), (2, (PictureBlock("rivals", rivals_table(tested, theme=theme)),))))]
+
+
+_HOW = """
+- A word counts as correct where the head's largest weight goes where the claim says. Subwords are merged; unless the claim is
+  about them, the word itself and special tokens are left out.
+- Every second sentence chooses the head (where you write *any*) and the best fixed offset; the others are reported.
+- A claim **holds** where it beats chance, the best fixed offset ("always the word before") and the best head of the same model
+  untrained: by 5 points or more, and in a test corrected for multiple tests (Holm 1979).
+- The interval is a bootstrap over sentences, 1,000 draws (Efron 1979). The method is that of
+  Clark et al. 2019, *What Does BERT Look At?*, section 4, with intervals, an untrained model and held-out sentences added.
+- The sentences are 1,500 of Universal Dependencies English EWT (CC BY-SA 4.0), and Winogender (MIT) for pronouns.
+"""
+_BELIEVE = """
+- A claim that holds says where a head looks, not whether the model needs it: What if shows that.
+- A head may do several things; its cell shows the one that is furthest ahead of the best simple rule.
+- "Nothing found" means: none of the claims that were tried holds. What the head does may have no name in this list.
+"""
+# How a claim is tested, and how much to trust that.
+HOW_CLAIMS = (
+    FoldBlock("How a claim is tested", (TextBlock(_HOW),)),
+    FoldBlock("How much to trust this", (TextBlock(_BELIEVE),)),
+)

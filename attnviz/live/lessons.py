@@ -21,6 +21,7 @@ from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, pros
 from attnviz.lessons.library import read_named, shipped_lessons
 from attnviz.lessons.picture_link import LessonPicture
 from attnviz.lessons.question_kinds import QuestionForm, Truth, about, is_hidden, points_of, question_form
+from attnviz.live.block_pages import WrittenPage
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 # Says in a sentence why a picture cannot be shown, and nothing where it can.
@@ -37,8 +38,16 @@ def lessons_for(named: Sequence[Path] = ()) -> dict[str, Lesson]:
     return {name: read_named(name, files) for name in files}
 
 
-def why_missing(picture: LessonPicture, pages: Collection[str], models: Sequence[str]) -> str:
-    """Say in a sentence why a site with these pages and models cannot show a picture; empty: it can."""
+def why_missing(
+    picture: LessonPicture, pages: Collection[str], models: Sequence[str], written: Mapping[str, WrittenPage] = {}
+) -> str:
+    """Say in a sentence why a site with these pages and models cannot show a picture; empty: it can.
+
+    `written` are the pages whose pictures were all written when the site was built.
+    """
+    if picture.page in written:
+        is_there = written[picture.page].has(picture.parameters)
+        return "" if is_there else "It asks for something that a model would have to compute, which the app does."
     if picture.page == "compute":
         return "It is about numbers of your own, which are typed on Compute in the app."
     if picture.page not in pages:

@@ -7,12 +7,11 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from attnviz.address import NAME, PAGES, PARAMETERS, SLOTS, AppPage, Choice, Flag, Names, Number, Type
+from attnviz.address import LESSON, NAME, PAGES, PARAMETERS, SLOTS, AppPage, Choice, Flag, Names, Number, Type
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.theme import DARK, FONT, LIGHT, css_variables
 from attnviz.live.pictures import KEYS
@@ -96,7 +95,8 @@ POLICY = (
 
 
 # The pages that the site has, where it has a model for them, and those that it cannot have.
-SITE_PAGES, APP_PAGES = (tuple(filter(each, PAGES)) for each in (attrgetter("on_site"), attrgetter("needs_app")))
+SITE_PAGES = tuple(page for page in PAGES if page.on_site)
+APP_PAGES = tuple(page for page in PAGES if page.in_app and not page.on_site)
 # What an address asks of the app alone; what else a page does not read changes no picture of it.
 _APP_ONLY = {
     *("edits", "renormalize", "between", "penalty", "weighing", "other", "reading", "hard", "punctuation", "reference"),
@@ -111,7 +111,9 @@ _OWN: dict[str, Type] = {"view": _VIEW, "view1": _VIEW, "way": Choice(KEYS), "sc
 def site_parameters(page: AppPage) -> dict[str, Any]:
     """Write what a page reads of an address, as its script knows the types; and what of an address only the app can do."""
     read = {name: _type(_OWN.get(name) or PARAMETERS[page.name][name]) for name in page.on_site.split()}
-    return {"parameters": read, "appOnly": sorted(_APP_ONLY - read.keys())}
+    # Of a page that is written whole, all that it does not read is the app's.
+    app_only = _APP_ONLY if page.boxes else PARAMETERS[page.name].keys() - LESSON.keys()
+    return {"parameters": read, "appOnly": sorted(app_only - read.keys())}
 
 
 def _type(kind: Type) -> Any:
@@ -167,6 +169,19 @@ def write_page(page: AppPage, frame: PageFrame, *, config: Mapping[str, Any], pr
     return _fill(page.title, page.promise, frame, page.name, body, links)
 
 
+def write_block_page(page: AppPage, frame: PageFrame, config: Mapping[str, Any]) -> str:
+    """Write a page of parts that were written when the site was built: its script shows those that the address asks for."""
+    body = f"""<div id="chips"></div>
+<p id="notice" class="notice" role="status" hidden></p>
+<div id="above"></div>
+<section id="hero" aria-label="Picture"><div id="toolbar"></div><div id="picture"></div></section>
+<div id="below"></div>
+<p id="hint">{html.escape(page.in_app)} <code>{GET_THE_APP}</code></p>
+<footer>{_FOOTER}</footer>
+<script type="application/json" id="config">{_data(config)}</script>"""
+    return _fill(page.title, page.promise, frame, page.name, body, "")
+
+
 def _box(name: str, label: str, is_only: bool) -> str:
     """Write a box to type in; a second text, which few type, is folded until there is one."""
     named = ' aria-labelledby="label-pair"' if name == "pair" else ""
@@ -215,8 +230,8 @@ _FOOTER = (
 
 def write_stand_in(page: AppPage, frame: PageFrame) -> str:
     """Write the page that stands for one that only the app has, or that none of the site's models is for."""
-    of_the_app = f"This page is part of the app, and not of this site. {html.escape(page.needs_app)}"
-    notice = of_the_app if page.needs_app else "This site was made without a model for this page."
+    of_the_app = f"This page is part of the app, and not of this site. {html.escape(page.in_app)}"
+    notice = "This site was made without a model for this page." if page.on_site else of_the_app
     body = f"""<section id="elsewhere">
 <p class="notice">{notice}</p>
 <p>Get the app, which needs Python 3.11 or newer, and open the same page there:</p>

@@ -4,7 +4,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from attnviz.figures.translate.alignments import STYLE as ALIGNMENTS_STYLE
 from attnviz.figures.write import STYLE as WRITE_STYLE
 from attnviz.lessons.check import ComputedSource, truths
 from attnviz.lessons.lesson_file import Lesson
+from attnviz.live.block_pages import BLOCK_STYLE, STATES, WrittenPage, write_states
 from attnviz.live.graphs import export
 from attnviz.live.graphs.manifest import exportable
 from attnviz.live.lessons import Why, absent_lessons, describe_lesson, later_files, lesson_html, lessons_for, why_missing
@@ -35,6 +36,7 @@ from attnviz.live.page_html import (
     colours,
     copy_packages,
     site_parameters,
+    write_block_page,
     write_lesson_page,
     write_lessons_page,
     write_page,
@@ -118,14 +120,16 @@ def _write_site(folder: Path, models: Sequence[str], files: Sequence[Path], repo
     shutil.copytree(WEB / "models", folder / "models" / "runner", ignore=shutil.ignore_patterns("*.ts"))
     exported = _write_models(folder / "models", models, report)
     shown = _write_files(folder / "files", models, report)
-    why = partial(why_missing, pages={picture.said["page"] for picture in shown}, models=models)
+    pages = {picture.said["page"] for picture in shown}
+    blocks = _write_block_pages(folder / "files", pages, models, report)
+    why = partial(why_missing, pages=pages, models=models, written=blocks)
     # Those of a teacher's own are there in any case.
     absent = {} if files else absent_lessons(lessons, why)
     own = {name: lesson for name, lesson in lessons.items() if name not in absent}
     described = _write_answers(folder / "files" / "lessons", own, why)
     folders = Folders(*(_named_by_content(folder / name) for name in ("files", "models")))
     needed = [
-        *_write_pages(folder, folders, shown, exported),
+        *_write_pages(folder, folders, shown, exported, blocks),
         *_write_lessons(folder / "lessons", PageFrame(_TO_ROOT, folders.files), lessons, absent, described, why, report),
     ]
     _write_service_worker(folder, folders.models, needed)
@@ -142,6 +146,21 @@ def _write_files(folder: Path, models: Sequence[str], report: Report) -> list[Si
     shutil.copy(WEB / "start.js", folder / "start.js")
     shutil.copy(assets_folder() / "icon.svg", folder / "icon.svg")
     return _write_pictures(folder / "pictures", models, report)
+
+
+def _write_block_pages(folder: Path, pages: Collection[str], models: Sequence[str], report: Report) -> dict[str, WrittenPage]:
+    """Write the pictures of the pages that run no model here, and their styles."""
+    written = {}
+    for name, states in STATES.items():
+        page = states(models)
+        if not page.groups:
+            continue
+        written[name] = write_states(page, pages, models)
+        _write(folder / f"{name}.css", BLOCK_STYLE + page.style)
+        for number, data in enumerate(written[name].files):
+            (folder / "pictures" / f"{name}-{number}.gz").write_bytes(data)
+            report(f"{name}: {', '.join(map(str, page.groups[number].values.values()))}")
+    return written
 
 
 def _named_by_content(folder: Path) -> str:
@@ -196,12 +215,28 @@ def _write_models(folder: Path, models: Sequence[str], report: Report) -> dict[s
     return manifests
 
 
-def _write_pages(folder: Path, folders: Folders, site_pictures: Sequence[SitePicture], models: Mapping[str, Any]) -> list[str]:
+def _write_pages(
+    folder: Path,
+    folders: Folders,
+    site_pictures: Sequence[SitePicture],
+    models: Mapping[str, Any],
+    block_pages: Mapping[str, WrittenPage],
+) -> list[str]:
     """Write every page; list what a first visit needs."""
     styles = [f"{name}.css" for name in ("site", "steps", "write")]
     own_files = [*(f"{name}.js" for name in SCRIPTS), "start.js", *styles, "icon.svg", "document.html"]
     needed = [f"{folders.files}/{name}" for name in own_files]
     for page in (*SITE_PAGES, *APP_PAGES):
+        if page.name in block_pages:
+            config = {
+                "page": page.name,
+                **site_parameters(page),
+                **block_pages[page.name].config,
+                "modelsFolder": folders.models,
+            }
+            _write(folder / page.name / "index.html", write_block_page(page, PageFrame("../", folders.files), config))
+            needed += [f"{page.name}/", f"{folders.files}/{page.name}.css"]
+            continue
         own = [picture for picture in site_pictures if picture.said["page"] == page.name]
         places = (page.name, "") if page.name == "encode" else (page.name,)
         if not own:

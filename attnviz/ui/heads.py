@@ -9,43 +9,38 @@ from jaxtyping import Float
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.heads.atlas import PATTERNS, WORDS, Atlas, Drawn, likeness, pattern_text, read_pattern
-from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.measures import NAMES, Statistics
 from attnviz.analysis.heads.roles import ROLE_LABELS, ROLES, HeadRoles, describe_holders, describe_role
 from attnviz.analysis.heads.verdict import (
     MEASURE_LABELS,
     ClaimReport,
-    claim_sides,
-    describe_question,
-    describe_verdict,
     measure_text,
     short_claim,
 )
-from attnviz.analysis.wording import Part, Sentence, head_name, head_words, signed, whole_percent
+from attnviz.analysis.wording import Part, Sentence, head_name, signed, whole_percent
 from attnviz.core.errors import AttnvizError, CorpusError
 from attnviz.export.head_claims import atlas_csv, claims_csv, draw_atlas, draw_measure, draw_verdict, measure_csv, roles_csv
 from attnviz.figures import html as shared
 from attnviz.figures.head_grid import measured_grid
 from attnviz.figures.heads_grid import (
+    EXAMPLES,
     STYLE,
+    atlas_blocks,
     board,
-    case_list,
-    claims_table,
     distance_bars,
-    heads_grid,
+    evidence_blocks,
+    first_head,
     likeness_grid,
-    link_list,
     measure_grid,
     measures_table,
-    rivals_table,
-    suitable,
+    verdict_blocks,
 )
 from attnviz.models import catalog
 from attnviz.survey.corpora import TREEBANK, available, shipped
 from attnviz.survey.survey_folder import State, opened
-from attnviz.text.data_files import ParsedSentence
-from attnviz.ui.address.address_sync import dropdown, publish, restore, text_field, toggle, value, visit
+from attnviz.ui.address.address_sync import dropdown, publish, restore, text_field, toggle, value
 from attnviz.ui.background.corpus_results import claim_verdict, first_words_of
+from attnviz.ui.blocks import show_blocks
 from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.explorer import pick_head
 from attnviz.ui.frame.sidebar import head_steppers, one_model
@@ -53,15 +48,6 @@ from attnviz.ui.layout import Markup, escaped, hero, story, theme
 from attnviz.ui.prompt_box import TextBox, forget_typed, long_notice, run_texts, unrun_notice
 from attnviz.ui.visitor_limits import folders_allowed
 
-# Claims, and what their chips say.
-EXAMPLES = {
-    "L2·H0: obj -> head": "L2·H0: object → its verb",
-    "any: det -> head": "determiner → its noun",
-    "any: compound -> head": "compound → its noun",
-    "L1·H9: any -> previous": "L1·H9: word → the one before",
-    'any: "he" | "she" -> PROPN': "“he” or “she” → a name",
-    "any: pronoun -> antecedent": "pronoun → what it stands for",
-}
 _ANY = "What each head does best"
 
 
@@ -91,13 +77,8 @@ def claim_box() -> str:
 
 def _choose_example() -> None:
     if chosen := st.session_state.example_claim:
-        set_claim(chosen)
-
-
-def set_claim(text: str) -> None:
-    """Makes a claim the one that is tested; for a callback."""
-    forget_typed("typed_claim")
-    st.session_state.update(claim=text)
+        forget_typed("typed_claim")
+        st.session_state.claim = chosen
 
 
 def own_sentences_box() -> str:
@@ -129,14 +110,7 @@ def draws_pattern() -> bool:
 
 def head_choice(atlas: Atlas) -> tuple[int, int]:
     """Offer the head to look at: at first the one whose claim about syntax is furthest above its rivals."""
-    places = [
-        (float(atlas.ahead[number, layer, head]), layer, head)
-        for number, claim in enumerate(atlas.claims)
-        if claim.text.endswith("-> head")
-        for layer, head in atlas.holding(number)
-    ]
-    _, layer, head = max(places, default=(0.0, 0, 0))
-    return head_steppers(st.sidebar, (layer, head), atlas.shape)
+    return head_steppers(st.sidebar, first_head(atlas), atlas.shape)
 
 
 _survey_markup = Markup("survey", shared.STYLE + STYLE)
@@ -248,16 +222,6 @@ def _pick_measure(picked: str) -> None:
 
 _markup = Markup("heads", shared.STYLE + STYLE)
 _FIRST_PATTERN = PATTERNS["Previous word"]
-_HOW = """
-- A word counts as correct where the head's largest weight goes where the claim says. Subwords are merged; unless the claim is
-  about them, the word itself and special tokens are left out.
-- Every second sentence chooses the head (where you write *any*) and the best fixed offset; the others are reported.
-- A claim **holds** where it beats chance, the best fixed offset ("always the word before") and the best head of the same model
-  untrained: by 5 points or more, and in a test corrected for multiple tests (Holm 1979).
-- The interval is a bootstrap over sentences, 1,000 draws (Efron 1979). The method is that of
-  Clark et al. 2019, *What Does BERT Look At?*, section 4, with intervals, an untrained model and held-out sentences added.
-- The sentences are 1,500 of Universal Dependencies English EWT (CC BY-SA 4.0), and Winogender (MIT) for pronouns.
-"""
 _ROLES = """
 - **Previous token, duplicate token, induction**: 25 random tokens that stand twice, eight times; the mean weight that goes to
   the token before, to the same token where it stood first, and to what followed it then (prefix matching; Olsson et al. 2022,
@@ -269,105 +233,21 @@ _ROLES = """
 - A role **holds** where the score is above 30 %, and by five points above the best head of the same model untrained, in a test
   corrected for all heads and roles (Holm 1979). The interval is a bootstrap over sequences or sentences.
 """
-_BELIEVE = """
-- A claim that holds says where a head looks, not whether the model needs it: What if shows that.
-- A head may do several things; its cell shows the one that is furthest ahead of the best simple rule.
-- "Nothing found" means: none of the claims that were tried holds. What the head does may have no name in this list.
-"""
 
 
-def verdict_sentences(atlas: Atlas, chosen: tuple[int, int]) -> tuple[Sentence, Sentence]:
-    """Two sentences: what the chosen head does, and for how many heads a claim holds."""
-    layer, head = chosen
-    best, name = atlas.best(layer, head), head_words(layer, head)
-    n_layers, n_heads = atlas.shape
-    doing = sum(atlas.best(*place) is not None for place in np.ndindex(n_layers, n_heads))
-    found = f"For {doing} of {n_layers * n_heads} heads we found something they do."
-    if best is None:
-        return (Part(name, True), Part(f": none of the {len(atlas.claims)} habits that were tried.")), (Part(found),)
-    facts = atlas.claims[best]
-    rate, rival = whole_percent(atlas.rates[best, layer, head]), whole_percent(facts.strongest_rival)
-    source, target = claim_sides(parse(facts.text))
-    return (
-        Part(f"{source[0].upper()}{source[1:]} looks at {target}", strong=True),
-        Part(f" {rate} of the time in {name}; the best simple rule, {rival}."),
-    ), (Part(found),)
+def show_atlas(atlas: Atlas, chosen: tuple[int, int], find: int | None, heading: DeltaGenerator) -> None:
+    """Show what the chosen head does, and every head; a click chooses one."""
+    show_blocks(atlas_blocks(atlas, chosen, shipped(TREEBANK), find=find, theme=theme()), _markup, heading)
 
 
-def show_grid(atlas: Atlas, chosen: tuple[int, int], find: int | None) -> None:
-    """Draw every head; a click chooses one."""
-    _markup("atlas", heads_grid(atlas, chosen=chosen, find=find, theme=theme()), pick_head)
-
-
-def show_evidence(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
+def show_evidence(atlas: Atlas, chosen: tuple[int, int]) -> None:
     """Show the claims of a head with their rivals, and how far it looks."""
-    layer, head = chosen
-    name = head_name(layer, head)
-    st.subheader(f"What {name} does, and how sure that is", anchor=False)
-
-    def pick(picked: str) -> None:
-        kind, _, value = picked.partition(":")
-        if kind == "claim":
-            set_claim(f"{name}: {value}")
-
-    _markup("evidence", claims_table(atlas, layer, head, theme=theme()), pick)
-    st.caption("The orange line is what the best simple rule gets. Click one to test it again, with its sentences.")
-    _show_links(atlas, chosen, model)
-    st.markdown(f"**How far {name} looks**, in tokens")
-    _markup("distances", distance_bars(atlas.histogram[layer, head], theme=theme()))
-
-
-def _show_links(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
-    """Show the sentences in which a head acts most strongly, whatever it does; each opens on Encode."""
-    layer, head = chosen
-    sentences = shipped(TREEBANK)
-    if links := suitable(sentences, atlas.links.get(f"{layer}.{head}", ())):
-        st.markdown(f"**Sentences in which {head_name(layer, head)} acts most strongly**")
-        drawn = link_list(sentences, links, theme=theme())
-        _markup("links", drawn, _open_sentence(sentences, model, layer, head))
-        st.caption(
-            f"Its largest weights from one word (bold) on another (marked), of {atlas.sentences:,} sentences. Special tokens, "
-            "punctuation, the word itself and the first word of a decoder's text are left out: heads look there when they have "
-            "nothing to do."
-        )
-
-
-def show_sentences(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
-    """Sentences in which the head does what it is said to do, then those in which it does not; each opens on Encode."""
-    layer, head = chosen
-    if examples := atlas.examples.get(f"{layer}.{head}", ()):
-        sentences = shipped(TREEBANK)
-        drawn = case_list(sentences, suitable(sentences, examples), theme=theme())
-        _markup("examples", drawn, _open_sentence(sentences, model, layer, head))
-
-
-def _open_sentence(sentences: tuple[ParsedSentence, ...], model: str, layer: int, head: int | None) -> Callable[[str], None]:
-    """Return the callback that opens a clicked sentence on Encode, at the head."""
-
-    def pick(picked: str) -> None:
-        kind, _, number = picked.partition(":")
-        if kind == "open" and number.isdecimal() and int(number) < len(sentences):
-            text = sentences[int(number)].text
-            visit("encode", model=model, text=text, layer=layer, head=head, mean=head is None or None, words=True)
-
-    return pick
+    show_blocks(evidence_blocks(atlas, chosen, shipped(TREEBANK), theme=theme()), _markup)
 
 
 def show_verdict(report: ClaimReport, model: str, *, own: bool = False) -> None:
-    """Show the verdict in words that can be handed in, its rivals, and sentences, those where the claim holds first."""
-    tested = report.result
-    # What somebody has typed is shown, whatever it says.
-    cases = report.cases if own else suitable(report.sentences, report.cases)
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        story((Part(describe_question(tested), True),), (Part(describe_verdict(tested)),))
-        _markup(
-            "cases",
-            case_list(report.sentences, cases, theme=theme()),
-            _open_sentence(report.sentences, model, tested.layer, tested.head),
-        )
-    with right:
-        _markup("rivals", rivals_table(tested, theme=theme()))
+    """Show the verdict on a claim."""
+    show_blocks(verdict_blocks(report, model, own=own, theme=theme()), _markup)
 
 
 def show_likeness(model: str, chosen: tuple[int, int], heading: DeltaGenerator) -> Float[np.ndarray, "layer head"] | None:
@@ -426,14 +306,6 @@ def _pattern_sentences(alike: Float[np.ndarray, "layer head"], pattern: Drawn, s
         most,
         Part("."),
     ), about
-
-
-def explain_claims() -> None:
-    """Explain how a claim is tested, and how much to trust that."""
-    with st.expander("How a claim is tested"):
-        st.markdown(_HOW)
-    with st.expander("How much to trust this"):
-        st.markdown(_BELIEVE)
 
 
 def claim_buttons(model: str, claim: str, own: str) -> None:

@@ -1,5 +1,6 @@
 """The page without a server: a site is built once, given out as files, and used with and without its network."""
 
+import itertools
 import re
 import threading
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from attnviz.live.site import build
 from attnviz.settings import assets_folder
 from tests import shared
 from tests.browser.harness import watched
-from tests.browser.pages import serious
+from tests.browser.pages import serious, settle
 from tests.factories import HOSTILE
 
 FIRST = "L3·H1 sends “it” to “animal” with weight 68\xa0%: its strongest link between different words."
@@ -161,6 +162,51 @@ def test_words_that_are_clicked_are_in_the_address_and_axe_finds_nothing_on_a_ph
             for path in ("encode/", "answer/", "compute/?source=model"):
                 opened(page, f"{site}/{path}").get_by_role("button", name="Options").click()
                 assert serious(page, scheme) == []
+
+
+# Pages whose pictures were all written when the site was built, each at addresses of the app's own.
+WRITTEN = {
+    "heads": ("", "claim=L2%C2%B7H0%3A+obj+-%3E+head&layer=1&head=9"),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_page_that_was_written_whole_says_what_the_app_says_and_axe_finds_nothing(
+    browser: Browser, site: str, app_url: str, name: str
+):
+    with watched(browser, viewport={"width": 1440, "height": 900}, bypass_csp=True) as context:
+        page, own = context.new_page(), context.new_page()
+        for query in WRITTEN[name]:
+            opened(page, f"{site}/{name}/?{query}")
+            expect(page.locator(NOTICE)).to_be_hidden()
+            own.goto(f"{app_url}/{name}?{query}")
+            expect(own.locator(".story").first).to_be_visible()
+            settle(own)
+            assert page.locator(".story p").all_inner_texts() == own.locator(".story p").all_inner_texts()
+        for width, scheme in itertools.product((1440, 390), ("light", "dark")):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            for query in WRITTEN[name]:
+                opened(page, f"{site}/{name}/?{query}")
+                assert serious(page, scheme) == []
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_head_that_is_clicked_is_in_the_address_and_the_way_back_leads_back(page: Page, site: str):
+    opened(page, f"{site}/heads/")
+    story = page.locator("#picture .story p").first
+    before = story.inner_text()
+    page.locator("#picture [data-go='layer=1&head=9']").click()
+    expect(story).to_contain_text("A word looks at the word before it")
+    assert page.url.endswith("/heads/?layer=1&head=9")
+    opened(page, f"{site}/heads/?layer=1&head=9")
+    expect(story).to_contain_text("A word looks at the word before it")
+    page.go_back()
+    expect(story).to_have_text(before)
+    page.get_by_role("button", name="compound → its noun").click()
+    expect(page.locator("#above .story p").first).to_contain_text("compound")
+    opened(page, f"{site}/heads/?find=any")
+    expect(page.locator(NOTICE)).to_contain_text("only the app can do")
 
 
 # Where the links of the navigation stand, what of them fades at the edge, and where the line was moved to.

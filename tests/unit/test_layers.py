@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "settings": {"core.errors"},
     "address": set(),
     "memory": {"core.errors", "settings"},
-    "files": {"core"},
+    "files": {"core", "settings"},
     "text": {"core"},
     "nn": {"core.edits", "core.errors", "core.weights"},
     "models": {"core", "settings", "memory", "text", "nn"},
@@ -51,7 +51,7 @@ MAY_IMPORT = {
     # Many texts through a model, and what its heads do over all of them.
     "survey": {"core", "settings", "memory", "text", "nn", "models", "analysis"},
     "lessons": BELOW_UI - {"files", "memory"} | {"survey"},
-    "live": (BELOW_UI | {"lessons"}) - {"attribution"},
+    "live": BELOW_UI | {"lessons", "survey"},
     "ui": BELOW_UI | {"training", "survey", "lessons"},
     "cli": BELOW_UI | {"training", "survey", "lessons", "live"},
     "__init__": {"core", "files", "models", "analysis", "attribution", "figures"},

@@ -26,7 +26,7 @@ export async function openSegmenter(base) {
   const vendor = new URL("vendor/sentencex-wasm/", base);
   const [{ get_sentence_boundaries, initSync }, module] = await Promise.all([
     importFrom(new URL("sentencex.js", vendor)),
-    fetchUnpacked(new URL("sentencex.wasm.gz", vendor), 0, () => {}),
+    fetchUnpacked(new URL("sentencex.wasm.gz", vendor)),
   ]);
   initSync({ module });
   return get_sentence_boundaries;
@@ -62,8 +62,8 @@ function assertCompiles() {
   }
 }
 
-/** @param {URL} url @param {number} bytes @param {Progress} onProgress */
-async function fetchUnpacked(url, bytes, onProgress) {
+/** Fetches a file that travels compressed, whatever the server does. @param {URL} url @param {number} [bytes] @param {Progress} [onProgress] */
+export async function fetchUnpacked(url, bytes = 0, onProgress = () => {}) {
   const response = await fetchFile(url);
   if (!response.body) throw new Error("download");
   let loaded = 0;

@@ -2,6 +2,7 @@
 
 import { make } from "../../figures/drawing/elements.js";
 import { isOfTheApp, readAddress, writeAddress, computeAddress, computeExamples, isInAddress } from "./address.js";
+import { BlockPage } from "./block_page.js";
 import { drawControls } from "./controls.js";
 import { openLesson } from "./lesson.js";
 import { panelOf } from "./panels.js";
@@ -321,6 +322,11 @@ if (config.examples) {
   void sitePage.show();
   // What keeps the site says when there is no room left.
   navigator.serviceWorker?.addEventListener("message", ({ data }) => sitePage.warn(sentenceOf(String(data))));
+}
+if (config.groups) {
+  const blockPage = new BlockPage(config, files);
+  drawToolbar(blockPage);
+  void blockPage.show();
 }
 // On a phone the pages stand in one line, which may be longer than the screen.
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });

@@ -4,18 +4,21 @@ import { make } from "../../figures/drawing/elements.js";
 import { downloadButtons } from "./downloads.js";
 import { sentenceOf, importFrom } from "./runtime.js";
 
-/** @import { SitePage } from "./site.js" */
+/**
+ * @import { BlockPage } from "./block_page.js"
+ * @import { SitePage } from "./site.js"
+ */
 
 const SAID = 2500;
 const TOO_LONG = "This link is too long for a QR code: shorten the text, or copy the link.";
 
-/** @param {SitePage} sitePage */
+/** @param {SitePage | BlockPage} sitePage */
 export function drawToolbar(sitePage) {
   const bar = /** @type {HTMLElement} */ (document.getElementById("toolbar"));
   const copy = make("button", { type: "button", onclick: () => copyLink(copy) }, "Copy link");
   const present = make("button", { type: "button", title: "Fills the window with the picture. F does it too; Escape returns." }, "Present");
   present.addEventListener("click", () => turnPresent(sitePage, true));
-  const downloads = sitePage.config.page === "compute" ? [] : [folded("Download", (box) => downloadButtons(sitePage, box))];
+  const downloads = !("panel" in sitePage) || sitePage.config.page === "compute" ? [] : [folded("Download", (box) => downloadButtons(sitePage, box))];
   bar.replaceChildren(...downloads, copy, folded("QR code", (box) => drawCode(sitePage, box)), present);
   document.addEventListener("keydown", (event) => press(sitePage, event));
   addEventListener("attnviz-address", () => showPresent(Boolean(sitePage.values.present)));
@@ -42,7 +45,7 @@ async function copyLink(button) {
   setTimeout(() => (button.textContent = "Copy link"), SAID);
 }
 
-/** @param {SitePage} sitePage @param {HTMLElement} box */
+/** @param {SitePage | BlockPage} sitePage @param {HTMLElement} box */
 async function drawCode({ modelFiles }, box) {
   const script = await importFrom(new URL("vendor/uqr/index.js", modelFiles)).catch((error) => void box.replaceChildren(make("p", {}, sentenceOf(error.message))));
   if (!script) return;
@@ -66,7 +69,7 @@ function drawModules(rows) {
   return canvas;
 }
 
-/** @param {SitePage} sitePage @param {KeyboardEvent} event */
+/** @param {SitePage | BlockPage} sitePage @param {KeyboardEvent} event */
 function press(sitePage, event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   const isTyping = /** @type {Element} */ (event.target).matches("input, textarea, select");
@@ -74,7 +77,7 @@ function press(sitePage, event) {
   else if (event.key.toLowerCase() === "f" && !isTyping) turnPresent(sitePage, !sitePage.values.present);
 }
 
-/** @param {SitePage} sitePage @param {boolean} on */
+/** @param {SitePage | BlockPage} sitePage @param {boolean} on */
 function turnPresent(sitePage, on) {
   if (on) document.documentElement.requestFullscreen?.().catch(() => {});
   else if (document.fullscreenElement) document.exitFullscreen().catch(() => {});
@@ -94,6 +97,7 @@ function showPresent(on) {
   page.classList.toggle("presenting", on);
   for (const root of picture.shadowRoot?.querySelectorAll(".explorer, .alignment, .compute") ?? []) root.toggleAttribute("data-presenting", on);
   document.getElementById("passage")?.toggleAttribute("data-presenting", on);
+  for (const each of picture.shadowRoot?.querySelectorAll(".markup") ?? []) each.toggleAttribute("data-presenting", on);
   page.style.setProperty("--zoom", on ? String(Math.max(1, Math.min(innerWidth / PLAIN.width, innerHeight / PLAIN.height))) : "1");
   if (!on) page.style.removeProperty("--picture-height");
   if (hasChanged) dispatchEvent(new Event("resize"));

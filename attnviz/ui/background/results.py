@@ -8,12 +8,11 @@ Each file is named after what was asked: of which model, and with which weights.
 again; `python -m recipes examples` makes them anew.
 """
 
-import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
 
@@ -24,24 +23,22 @@ from threadpoolctl import ThreadpoolController
 from attnviz import memory
 from attnviz.core import journal
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.errors import AttnvizError, EditError, ModelNotFoundError, TraceError
+from attnviz.core.errors import AttnvizError, EditError, ModelNotFoundError
 from attnviz.core.trace import Prompt
 from attnviz.core.weights import Quantity
 from attnviz.core.write import WritingOptions
-from attnviz.files.container import value_from_bytes, value_to_bytes
+from attnviz.files.container import value_to_bytes
+from attnviz.files.shipped import examples_folder, read_shipped, shipped_path
 from attnviz.models import catalog
 from attnviz.models.base import GREEDY, AttentionModel, ModelCard, Progress
 from attnviz.models.catalog import CATALOG, Task
 from attnviz.models.result import Options, Result
-from attnviz.settings import assets_folder, page_file
+from attnviz.settings import page_file
 from attnviz.ui.background import jobs
 from attnviz.ui.background.jobs import Job, LruCache, check_room, downloading, held_bytes, make_room, shared, workers
 from attnviz.ui.layout import escaped
 from attnviz.ui.visitor_limits import check_offered, folders_allowed, is_listed, pickles_allowed
 
-EXAMPLES = "examples"
-# So much of a model's weights tells whether it was trained again: every number of them changes.
-WEIGHTS_BYTES = 2**16
 _PATIENCE_SECONDS = 600
 # What is computed while all of it is recorded, by its file; None: nothing is recorded.
 _recorded: dict[Path, Any] | None = None
@@ -51,7 +48,7 @@ def find_shipped(work: str, name: str, arguments: tuple[Any, ...]) -> Any:
     """Read the shipped result of a piece of work for a model and these arguments; None: it does not travel."""
     if _recorded is not None or (path := _file(work, name, arguments)) is None or not path.is_file():
         return None
-    return _without_durations(_read(path))
+    return _without_durations(read_shipped(path))
 
 
 def note_computed(work: str, name: str, arguments: tuple[Any, ...], result: Any) -> None:
@@ -74,14 +71,14 @@ def make_shipped(report: Callable[[str], None]) -> None:
             app = AppTest.from_file(script, default_timeout=_PATIENCE_SECONDS)
             app.query_params.update(address)
             app.run()
-    folder = assets_folder() / EXAMPLES
+    folder = examples_folder()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     for path, made in recorded.items():
         data = value_to_bytes(made)
         journal.write(path, data)
         report(f"{path.name}  {len(data):,} bytes")
-    _read.cache_clear()
+    read_shipped.cache_clear()
 
 
 def first_visits() -> tuple[tuple[Path, dict[str, str]], ...]:
@@ -97,13 +94,14 @@ def first_visits() -> tuple[tuple[Path, dict[str, str]], ...]:
 
 
 def claim_visits() -> tuple[tuple[Path, dict[str, str]], ...]:
-    """List the page Heads at each claim that a lesson of ours asks about: to test one a model reads all sentences."""
+    """List the page Heads at each claim of its examples and of our lessons: to test one a model reads all sentences."""
+    from attnviz.figures.heads_grid import EXAMPLES
     from attnviz.lessons.lesson_file import read_lesson
     from attnviz.lessons.library import shipped_lessons
 
     lessons = (read_lesson(path) for path in shipped_lessons().values())
     claims = {question.text("claim") for lesson in lessons for _, _, question in lesson.questions if question.kind == "claim"}
-    return tuple((page_file("heads"), {"claim": claim}) for claim in sorted(claims))
+    return tuple((page_file("heads"), {"claim": claim}) for claim in sorted({*claims, *EXAMPLES}))
 
 
 @contextmanager
@@ -119,28 +117,7 @@ def _recording() -> Iterator[dict[Path, Any]]:
 
 def _file(work: str, name: str, arguments: tuple[Any, ...]) -> Path | None:
     """Name the file of a shipped result; None: what models of that name say does not travel."""
-    if name and name not in CATALOG:
-        return None
-    try:
-        digest = hashlib.sha256(value_to_bytes((work, name, _weights(name), arguments))).hexdigest()
-    except (TraceError, ValueError):  # such as a number that is not finite
-        return None
-    return assets_folder() / EXAMPLES / f"{'-'.join(filter(None, (name, work.strip('_'))))}-{digest[:12]}.attn"
-
-
-@cache
-def _weights(name: str) -> str:
-    """Tells weights that travel from others of the same model; of those that do not, nothing: they are always the same."""
-    path = assets_folder() / "models" / name / "model.safetensors"
-    if not name or not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        return hashlib.sha256(file.read(WEIGHTS_BYTES)).hexdigest() + f" of {path.stat().st_size}"
-
-
-@cache
-def _read(path: Path) -> Any:
-    return value_from_bytes(path.read_bytes(), name=path.name)
+    return None if name and name not in CATALOG else shipped_path(work, name, arguments)
 
 
 Made = TypeVar("Made")

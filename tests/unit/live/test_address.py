@@ -36,7 +36,7 @@ OF_THE_SITE = {"summarize": {"scale"}}
 
 
 def test_every_page_that_the_navigation_names_is_there_whatever_the_models(tmp_path: Path) -> None:
-    needed = _write_pages(tmp_path, Folders("files", "models"), [], {})
+    needed = _write_pages(tmp_path, Folders("files", "models"), [], {}, {})
     first = (tmp_path / "index.html").read_text(encoding="utf-8")
     named = [page.name for page in (*SITE_PAGES, *APP_PAGES)]
     for name in named:

@@ -16,16 +16,16 @@ from attnviz.analysis.matters import AttributionReport, Faithfulness
 from attnviz.attribution import token_removal
 from attnviz.attribution.token_removal import MethodShares
 from attnviz.core.trace import AttentionTrace, Prompt, Shares
+from attnviz.files import shipped
 from attnviz.models.base import silent
 from attnviz.models.catalog import CATALOG
 from attnviz.models.compute import compute
 from attnviz.models.targets import BoundTarget
-from attnviz.settings import assets_folder
 from attnviz.ui.background import results
 from tests.float64 import exact, in_float64
 from tests.visits import PATIENCE
 
-FOLDER = assets_folder() / results.EXAMPLES
+FOLDER = shipped.examples_folder()
 # Train makes a model of its own before anybody trains it.
 VISITS = [(path, address) for path, address in results.first_visits() if path.stem != "train"]
 # Each page says what it has imported of these.
@@ -157,5 +157,5 @@ def test_a_model_that_was_trained_again_has_none(monkeypatch: pytest.MonkeyPatch
     assert find() is None
     assert results.find_shipped("_run", "somebody/minilm", asked) is None
     assert results.find_shipped("_run", "minilm", (*asked, float("nan"), object())) is None
-    monkeypatch.setattr(results, "_weights", lambda name: "others")
+    monkeypatch.setattr(shipped, "_weights", lambda name: "others")
     assert results.find_shipped("_run", "minilm", asked) is None

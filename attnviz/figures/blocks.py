@@ -1,0 +1,65 @@
+"""Parts of a page, one below the other: the app draws them with Streamlit, and the site has them as HTML."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from attnviz.analysis.wording import Sentence
+
+
+@dataclass(frozen=True)
+class Pick:
+    """Where a click leads: the values that it gives to the address, and the page, where that is another."""
+
+    values: Mapping[str, Any]
+    page: str = ""
+
+
+@dataclass(frozen=True)
+class SentencesBlock:
+    """Sentences in large type, the most telling one first."""
+
+    sentences: tuple[Sentence, ...]
+
+
+@dataclass(frozen=True)
+class TextBlock:
+    """Text in Markdown; `hint` is what only the app can do."""
+
+    text: str
+    kind: Literal["text", "heading", "caption", "notice"] = "text"
+    hint: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class PictureBlock:
+    """A picture of its own key: HTML, or a record that a script draws; `picks` are its clicks, by what each hands over."""
+
+    key: str
+    body: str | dict[str, Any]
+    picks: Mapping[str, Pick] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ColumnsBlock:
+    """Parts side by side, each column with its share of the width."""
+
+    columns: tuple[tuple[int, "Blocks"], ...]
+
+
+@dataclass(frozen=True)
+class FoldBlock:
+    """Parts behind a title, which opens them."""
+
+    title: str
+    parts: "Blocks"
+
+
+Block = SentencesBlock | TextBlock | PictureBlock | ColumnsBlock | FoldBlock
+Blocks = Sequence[Block]
+
+
+def head_picks(shape: tuple[int, int]) -> dict[str, Pick]:
+    """Name the clicks on the heads of a grid."""
+    places = ((layer, head) for layer in range(shape[0]) for head in range(shape[1]))
+    return {f"{layer}.{head}": Pick({"layer": layer, "head": head}) for layer, head in places}
