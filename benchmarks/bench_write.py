@@ -14,8 +14,8 @@ import torch
 from transformers.generation import logits_process as warpers
 
 import attnviz
+from attnviz.core.sampling import WritingOptions, sampling_probabilities
 from attnviz.core.trace import Prompt
-from attnviz.core.write import WritingOptions, sampling_probabilities
 from attnviz.models.hub.smollm2 import GgufFile, packaged
 from attnviz.survey.corpora import random_passages
 from benchmarks.harness import SCRIPT, Row, at_most, browsing, none, page_of, run, serving

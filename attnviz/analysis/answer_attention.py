@@ -12,7 +12,7 @@ from attnviz.analysis.head_ranking import link_weights
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix, word_names
 from attnviz.analysis.wording import MOSTLY, WEIGHT, Part, Sentence, cut, percent, quoted, whole_percent
 from attnviz.core.trace import AttentionTrace, Token
-from attnviz.text.words import Span
+from attnviz.text.spans import Span
 
 # Cross-attention, or a block of the encoder's attention, named by the text whose tokens are its queries.
 Side = Literal["cross", "passage", "question"]
@@ -170,7 +170,7 @@ def joint(
 ) -> Joint:
     """Make the table of p(start, end) that the answer is read from; `start` and `end` are logits.
 
-    `limit` and `length_penalty` as of `attnviz.text.words.pair_logits`.
+    `limit` and `length_penalty` as of `attnviz.text.spans.pair_logits`.
 
     >>> table = joint((Token("a", 0, 1), Token("b", 2, 3)), np.array([1.0, 0]), np.array([0.0, 1]), [Span(0, 1, 0.5)], limit=1)
     >>> table.probabilities.round(3).tolist(), table.marks

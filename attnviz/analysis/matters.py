@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attnviz.analysis.wording import Part, Sentence, cut, percent, quoted, signed
-from attnviz.text.words import DECLINED
+from attnviz.text.spans import DECLINED
 
 
 def distance(shares: Float[np.ndarray, " token"], links: Collection[int]) -> float:

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from attnviz.analysis.wording import LONGEST_NAME, Part, Sentence, cut, head_name, percent, quoted, signed, whole_percent
 from attnviz.core.errors import TraceError
+from attnviz.core.sampling import Candidate, Continuation
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.core.why import LogitLens, Parts, PatchCurve, Patches
-from attnviz.core.write import Candidate, Continuation
 from attnviz.text.words import Words, piece_label
 
 # Candidates that a table, or a file, lists for each token.

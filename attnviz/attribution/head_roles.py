@@ -29,7 +29,7 @@ from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.capabilities import capabilities
 from attnviz.models.hub.hub_model import TracedModel, n_pieces
 from attnviz.models.hub.single_stack import Writer
-from attnviz.text.words import Encoded
+from attnviz.text.tokens import Encoded
 
 SEED, SEQUENCES = 0, 8
 # A head copies a token that is among so many likeliest ones.

@@ -12,9 +12,9 @@ from attnviz.attribution.attention_methods import Composition, as_array, carried
 from attnviz.attribution.passes import Attention
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import ArgumentError, ModelError
+from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import AttentionMap, AttentionTrace, Messages, Prompt
 from attnviz.core.weights import MaskedWeights, Quantity, rounding_of
-from attnviz.core.write import WritingOptions
 from attnviz.models.base import GREEDY, AttentionModel, DecodingOptions
 from attnviz.models.capabilities import capabilities
 from attnviz.models.catalog import Task

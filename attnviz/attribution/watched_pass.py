@@ -26,7 +26,7 @@ from attnviz.core.trace import Token
 from attnviz.core.why import ComparedWords
 from attnviz.models.hub.hub_model import TracedModel
 from attnviz.models.hub.single_stack import Writer
-from attnviz.text.words import Encoded
+from attnviz.text.tokens import Encoded
 
 _ATTENTION, _NORM = re.compile("att(ention|n)", re.IGNORECASE), re.compile("norm", re.IGNORECASE)
 

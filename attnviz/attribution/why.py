@@ -33,10 +33,10 @@ from attnviz.attribution.watched_pass import (
 )
 from attnviz.core.edits import Edits, HeadSet
 from attnviz.core.errors import ArgumentError, EditError, PromptError, TraceError, cancellation_point, described
+from attnviz.core.sampling import Candidate
 from attnviz.core.trace import Prompt
 from attnviz.core.weights import rounding_of
 from attnviz.core.why import ComparedWords, LogitLens, Parts
-from attnviz.core.write import Candidate
 from attnviz.models import catalog
 from attnviz.models.capabilities import capabilities
 from attnviz.models.edit import edited

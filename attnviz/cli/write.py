@@ -9,9 +9,9 @@ import attnviz
 from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, file_path, natural, natural_to, positive, print_now
 from attnviz.cli.traces import STREAM, check_trace_name, cuts, progress_line, typed_text
 from attnviz.core.edits import Edits
+from attnviz.core.sampling import MOST_SEED, MOST_TOKENS, WritingOptions
 from attnviz.core.trace import Prompt
 from attnviz.core.why import WHATS
-from attnviz.core.write import MOST_SEED, MOST_TOKENS, WritingOptions
 from attnviz.models import catalog
 
 _EPILOG = f"""examples:

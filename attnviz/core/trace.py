@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import ArgumentError, PromptError, TraceError, described, is_unicode, shortened
+from attnviz.core.sampling import Continuation
 from attnviz.core.weights import (
     KINDS,
     ROW_SUM_TOLERANCE,
@@ -27,7 +28,6 @@ from attnviz.core.weights import (
     layers_of_heads,
     rounding_of,
 )
-from attnviz.core.write import Continuation
 
 # Of a chat, each with its "role" and its "content".
 Messages = list[dict[str, Any]]

@@ -24,7 +24,8 @@ from attnviz.core.trace import AttentionTrace, Token
 from attnviz.figures.html import sentence_parts
 from attnviz.figures.matrix import STYLE as MATRIX
 from attnviz.figures.matrix import DrawnMatrix, Marks, one_matrix
-from attnviz.text.words import Span, visible_text
+from attnviz.text.spans import Span
+from attnviz.text.words import visible_text
 
 _WORDS = Path(__file__).parent / "explorer" / "clickable_words.css"
 STYLE = MATRIX + "\n".join(path.read_text(encoding="utf-8") for path in (Path(__file__).with_name("answer_spans.css"), _WORDS))

@@ -22,9 +22,9 @@ from attnviz.analysis.write import (
     row_name,
     text_written_on,
 )
+from attnviz.core.sampling import Candidate
 from attnviz.core.trace import AttentionTrace
 from attnviz.core.why import ComparedWords, LensNumber, LogitLens, Parts, PatchCurve, Patches
-from attnviz.core.write import Candidate
 from attnviz.figures.curve import Axes, Range, Series, band_of, evenly, lines_figure
 from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.head_grid import HeadCell, head_grid

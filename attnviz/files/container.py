@@ -27,9 +27,9 @@ from safetensors.numpy import save as serialized
 
 from attnviz.core.edits import Edits
 from attnviz.core.errors import TraceError
+from attnviz.core.sampling import Continuation
 from attnviz.core.trace import KINDS, AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token, WeightStore
 from attnviz.core.weights import EditedHeads, QueryKeyLayer
-from attnviz.core.write import Continuation
 
 # Weights of packed queries and keys stay as close as this to those of the model, else they are not packed.
 TOLERANCE = 1e-3

@@ -30,7 +30,8 @@ from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target
 from attnviz.nn import edited_pass
 from attnviz.nn.attention import Attended
 from attnviz.nn.encoder import Answerer, AnswererConfig, BlockConfig
-from attnviz.text.words import DECLINED, Encoded, Span, Window, best_spans, marginals, pair_logits
+from attnviz.text.spans import DECLINED, Span, Window, best_spans, marginals, pair_logits
+from attnviz.text.tokens import Encoded
 
 
 @dataclass(frozen=True, eq=False)

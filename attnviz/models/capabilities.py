@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import ArgumentError, EditError, ModelError, PromptError, cancellation_point, described
+from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import AttentionTrace, Kind, Prompt
-from attnviz.core.write import WritingOptions
 from attnviz.models.answer import Answers
 from attnviz.models.base import AttentionModel, EncoderReading, ModelCard
 from attnviz.models.edit import EditPoints, Scorer

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from attnviz.core.errors import TraceError
+from attnviz.core.sampling import Continuation, WritingOptions
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.core.weights import Quantity
-from attnviz.core.write import Continuation, WritingOptions
 from attnviz.models.answer import Answers
 from attnviz.models.base import GREEDY, AttentionModel, DecodingOptions, Draft, EncoderReading, ModelCard
 from attnviz.models.catalog import Task

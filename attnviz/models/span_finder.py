@@ -1,7 +1,7 @@
 """Questions about passages: the interface of every model that answers, ours and those of the hub.
 
 A passage of any length is read in overlapping windows. Each token keeps the logits of the window in which it stands farthest
-from an edge, and the best spans are found over the whole passage at once (`attnviz.text.words`).
+from an edge, and the best spans are found over the whole passage at once (`attnviz.text.spans`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,8 @@ from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit import Scorer, check_windows
 from attnviz.models.hub.hub_model import baseline_id
 from attnviz.models.targets import Outcome, Target, target_labels
-from attnviz.text.words import DECLINED, Encoded, Span, Window, best_spans, marginals, merged, pair_logits, windows
+from attnviz.text.spans import DECLINED, Span, Window, best_spans, marginals, merged, pair_logits, windows
+from attnviz.text.tokens import Encoded
 
 # About 10,000 words: more would keep a small server busy for a minute.
 MOST_CHARACTERS = 60_000

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, get_args
 
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import PromptError
+from attnviz.core.sampling import READING, WritingOptions
 from attnviz.core.trace import AttentionTrace, Messages, Prompt
-from attnviz.core.write import READING, WritingOptions
 from attnviz.models.answer import Answers
 from attnviz.models.base import (
     GREEDY,

@@ -11,8 +11,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.core.errors import ModelError, PromptError, cancellation_point
+from attnviz.core.sampling import CANDIDATES, TEMPERATURES, Continuation, WritingOptions, draw, sampling_probabilities
 from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.core.write import CANDIDATES, TEMPERATURES, Continuation, WritingOptions, draw, sampling_probabilities
 from attnviz.models.capabilities import Capabilities
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from attnviz.analysis.head_ranking import first_cell
 from attnviz.analysis.head_view import HeadView
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import PromptError, TraceError
+from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt
-from attnviz.core.write import WritingOptions
 from attnviz.export import FORMATS, Picture, draw_sheet, export, formats_of, matrix, sheet
 from attnviz.export.picture import Source, is_whole, other_head, part_of, parts, prompt_expression, trace_expression
 from attnviz.export.picture import lines as python_lines

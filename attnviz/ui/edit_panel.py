@@ -11,8 +11,8 @@ from attnviz.analysis.wording import describe_edits, head_name
 from attnviz.analysis.write import continuation_of, describe_next, next_changes
 from attnviz.core.edits import NO_EDITS, Edit, Edits, LinkCut, WeightSet
 from attnviz.core.errors import ModelError
+from attnviz.core.sampling import READING
 from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.core.write import READING
 from attnviz.figures import html as shared
 from attnviz.figures.before_after import (
     STYLE,

@@ -20,8 +20,8 @@ from attnviz.address import LESSON, Written, read_parameter, renamed, write_para
 from attnviz.analysis.head_view import HeadView, word_at, word_names
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import AttnvizError, LessonError
+from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import AttentionMap, Prompt, Shares
-from attnviz.core.write import WritingOptions
 from attnviz.figures.lessons.question import SCRIPT, STYLE
 from attnviz.lessons.hand_in import LONGEST_NAME, HandIn, file_name, read_answers, write_answers, write_hand_in
 from attnviz.lessons.lesson_file import LARGEST, Lesson, LessonQuestion, LessonStep, prose_html

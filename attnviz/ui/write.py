@@ -21,9 +21,9 @@ from attnviz.analysis.write import (
     text_written_on,
     why_title,
 )
+from attnviz.core.sampling import READING, Candidate, WritingOptions
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.core.why import LogitLens, Parts
-from attnviz.core.write import READING, Candidate, WritingOptions
 from attnviz.figures import html as shared
 from attnviz.figures.before_after import changed_text, ranked
 from attnviz.figures.write import (

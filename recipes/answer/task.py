@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from attnviz.models.answer import SpanDecoding
 from attnviz.nn.encoder import Answerer, AnswererConfig
-from attnviz.text.words import best_spans
+from attnviz.text.spans import best_spans
 from recipes.answer.initial_weights import begin, depth_of
 from recipes.answer.questions import (
     EncodedQuestion,

@@ -9,8 +9,8 @@ from transformers.generation import logits_process as warpers
 import attnviz
 from attnviz.core.edits import Edits
 from attnviz.core.errors import ArgumentError, ModelError, PromptError
+from attnviz.core.sampling import TEMPERATURES, WritingOptions, draw, sampling_probabilities
 from attnviz.core.trace import Prompt
-from attnviz.core.write import TEMPERATURES, WritingOptions, draw, sampling_probabilities
 from attnviz.files import from_bytes, to_bytes
 from attnviz.models.tasks import run_task
 from tests import tiny

@@ -14,9 +14,9 @@ from attnviz.analysis.answer_attention import SIDES
 from attnviz.analysis.head_view import BETWEEN
 from attnviz.core.edits import HEAD_VALUES, LONGEST
 from attnviz.core.head_inputs import MASKS, MOST_TOKENS
+from attnviz.core.sampling import CANDIDATES
 from attnviz.core.weights import QUANTITIES
 from attnviz.core.why import LENS_NUMBERS, WHATS
-from attnviz.core.write import CANDIDATES
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.text.toy_tasks import TOYS
 

@@ -28,7 +28,8 @@ from attnviz.models.hub.attention_readers import AttentionFunctionReader, Reader
 from attnviz.models.hub.checkpoint import BUILDING
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, no_such_output
 from attnviz.nn import edited_pass
-from attnviz.text.words import Encoded, encode, piece_label
+from attnviz.text.tokens import Encoded, encode
+from attnviz.text.words import piece_label
 
 Rows = dict[str, tuple[tuple[Token, ...], tuple[Token, ...]]]
 # Alternatives that are listed: as many as Translate shows of each token.

@@ -41,7 +41,7 @@ from attnviz.models.translate import TRANSLATE, TranslatingModel, WrittenText, d
 from attnviz.models.write import WritesFromSource
 from attnviz.nn import edited_pass
 from attnviz.nn.decoding import Beam
-from attnviz.text.words import Encoded, placed_ids
+from attnviz.text.tokens import Encoded, placed_ids
 
 
 @dataclass(frozen=True, eq=False)

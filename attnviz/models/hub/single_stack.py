@@ -23,9 +23,9 @@ from transformers.pytorch_utils import Conv1D
 
 from attnviz.core.edits import HeadSet
 from attnviz.core.errors import ArgumentError, ModelError, PromptError, described
+from attnviz.core.sampling import Candidate, Continuation, WritingOptions
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
-from attnviz.core.write import Candidate, Continuation, WritingOptions
 from attnviz.models.answer import Logits, SpanDecoding
 from attnviz.models.base import EncoderReading
 from attnviz.models.capabilities import writes_nothing
@@ -53,7 +53,9 @@ from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, 
 from attnviz.models.write import WordLogits, Written, continuation, write_on
 from attnviz.nn import edited_pass
 from attnviz.nn.attention import Attended
-from attnviz.text.words import Encoded, Window, Words, placed_ids
+from attnviz.text.spans import Window
+from attnviz.text.tokens import Encoded, placed_ids
+from attnviz.text.words import Words
 
 # Positions whose logits are computed at once: a large vocabulary's, of a long text, would not fit into memory.
 CHUNK = 64

@@ -30,7 +30,7 @@ from attnviz.models.hub.hub_model import (
     writes,
 )
 from attnviz.models.hub.single_stack import HubAnswerer, StackModel
-from attnviz.text.words import encode
+from attnviz.text.tokens import encode
 
 PROBE = "One word follows another."
 TASKS: dict[Architecture, str] = {

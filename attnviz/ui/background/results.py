@@ -24,9 +24,9 @@ from attnviz import memory
 from attnviz.core import journal
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError, EditError, ModelNotFoundError
+from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import Prompt
 from attnviz.core.weights import Quantity
-from attnviz.core.write import WritingOptions
 from attnviz.files.container import value_to_bytes
 from attnviz.files.shipped import examples_folder, read_shipped, shipped_path
 from attnviz.models import catalog

@@ -15,8 +15,8 @@ from attnviz.analysis.heads.verdict import ClaimResult, Rival
 from attnviz.analysis.wording import whole_percent
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError, LessonError
+from attnviz.core.sampling import TEMPERATURES, Continuation
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, Shares, WeightStore
-from attnviz.core.write import TEMPERATURES, Continuation
 from attnviz.figures.explorer import overview
 from attnviz.lessons.check import ComputedSource
 from attnviz.lessons.lesson_file import LessonQuestion, LessonStep

@@ -10,8 +10,8 @@ import pytest
 import attnviz
 from attnviz.analysis.heads.verdict import ClaimReport
 from attnviz.cli import main
+from attnviz.core.sampling import Candidate
 from attnviz.core.trace import Prompt
-from attnviz.core.write import Candidate
 from attnviz.lessons.check import ComputedSource, examine
 from attnviz.lessons.hand_in import HandIn, write_hand_in
 from attnviz.lessons.lesson_file import parse_lesson, read_lesson

@@ -25,8 +25,8 @@ from attnviz.analysis.translation_alignment import clearest_link, describe_likel
 from attnviz.analysis.wording import Sentence, power_of_ten, two_digits
 from attnviz.analysis.write import copied_link, describe_given, describe_next
 from attnviz.core.errors import PromptError
+from attnviz.core.sampling import TEMPERATURES, Continuation
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
-from attnviz.core.write import TEMPERATURES, Continuation
 from attnviz.figures.answer_spans import AnswerPlace, describe_head_of
 from attnviz.figures.explorer.overview import unpack_chunks
 from attnviz.figures.html import sentence_parts
@@ -41,7 +41,8 @@ from attnviz.live.pictures import (
 )
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
-from attnviz.text.words import Sentences, Span
+from attnviz.text.spans import Span
+from attnviz.text.words import Sentences
 from tests.factories import make_map, pair, sentence, special, typed
 from tests.javascript import run
 from tests.unit.live.graphs.test_algorithms import call

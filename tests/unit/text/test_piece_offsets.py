@@ -1,6 +1,6 @@
 import pytest
 
-from attnviz.text.words import align
+from attnviz.text.tokens import align
 
 
 def spelled(surfaces: list[str], text: str, **options: bool) -> list[str]:

@@ -7,7 +7,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from attnviz.analysis.head_view import whole_words, word_names
 from attnviz.models.hub.minilm import packaged
-from attnviz.text.words import Encoded, encode, placed_ids, visible_text
+from attnviz.text.tokens import Encoded, encode, placed_ids
+from attnviz.text.words import visible_text
 from tests import languages, tiny
 
 

@@ -4,7 +4,7 @@ import { encode, wordSpans } from "./bert_tokens.js";
 import { encoderWeights, weightsOf, layersOf } from "./map_weights.js";
 import { ModelError } from "./model_files.js";
 
-// From start and end logits to answers, as in attnviz.text.words: spans found jointly, over passages of any length.
+// From start and end logits to answers, as in attnviz.text.spans: spans found jointly, over passages of any length.
 
 /**
  * @typedef {{ start: number, stop: number }} Window tokens of a passage that are read in one pass, the last one excluded

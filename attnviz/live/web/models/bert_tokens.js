@@ -1,4 +1,4 @@
-// What an encoder reads: tokens of a text or a pair of texts with [CLS] and [SEP], as attnviz.text.words makes them.
+// What an encoder reads: tokens of a text or a pair of texts with [CLS] and [SEP], as attnviz.text.tokens makes them.
 
 import { ModelError } from "./model_files.js";
 import { covering, isSpace, piecesOf } from "./piece_offsets.js";

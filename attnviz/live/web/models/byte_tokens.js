@@ -76,7 +76,7 @@ const bytesOf = (name) => [...name].map((letter) => BYTES.get(letter) ?? 0);
 const decoded = (bytes) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes));
 
 /**
- * Lay pieces that were written over the text that they spell, as attnviz.text.words.align does: a piece has its whole letters, and one that has
+ * Lay pieces that were written over the text that they spell, as attnviz.text.tokens.align does: a piece has its whole letters, and one that has
  * none what lies between its neighbours'. Spaces and marks count nowhere.
  * @param {{ id: number, piece: string, special: boolean }[]} written
  * @returns {Piece[]} marks, which spell nothing, begin and end at 0

@@ -43,7 +43,7 @@ export function isSpace(letter) {
 }
 
 /**
- * Widen spans so that every character that is no space is in one, as attnviz.text.words does.
+ * Widen spans so that every character that is no space is in one, as attnviz.text.tokens does.
  * @param {[number, number][]} spans
  * @param {string[]} letters
  * @param {boolean} isWhole whether the text was not cut: then that holds for its ends, too

@@ -1,4 +1,4 @@
-// How one token is chosen from what a language model says comes next, as in attnviz/core/write.py: a test compares both.
+// How one token is chosen from what a language model says comes next, as in attnviz/core/sampling.py: a test compares both.
 
 /**
  * @typedef {{ temperature: number, top_k: number, top_p: number, seed: number }} Sampling  temperature 0: the likeliest token each time

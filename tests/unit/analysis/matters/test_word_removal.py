@@ -18,7 +18,7 @@ from attnviz.analysis.matters import (
     strongest_first,
 )
 from attnviz.analysis.wording import plain
-from attnviz.text.words import DECLINED
+from attnviz.text.spans import DECLINED
 
 WORDS = ("Who", "the", "the", "dog", "The", "the")
 REPORT = AttributionReport("the answer “dog”", 0.6, WORDS, frozenset({3}), {}, {}, {})

@@ -6,7 +6,7 @@ import pytest
 from attnviz.analysis.answer_attention import joint
 from attnviz.figures.answer_spans import joint_matrix
 from attnviz.figures.theme import LIGHT
-from attnviz.text.words import Span
+from attnviz.text.spans import Span
 from tests.factories import typed
 
 

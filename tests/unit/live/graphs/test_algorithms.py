@@ -14,24 +14,14 @@ import transformers as hf
 
 from attnviz.analysis.answer_attention import joint
 from attnviz.analysis.summary_selection import read_passage, top
+from attnviz.core.sampling import TEMPERATURES, Continuation, WritingOptions, chance, draw, sampling_probabilities
 from attnviz.core.trace import Token
-from attnviz.core.write import TEMPERATURES, Continuation, WritingOptions, chance, draw, sampling_probabilities
 from attnviz.models.answer import SpanDecoding
 from attnviz.models.hub.minilm import packaged
 from attnviz.survey.corpora import shipped
-from attnviz.text.words import (
-    PIECE,
-    Window,
-    Words,
-    best_spans,
-    encode,
-    marginals,
-    merged,
-    pair_logits,
-    seems_english,
-    small_words,
-    windows,
-)
+from attnviz.text.spans import Window, best_spans, marginals, merged, pair_logits, windows
+from attnviz.text.tokens import encode
+from attnviz.text.words import PIECE, Words, seems_english, small_words
 from tests import languages
 from tests.javascript import run
 

@@ -13,8 +13,8 @@ import pytest
 from transformers.integrations.gguf.reader import LazyGgufTensor
 
 from attnviz.core.head_inputs import DotProduct
+from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
-from attnviz.core.write import WritingOptions
 from attnviz.live.graphs.manifest import write_model
 from attnviz.live.pictures import writing
 from attnviz.models import catalog

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnviz.core.errors import PromptError, TraceError
-from attnviz.core.write import TEMPERATURES, Continuation, WritingOptions, draw
+from attnviz.core.sampling import TEMPERATURES, Continuation, WritingOptions, draw
 
 
 def parts(**changes) -> dict:
