@@ -159,6 +159,9 @@ def seems_english(text: str) -> bool:
 
 # A paragraph with the blank lines after it: together they are the whole text.
 _PARAGRAPH = regex.compile(r".+?(?:\R[^\S\r\n]*\R\s*|\Z)", regex.DOTALL)
+# English words that sentencex takes for the end of a sentence, and those that it takes for an abbreviation.
+_ABBREVIATED = regex.compile(r"\b(?:Dr|Mrs?|Ms|Mx|Prof|approx|est|vol)\.\s*\Z")
+_WHOLE_WORD = regex.compile(r"\b(?:May|me|no|ok|OK|art|ill|miss|ore|min|sec)\.\s+(?=\p{Lu})")
 
 
 @dataclass(frozen=True)
@@ -174,13 +177,20 @@ class Sentences:
 
     @classmethod
     def of(cls, text: str, language: str = "en") -> "Sentences":
-        """Cut a text; `language` decides what an abbreviation is. A line ends no sentence, a blank line does."""
+        """Cut a text; `language` decides what an abbreviation is. A line ends no sentence, a blank line does.
+
+        >>> len(Sentences.of("I met Ms. Smith in May. She told me. Then Dr. No left.").spans)
+        3
+        """
         spans, at = [], 0
         # sentencex ends a sentence with every line, but a text that was pasted has its lines broken anywhere.
         for paragraph in _PARAGRAPH.findall(text):
             flat = paragraph.replace("\r", " ").replace("\n", " ")
             rows = sentencex.get_sentence_boundaries(language, flat)  # pyrefly: ignore[missing-attribute]
-            spans += [_stripped(flat, at, row["start_index"], row["end_index"]) for row in rows if row["text"].strip()]
+            ends = {row["end_index"] for row in rows if not _ABBREVIATED.search(row["text"])} | {len(flat)}
+            ends.update(match.end() for match in _WHOLE_WORD.finditer(flat))
+            bounds = itertools.pairwise([0, *sorted(ends - {0})])
+            spans += [_stripped(flat, at, start, end) for start, end in bounds if flat[start:end].strip()]
             at += len(paragraph)
         return cls(tuple(spans))
 

@@ -23,9 +23,12 @@ from tests.unit.live.graphs import test_algorithms
 
 MODULES = (test_address, test_described, test_lessons, test_picture, test_steps, test_algorithms)
 RUNS = re.compile(r"(?<![.\w])(?:run|call|made_by_the_site)\(")
-TOKENIZERS = "/node_modules/@huggingface/tokenizers/dist/tokenizers.mjs"
+PACKAGES = {
+    "@huggingface/tokenizers": "/node_modules/@huggingface/tokenizers/dist/tokenizers.mjs",
+    "sentencex-wasm": "/node_modules/sentencex-wasm/sentencex_wasm.js",
+}
 PAGE = f"""<!doctype html><link rel="icon" href="data:,"><title>Golden</title>
-<script type="importmap">{json.dumps({"imports": {"@huggingface/tokenizers": TOKENIZERS}})}</script>"""
+<script type="importmap">{json.dumps({"imports": PACKAGES})}</script>"""
 EMPTY = "/tests/empty.html"
 
 

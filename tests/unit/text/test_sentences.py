@@ -21,6 +21,12 @@ def cut(text: str) -> list[str]:
         ("A line\nthat is\r\nbroken. Next.", ["A line\nthat is\r\nbroken.", "Next."]),
         ("A title\n\nA text.\r\n \r\nThe end", ["A title", "A text.", "The end"]),
         ("😀 Yes! مرحبا بك؟ نعم.", ["😀 Yes!", "مرحبا بك؟", "نعم."]),
+        ("Ms. Orr met Dr. No at approx. 5 o'clock.", ["Ms. Orr met Dr. No at approx. 5 o'clock."]),
+        (
+            "It ended in May. She told me. I said no. Was it ok?",
+            ["It ended in May.", "She told me.", "I said no.", "Was it ok?"],
+        ),
+        ("It is no. 5, on May. 3", ["It is no. 5, on May. 3"]),
         ("<b>a</b>", ["<b>a</b>"]),
         ("", []),
         (" \n\n ", []),

@@ -7,6 +7,10 @@
  * @typedef {[number, number][]} Spans
  */
 
+// English words that the segmenter takes for the end of a sentence, and those that it takes for an abbreviation.
+const ABBREVIATED = /\b(?:Dr|Mrs?|Ms|Mx|Prof|approx|est|vol)\.\s*$/;
+const WHOLE_WORD = /\b(?:May|me|no|ok|OK|art|ill|miss|ore|min|sec)\.\s+(?=\p{Lu})/gu;
+
 /**
  * Cut a text; a line ends no sentence, a blank line does.
  * @param {Segmenter} segmenter
@@ -19,11 +23,21 @@ export function sentencesOf(segmenter, text) {
   let at = 0;
   // A paragraph with the blank lines after it: together they are the whole text.
   for (const paragraph of text.match(/.+?(?:(?:\r\n|[\n-\r\u0085\u2028\u2029])[^\S\r\n]*(?:\r\n|[\n-\r\u0085\u2028\u2029])\s*|$)/gsu) ?? []) {
+    const flat = paragraph.replace(/[\r\n]/g, " ");
+    const ends = new Set([flat.length, ...[...flat.matchAll(WHOLE_WORD)].map((match) => match.index + match[0].length)]);
+    let end = 0;
     // The segmenter ends a sentence with every line, but a text that was pasted has its lines broken anywhere.
-    for (const row of segmenter("en", paragraph.replace(/[\r\n]/g, " "))) {
-      const left = lengthOf(row.text) - lengthOf(row.text.trimStart());
-      if (row.text.trim()) spans.push([at + left, at + left + lengthOf(row.text.trim())]);
-      at += lengthOf(row.text);
+    for (const row of segmenter("en", flat)) {
+      end += row.text.length;
+      if (!ABBREVIATED.test(row.text)) ends.add(end);
+    }
+    let start = 0;
+    for (const stop of [...ends].sort((one, other) => one - other)) {
+      const part = flat.slice(start, stop);
+      const left = lengthOf(part) - lengthOf(part.trimStart());
+      if (part.trim()) spans.push([at + left, at + left + lengthOf(part.trim())]);
+      at += lengthOf(part);
+      start = stop;
     }
   }
   return spans;

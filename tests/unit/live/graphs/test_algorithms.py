@@ -21,7 +21,7 @@ from attnviz.models.hub.minilm import packaged
 from attnviz.survey.corpora import shipped
 from attnviz.text.spans import Window, best_spans, marginals, merged, pair_logits, windows
 from attnviz.text.tokens import encode
-from attnviz.text.words import PIECE, Words, seems_english, small_words
+from attnviz.text.words import PIECE, Sentences, Words, seems_english, small_words
 from tests import languages
 from tests.javascript import run
 
@@ -103,6 +103,17 @@ def test_windows_and_their_logits_are_those_of_python():
         )
         assert [Window(**each) for each in cut] == list(expected)
         np.testing.assert_array_equal(joined, merged(list(zip(expected, values, strict=True))))
+
+
+def test_sentences_end_where_they_end_in_python():
+    texts = [
+        "Dr. Smith didn't rest.\nHe is 3.5 days late 👩‍👧: why?\n\n  Nobody “knows”… Yes!",
+        "Ms. Orr met Dr. No in May. She told me. I said no. 😀 It was approx. 5 p.m. No. 5 is ok. End",
+        "",
+        " \r\n\r\n A title\r\n\r\nمرحبا بك؟ نعم.",
+    ]
+    cut = call(*(["selection", "sentencesOf", "segmenter", text] for text in texts))
+    assert [[tuple(span) for span in spans] for spans in cut] == [list(Sentences.of(text).spans) for text in texts]
 
 
 def test_what_is_kept_is_what_python_keeps():
