@@ -169,6 +169,14 @@ def some_now(families: Iterable[Family]) -> list[Any]:
     return [family if family.name in KINDS else pytest.param(family, marks=pytest.mark.gate) for family in families]
 
 
+def first_now(cases: Iterable[Any], n: int = 1) -> list[Any]:
+    """List the parameters of a test, of which `make test` takes the first `n` and the gate all."""
+    return [
+        case if at < n else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.gate)
+        for at, case in enumerate(cases)
+    ]
+
+
 def save_writer(folder: Path, name: str) -> str:
     """Save a decoder of a family with what says the next word, and return the folder's name."""
     torch.manual_seed(0)

@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 from attnviz.address import MOST_SEED, PARAMETERS, Choice, Names, Number, Text
 from attnviz.core.trace import Prompt
 from tests import visits
+from tests.tiny import first_now
 
 # Half of a character, packed.
 SURROGATE = "~z~c1RITixReLugQaE4sUQPAA"
@@ -140,9 +141,7 @@ def refusals(app: AppTest) -> list[str]:
     return [each.value for each in app.error if " characters" in each.value]
 
 
-@pytest.mark.parametrize(
-    "page", [page if page != "heads" else pytest.param(page, marks=pytest.mark.gate) for page in PARAMETERS]
-)
+@pytest.mark.parametrize("page", first_now(sorted(PARAMETERS, key=lambda page: page == "heads"), 4))
 def test_every_box_refuses_a_text_that_is_too_long(page: str, lengths: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
     app = visits.open_page(page, **BOXES.get(page, {}))
@@ -161,7 +160,7 @@ def test_every_box_refuses_a_text_that_is_too_long(page: str, lengths: list[int]
 UNBOUNDED = [(page, name) for page, own in PARAMETERS.items() for name, kind in own.items() if kind == Text()]
 
 
-@pytest.mark.parametrize(("page", "name"), UNBOUNDED)
+@pytest.mark.parametrize(("page", "name"), first_now(UNBOUNDED, 7))
 def test_every_parameter_refuses_a_text_that_is_too_long(page: str, name: str, lengths: list[int]) -> None:
     model = {"pair": "minilm", "passage": "answer-en", "question": "answer-en"}.get(name)
     heads_off = {"change": "head", "model": model} if page == "whatif" and model else {}

@@ -234,6 +234,7 @@ def test_other_settings_end_a_run(app):
     assert (app.session_state.run.recipe.seed, app.session_state.run.state) == (2, "ready")
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("recipe", [
     ToyRecipe(ToyConfig("sort", "additive", dim=13), steps=7, batch=11, learning_rate=3e-3, teacher_forcing=0.123456789),
     pytest.param(

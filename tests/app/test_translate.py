@@ -45,7 +45,11 @@ def hub_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-@pytest.fixture(scope="module", params=[tiny.NLLB, tiny.MBART_50, tiny.M2M_100], ids=["nllb", "mbart-50", "m2m-100"])
+@pytest.fixture(
+    scope="module",
+    params=[tiny.NLLB, *(pytest.param(each, marks=pytest.mark.gate) for each in (tiny.MBART_50, tiny.M2M_100))],
+    ids=["nllb", "mbart-50", "m2m-100"],
+)
 def many_languages(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """The folder of a model that writes many languages, and the mark of one."""
     make, kind, config, source = request.param

@@ -25,6 +25,7 @@ def test_files_of_toy_models_are_opened_or_refused() -> None:
     assert [actual for number in range(40) if (actual := run_toy(Case(SEED, number, "toy"), patience=PATIENCE))] == []
 
 
+@pytest.mark.gate
 def test_folders_of_models_are_opened_or_refused(tmp_path: Path) -> None:
     actual = [run_folder(Case(SEED, n, "folder"), tmp_path / "now", tmp_path, patience=PATIENCE) for n in range(8)]
     assert [problem for problem in actual if problem] == []

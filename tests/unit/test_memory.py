@@ -100,6 +100,7 @@ def heaps(way: str) -> str:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.gate
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc gives every thread a heap and tells of it")
 def test_threads_share_two_heaps_and_what_is_large_stands_in_none() -> None:
     bounded, free = heaps("shared"), heaps("each")

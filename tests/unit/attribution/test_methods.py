@@ -23,6 +23,7 @@ from attnviz.export.png import sheet_svg
 from attnviz.figures.matters_text import methods_table
 from attnviz.models.capabilities import bind_target
 from attnviz.models.targets import BoundTarget, Target
+from tests.tiny import first_now
 
 LIKE = Prompt("A man plays the guitar.", pair="Somebody makes music.")
 LOVELACE = Prompt("Ada Lovelace wrote the first program in 1843.", question="Who wrote the first program?")
@@ -138,9 +139,10 @@ def test_a_head_that_the_output_does_not_ask_is_refused():
 
 @pytest.mark.parametrize(
     ("name", "prompt"),
-    [("answer-en", WROTE), ("answer-en-dual", WROTE), ("summarize-en", Prompt("He ran. It rained.")),
-     ("minilm", Prompt("He ran.", pair="It ran.")), ("transformer-en-fr", Prompt("It ran.")),
-     ("bahdanau-en-fr", Prompt("It ran."))],
+    first_now(
+        [("answer-en", WROTE), ("bahdanau-en-fr", Prompt("It ran.")), ("answer-en-dual", WROTE),
+         ("summarize-en", Prompt("He ran. It rained.")), ("minilm", Prompt("He ran.", pair="It ran.")),
+         ("transformer-en-fr", Prompt("It ran."))], 2),
 )  # fmt: skip
 def test_every_way_gives_a_share_a_token_or_says_why_not(name, prompt):
     bound, refused = read(name, prompt), list[str]()

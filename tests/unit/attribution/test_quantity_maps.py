@@ -16,6 +16,7 @@ from attnviz.models.base import DecodingOptions
 from attnviz.models.result import Result
 from attnviz.models.tasks import run_task
 from tests.norms import cross_norm_shares
+from tests.tiny import first_now
 
 CAT = Prompt("The cat sat on the mat.")
 FRANCE = Prompt("He has been to France.")
@@ -43,7 +44,7 @@ def test_a_row_is_each_weight_times_the_length_of_what_it_carries():
 
 @pytest.mark.parametrize(
     ("name", "prompt"),
-    [("minilm", CAT), ("answer-en", LOVELACE), ("answer-en", CAT), ("transformer-en-fr", FRANCE)],
+    first_now([("minilm", CAT), ("transformer-en-fr", FRANCE), ("answer-en", LOVELACE), ("answer-en", CAT)], 2),
 )
 @pytest.mark.parametrize("by", ["norms", "mixing"])
 def test_each_map_keeps_its_tokens_its_mask_and_its_layers(name, prompt, by):

@@ -16,6 +16,7 @@ def tiny_decoder(tmp_path_factory) -> str:
     return tiny.save_writer(tmp_path_factory.mktemp("decoder"), "llama")
 
 
+@pytest.mark.gate
 def test_parts_prints_the_sum_and_what_is_strongest(capsys):
     assert main(["parts", "smollm2", TEXT, "--word", "Paris", "--rather-than", "London", "--most", "3"]) == 0
     first, *lines = capsys.readouterr().out.splitlines()

@@ -308,6 +308,7 @@ def test_a_special_token_that_gets_more_than_the_right_word_is_said() -> None:
     assert "no word" not in truth("token", **{"from": "saw"}).sentence
 
 
+@pytest.mark.gate
 def test_the_next_word_is_what_the_model_says_behind_what_was_written_and_with_the_edits() -> None:
     model, address = attnviz.load("smollm2"), "/write?text=The+opposite+of+hot+is&written=%C4%A0the"
     for edits, text in (("", "The opposite of hot is the"), ("d17.4z", None)):

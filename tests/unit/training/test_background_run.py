@@ -94,6 +94,7 @@ def test_a_run_that_nobody_watches_ends_and_gives_its_place_away(line, monkeypat
     again.stop()
 
 
+@pytest.mark.gate
 def test_after_twenty_runs_no_thread_is_left(line, monkeypatch):
     monkeypatch.setattr(background_run, "PATIENCE_SECONDS", 0.3)
     before = threading.active_count()

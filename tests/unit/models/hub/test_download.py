@@ -60,6 +60,7 @@ def test_a_model_is_downloaded_once_with_progress_and_only_what_is_read(server: 
     assert (again.card, server.asked) == (model.card, [])
 
 
+@pytest.mark.gate
 def test_an_opus_model_loads_from_the_bots_pull_request_and_translates(server: Hub, marian: hub.Files, tmp_path: Path) -> None:
     main = without(marian, "model.safetensors") | {"README.md": b"Written later."}
     server.repositories[NAME] = Repository({"main": main, "refs/pr/7": marian}, [pull_request(7)])

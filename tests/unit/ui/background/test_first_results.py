@@ -50,6 +50,7 @@ SLOWEST = "value-zeroing"
 UNEQUAL = ("milliseconds", "versions")
 
 
+@pytest.mark.gate
 def test_no_first_picture_waits_for_a_model():
     opened = (*VISITS, *results.claim_visits())
     visits = json.dumps([(str(path), address) for path, address in opened])

@@ -75,6 +75,7 @@ def test_a_student_joins_answers_once_and_sees_the_truth(phone: TestClient, stor
     assert (late.status_code, late.json()["reason"]) == (409, "closed")
 
 
+@pytest.mark.gate
 def test_a_thousand_requests_do_nothing_that_only_the_teacher_may(
     phone: TestClient, store: ClassStore, started: StartedClass
 ) -> None:
@@ -148,6 +149,7 @@ def test_ten_thousand_codes_from_one_address_find_nothing(phone: TestClient, sto
     assert phone.post("/class/BBBB/join", json={}).status_code == 429
 
 
+@pytest.mark.gate
 def test_a_school_behind_one_address_joins_while_somebody_guesses(
     phone: TestClient, store: ClassStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
