@@ -351,7 +351,9 @@ PAGES = (
             # The methods are compared where they are open, as they are where an address names one.
             **{"methods": Choice(("", "open", "closed")), "way": NAME},
         },
-        in_app="It runs a model hundreds of times on one text, which takes a server.",
+        on_site="model text pair taken present",
+        in_app="Texts of your own, several words taken away at once, another part of the output, and the 14 methods that are "
+        "compared with this take hundreds of passes of a model, which the app does.",
     ),
     AppPage(
         "heads", "What heads do", "Ask", "manage_search",

@@ -19,7 +19,6 @@ from attnviz.ui.matters import (
     compared_methods,
     default_target_button,
     deletion,
-    describe_experiment,
     download_buttons,
     explain_numbers,
     matters,
@@ -55,8 +54,7 @@ if prompt and report and removals:
     after = removals.output(removed[0]) if len(removed) == 1 else None
     after = after or (without(model, prompt, target, removed) if removed else None)
     with hero() as heading:
-        describe_experiment(report, removals, removed, after, heading)
-        show_experiment(report, removals, removed, after, looked)
+        show_experiment(report, removals, removed, after, looked, heading)
         is_named = bool(url_value("way", ""))
         methods = fold("Which method to believe: 14 tried on this text", "methods", opens=is_named)
         table, waits, method, curve = None, False, DROP, None

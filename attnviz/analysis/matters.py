@@ -27,6 +27,10 @@ def distance(shares: Float[np.ndarray, " token"], links: Collection[int]) -> flo
     return 1 - float(positive[list(links)].sum()) / total if total > 0 else 1.0
 
 
+# The texts of a first visit, for a model that says how similar two are.
+FIRST_PAIR = ("A man is playing a guitar on the stage.", "Somebody plays music in front of people.")
+
+
 @dataclass(frozen=True)
 class PlantedScores:
     """Each method's distance from the truth after so many steps of training; `refused` says why one does not apply.

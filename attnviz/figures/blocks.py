@@ -9,10 +9,14 @@ from attnviz.analysis.wording import Sentence
 
 @dataclass(frozen=True)
 class Pick:
-    """Where a click leads: the values that it gives to the address, and the page, where that is another."""
+    """Where a click leads: the values that it gives to the address, and the page, where that is another.
+
+    `otherwise` are the values where the site has no picture of the first ones.
+    """
 
     values: Mapping[str, Any]
     page: str = ""
+    otherwise: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,15 @@ from attnviz.analysis.matters import (
     Removals,
     WordRemovals,
     describe_attention,
+    describe_colours,
+    describe_output,
+    describe_removal,
     removal_names,
     removal_rows,
     strongest_first,
 )
-from attnviz.analysis.wording import percent, signed, whole_percent
+from attnviz.analysis.wording import Part, percent, signed, whole_percent
+from attnviz.figures.blocks import Block, Pick, PictureBlock, SentencesBlock, TextBlock
 from attnviz.figures.curve import Axes, Series, lines_figure
 from attnviz.figures.html import sentence_html
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables, diverging, ink_on
@@ -117,6 +121,8 @@ def deletion_figure(removals: Removals, order: str, *, theme: Theme = LIGHT) -> 
     return lines_figure(lines, Axes(across, _UP, "number of masked words · up: probability of the output", label), theme=theme)
 
 
+# Where the words that attention looked at are drawn, unasked.
+LOOKED = ("attention", "Where attention looked (mean of all layers)")
 # More words than these are written smaller, in a box that scrolls.
 MANY = 120
 
@@ -147,6 +153,36 @@ def removals_figure(
         f'<div class="removals{" many" * many}" style="{style}"><div{" class=long" * many}>{text}</div><div class="beside">'
         f"{_bars(report, removals, tuple(removed), after)}{_looked(report, removals, looked, begins, theme)}</div></div>"
     )
+
+
+def experiment_blocks(
+    report: AttributionReport,
+    removals: WordRemovals,
+    removed: tuple[int, ...] = (),
+    after: MaskedOutput | None = None,
+    *,
+    looked: tuple[str, str],
+    theme: Theme = LIGHT,
+) -> list[Block]:
+    """Say what becomes of the output without the removed words, else without the one that it needs most, and draw the text.
+
+    A click takes a word away, or restores it.
+    """
+    first = strongest_first(report, removals)[0]
+    alone = after or removals.output(first) or removals.before
+    hint = f" {describe_colours(removals)} Click a word to take it away."
+    about = Part(describe_output(report, removals)), Part(hint, hint=True)
+    part = f"This passage is read in overlapping windows. What is explained is {report.part}."
+    takes = {
+        str(place): Pick({"taken": ".".join(map(str, sorted({*removed} ^ {place})))}, otherwise={"taken": str(place)})
+        for place in range(len(report.words))
+        if place not in report.own
+    }
+    return [
+        *([TextBlock(part, "notice")] if report.part else []),
+        SentencesBlock((describe_removal(report, removals, removed or (first,), alone), about)),
+        PictureBlock("removals", removals_figure(report, removals, removed, after, looked=looked, theme=theme), takes),
+    ]
 
 
 def _bars(report: AttributionReport, removals: WordRemovals, removed: tuple[int, ...], after: MaskedOutput | None) -> str:

@@ -19,13 +19,19 @@ from urllib.parse import urlencode
 from markdown_it import MarkdownIt
 
 from attnviz.address import write_parameter
+from attnviz.analysis.matters import FIRST_PAIR
+from attnviz.attribution.token_removal import attribution_report, without_words, word_removals
+from attnviz.core.trace import Prompt
 from attnviz.figures.blocks import Block, Blocks, ColumnsBlock, FoldBlock, Pick, PictureBlock, SentencesBlock
 from attnviz.figures.heads_grid import EXAMPLES, HOW_CLAIMS, atlas_blocks, evidence_blocks, first_head, verdict_blocks
 from attnviz.figures.heads_grid import STYLE as HEADS_STYLE
 from attnviz.figures.html import STYLE as MARKUP_STYLE
 from attnviz.figures.html import sentence_html
+from attnviz.figures.matters_text import LOOKED, experiment_blocks
+from attnviz.figures.matters_text import STYLE as MATTERS_STYLE
 from attnviz.figures.theme import DARK, LIGHT, Theme
-from attnviz.files.shipped import examples_of
+from attnviz.files.shipped import examples_of, find_example
+from attnviz.live.pictures import examples_of as examples_in
 from attnviz.models import catalog
 from attnviz.survey.corpora import TREEBANK, available, shipped, shipped_atlas
 
@@ -98,8 +104,45 @@ def _heads_of(model: str) -> Iterator[PageState]:
         yield from (state(place, claim) for claim in ("", *reports))
 
 
+def word_states(models: Sequence[str]) -> BlockPage:
+    """Write the page Matters: what each model says of its first text without each of the words."""
+    known = sorted((name for name in models if name in catalog.CATALOG), key=lambda name: name != "answer-en")
+    groups = [_words_of(name) for name in known if catalog.CATALOG[name].reading_task in _FIRST_TEXTS]
+    return BlockPage(
+        groups, {"Model": _model_choice([group.values["model"] for group in groups])}, MARKUP_STYLE + MATTERS_STYLE
+    )
+
+
+# What Matters reads at first, by the task of a model: the text, and the second one.
+_FIRST_TEXTS: Mapping[str, Callable[[], tuple[str, str]]] = {
+    "answer": lambda: (examples_in("answer")[0]["text"], examples_in("answer")[0]["question"]),
+    "encode": lambda: FIRST_PAIR,
+    "translate": lambda: (examples_in("translate")[0]["text"], ""),
+    "summarize": lambda: (examples_in("summarize")[0]["text"], ""),
+}
+
+
+def _words_of(name: str) -> PageGroup:
+    task, names = catalog.CATALOG[name].reading_task, ("attention", "random")
+    text, pair = _FIRST_TEXTS[task]()
+    prompt = Prompt(text) if task == "translate" else Prompt(text, question=pair or None, pair=pair or None)
+    model = catalog.load(name)
+    report = find_example("_matters", name, prompt, "", names) or attribution_report(model, prompt, "", names)
+    removals = find_example("word_removals", name, prompt, "") or word_removals(model, prompt)
+
+    def state(removed: tuple[int, ...]) -> PageState:
+        after = removals.output(removed[0]) or without_words(model, prompt, "", removed) if removed else None
+        values = {"taken": ".".join(map(str, removed))}
+        return PageState(
+            values, lambda theme: ((), experiment_blocks(report, removals, removed, after, looked=LOOKED, theme=theme), ())
+        )
+
+    alone = [(place,) for place in range(len(report.words)) if place not in report.own]
+    return PageGroup({"model": name, "text": text, **({"pair": pair} if pair else {})}, [state(()), *map(state, alone)])
+
+
 # The pages that are written so, by name.
-STATES: Mapping[str, Callable[[Sequence[str]], BlockPage]] = {"heads": head_states}
+STATES: Mapping[str, Callable[[Sequence[str]], BlockPage]] = {"heads": head_states, "matters": word_states}
 
 
 @dataclass(frozen=True)
@@ -122,7 +165,8 @@ def write_states(page: BlockPage, pages: Collection[str], models: Collection[str
 
     def address(pick: Pick) -> str:
         """Write where a click leads, a query or a page with one; empty: it is not on this site."""
-        given = {name: write_parameter(value) for name, value in pick.values.items() if value is not None}
+        asked = pick.values if pick.page or known >= pick.values.items() else pick.otherwise or pick.values
+        given = {name: write_parameter(value) for name, value in asked.items() if value is not None}
         if pick.page:
             is_there = pick.page in pages and pick.values.get("model") in models
             return f"../{pick.page}/?{urlencode(given, doseq=True)}" if is_there else ""

@@ -9,14 +9,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.matters import (
+    FIRST_PAIR,
     AttributionReport,
     MaskedOutput,
     Removals,
     WordRemovals,
-    describe_colours,
-    describe_output,
-    describe_removal,
-    strongest_first,
     verdict,
 )
 from attnviz.analysis.wording import Part, Sentence, quoted
@@ -28,14 +25,23 @@ from attnviz.export.picture import prompt_expression
 from attnviz.figures import html as shared
 from attnviz.figures.curve import STYLE as CURVE_STYLE
 from attnviz.figures.html import sentence_html
-from attnviz.figures.matters_text import STYLE, WordMarks, deletion_figure, methods_table, removals_figure, shaded_text
+from attnviz.figures.matters_text import (
+    LOOKED,
+    STYLE,
+    WordMarks,
+    deletion_figure,
+    experiment_blocks,
+    methods_table,
+    shaded_text,
+)
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.catalog import CATALOG, HUB
 from attnviz.ui.address.address_sync import forget, one_shown, publish, remember, remembered, url_value, value
 from attnviz.ui.background.results import computed, is_known
+from attnviz.ui.blocks import show_blocks
 from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.frame.sidebar import target_picker, written_language
-from attnviz.ui.layout import Markup, escaped, story, theme
+from attnviz.ui.layout import Markup, escaped, theme
 from attnviz.ui.prompt_box import TextBox, checked_prompt, examples, long_notice, run_texts, text_box, unrun_notice
 
 FAST = tuple(method.name for method in METHODS.values() if method.speed == "fast")
@@ -76,7 +82,7 @@ def _first_texts(task: str) -> tuple[str, str]:
         shown = examples("answer")[0]
         return shown.text, shown.question
     if task == "encode":
-        return "A man is playing a guitar on the stage.", "Somebody plays music in front of people."
+        return FIRST_PAIR
     shown = examples("translate" if task == "translate" else "summarize")[0]
     return shown.text, ""
 
@@ -181,42 +187,20 @@ _HOW = """
 
 
 def show_experiment(
-    report: AttributionReport, removals: WordRemovals, removed: tuple[int, ...], after: MaskedOutput | None, looked: str
-) -> None:
-    """Draw the text, shaded by what the output loses without each word, with bars; beside them where attention looked.
-
-    A click removes a word, another restores it. `looked` is the method of attention.
-    """
-
-    def pick(picked: str) -> None:
-        if picked.isdecimal():
-            remove_words(sorted({*removed} ^ {int(picked)}))
-
-    where = "Where attention looked (mean of all layers)"
-    if looked != "attention":
-        where = f"Where {method_named(looked).title}, looked"
-    drawn = removals_figure(report, removals, removed, after, looked=(looked, where), theme=theme())
-    _REMOVALS("removals", drawn, on_pick=pick)
-    if removed:
-        with st.container(key="desk-taken"):
-            st.button("Restore all words", icon=":material/undo:", on_click=remove_words, args=([],))
-
-
-def describe_experiment(
     report: AttributionReport,
     removals: WordRemovals,
     removed: tuple[int, ...],
     after: MaskedOutput | None,
+    looked: str,
     place: DeltaGenerator,
 ) -> None:
-    """Say what becomes of the output without the removed words, else without the one that it needs most; and what it is."""
-    if report.part:
-        place.info(f"This passage is read in overlapping windows. What is explained is {report.part}.", icon=":material/info:")
-    first = strongest_first(report, removals)[0]
-    alone = after or removals.output(first) or removals.before
-    hint = f" {describe_colours(removals)} Click a word to take it away."
-    about = Part(describe_output(report, removals)), Part(hint, hint=True)
-    story(describe_removal(report, removals, removed or (first,), alone), about, place=place)
+    """Say and draw what the output loses without each word; beside it where attention looked, by the method `looked`."""
+    named = LOOKED if looked == "attention" else (looked, f"Where {method_named(looked).title}, looked")
+    blocks = experiment_blocks(report, removals, removed, after, looked=named, theme=theme())
+    show_blocks(blocks, _REMOVALS, place)
+    if removed:
+        with st.container(key="desk-taken"):
+            st.button("Restore all words", icon=":material/undo:", on_click=remove_words, args=([],))
 
 
 def show_verdict(report: AttributionReport, method: str) -> None:

@@ -167,6 +167,7 @@ def test_words_that_are_clicked_are_in_the_address_and_axe_finds_nothing_on_a_ph
 # Pages whose pictures were all written when the site was built, each at addresses of the app's own.
 WRITTEN = {
     "heads": ("", "claim=L2%C2%B7H0%3A+obj+-%3E+head&layer=1&head=9"),
+    "matters": ("", "taken=10", "model=minilm"),
 }
 
 
