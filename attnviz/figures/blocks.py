@@ -35,7 +35,7 @@ class TextBlock:
     hint: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class PictureBlock:
     """A picture of its own key: HTML, or a record that a script draws; `picks` are its clicks, by what each hands over."""
 

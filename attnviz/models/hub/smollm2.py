@@ -96,7 +96,7 @@ def published(progress: Progress) -> Path:
     return path
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class GgufFile:
     """A GGUF file: what its header says, and its tensors by name, as the bytes that it has."""
 

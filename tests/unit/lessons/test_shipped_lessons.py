@@ -20,7 +20,7 @@ from attnviz.lessons.picture_link import TASKS, read_link
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel
 from attnviz.models.result import Result
-from attnviz.survey.corpora import TREEBANK, shipped, shipped_atlas
+from attnviz.survey.corpora import SHIPPED, TREEBANK, shipped, shipped_atlas
 from attnviz.survey.corpus_attention import look
 from attnviz.ui.background.results import claim_visits, find_shipped
 
@@ -156,19 +156,21 @@ def _likeliest(model: AttentionModel, text: str, edits: str) -> tuple[Candidate,
 
 
 @pytest.mark.parametrize("claim", [address["claim"] for _, address in claim_visits()])
-def test_the_verdict_on_a_lesson_s_claim_is_that_of_the_atlas_and_its_cases_are_the_model_s(claim: str) -> None:
+def test_the_verdict_on_a_claim_that_travels_is_that_of_the_atlas_and_its_cases_are_the_model_s(claim: str) -> None:
     """After weights or sentences have changed: python -m recipes examples, and the command that the atlas names."""
     report, atlas = travelling(claim), shipped_atlas("minilm")
     tested, text = report.result, claim.partition(": ")[2]
-    at, facts = next((at, facts) for at, facts in enumerate(atlas.claims) if facts.text == text)
-    offset = tested.rival(f"offset {facts.offset:+d}")
-    assert (tested.queries, tested.rival("chance"), tested.rival("untrained"), offset, tested.rate) == pytest.approx(
-        (facts.queries, facts.chance, facts.untrained, facts.offset_rate, atlas.rates[at, tested.layer, tested.head]), abs=1e-3
-    )
+    # Examples of the page Heads make claims that the atlas does not, too.
+    for at, facts in ((at, facts) for at, facts in enumerate(atlas.claims) if facts.text == text):
+        offset = tested.rival(f"offset {facts.offset:+d}")
+        assert (tested.queries, tested.rival("chance"), tested.rival("untrained"), offset, tested.rate) == pytest.approx(
+            (facts.queries, facts.chance, facts.untrained, facts.offset_rate, atlas.rates[at, tested.layer, tested.head]),
+            abs=1e-3,
+        )
     assert {case.holds for case in report.cases} == {False, True}
     looks = look(catalog.load("minilm"), report.sentences, rivals=frozenset())
     assert {*report.cases} <= {*looks.report(tested, most=999).cases}
-    assert {*report.sentences} <= {*shipped(TREEBANK)}
+    assert any({*report.sentences} <= {*shipped(corpus)} for corpus in SHIPPED)
 
 
 @pytest.mark.parametrize(
