@@ -177,7 +177,7 @@ def write_block_page(page: AppPage, frame: PageFrame, config: Mapping[str, Any])
 <section id="hero" aria-label="Picture"><div id="toolbar"></div><div id="picture"></div></section>
 <div id="below"></div>
 <p id="hint">{html.escape(page.in_app)} <code>{GET_THE_APP}</code></p>
-<footer>{_FOOTER}</footer>
+<footer>All that stands here was computed when this site was built, by the app itself.</footer>
 <script type="application/json" id="config">{_data(config)}</script>"""
     return _fill(page.title, page.promise, frame, page.name, body, "")
 
