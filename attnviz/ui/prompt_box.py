@@ -98,7 +98,7 @@ def run_texts(boxes: Sequence[TextBox], forget: Callable[[], None] = lambda: Non
     `forget` lets go of what belonged to the texts before.
     """
     texts = {box.name: remembered(box.name, box.first) for box in boxes}
-    if typed := _draw_boxes(boxes, texts):
+    if (typed := _draw_boxes(boxes, texts)) and typed != texts:
         forget()
         texts = typed
     for box in boxes:
