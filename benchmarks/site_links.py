@@ -107,7 +107,7 @@ READ = """() => {
     kept: seen(".unit.kept bdi"),
     selector: seen(".ways tr.chosen"),
     cells: titles.map((each) => each.replace(/: [^:]*$/, "")),
-    translations: models.map(({ said }) => `${said.name}: ${said.head}: ${said.parts.map(([text]) => text).join("")}`),
+    translations: models.map(({ said }) => `${said.name}: ${said.place.join(".")}: ${said.translation}`),
     steps: seen(".compute"),
     head: head ? [head.layer, head.head] : [],
     numbers: [weights, titles.map((each) => Number(each.split(": ").pop()) || 0), ...models.map((each) => [...each.weights])],
