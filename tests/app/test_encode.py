@@ -33,6 +33,16 @@ def test_the_page_runs_and_tells_the_picture_in_words(app: AppTest) -> None:
     assert any("sends" in each.proto.body and "animal" in each.proto.body for each in app.get("html"))
 
 
+def test_run_without_a_change_keeps_what_was_chosen_and_another_text_does_not() -> None:
+    app = open_page(PAGE, text="The dog ran home", query="2", key="4")
+    app.button(key="run-prompt").click().run()
+    assert {"query": "2", "key": "4"}.items() <= app.session_state.address.items()
+    app.text_area(key="typed").set_value("The cat ran home")
+    app.button(key="run-prompt").click()
+    app.run()
+    assert "query" not in app.session_state.address
+
+
 def test_a_line_says_what_the_head_does_over_many_sentences_and_opens_its_evidence(app: AppTest) -> None:
     app.query_params.update(layer="2", head="0")
     app.run()

@@ -102,7 +102,7 @@ export class WordsView extends View {
     if (table && !table.value) this.later(table.promise, () => this.parts.draw());
     const mean = table?.value && question.keys.length ? this.mean(table.value.mean(question.keys)) : [];
     const shown = headWords(head.layer, head.head);
-    const where = count === 1 ? "This model has one head." : `The model has ${count} heads, and ${overview.words.keys.length === 1 ? "all look at the one word there is" : "each looks in its own way"}; this is ${shown}.`;
+    const where = count === 1 ? "This model has one head." : `The model has ${count} heads${overview.words.keys.length === 1 ? "" : ", and each looks in its own way"}; this is ${shown}.`;
     this.fact.replaceChildren(state.where && count > 1 ? `In ${state.where}.` : where, ...mean);
   }
 
