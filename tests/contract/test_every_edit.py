@@ -267,7 +267,7 @@ def test_where_no_single_softmax_gives_the_weights_no_edit_is_made() -> None:
         attnviz.wrap(hf.ReformerModel(config).eval(), tiny.tokenizer()).trace(TEXT, "e0.0z")
 
 
-@pytest.fixture(scope="module", params=[*KINDS, "joint", "separate", "summarizer"])
+@pytest.fixture(scope="module", params=tiny.first_now(["joint", *KINDS, "separate", "summarizer"], 2))
 def ours(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Prompt]:
     """A model of our own with random weights, and what it reads."""
     folder = tmp_path_factory.mktemp(request.param) / "model"

@@ -101,9 +101,10 @@ def package_of(path: Path) -> tuple[str, ...]:
     return path.relative_to(ROOT).parent.parts
 
 
-def imported(source: str, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+@cache
+def imported(source: str, package: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """The dotted names a source imports anywhere in it, relative ones made absolute."""
-    yield from names_of(ast.walk(parsed(source)), package)
+    return tuple(names_of(ast.walk(parsed(source)), package))
 
 
 def at_import(source: str, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -33,12 +33,12 @@ def test_lens_ends_with_the_next_word(capsys):
 
 @pytest.mark.parametrize(
     ("name", "to", "begins"),
-    [
+    tiny.first_now([
         ("parts", "svg", b"<?xml"), ("lens", "png", b"\x89PNG"), ("patch", "pdf", b"%PDF"),
         ("patch", "html", b"<!doctype html>"),
         ("parts", "csv", b"\xef\xbb\xbfpart,layer,head"), ("lens", "csv", b"\xef\xbb\xbflayers,position,token"),
         ("parts", "json", b'{"model"'), ("lens", "json", b'{"model"'), ("patch", "json", b'{"model"'),
-    ],
+    ], 3),
 )  # fmt: skip
 def test_each_is_written_to_a_file(name, to, begins, tiny_decoder, tmp_path):
     path, more = (

@@ -36,7 +36,7 @@ def trained(recipe: ToyRecipe) -> Training:
     return training
 
 
-@pytest.mark.parametrize("each", PRESETS, ids=lambda each: each.name)
+@pytest.mark.parametrize("each", first_now(PRESETS, 3), ids=lambda each: each.name)
 def test_every_preset_takes_a_step_and_is_a_model_that_traces(each):
     training = Training(each.recipe)
     first = training.look()

@@ -23,6 +23,7 @@ from attnviz.ui.background import jobs
 from attnviz.ui.background import results as models
 from attnviz.ui.background.jobs import Job, LruCache, Slots, computing, shared
 from attnviz.ui.whatif import costs
+from tests.tiny import first_now
 
 ANNA = Prompt("Anna lives in Rome.", question="Where does Anna live?")
 
@@ -147,7 +148,7 @@ def test_what_a_job_made_does_not_keep_what_it_was_made_with(shelf: LruCache[Job
 
 @pytest.mark.parametrize(
     ("name", "work", "asked"),
-    [
+    first_now([
         ("minilm", models._run, (Prompt("The cat sat."), "encode", NO_EDITS, GREEDY)),
         ("bahdanau-en-fr", models._run, (Prompt("The cat sat."), "translate", NO_EDITS, GREEDY)),
         ("answer-en", models._run, (ANNA, "answer", NO_EDITS, GREEDY)),
@@ -156,8 +157,8 @@ def test_what_a_job_made_does_not_keep_what_it_was_made_with(shelf: LruCache[Job
         ("minilm", compute._inspectable, (Prompt("The cat sat."), ())),
         ("minilm", costs.head_costs, (Prompt("The cat sat."), "zero")),
         ("answer-en", matters.matters, (ANNA, "", ("rollout",))),
-    ],
-)
+    ], 2),
+)  # fmt: skip
 @pytest.mark.usefixtures("own_models")
 def test_no_result_that_is_kept_keeps_its_model(name: str, work: Callable[..., object], asked: tuple[object, ...]):
     model = catalog.load(name)
