@@ -340,7 +340,10 @@ PAGES = (
             # Of parts of another text: which, two next words, and of the stream the position.
             "part": Choice(("heads", "mlps", "stream")), "next": NAME, "rather": NAME, "query": Number(),
         },
-        in_app="It edits a model's attention, or runs two models, which the graphs of this site cannot do.",
+        on_site="change model text other second edits to question passage next rather part attention layer head query order "
+        "present",
+        in_app="Texts of your own, other pairs of models and other edits take a model that is run again with its attention "
+        "changed, which the app does.",
     ),
     AppPage(
         "matters", "What matters", "Ask", "balance",

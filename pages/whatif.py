@@ -3,23 +3,25 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.whatif_comparison import Comparison, compare, describe_costs
+from attnviz.analysis.whatif_comparison import Comparison, compare
 from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import HeadCosts
+from attnviz.figures.blocks import notice_blocks
+from attnviz.figures.whatif_matrices import HOW_COMPARED, HOW_COSTS
+from attnviz.figures.write import HOW_PATCHED
 from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import finish, value
 from attnviz.ui.background.jobs import stoppable
 from attnviz.ui.background.results import run
+from attnviz.ui.blocks import show_blocks
 from attnviz.ui.download import show_toolbar
-from attnviz.ui.edit_panel import show_next
 from attnviz.ui.frame.sidebar import forced_target, language_picker, machine, map_picker, own_language_button
-from attnviz.ui.layout import answer, escaped, header, hero, story
+from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt_box import show_text_notices
 from attnviz.ui.training_checkpoints import side
-from attnviz.ui.whatif import comparison as changes
-from attnviz.ui.whatif import costs as costs_view
 from attnviz.ui.whatif import patches as patches_view
+from attnviz.ui.whatif import view
 from attnviz.ui.whatif.controls import (
     Ablation,
     Sides,
@@ -31,8 +33,6 @@ from attnviz.ui.whatif.controls import (
     stop,
     with_target,
 )
-
-MISLEADS = "How to read this, and what misleads"
 
 
 def switch_heads_off() -> None:
@@ -49,7 +49,7 @@ def switch_heads_off() -> None:
     # The address already says what is being worked at.
     finish()
     with stoppable(lambda: stop("costs")):
-        costs = costs_view.head_costs(ablation.model, ablation.scored, ablation.to) if result else None
+        costs = view.head_costs(ablation.model, ablation.scored, ablation.to) if result else None
     if result and costs:
         show_text_notices(result)
         machine(result)
@@ -58,25 +58,21 @@ def switch_heads_off() -> None:
 
 def show_costs(ablation: Ablation, result: Result, costs: HeadCosts) -> None:
     """Show what each head costs, and how the output holds when many are off; then the downloads."""
-    chosen = costs_view.chosen_head(costs)
+    chosen = view.chosen_head(costs)
     with hero() as heading:
-        story(*describe_costs(costs, chosen), place=heading)
-        answer(result.trace.output or ("The passage does not say" if ablation.task == "answer" else ""))
-        left, right = st.container(key="measured").columns(2, gap="large")
-        with left:
-            costs_view.show_costs(costs, chosen)
-        costs_view.show_head(chosen, costs, ablation)
+        right = view.show_costs(costs, chosen, result.trace.output, ablation.task, heading)
+        view.show_head(chosen, costs, ablation)
         with right:
             with stoppable(lambda: stop("curve")):
                 curve = (
                     None
                     if is_stopped("curve")
-                    else costs_view.removal_curve(ablation.model, ablation.scored, ablation.to, costs=costs)
+                    else view.removal_curve(ablation.model, ablation.scored, ablation.to, costs=costs)
                 )
             if curve:
-                costs_view.show_curve(curve, costs.unit)
-    st.expander(MISLEADS).markdown(costs_view.READING)
-    show_toolbar(own=lambda: costs_view.download_buttons(costs, curve, ablation.model))
+                view.show_curve(curve, costs.unit)
+    show_blocks([HOW_COSTS])
+    show_toolbar(own=lambda: view.cost_buttons(costs, curve, ablation.model))
 
 
 def compare_sides(change: str, beside: DeltaGenerator) -> None:
@@ -91,7 +87,7 @@ def compare_sides(change: str, beside: DeltaGenerator) -> None:
     else:
         own_language_button(sides.models[0])
     if one and other:
-        changes.show_edits(sides.edits, one.trace)
+        view.show_edits(sides.edits, one.trace)
         show_text_notices(one, other)
         attention = map_picker(one.trace)
         machine(one)
@@ -103,26 +99,10 @@ def compare_sides(change: str, beside: DeltaGenerator) -> None:
 
 def show_changes(compared: Comparison, sides: Sides, results: tuple[Result, Result]) -> None:
     """Show how far each head has changed, and one of them on both sides; below it what to notice."""
-    chosen = changes.chosen_head(compared)
-    at = chosen or (compared.most if sides.are_models else compared.first)
     with hero() as heading:
-        said = compared.sentence(chosen, sides.names if sides.are_models else None)
-        story(said, compared.describe_place(at), place=heading)
-        show_next(results, sides.names)
-        if compared.has_changed:
-            with st.container(key="desk-heads"):
-                heads, links = st.columns([3, 2], gap="large") if compared.divergence.size > 1 else (None, st.container())
-                if heads:
-                    with heads:
-                        changes.show_heads(compared, at)
-                with links:
-                    changes.show_changes(compared, at, sides.names)
-            changes.show_head(compared, at, sides.names)
-            changes.tell_aligned_rows(compared)
-    if sides.notice:
-        st.caption(f":material/lightbulb: {sides.notice}")
-    st.expander(MISLEADS).markdown(changes.READING)
-    show_toolbar(own=lambda: changes.download_buttons(compared, (results[0].trace, results[1].trace), at))
+        shown = view.show_comparison(compared, sides, results, heading)
+    show_blocks([*notice_blocks(sides.notice), HOW_COMPARED])
+    show_toolbar(own=lambda: view.comparison_buttons(compared, results, shown))
 
 
 def set_parts(beside: DeltaGenerator) -> None:
@@ -133,9 +113,7 @@ def set_parts(beside: DeltaGenerator) -> None:
     finish()
     with hero() as heading:
         shown = patches_view.show_patches(pair, heading)
-    if pair.notice:
-        st.caption(f":material/lightbulb: {pair.notice}")
-    st.expander(MISLEADS).markdown(patches_view.READING)
+    show_blocks([*notice_blocks(pair.notice), HOW_PATCHED])
     show_toolbar(own=lambda: patches_view.offer_files(*shown) if shown else None)
 
 

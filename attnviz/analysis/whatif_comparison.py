@@ -5,9 +5,10 @@ compared with the row of the aligned query, over all keys of both: what only one
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -20,6 +21,26 @@ from attnviz.analysis.wording import Part, Sentence, head_name, head_words, perc
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Head, HeadCosts, RemovalCurve, Token, WeightStore
 from attnviz.core.weights import Slab, layers_of_heads, whole_slab
+
+# What can be changed, as the page What if calls it.
+CHANGES = {"word": "Another word", "head": "A head off", "model": "Another model", "patch": "From another text"}
+
+
+def change_of(example: Mapping[str, Any]) -> str:
+    """Tell which change an example shows.
+
+    >>> change_of({"text": "a", "other": "b"}), change_of({"text": "a", "edits": "e0.2z"})
+    ('word', 'head')
+    """
+    fields = {"rather": "patch", "second": "model", "edits": "head"}
+    return next((change for name, change in fields.items() if example.get(name)), "word")
+
+
+def side_names(models: tuple[str, str], *, is_edited: bool) -> tuple[str, str]:
+    """Name both sides of a comparison by what differs: the models as they are called, the edit, or the text."""
+    if models[0] != models[1]:
+        return models
+    return ("All heads on", "After the edit") if is_edited else ("First text", "Second text")
 
 
 @dataclass(frozen=True)
@@ -244,6 +265,10 @@ class Comparison:
         larger = int((self.divergence[~self.is_off] > changed).sum())
         rank = f"rank {larger + 1} of {self.divergence.size}{f'; first: {head_words(*self.most)}' if larger else ''}"
         return (Part(f"{change} ({rank})."), Part(" Click another.", hint=True))
+
+    def shown_head(self, place: tuple[int, int] | None, *, are_models: bool = False) -> tuple[int, int]:
+        """Return the layer and head that were chosen, else those to look at first."""
+        return place or (self.most if are_models else self.first)
 
     @cached_property
     def first(self) -> tuple[int, int]:

@@ -22,6 +22,8 @@ LensNumber = Literal["probability", "log p", "rank", "entropy"]
 LENS_NUMBERS: tuple[LensNumber, ...] = ("probability", "log p", "rank", "entropy")
 # Parts that are compared with random texts: the strongest.
 COMPARED_AT_RANDOM = 10
+# Texts that have nothing to do with the two: what they do, too, is no finding.
+RANDOM_TEXTS = 5
 
 
 def _frame(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Any:

@@ -28,11 +28,12 @@ class SentencesBlock:
 
 @dataclass(frozen=True)
 class TextBlock:
-    """Text in Markdown; `hint` is what only the app can do."""
+    """Text in Markdown, or of an output as it is; `hint` is what only the app can do, and `icon` one that only it has."""
 
     text: str
-    kind: Literal["text", "heading", "caption", "notice"] = "text"
+    kind: Literal["text", "heading", "caption", "notice", "output"] = "text"
     hint: str = ""
+    icon: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,10 @@ class PictureBlock:
 
 @dataclass(frozen=True)
 class ColumnsBlock:
-    """Parts side by side, each column with its share of the width."""
+    """Parts side by side, each column with its share of the width; `key` names them for the app's style."""
 
     columns: tuple[tuple[int, "Blocks"], ...]
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,16 @@ class FoldBlock:
 
 Block = SentencesBlock | TextBlock | PictureBlock | ColumnsBlock | FoldBlock
 Blocks = Sequence[Block]
+
+
+def how_to_read(text: str) -> FoldBlock:
+    """Fold away how a picture is read, and what misleads in it."""
+    return FoldBlock("How to read this, and what misleads", (TextBlock(text),))
+
+
+def notice_blocks(notice: str) -> list[Block]:
+    """Say what to notice of an example; nothing where there is nothing."""
+    return [TextBlock(notice, "caption", icon="lightbulb")] * bool(notice)
 
 
 def head_picks(shape: tuple[int, int]) -> dict[str, Pick]:

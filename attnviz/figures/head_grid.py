@@ -61,8 +61,8 @@ def measured_grid(
     def cell(layer: int, head: int) -> str:
         value, is_chosen = float(values[layer, head]), (layer, head) == chosen
         return (
-            f'<button class="head{" chosen" if is_chosen else ""}" data-pick="{layer}.{head}" '
-            f'aria-pressed="{str(is_chosen).lower()}" style="--strength:{strength(value):.2f}">'
+            f'<button class="head" data-pick="{layer}.{head}" aria-pressed="{str(is_chosen).lower()}" '
+            f'style="--strength:{strength(value):.2f}">'
             f'<span class="rate">{written(value)}</span><span class="where">{head_name(layer, head)}</span></button>'
         )
 

@@ -52,7 +52,7 @@ def heads_grid(atlas: Atlas, *, chosen: tuple[int, int], find: int | None = None
 def _cell(atlas: Atlas, layer: int, head: int, chosen: bool, find: int | None) -> str:
     claim = atlas.best(layer, head) if find is None else find
     holds = claim is not None and bool(atlas.supported[claim, layer, head])
-    kind = "head" + " chosen" * chosen + " holds" * holds + " none" * (claim is None)
+    kind = "head" + " holds" * holds + " none" * (claim is None)
     where, pressed = head_name(layer, head), str(chosen).lower()
     start = f'<button class="{kind}" data-pick="{layer}.{head}" aria-pressed="{pressed}"'
     if claim is None:

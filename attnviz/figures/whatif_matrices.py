@@ -7,18 +7,96 @@ from pathlib import Path
 
 import numpy as np
 
-from attnviz.analysis.whatif_comparison import Change, Comparison, describe_curve, name_of, written_cost
+from attnviz.analysis.whatif_comparison import Change, Comparison, describe_costs, describe_curve, name_of, written_cost
 from attnviz.analysis.wording import cut, head_name, percent, plain, points, signed, whole_percent
 from attnviz.core.trace import Head, HeadCosts, RemovalCurve
 from attnviz.core.weights import Kind
+from attnviz.figures.blocks import (
+    Block,
+    ColumnsBlock,
+    Pick,
+    PictureBlock,
+    SentencesBlock,
+    TextBlock,
+    head_picks,
+    how_to_read,
+)
+from attnviz.figures.curve import STYLE as CURVE
 from attnviz.figures.curve import Axes, Points, Range, Series, band_of, evenly, lines_figure
 from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.head_grid import HeadCell, head_button, head_grid, least_width
-from attnviz.figures.matrix import MOST_LABEL, DrawnMatrix, labels
+from attnviz.figures.matrix import MOST_LABEL, DrawnMatrix, labels, matrices_record
 from attnviz.figures.matrix import STYLE as MATRIX
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables, diverging
 
-STYLE = GRID + MATRIX + Path(__file__).with_name("whatif_matrices.css").read_text(encoding="utf-8")
+STYLE = GRID + MATRIX + CURVE + Path(__file__).with_name("whatif_matrices.css").read_text(encoding="utf-8")
+HOW_COMPARED = how_to_read("""
+- Tokens are aligned by their text. Between equal tokens, as many on both sides are paired one by one; a token that only one
+  side has is a key of its own.
+- Of each aligned row the two distributions over keys are compared by their **Jensen-Shannon divergence**: 0 % where they are
+  equal, 100 % where they have no key in common (Lin 1991, *Divergence measures based on the Shannon entropy*). A head's
+  change is the mean over its rows.
+- A head that looks elsewhere need not matter to the output: choose **A head off** to see which heads do.
+""")
+HOW_COSTS = how_to_read("""
+- A head is switched off where the model computes it, in every step; everything after it computes with what is left. Its cost
+  is how far ln p falls of the output that the model gives with all heads, for a language model of the next word; of one word
+  rather than another, how far the difference of their logits falls; for a model that says no word, how far its final vectors
+  turn (1 − cosine, the mean over tokens).
+- **Zero is not neutral**: later layers have never seen it. Set heads to their mean and see whether the order stays.
+- **Redundancy hides**: a head whose work another can do costs nothing alone. Look at the curve, where many go at once.
+- A claim about k heads means little without the band: k heads drawn at random, 20 times.
+- One text proves little: `attnviz ablate MODEL --data FILE` measures a whole file, with intervals.
+
+Michel, Levy & Neubig 2019, *Are Sixteen Heads Really Better than One?*; Voita et al. 2019, *Analyzing Multi-Head
+Self-Attention*.
+""")
+
+
+def comparison_blocks(
+    compared: Comparison,
+    chosen: tuple[int, int] | None,
+    names: tuple[str, str],
+    *,
+    are_models: bool = False,
+    theme: Theme = LIGHT,
+) -> list[Block]:
+    """Say and draw how far each head has changed, and the chosen one on both sides, else the first; a click chooses a head."""
+    at = compared.shown_head(chosen, are_models=are_models)
+    said = compared.sentence(chosen, names if are_models else None)
+    sentences = SentencesBlock((said, compared.describe_place(at)))
+    if not compared.has_changed:
+        return [sentences]
+    shape, changes = compared.divergence.shape, compared.changes(*at)
+    links = [PictureBlock("changes", changes_table(changes, names, theme=theme))] * bool(changes)
+    grid = PictureBlock("divergence", divergence_grid(compared, chosen=at, theme=theme), head_picks(shape))
+    columns = ColumnsBlock(((3, (grid,)), (2, links)) if compared.divergence.size > 1 else ((1, links),), key="desk-heads")
+    hint = "Point at a cell, or press Tab and then the arrow keys."
+    matrices = PictureBlock("matrices", matrices_record(three_matrices(compared, *at, names), theme, hint))
+    aligned, tokens = len(compared.queries), len(compared.after.queries)
+    about = TextBlock(f"Compared: the {aligned} of {tokens} tokens that stand on both sides.", "caption")
+    return [sentences, columns, matrices, *[about] * (aligned < tokens)]
+
+
+def cost_blocks(
+    costs: HeadCosts, chosen: Head, output: str = "", *, task: str = "encode", ordered: bool = False, theme: Theme = LIGHT
+) -> list[Block]:
+    """Say what the output of a task loses without the chosen head, and draw what it loses without each; a click chooses one."""
+    picks = {
+        ".".join(map(str, head)): Pick(dict(zip(("attention", "layer", "head"), head, strict=True))) for head in costs.ranked
+    }
+    given = output or ("The passage does not say" if task == "answer" else "")
+    return [
+        SentencesBlock(describe_costs(costs, chosen)),
+        *[TextBlock(given, "output")] * bool(given),
+        PictureBlock("costs", cost_grid(costs, chosen=chosen, ordered=ordered, theme=theme), picks),
+    ]
+
+
+def curve_blocks(curve: RemovalCurve, unit: str, *, theme: Theme = LIGHT) -> list[Block]:
+    """Draw how the output holds when more and more heads are off, whose costs have this unit."""
+    figure = removal_figure(curve, "ln p lost" if unit == "nats" else "change", theme=theme)
+    return [PictureBlock("removal", figure), TextBlock(plain(describe_curve(curve)), "caption")]
 
 
 def divergence_grid(compared: Comparison, *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:

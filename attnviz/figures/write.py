@@ -17,6 +17,8 @@ from attnviz.analysis.wording import cut, head_name, percent, plain, signed
 from attnviz.analysis.write import (
     candidate_label,
     continuation_of,
+    describe_correlation,
+    describe_patch,
     describe_together,
     part_name,
     row_name,
@@ -25,6 +27,8 @@ from attnviz.analysis.write import (
 from attnviz.core.sampling import Candidate
 from attnviz.core.trace import AttentionTrace
 from attnviz.core.why import ComparedWords, LensNumber, LogitLens, Parts, PatchCurve, Patches
+from attnviz.figures.blocks import Block, Pick, PictureBlock, SentencesBlock, TextBlock, how_to_read
+from attnviz.figures.curve import STYLE as CURVE
 from attnviz.figures.curve import Axes, Range, Series, band_of, evenly, lines_figure
 from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.head_grid import HeadCell, head_grid
@@ -90,7 +94,7 @@ def bars_at(first: int, places: Sequence[dict[str, Any]], chosen: int) -> dict[s
     return {"kind": "bars", "first": first, "places": places, "chosen": chosen}
 
 
-PARTS_STYLE = GRID + Path(__file__).with_name("why.css").read_text(encoding="utf-8")
+PARTS_STYLE = GRID + CURVE + Path(__file__).with_name("why.css").read_text(encoding="utf-8")
 # A number that is less than this is not written in its cell.
 _LEAST = 0.05
 # Characters of a token in a cell.
@@ -197,6 +201,47 @@ def patches_grid(patches: Patches, *, chosen: tuple[int, int] | None = None, the
         body = _changes_table(patches, chosen, theme)
     scale = _scale(patches.change, patches.words, theme)
     return f'<div class="why" style="{css_variables(theme)}">{body}{scale}</div>'
+
+
+# The parameters of an address that name a part.
+PART_PLACES = {"heads": ("layer", "head"), "mlps": ("layer",), "stream": ("layer", "query")}
+HOW_PATCHED = how_to_read("""
+- In turn, each part is set to what it is in the second text, and the rest of the model is run again: a head or an MLP at all
+  positions, the stream (the sum of all that was added so far) at one position, behind one layer. Orange moves towards the first
+  word, blue towards the second (Vig et al. 2020, *causal mediation*; Meng et al. 2022).
+- Change one word into one that has as many tokens: the texts have to be equally long, and all else stays the same.
+- **Any other text changes something.** So the ten strongest parts are also set to what they are in five passages that have
+  nothing to do with these two.
+- **Many together**: the k best are those that move it furthest towards the second text, each alone. Together they may do less
+  than their sum, where others step in, or more. Parts in a random order, 20 times, say what any k of them do.
+- **A part that changes nothing may still do the work**: others step in where it fails (backup heads; Wang et al. 2023).
+- The **quick estimate** is gradient × difference (attribution patching; Nanda 2023, Syed et al. 2023). It takes a part for a
+  straight line; where attention is sharp it is far off, so its correlation with what was computed is written beside it.
+""")
+
+
+def part_address(patches: Patches, row: int, column: int) -> dict[str, int]:
+    """Write which part it is, as an address does."""
+    return dict(zip(PART_PLACES[patches.what], (row, column), strict=False))
+
+
+def patch_blocks(patches: Patches, chosen: tuple[int, int], *, key: str = "patches", theme: Theme = LIGHT) -> list[Block]:
+    """Say what the chosen part of the other text changes, and draw that of all parts; a click chooses one."""
+    picks = {f"{row}.{column}": Pick(part_address(patches, row, column)) for row, column in np.ndindex(patches.change.shape)}
+    return [
+        SentencesBlock(tuple(describe_patch(patches, *chosen))),
+        PictureBlock(key, patches_grid(patches, chosen=chosen, theme=theme), picks),
+        TextBlock(describe_correlation(patches), "caption"),
+    ]
+
+
+def together_blocks(patches: Patches, curve: PatchCurve, *, theme: Theme = LIGHT) -> list[Block]:
+    """Draw what becomes of the difference when more and more parts are set together."""
+    return [
+        TextBlock("**Many parts set together**"),
+        PictureBlock("patches-together", together_figure(patches, curve, theme=theme)),
+        TextBlock(plain(describe_together(patches, curve)), "caption"),
+    ]
 
 
 def together_figure(patches: Patches, curve: PatchCurve, *, theme: Theme = LIGHT) -> str:

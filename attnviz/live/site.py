@@ -121,7 +121,7 @@ def _write_site(folder: Path, models: Sequence[str], files: Sequence[Path], repo
     exported = _write_models(folder / "models", models, report)
     shown = _write_files(folder / "files", models, report)
     pages = {picture.said["page"] for picture in shown}
-    blocks = _write_block_pages(folder / "files", pages, models, report)
+    blocks = _write_block_pages(folder / "files", pages, models, lessons, report)
     why = partial(why_missing, pages=pages, models=models, written=blocks)
     # Those of a teacher's own are there in any case.
     absent = {} if files else absent_lessons(lessons, why)
@@ -148,11 +148,14 @@ def _write_files(folder: Path, models: Sequence[str], report: Report) -> list[Si
     return _write_pictures(folder / "pictures", models, report)
 
 
-def _write_block_pages(folder: Path, pages: Collection[str], models: Sequence[str], report: Report) -> dict[str, WrittenPage]:
+def _write_block_pages(
+    folder: Path, pages: Collection[str], models: Sequence[str], lessons: Mapping[str, Lesson], report: Report
+) -> dict[str, WrittenPage]:
     """Write the pictures of the pages that run no model here, and their styles."""
     written = {}
+    linked = [step.picture for lesson in lessons.values() for step in lesson.steps if step.picture]
     for name, states in STATES.items():
-        page = states(models)
+        page = states(models, [picture.parameters for picture in linked if picture.page == name])
         if not page.groups:
             continue
         written[name] = write_states(page, pages, models)

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.figures.blocks import Blocks, ColumnsBlock, FoldBlock, Pick, PictureBlock, SentencesBlock
 from attnviz.ui.address.address_sync import visit
-from attnviz.ui.layout import Markup, story
+from attnviz.ui.layout import Markup, answer, story
 from attnviz.ui.prompt_box import forget_typed
 
 
@@ -24,7 +24,8 @@ def show_blocks(
             mount(block.key, block.body, on_pick=partial(_pick, block.picks) if block.picks else None)
         elif isinstance(block, ColumnsBlock):
             shares = [share for share, _ in block.columns]
-            for column, (_, parts) in zip(st.columns(shares, gap="large"), block.columns, strict=True):
+            place_of_columns = st.container(key=block.key) if block.key else st
+            for column, (_, parts) in zip(place_of_columns.columns(shares, gap="large"), block.columns, strict=True):
                 with column:
                     show_blocks(parts, markup)
         elif isinstance(block, FoldBlock):
@@ -32,10 +33,13 @@ def show_blocks(
                 show_blocks(block.parts, markup)
         elif block.kind == "heading":
             st.subheader(block.text, anchor=False)
+        elif block.kind == "output":
+            answer(block.text)
         elif block.kind == "notice":
             (place or st).info(block.text, icon=":material/info:")
         else:
-            (st.caption if block.kind == "caption" else st.markdown)(block.text + block.hint)
+            icon = f":material/{block.icon}: " if block.icon else ""
+            (st.caption if block.kind == "caption" else st.markdown)(icon + block.text + block.hint)
 
 
 def _pick(picks: Mapping[str, Pick], picked: str) -> None:

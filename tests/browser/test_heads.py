@@ -25,7 +25,7 @@ def test_a_head_that_is_clicked_shows_its_evidence_others_are_found_by_a_drawing
     page.keyboard.press("Enter")
     expect(page.locator("h3", has_text="What L4·H9 does")).to_be_visible()
     expect(page.locator(".claims tbody tr").first).to_contain_text(short_claim(atlas.claims[best].text))
-    expect(cell).to_have_class("head chosen holds")
+    expect(cell).to_have_class("head holds")
     settle(page)
     assert (parameters(page)["layer"], parameters(page)["head"]) == ("4", "9")
     draws_by_keyboard(page)

@@ -168,6 +168,11 @@ def test_words_that_are_clicked_are_in_the_address_and_axe_finds_nothing_on_a_ph
 WRITTEN = {
     "heads": ("", "claim=L2%C2%B7H0%3A+obj+-%3E+head&layer=1&head=9"),
     "matters": ("", "taken=10", "model=minilm"),
+    "whatif": (
+        *("", "layer=3&head=1", "layer=99&head=1", "model=answer-en", "change=head&model=answer-en"),
+        "change=head&order=cost&attention=encoder&layer=2&head=5",
+        f"change=head&edits=e0.2z&text={(TIRED := quote(examples_of('whatif')[1]['text']))}&other={TIRED}",
+    ),
 }
 
 
@@ -206,7 +211,33 @@ def test_a_head_that_is_clicked_is_in_the_address_and_the_way_back_leads_back(pa
     expect(story).to_have_text(before)
     page.get_by_role("button", name="compound → its noun").click()
     expect(page.locator("#above .story p").first).to_contain_text("compound")
+    opened(page, f"{site}/heads/?layer=99&head=9")
+    expect(page.locator("#below h2").first).to_contain_text("What L5·H9 does")
+    expect(page.locator(NOTICE)).to_be_hidden()
     opened(page, f"{site}/heads/?find=any")
+    expect(page.locator(NOTICE)).to_contain_text("only the app can do")
+
+
+def test_what_changes_is_chosen_on_what_if_and_a_head_of_it_is_in_the_address(page: Page, site: str):
+    opened(page, f"{site}/whatif/")
+    story, texts = page.locator("#picture .story p").first, page.locator("#above .read")
+    expect(texts).to_have_text(["First text The animal didn't cross the street because it was too tired.", re.compile("wide")])
+    page.get_by_role("button", name="A head off", exact=True).click()
+    expect(texts).to_have_count(1)
+    expect(story).to_contain_text("Without head")
+    cells, order = page.locator("#picture .costs button"), page.get_by_role("button", name="By importance")
+    order.click()
+    expect(cells.first).to_have_attribute("aria-pressed", "true")
+    cells.nth(1).click()
+    expect(cells.nth(1)).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#picture [aria-pressed=true]")).to_have_count(1)
+    said = story.inner_text()
+    opened(page, page.url)
+    expect(order).to_have_attribute("aria-pressed", "true")
+    expect(story).to_have_text(said)
+    page.get_by_role("button", name="With a head off").click()
+    expect(texts.nth(1)).to_contain_text("L0·H2")
+    opened(page, f"{site}/whatif/?text=A+cat+slept.")
     expect(page.locator(NOTICE)).to_contain_text("only the app can do")
 
 

@@ -9,10 +9,11 @@ import { fetchUnpacked, sentenceOf } from "./runtime.js";
 
 /**
  * @import { Type, Values } from "./address.js"
- * @typedef {[values: Values, places: number[][]]} State  of each place the numbers of its parts
+ * @typedef {[values: Values, places: number[][], pressed: string[]]} State  of each place the numbers of its parts; where the buttons lead that are pressed
  * @typedef {{ texts: string[], states: State[] }} Group
- * @typedef {{ page: string, parameters: Record<string, Type>, appOnly: string[], groups: Values[], free: string[], opening: { values: Values, parts: string[] },
- *   choices: Record<string, [label: string, values: Values][]>, modelsFolder: string }} BlockConfig
+ * @typedef {{ page: string, parameters: Record<string, Type>, appOnly: string[], groups: Values[], free: string[], opening: { values: Values, parts: string[], pressed: string[] },
+ *   choices: ChoiceRow[], unasked: string[], modelsFolder: string }} BlockConfig
+ * @typedef {{ name: string, buttons: [label: string, values: Values][], where: Values }} ChoiceRow  buttons that are there where the page shows the values of `where`
  */
 
 const PLACES = ["above", "picture", "below"];
@@ -61,10 +62,10 @@ export class BlockPage {
     const turn = ++this.#turn;
     const [values] = await Promise.all([readAddress(this.config.parameters, location.search), this.ready]);
     try {
-      const { shown, parts, isHere } = await this.#find(values);
+      const { shown, parts, pressed, isHere } = await this.#find(values);
       if (turn !== this.#turn) return;
       this.values = values;
-      parts.forEach((part, at) => mountBlocks(this.roots[at], part));
+      parts.forEach((part, at) => mountBlocks(this.roots[at], part, pressed));
       this.#say(isHere && !isOfTheApp(this.config, location.search) ? "" : sentenceOf("app only"));
       this.#drawChoices({ ...shown, ...values });
       /** @type {HTMLElement} */ (document.getElementById("hero")).dataset.drawn = String(turn);
@@ -76,16 +77,16 @@ export class BlockPage {
 
   /** What the address asks for, else what the page shows unasked. @param {Values} values */
   async #find(values) {
-    const { groups, opening, free } = this.config;
+    const { groups, opening, free, unasked } = this.config;
     const given = Object.fromEntries(Object.entries(values).filter(([name]) => !free.includes(name)));
     const found = groups.findIndex((group) => Object.entries(given).every(([name, value]) => !(name in group) || String(group[name]) === String(value)));
     const own = groups[Math.max(found, 0)];
     const asked = Object.fromEntries(Object.entries(given).filter(([name]) => !(name in own)));
-    if (found === 0 && isSame(opening.values, { ...opening.values, ...asked })) return { shown: { ...own, ...opening.values }, parts: opening.parts, isHere: true };
+    if (found === 0 && isSame(opening.values, { ...opening.values, ...asked })) return { shown: { ...own, ...opening.values }, parts: opening.parts, pressed: opening.pressed, isHere: true };
     const { texts, states } = await this.#group(Math.max(found, 0));
-    const state = states.find(([each]) => isSame(each, { ...states[0][0], ...asked }));
-    const [shown, places] = state ?? states[0];
-    return { shown: { ...own, ...shown }, parts: places.map((each) => each.map((at) => texts[at]).join("")), isHere: found >= 0 && Boolean(state) };
+    const state = [asked, within(asked, states, unasked)].map((one) => states.find(([each]) => isSame(each, { ...states[0][0], ...one }))).find(Boolean);
+    const [shown, places, pressed] = state ?? states[0];
+    return { shown: { ...own, ...shown }, parts: places.map((each) => each.map((at) => texts[at]).join("")), pressed, isHere: found >= 0 && Boolean(state) };
   }
 
   /** @param {number} number @returns {Promise<Group>} */
@@ -109,8 +110,9 @@ export class BlockPage {
     const { choices, groups } = this.config;
     const place = /** @type {HTMLElement} */ (document.getElementById("chips"));
     const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.choice;
-    place.replaceChildren(...Object.entries(choices).map(([name, rows]) => make("div", { role: "group", "aria-label": name }, ...rows.map(([label, values]) => {
-      const isOn = Object.entries(values).every(([each, value]) => String(shown[each]) === String(value));
+    const isShown = (/** @type {Values} */ values) => Object.entries(values).every(([each, value]) => String(shown[each]) === String(value));
+    place.replaceChildren(...choices.filter(({ where }) => isShown(where)).map(({ name, buttons }) => make("div", { role: "group", "aria-label": name }, ...buttons.map(([label, values]) => {
+      const isOn = isShown(values);
       const isOther = Object.keys(values).some((each) => each in groups[0]);
       // What is pressed again is let go of, but for the picture that it is part of.
       const rest = Object.fromEntries(Object.entries(values).filter(([each]) => each in groups[0]));
@@ -132,9 +134,22 @@ export class BlockPage {
 /** @param {Values} one @param {Values} other */
 const isSame = (one, other) => Object.keys({ ...one, ...other }).every((name) => String(one[name]) === String(other[name]));
 
-/** Mounts HTML that Python has made and escaped; what had the focus keeps it. @param {ShadowRoot} root @param {string} body */
-function mountBlocks(root, body) {
-  if (mountedBlocks.get(root) === body) return;
+/** Reads a place that is not there as the last one; on some pages as not asked for. @param {Values} asked @param {State[]} states @param {string[]} unasked */
+function within(asked, states, unasked) {
+  const last = (/** @type {string} */ name) => Math.max(...states.map(([each]) => each[name]));
+  const kept = Object.entries(asked).filter(([name]) => !unasked.includes(name));
+  return Object.fromEntries(kept.map(([name, value]) => [name, typeof value === "number" ? Math.min(value, last(name)) : value]));
+}
+
+/** Mounts HTML that Python has made and escaped; what had the focus keeps it. @param {ShadowRoot} root @param {string} body
+ * @param {string[]} pressed where the buttons lead that are pressed */
+function mountBlocks(root, body, pressed) {
+  if (mountedBlocks.get(root) !== body) replaceBlocks(root, body);
+  for (const each of root.querySelectorAll("[data-go][aria-pressed]")) each.setAttribute("aria-pressed", String(pressed.includes(/** @type {HTMLElement} */ (each).dataset.go ?? "")));
+}
+
+/** @param {ShadowRoot} root @param {string} body */
+function replaceBlocks(root, body) {
   mountedBlocks.set(root, body);
   const focused = /** @type {HTMLElement | null} */ (root.activeElement)?.dataset.go;
   root.innerHTML = body;

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attnviz.analysis.whatif_comparison import CHANGES, change_of, side_names
 from attnviz.core.edits import NO_EDITS, Edits, HeadValue
 from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import Prompt
@@ -43,7 +44,6 @@ from attnviz.ui.prompt_box import (
 from attnviz.ui.training_checkpoints import checkpoints, label, nearest, publish_settings
 from attnviz.ui.visitor_limits import any_model, check_length, offered
 
-_CHANGES = {"word": "Another word", "head": "A head off", "model": "Another model", "patch": "From another text"}
 _PARTS = {"heads": "Heads", "mlps": "MLPs", "stream": "Stream"}
 # Parameters of a text whose parts are set.
 _PATCHED = ("next", "rather", "part", "query")
@@ -68,9 +68,7 @@ class Sides:
     @property
     def names(self) -> tuple[str, str]:
         """What each side is called: by what differs."""
-        if self.are_models:
-            return label(self.models[0]), label(self.models[1])
-        return ("All heads on", "After the edit") if self.edits else ("First text", "Second text")
+        return side_names((label(self.models[0]), label(self.models[1])), is_edited=bool(self.edits))
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ def change_picker() -> tuple[str, DeltaGenerator]:
 
     row = st.container(horizontal=True, vertical_alignment="center", key="what-changes")
     change = segments(
-        row.container(width="content"), "What changes", "change", format_func=_CHANGES.__getitem__, on_change=restart,
+        row.container(width="content"), "What changes", "change", format_func=CHANGES.__getitem__, on_change=restart,
         label_visibility="collapsed",
     )  # fmt: skip
     return change, row
@@ -182,7 +180,7 @@ def _go_on() -> None:
 
 def sides_controls(change: str, place: DeltaGenerator) -> Sides | None:
     """Ask for the models, texts and edits of both sides; None after the page has said what is wrong with them."""
-    shown = [each for each in examples("whatif") if _change_of(each) == change]
+    shown = [each for each in examples("whatif") if change_of(vars(each)) == change]
     known = (*dict.fromkeys(each.model for each in shown[:1] if each.model), *KNOWN_MODELS)
     if name := value("model"):
         st.session_state.model = nearest(name)
@@ -205,7 +203,7 @@ def sides_controls(change: str, place: DeltaGenerator) -> Sides | None:
 
 def patch_controls(place: DeltaGenerator) -> TextPair | None:
     """Ask for a model, two texts of one length, two words and a kind of part; None after the page has said what is wrong."""
-    shown = [each for each in examples("whatif") if _change_of(each) == "patch"]
+    shown = [each for each in examples("whatif") if change_of(vars(each)) == "patch"]
     model = one_model((*catalog.available_for("write"), *HUB["decoder"]), _ABOUT)
     what = segments(
         st.sidebar, "Parts to set", "part", format_func=_PARTS.__getitem__, on_change=lambda: forget("layer", "head", "query"),
@@ -228,10 +226,6 @@ def patch_controls(place: DeltaGenerator) -> TextPair | None:
         st.error(escaped(error), icon=":material/edit:")
         return None
     return TextPair(model, texts, (first.strip(), second.strip()), what, example.notice if example else "")
-
-
-def _change_of(example: Example) -> str:
-    return "patch" if example.rather else "model" if example.second else "head" if example.edits else "word"
 
 
 def _second_model(model: str, first: str) -> str:

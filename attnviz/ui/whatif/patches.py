@@ -6,43 +6,24 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.wording import plain
-from attnviz.analysis.write import describe_correlation, describe_patch, describe_together, part_name
+from attnviz.analysis.write import part_name
 from attnviz.core.trace import Prompt
-from attnviz.core.why import PatchCurve, Patches
+from attnviz.core.why import RANDOM_TEXTS, PatchCurve, Patches
 from attnviz.export.write import draw_why, together_csv, why_file
 from attnviz.figures import html as shared
-from attnviz.figures.curve import STYLE as CURVE
-from attnviz.figures.write import PARTS_STYLE, patches_grid, together_figure
+from attnviz.figures.write import PART_PLACES, PARTS_STYLE, patch_blocks, together_blocks
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.survey.corpora import random_passages
 from attnviz.ui.address.address_sync import visit_button
 from attnviz.ui.background.jobs import stoppable
 from attnviz.ui.background.results import computed, is_known
+from attnviz.ui.blocks import show_blocks
 from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.explorer import clicked_head
-from attnviz.ui.layout import Markup, escaped, story, theme
+from attnviz.ui.layout import Markup, escaped, theme
 from attnviz.ui.whatif.controls import TextPair, is_stopped, stop
 
 _markup = Markup("patches", shared.STYLE + PARTS_STYLE)
-_curve_markup = Markup("patches_together", shared.STYLE + CURVE)
-# Texts that have nothing to do with the two: what they do, too, is no finding.
-RANDOM_TEXTS = 5
-# The parameters of the address that name a part.
-PLACES = {"heads": ("layer", "head"), "mlps": ("layer",), "stream": ("layer", "query")}
-READING = """
-- In turn, each part is set to what it is in the second text, and the rest of the model is run again: a head or an MLP at all
-  positions, the stream (the sum of all that was added so far) at one position, behind one layer. Orange moves towards the first
-  word, blue towards the second (Vig et al. 2020, *causal mediation*; Meng et al. 2022).
-- Change one word into one that has as many tokens: the texts have to be equally long, and all else stays the same.
-- **Any other text changes something.** So the ten strongest parts are also set to what they are in five passages that have
-  nothing to do with these two.
-- **Many together**: the k best are those that move it furthest towards the second text, each alone. Together they may do less
-  than their sum, where others step in, or more. Parts in a random order, 20 times, say what any k of them do.
-- **A part that changes nothing may still do the work**: others step in where it fails (backup heads; Wang et al. 2023).
-- The **quick estimate** is gradient × difference (attribution patching; Nanda 2023, Syed et al. 2023). It takes a part for a
-  straight line; where attention is sharp it is far off, so its correlation with what was computed is written beside it.
-"""
 
 
 def show_patches(pair: TextPair, heading: DeltaGenerator) -> tuple[Patches, PatchCurve | None] | None:
@@ -68,34 +49,22 @@ def show_patches(pair: TextPair, heading: DeltaGenerator) -> tuple[Patches, Patc
         with stoppable(lambda: stop("patches")):
             curve = _patches_together(*asked, patches=patches)
     if curve:
-        st.markdown("**Many parts set together**")
-        _curve_markup("patches-together", together_figure(patches, curve, theme=theme()))
-        st.caption(plain(describe_together(patches, curve)))
+        show_blocks(together_blocks(patches, curve, theme=theme()), _markup)
     return patches, curve
 
 
 def _show(patches: Patches, stage: str, said: DeltaGenerator, drawn: DeltaGenerator) -> None:
-    chosen = chosen_part(patches)
-    story(*describe_patch(patches, *chosen), place=said)
     with drawn.container():
-        _markup(f"patches-{stage}", patches_grid(patches, chosen=chosen, theme=theme()), partial(_pick, patches.what))
-        st.caption(describe_correlation(patches))
+        show_blocks(patch_blocks(patches, chosen_part(patches), key=f"patches-{stage}", theme=theme()), _markup, said)
 
 
 def chosen_part(patches: Patches) -> tuple[int, int]:
     """Return the row and column of the part that was clicked, or that the address names; else of the strongest."""
-    names = PLACES[patches.what]
+    names = PART_PLACES[patches.what]
     places = [place[: len(names)] for place in np.ndindex(patches.change.shape)]
     first = patches.strongest[0] if patches.strongest else (0, 0)
     place = clicked_head(places, names) or first
     return place[0], place[1] if len(place) > 1 else 0
-
-
-def _pick(what: str, picked: str) -> None:
-    row, _, column = picked.partition(".")
-    if row.isdecimal() and column.isdecimal():
-        places = dict(zip(PLACES[what], (int(row), int(column)), strict=False))
-        st.session_state.update(places)
 
 
 def _show_part(patches: Patches, pair: TextPair, chosen: tuple[int, int]) -> None:

@@ -18,7 +18,7 @@ MODELS = ("minilm",)
 
 @cache
 def written(name: str) -> WrittenPage:
-    return write_states(STATES[name](MODELS), ("encode",), MODELS)
+    return write_states(STATES[name](MODELS, ()), ("encode",), MODELS)
 
 
 def nowhere(pick: Pick) -> str:
@@ -41,12 +41,13 @@ def test_every_click_of_a_page_leads_to_a_picture_of_the_site(name: str):
 
 @pytest.mark.parametrize("name", STATES)
 def test_a_page_says_what_the_app_draws_and_each_address_is_there_once(name: str):
-    page, drawn = written(name), STATES[name](MODELS)
+    page, drawn = written(name), STATES[name](MODELS, ())
     for group, data in zip(drawn.groups, page.files, strict=True):
         content = json.loads(gzip.decompress(data))
-        assert len({json.dumps(values) for values, _ in content["states"]}) == len(group.states)
-        for state, (values, places) in list(zip(group.states, content["states"], strict=True))[::29]:
+        assert len({json.dumps(values) for values, *_ in content["states"]}) == len(group.states)
+        for state, (values, places, pressed) in list(zip(group.states, content["states"], strict=True))[::29]:
             assert values == dict(state.values)
+            assert all(f'data-go="{html.escape(leads)}"' in "".join(content["texts"]) for leads in pressed)
             said = [block for part in state.parts(LIGHT) for block in part if isinstance(block, SentencesBlock)]
             texts = "".join(content["texts"][at] for place in places for at in place)
             assert said

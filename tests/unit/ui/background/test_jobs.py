@@ -22,7 +22,7 @@ from attnviz.ui import compute, matters
 from attnviz.ui.background import jobs
 from attnviz.ui.background import results as models
 from attnviz.ui.background.jobs import Job, LruCache, Slots, computing, shared
-from attnviz.ui.whatif import costs
+from attnviz.ui.whatif import view
 from tests.tiny import first_now
 
 ANNA = Prompt("Anna lives in Rome.", question="Where does Anna live?")
@@ -155,7 +155,7 @@ def test_what_a_job_made_does_not_keep_what_it_was_made_with(shelf: LruCache[Job
         ("summarize-en", models._run, (Prompt("He came. He saw it. So it was."), "summarize", NO_EDITS, GREEDY)),
         ("bahdanau-en-fr", compute._inspectable, (Prompt("The cat sat."), ())),
         ("minilm", compute._inspectable, (Prompt("The cat sat."), ())),
-        ("minilm", costs.head_costs, (Prompt("The cat sat."), "zero")),
+        ("minilm", view.head_costs, (Prompt("The cat sat."), "zero")),
         ("answer-en", matters.matters, (ANNA, "", ("rollout",))),
     ], 2),
 )  # fmt: skip

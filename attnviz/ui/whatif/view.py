@@ -1,41 +1,68 @@
-"""What heads cost, on What if: all heads, the chosen one, the curve of many heads off; files."""
+"""What stands on the page What if: how far heads have changed on two sides, what each head costs, and many of them; files."""
 
 from functools import partial
 
+import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.whatif_comparison import describe_curve
-from attnviz.analysis.wording import head_words, plain
+from attnviz.analysis.whatif_comparison import Comparison
+from attnviz.analysis.wording import describe_edits, head_words
 from attnviz.core.edits import Edits, HeadSet, HeadValue
-from attnviz.core.trace import Head, HeadCosts, Prompt, RemovalCurve
+from attnviz.core.trace import AttentionTrace, Head, HeadCosts, Prompt, RemovalCurve
 from attnviz.export import whatif_sheets
-from attnviz.figures.curve import STYLE as CURVE
+from attnviz.figures.explorer.script import records_script
 from attnviz.figures.html import STYLE as MARKUP
-from attnviz.figures.whatif_matrices import STYLE, cost_grid, removal_figure
+from attnviz.figures.whatif_matrices import STYLE, comparison_blocks, cost_blocks, curve_blocks
 from attnviz.models.base import AttentionModel, Progress
+from attnviz.models.catalog import Task
+from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import forget, segments, value, visit_button
 from attnviz.ui.background.results import computed
+from attnviz.ui.blocks import show_blocks
 from attnviz.ui.download import drawing_buttons, file_button
-from attnviz.ui.explorer import clicked_head, pick_head
-from attnviz.ui.layout import Markup, theme
-from attnviz.ui.whatif.controls import Ablation
+from attnviz.ui.edit_panel import show_next
+from attnviz.ui.explorer import clicked_head
+from attnviz.ui.layout import Markup, escaped, theme
+from attnviz.ui.whatif.controls import Ablation, Sides
 
-_GRID = Markup("costs", MARKUP + STYLE)
-_CURVE = Markup("removal", MARKUP + CURVE)
+_markup = Markup("whatif", MARKUP + STYLE)
+# Its pictures, by their keys.
+_PICTURES = {
+    **dict.fromkeys(("divergence", "changes", "costs", "removal"), _markup),
+    "matrices": Markup("compared-heads", MARKUP + STYLE, records_script()),
+}
 _ORDERS = {"layer": "By layer", "cost": "By importance"}
-READING = """
-- A head is switched off where the model computes it, in every step; everything after it computes with what is left. Its cost
-  is how far ln p falls of the output that the model gives with all heads, for a language model of the next word; of one word
-  rather than another, how far the difference of their logits falls; for a model that says no word, how far its final vectors
-  turn (1 − cosine, the mean over tokens).
-- **Zero is not neutral**: later layers have never seen it. Set heads to their mean and see whether the order stays.
-- **Redundancy hides**: a head whose work another can do costs nothing alone. Look at the curve, where many go at once.
-- A claim about k heads means little without the band: k heads drawn at random, 20 times.
-- One text proves little: `attnviz ablate MODEL --data FILE` measures a whole file, with intervals.
 
-Michel, Levy & Neubig 2019, *Are Sixteen Heads Really Better than One?*; Voita et al. 2019, *Analyzing Multi-Head
-Self-Attention*.
-"""
+
+def show_edits(edits: Edits, trace: AttentionTrace) -> None:
+    """Show what is edited on the second side, and the way back; nothing where nothing is."""
+    if edits:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{escaped(', '.join(describe_edits(edits, trace).values()))}**", width="content")
+            st.button(
+                "Back to all heads", key="back", icon=":material/undo:", on_click=forget, args=("edits", "layer", "head"),
+            )  # fmt: skip
+
+
+def show_comparison(
+    compared: Comparison, sides: Sides, results: tuple[Result, Result], heading: DeltaGenerator
+) -> tuple[int, int]:
+    """Show how far each head has changed, and one of them on both sides; return its layer and head."""
+    chosen = clicked_head(list(np.ndindex(compared.divergence.shape)))
+    said, *drawn = comparison_blocks(compared, chosen, sides.names, are_models=sides.are_models, theme=theme())
+    show_blocks([said], place=heading)
+    show_next(results, sides.names)
+    show_blocks(drawn, _PICTURES)
+    return compared.shown_head(chosen, are_models=sides.are_models)
+
+
+def comparison_buttons(compared: Comparison, results: tuple[Result, Result], chosen: tuple[int, int]) -> None:
+    """Offer the picture as a drawing, and how far each head has changed as CSV."""
+    traces = results[0].trace, results[1].trace
+    with st.container(horizontal=True):
+        drawing_buttons("compared", lambda: whatif_sheets.draw_comparison(compared, traces, *chosen))
+        file_button("compared.csv", lambda: whatif_sheets.comparison_csv(compared))
 
 
 def chosen_head(costs: HeadCosts) -> Head:
@@ -43,12 +70,18 @@ def chosen_head(costs: HeadCosts) -> Head:
     return clicked_head(costs.ranked, ("attention", "layer", "head")) or costs.ranked[-1]
 
 
-def show_costs(costs: HeadCosts, chosen: Head) -> None:
-    """Draw all heads, by layer or by cost; a click chooses one."""
-    order = segments(
-        st.container(key="desk-order"), "Order", "order", format_func=_ORDERS.__getitem__, label_visibility="collapsed"
-    )
-    _GRID("costs", cost_grid(costs, chosen=chosen, ordered=order == "cost", theme=theme()), on_pick=pick_head)
+def show_costs(costs: HeadCosts, chosen: Head, output: str, task: Task, heading: DeltaGenerator) -> DeltaGenerator:
+    """Draw all heads, by layer or by cost, below the output of the task; return the place beside them."""
+    ordered = value("order") == "cost"
+    *above, grid = cost_blocks(costs, chosen, output, task=task, ordered=ordered, theme=theme())
+    show_blocks(above, place=heading)
+    left, right = st.container(key="measured").columns(2, gap="large")
+    with left:
+        segments(
+            st.container(key="desk-order"), "Order", "order", format_func=_ORDERS.__getitem__, label_visibility="collapsed"
+        )
+        show_blocks([grid], _PICTURES)
+    return right
 
 
 def show_head(head: Head, costs: HeadCosts, ablation: Ablation) -> None:
@@ -92,11 +125,10 @@ def _compare(edits: str) -> None:
 
 def show_curve(curve: RemovalCurve, unit: str) -> None:
     """Draw how the output holds when more and more heads are off."""
-    _CURVE("removal", removal_figure(curve, "ln p lost" if unit == "nats" else "change", theme=theme()))
-    st.caption(plain(describe_curve(curve)))
+    show_blocks(curve_blocks(curve, unit, theme=theme()), _PICTURES)
 
 
-def download_buttons(costs: HeadCosts, curve: RemovalCurve | None, model: str) -> None:
+def cost_buttons(costs: HeadCosts, curve: RemovalCurve | None, model: str) -> None:
     """Offer the picture as a drawing, and its numbers as CSV."""
     title, name = f"What each head of {model} costs", f"{model.replace('/', '-')}-heads"
     with st.container(horizontal=True):
