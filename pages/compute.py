@@ -10,7 +10,7 @@ from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap
 from attnviz.models.catalog import CATALOG
-from attnviz.ui.address.address_sync import finish, segments, toggle, url_value
+from attnviz.ui.address.address_sync import finish, segments, url_value
 from attnviz.ui.background.results import card
 from attnviz.ui.compute import (
     example_download,
@@ -34,6 +34,7 @@ from attnviz.ui.frame.sidebar import (
     head_steppers,
     language_picker,
     map_picker,
+    merge_toggle,
     model_picker,
     own_language_button,
 )
@@ -100,7 +101,7 @@ def show_weight(model: str, opened: "InspectedTrace", attention: AttentionMap, f
     layer, head = head_steppers(st.sidebar, (first.layer, first.head), (attention.n_layers, attention.n_heads))
     link = link_picker(attention, query=first.query, key=first.key)
     predict = predict_picker()
-    words = toggle(st.sidebar, "Merge subwords to words", "words")
+    words = merge_toggle("words")
     name, inputs = head_name(layer, head), opened.head(attention.kind, layer, head)
     if inputs is None:
         weight = float(attention.weights(layer, head)[link.query, link.key])

@@ -74,10 +74,10 @@ def describe_next(candidates: Sequence[Candidate], before: str, *, first: bool =
 
     >>> from attnviz.analysis.wording import plain
     >>> plain(describe_next([Candidate("a", " Mary", 0.923), Candidate("b", " the", 0.022)], "to"))
-    'The next word is “Mary” (92\\xa0%), or else “the” (2\\xa0%)'
+    'Next comes “Mary” (92\\xa0%), or else “the” (2\\xa0%)'
     """
     names = [(quoted(candidate_label(each, before)), Part(f" ({_rough(each.probability)})")) for each in candidates[:2]]
-    lead = (Part("The next word is "),) if first else (Part("Here the model expects "),)
+    lead = (Part("Next comes "),) if first else (Part("Here the model expects "),)
     return (*lead, *names[0], *((Part(", or else "), *names[1]) if len(names) > 1 else ()))
 
 

@@ -68,7 +68,7 @@ from attnviz.ui.explorer import (
     heads_are_mixed,
     places_of,
 )
-from attnviz.ui.frame.sidebar import Choices, scale_picker, side_by_side
+from attnviz.ui.frame.sidebar import Choices, merge_toggle, scale_picker, side_by_side
 from attnviz.ui.layout import Markup, escaped, story, theme
 from attnviz.ui.visitor_limits import offered
 
@@ -156,7 +156,7 @@ def answer_view_picker(results: Mapping[int, Result], sidebar: DeltaGenerator) -
     maps = [_seen_from(side, each).attention(each.trace) for each in listed]
     unasked = _head_of_word(side, results) or ((first.layer, first.head) if first else None)
     layer, head = head_picker(maps, sidebar, first=unasked, mixed=heads_are_mixed(listed))
-    words = toggle(sidebar, "Merge subwords to words", "whole_words")
+    words = merge_toggle("whole_words")
     hide = toggle(sidebar, "Hide special tokens", "hide_special")
     return AnswerView(layer, head, View(words, hide), scale_picker(sidebar), side)
 

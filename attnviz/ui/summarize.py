@@ -48,7 +48,7 @@ from attnviz.ui.download import Download, explain_button, head_download
 from attnviz.ui.edit import CurrentMap
 from attnviz.ui.edit_panel import show_changes, show_edit_panel
 from attnviz.ui.explorer import all_heads, open_head
-from attnviz.ui.frame.sidebar import head_steppers, one_model
+from attnviz.ui.frame.sidebar import head_steppers, merge_toggle, one_model
 from attnviz.ui.layout import Markup, escaped, theme
 from attnviz.ui.prompt_box import long_notice
 
@@ -176,7 +176,7 @@ def summary_view_picker(attention: AttentionMap, selects: tuple[int, int] | None
     else:
         words = bounded(sidebar, "How many percent of the words", "share_kept", slider=True)
     sentences = bounded(sidebar, "Sentences to keep", "sentences_kept", slider=True)
-    merged = toggle(sidebar, "Merge subwords to words", "whole_words")
+    merged = merge_toggle("whole_words")
     punctuation = toggle(sidebar, "Punctuation may be kept", "punctuation")
     amount = Amount(words, sentences, unit == "Share")
     return SummaryView(layer, None if mean else head, View(words=merged), False, selector, amount, punctuation)

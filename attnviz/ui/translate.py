@@ -94,7 +94,7 @@ from attnviz.ui.explorer import (
     places_of,
     reading_picker,
 )
-from attnviz.ui.frame.sidebar import Choices, scale_picker, side_by_side
+from attnviz.ui.frame.sidebar import Choices, merge_toggle, scale_picker, side_by_side
 from attnviz.ui.layout import Markup, escaped, theme
 from attnviz.ui.prompt_box import examples, forget_typed
 from attnviz.ui.visitor_limits import offered
@@ -563,7 +563,7 @@ def alignment_picker(
     """
     results, heads = tuple(results), sidebar.container()
     reading = reading_picker(results, folded)
-    words = toggle(sidebar, "Merge subwords to words", "whole_words")
+    words = merge_toggle("whole_words")
     hide = toggle(sidebar, "Hide special tokens", "hide_special")
     hard = segments(
         folded,

@@ -101,7 +101,7 @@ def write(draw: random.Random) -> int:
     said_ = plain("write", text=text)
     trace = attnviz.run(attnviz.load("smollm2"), "write", text, tokens=0).trace
     likely = {each.text.strip(): each.probability for each in trace.continuation.next_tokens(len(trace.maps[0].keys) - 1)[:2]}
-    told = re.search(rf"The next word is {NAMED} \({SHARE}\), or else {NAMED} \({SHARE}\)", said_)
+    told = re.search(rf"Next comes {NAMED} \({SHARE}\), or else {NAMED} \({SHARE}\)", said_)
     assert told, said_[:400]
     for word, written in ((told[1], told[2]), (told[3], told[4])):
         assert is_among(written, np.array([likely[word]])), told[0]

@@ -39,7 +39,7 @@ def test_it_says_what_comes_next_and_needs_no_model_for_it(monkeypatch):
     monkeypatch.setattr(results, "load_model", None)
     results.traces_kept().clear()
     app = open_page("write")
-    assert "The next word is" in html(app)
+    assert "Next comes" in html(app)
     assert bars(app)[:2] == [("Mary", "92.3\xa0%"), ("the", "2.2\xa0%")]
     assert bars(app)[-1][0] == "all others"
 
@@ -49,7 +49,7 @@ def test_temperature_reshapes_the_bars_without_a_pass(monkeypatch):
     results.traces_kept().clear()
     hot = bars(open_page("write", choose="By chance", temperature="2"))
     assert 5 < float(hot[0][1].removesuffix("\xa0%")) < 50
-    assert "The next word is" in html(open_page("write", choose="By chance", temperature="2"))
+    assert "Next comes" in html(open_page("write", choose="By chance", temperature="2"))
     assert "92\xa0%" in html(open_page("write", choose="By chance", temperature="2"))
     few = bars(open_page("write", choose="By chance", top_k="2"))
     assert [name for name, _ in few] == ["Mary", "the"]
@@ -74,7 +74,7 @@ def test_a_translator_writes_from_its_source(monkeypatch):
     press(visit.app, "Write on")
     visit.run()
     assert visit.address["written"] == "▁Il ▁a ▁été"
-    assert "The next word is" in html(visit.app)
+    assert "Next comes" in html(visit.app)
     other = Visit(monkeypatch, "write", visit.address)
     assert not differences(visit, other)
     back = open_page("write", **visit.address | {"written": "▁Elle", "held": "1", "edits": "c1.2z"})
@@ -170,7 +170,7 @@ def test_without_the_package_the_page_says_what_to_install(monkeypatch):
 def test_any_text_has_a_next_word(text):
     app = open_page("write", text=text)
     assert not app.error
-    assert "The next word is" in html(app)
+    assert "Next comes" in html(app)
     assert "<script>alert" not in html(app) + "".join(pictures(app))
     assert json.dumps(bars(app))
 

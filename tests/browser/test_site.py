@@ -293,7 +293,7 @@ def test_words_of_a_question_are_clicked(page: Page, site: str):
 
 def test_what_comes_next_is_seen_without_the_model(page: Page, site: str):
     opened(page, f"{site}/write/")
-    expect(page.locator(STORY)).to_have_text("The next word is “Mary” (92\xa0%), or else “the” (2\xa0%)")
+    expect(page.locator(STORY)).to_have_text("Next comes “Mary” (92\xa0%), or else “the” (2\xa0%)")
     expect(page.locator(".next .bar")).to_have_count(9)
     expect(page.locator(".next .bar").first).to_have_text("Mary92.3\xa0%")
     expect(page.locator("#said p:first-child")).to_contain_text("sends “to” to “Mary”")

@@ -65,7 +65,7 @@ export function describePlace({ pieces, tokens, next }, place) {
   const candidates = next[place - 1];
   const names = candidates.slice(0, 2).map(([, , label, score]) => /** @type {Sentence} */ ([[label, 2], [` (${rough(Math.exp(score))})`, 0]]));
   /** @type {Sentence} */
-  const expected = [[isNext ? "The next word is " : "Here the model expects ", 0], ...names[0], ...(names.length > 1 ? /** @type {Sentence} */ ([[", or else ", 0], ...names[1]]) : [])];
+  const expected = [[isNext ? "Next comes " : "Here the model expects ", 0], ...names[0], ...(names.length > 1 ? /** @type {Sentence} */ ([[", or else ", 0], ...names[1]]) : [])];
   if (isNext) return [expected];
   const rank = candidates.findIndex(([piece]) => piece === pieces[place]);
   const [, name, share] = tokens[place];

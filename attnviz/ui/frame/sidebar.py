@@ -74,6 +74,10 @@ def number(count: int) -> str:
     return str(count)
 
 
+_ABOUT = {
+    "layer": "A model reads a text in layers: each starts from what the one before made of it. The first is 0.",
+    "head": "Each layer has several heads, and each looks at the text in its own way. The first is 0.",
+}
 _BETWEEN_LABELS = {
     "all": "All",
     "first-first": "First → first",
@@ -271,7 +275,7 @@ def head_controls(
     sidebar = st.sidebar
     steppers = sidebar.container()
     toggle(sidebar, "Mean over heads", "mean", on_change=pin)
-    words = toggle(sidebar, "Merge subwords to words", "words")
+    words = merge_toggle("words")
     hide = toggle(sidebar, "Hide special tokens", "hide_special")
     renormalize = hide and toggle(
         sidebar,
@@ -291,6 +295,12 @@ def head_controls(
     return HeadView(*question.place, view, full_scale), question
 
 
+def merge_toggle(name: str) -> bool:
+    """Ask whether the tokens of a word are shown as one."""
+    about = "A word may be several tokens. Merged, what goes to them is added up, and what they look at is averaged."
+    return toggle(st.sidebar, "Merge subwords to words", name, help=about)
+
+
 def _follow_words(question: WordQuestion, shape: tuple[int, int]) -> None:
     """Layer and head that are shown; a number that is typed there is a head that is chosen."""
     layer, head = question.place
@@ -300,7 +310,8 @@ def _follow_words(question: WordQuestion, shape: tuple[int, int]) -> None:
         if size == 1:
             continue
         st.session_state[key] = min(number_shown, size - 1)
-        column.number_input(label, 0, size - 1, key=key, disabled=key == "head" and head is None, on_change=pin)
+        is_off = key == "head" and head is None
+        column.number_input(label, 0, size - 1, key=key, disabled=is_off, on_change=pin, help=_ABOUT[key])
 
 
 def scale_picker(sidebar: DeltaGenerator) -> bool:
@@ -333,6 +344,7 @@ def _stepper(label: str, key: str, default: int, size: int, *, disabled: bool = 
         return 0
     default = min(default, size - 1)
     st.session_state[key] = min(max(value(key, default), 0), size - 1)
-    number = min(max(st.number_input(label, 0, size - 1, key=key, disabled=disabled, on_change=pin), 0), size - 1)
+    asked = st.number_input(label, 0, size - 1, key=key, disabled=disabled, on_change=pin, help=_ABOUT[key])
+    number = min(max(asked, 0), size - 1)
     publish(key, number, default)
     return number
