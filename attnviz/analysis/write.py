@@ -51,7 +51,7 @@ def candidate_label(candidate: Candidate, before: str) -> str:
     >>> [candidate_label(Candidate(text, text, 1.0), "The cats") for text in (" sat", "and", ".", "\\n")]
     ['sat', '…and', '.', '↵']
     >>> candidate_label(Candidate("Ø", "\N{REPLACEMENT CHARACTER}", 1.0), "The cats")
-    'part of a letter (Ø)'
+    'part of a letter (D8)'
     """
     label = piece_label(candidate.piece, candidate.text)
     if not candidate.text or "\ufffd" in candidate.text:

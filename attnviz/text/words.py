@@ -43,6 +43,9 @@ _VOWEL = "[aàáâeèéêiìíîoòóôuùúûAÀÁÂEÈÉÊIÌÍÎOÒÓÔUÙÚ�
 PIECE = regex.compile(
     rf"(?:['\u2019](?={_VOWEL}){_WORD}|{_WORD}|{_REST})(?:(?<=\u200d)\p{{Extended_Pictographic}}{_EXTEND})*", regex.VERSION1
 )
+# A byte that is no visible letter stands in a byte-level vocabulary as one of the letters from U+0100 on.
+_SHOWN = (*range(33, 127), *range(161, 173), *range(174, 256))
+_BYTES = {chr(byte): byte for byte in _SHOWN} | {chr(256 + n): b for n, b in enumerate(sorted({*range(256)} - {*_SHOWN}))}
 _INVISIBLE = regex.compile(r"[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]")
 
 
@@ -74,16 +77,24 @@ def visible_text(text: str) -> str:
     return shown if shown.strip() else "␣"
 
 
+def _named_bytes(piece: str) -> str:
+    """Name the bytes of a piece in hexadecimal: of a byte-level vocabulary (Radford et al. 2019), or of one as <0xE6>."""
+    letters = piece.lstrip("Ġ")
+    if set(letters) <= _BYTES.keys() and not piece.startswith("<0x"):
+        return " ".join(f"{_BYTES[letter]:02X}" for letter in letters)
+    return piece.removeprefix("<0x").removesuffix(">")
+
+
 def piece_label(piece: str, text: str) -> str:
-    """Name a piece of a vocabulary by its text, in which spaces are seen; where it has none, or part of a letter, by itself.
+    """Name a piece of a vocabulary by its text, in which spaces are seen; part of a letter by its bytes; without text by itself.
 
     >>> piece_label("Ġcat", " cat"), piece_label("Ġ", " "), piece_label("</s>", "")
     ('cat', '␣', '</s>')
-    >>> piece_label("Ø", "\N{REPLACEMENT CHARACTER}")
-    'part of a letter (Ø)'
+    >>> [piece_label(piece, "\N{REPLACEMENT CHARACTER}") for piece in ("Ø", "Ġä½", "<0xE6>")]
+    ['part of a letter (D8)', 'part of a letter (E4 BD)', 'part of a letter (E6)']
     """
     if "\ufffd" in text:
-        return f"part of a letter ({piece})"
+        return f"part of a letter ({_named_bytes(piece)})"
     return visible_text(text.strip(" ")) if text else piece
 
 

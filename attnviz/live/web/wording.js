@@ -2,7 +2,7 @@
 
 import { make, percent, visibleText } from "../../figures/drawing/elements.js";
 import { strongestLink, summarize } from "./head_metrics.js";
-import { decimals, raised } from "./labels.js";
+import { decimals, LETTER_OF_BYTE, raised } from "./labels.js";
 
 /** @import { HeadMatrix } from "./head_view.js" */
 
@@ -168,7 +168,10 @@ export function withLabels({ tokens, next, ...rest }) {
 /** @param {string} piece @param {string} text @param {boolean} isJoined whether it goes on with the word before */
 function candidateLabel(piece, text, isJoined) {
   if (!text) return piece;
-  if (text.includes("\ufffd")) return `part of a letter (${piece})`;
+  if (text.includes("\ufffd")) {
+    const codes = Array.from(piece.replace(/^\u0120+/, ""), (letter) => LETTER_OF_BYTE.indexOf(letter).toString(16).toUpperCase().padStart(2, "0"));
+    return `part of a letter (${codes.join(" ")})`;
+  }
   const letters = Array.from(visibleText(text.replace(/^ +| +$/g, "")));
   return (isJoined ? "…" : "") + (letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME - 1).join("")}…` : letters.join(""));
 }

@@ -1,6 +1,7 @@
 // The pieces of a text by a byte-level tokenizer (Radford et al. 2019) that takes each digit by itself, and the texts of pieces. The
 // library's own steps give no places, and none of a letter whose bytes are in several pieces.
 
+import { LETTER_OF_BYTE } from "../labels.js";
 import { isSpace, sections } from "./piece_offsets.js";
 
 /**
@@ -10,13 +11,7 @@ import { isSpace, sections } from "./piece_offsets.js";
 
 const WORDS = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
 
-// A byte that is no visible letter is written as one of those from U+0100 on.
-const LETTERS = (() => {
-  const isShown = (/** @type {number} */ byte) => (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
-  let others = 256;
-  return Array.from({ length: 256 }, (_, byte) => String.fromCharCode(isShown(byte) ? byte : others++));
-})();
-const BYTES = new Map(LETTERS.map((letter, byte) => [letter, byte]));
+const BYTES = new Map(LETTER_OF_BYTE.map((letter, byte) => [letter, byte]));
 
 /**
  * Cut a text into pieces; offsets count code points, and a piece that has some bytes of a letter has the whole letter.
@@ -54,7 +49,7 @@ export function bytePieces(tokenizer, text) {
  */
 function piecesOfWord(model, text, start, word) {
   const places = [...text].flatMap((letter, place) => [...new TextEncoder().encode(letter)].map((byte) => ({ byte, place: start + place })));
-  const names = /** @type {string[]} */ (model([places.map(({ byte }) => LETTERS[byte]).join("")]));
+  const names = /** @type {string[]} */ (model([places.map(({ byte }) => LETTER_OF_BYTE[byte]).join("")]));
   let at = 0;
   return names.map((piece) => {
     const first = places[at].place;
