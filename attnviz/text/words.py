@@ -86,7 +86,7 @@ def _named_bytes(piece: str) -> str:
 
 
 def piece_label(piece: str, text: str) -> str:
-    """Name a piece of a vocabulary by its text, in which spaces are seen; part of a letter by its bytes; without text by itself.
+    """Name a piece of a vocabulary by its text, with its spaces seen; part of a letter by its bytes; without text by itself.
 
     >>> piece_label("Ġcat", " cat"), piece_label("Ġ", " "), piece_label("</s>", "")
     ('cat', '␣', '</s>')
