@@ -1,6 +1,6 @@
 // The picture after the reveal: how dark the head drew each word, what the class guessed, and one's own guess in it.
 
-import { make, wholePercent } from "../../../figures/drawing/elements.js";
+import { make, percent, wholePercent } from "../../../figures/drawing/elements.js";
 import { plainWord, wordNamed } from "../../../figures/lessons/question.js";
 
 /** @param {string} hex "#rrggbb" @returns {number[]} */
@@ -91,7 +91,7 @@ function shadedWords(shown) {
       `span.word${frame(shown, name)}`,
       { style: shade(scale, truth.weights[at] ?? 0) },
       wordNamed(name),
-      make("small", {}, wholePercent(truth.weights[at] ?? 0)),
+      make("small", {}, percent(truth.weights[at] ?? 0)),
       guesses > 0 && make("b.guesses", { "aria-label": `${guesses} guessed it` }, String(guesses)),
     );
     return make("li", {}, box);
@@ -113,9 +113,9 @@ function histogram({ question, truth, own, scale }) {
     const isMarked = question.marked.includes(at);
     if (!isMarked) return make("li", {}, plainWord(name, false));
     const style = shade(scale, truth.weights[at] ?? 0);
-    return make("li", {}, make("span.word.marked", { style }, wordNamed(name), make("small", {}, wholePercent(truth.weights[at] ?? 0))));
+    return make("li", {}, make("span.word.marked", { style }, wordNamed(name), make("small", {}, percent(truth.weights[at] ?? 0))));
   });
-  const about = `Guesses of the class from 0 % to 100 %; the true value is ${wholePercent(Number(truth.right[0]))}.`;
+  const about = `Guesses of the class from 0 % to 100 %; the true value is ${percent(Number(truth.right[0]))}.`;
   return make(
     "div.options", {}, make("ul.words", {}, ...words),
     make("div.histogram", { role: "img", "aria-label": about }, ...bars, ...marks),
@@ -135,7 +135,7 @@ function shadedGrid(shown) {
       const answer = `${row}${between}${column}`;
       const weight = truth.weights[down * question.columns.length + across] ?? 0;
       const guesses = count(shown, answer);
-      const title = `${answer}: ${wholePercent(weight)}${guesses ? `, ${guesses} guessed it` : ""}`;
+      const title = `${answer}: ${percent(weight)}${guesses ? `, ${guesses} guessed it` : ""}`;
       return make(`td${frame(shown, answer)}`, { style: shade(scale, weight), title }, guesses > 0 && String(guesses));
     })),
   );
@@ -152,7 +152,7 @@ function countedOptions(shown, answers = shown.question.choices) {
     const guesses = count(shown, answer);
     const bar = make("div.bar", { style: `width:${(100 * guesses) / Math.max(truth.answered, 1)}%` });
     const model = shares.length > 0 && make("div.bar.model", { style: `width:${100 * shares[at]}%` });
-    const given = shares.length > 0 && make("small", {}, ` ${wholePercent(shares[at])}`);
+    const given = shares.length > 0 && make("small", {}, ` ${percent(shares[at])}`);
     const text = make("div", { style: "flex:1" }, make("bdi", {}, answer), given, bar, model);
     return make("li", {}, make(`div.option${frame(shown, answer)}`, {}, text, make("b", {}, String(guesses))));
   });
