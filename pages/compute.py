@@ -16,6 +16,7 @@ from attnviz.ui.compute import (
     example_download,
     forget_text_before,
     inspected,
+    is_as_told,
     link_picker,
     predict_picker,
     settings_picker,
@@ -67,7 +68,7 @@ def compute_example() -> Download | None:
         with hero() as heading:
             steps = worked_steps(tables, computed, chosen.head, example.columns)
             is_revealed = show_steps(steps, first=example.step, cell=example.cell, predict=predict)
-            if is_revealed:
+            if is_revealed and is_as_told(example, tables, chosen):
                 heading.caption(f":material/lightbulb: {example.notice}")
         checked = f"Checked: NumPy computes the same numbers, to {power_of_ten(computed.difference)}."
         st.caption(f":material/verified: {checked} {ROUNDED}")

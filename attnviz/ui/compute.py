@@ -176,6 +176,13 @@ def _replace(numbers: Numbers) -> None:
     st.session_state.update(numbers=numbers, edited=numbers, edition=edition)
 
 
+def is_as_told(example: WorkedExample, tables: Tables, chosen: ExampleSettings) -> bool:
+    """Say whether the tokens, numbers, heads and mask are those that the line of an example speaks of."""
+    numbers = {name: getattr(tables, name) for name in TABLES}
+    shown = " ".join(tables.tokens), numbers_text(numbers), chosen.n_heads, chosen.mask
+    return shown == (example.tokens, numbers_text(example.numbers()), example.heads, example.mask)
+
+
 def tables_editor(
     place: DeltaGenerator, tokens: tuple[str, ...], numbers: Numbers, chosen: ExampleSettings, example: WorkedExample
 ) -> Tables | None:

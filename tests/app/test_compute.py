@@ -61,6 +61,11 @@ def test_what_the_notices_say_of_their_numbers_is_so(app: AppTest, drawn: list) 
     assert texts(drawn, "softmax")[0][0] == "0.97"
     assert "÷√d" not in [each["symbol"] for each in drawn[-1]["steps"]]
     assert app.query_params["divide"] == "off"
+    told = f":material/lightbulb: {worked_examples()[1].notice}"
+    assert told in [caption.value for caption in app.caption]
+    # Of other numbers it says nothing that is so.
+    app.text_input(key="tokens").set_value("one two three").run()
+    assert told not in [caption.value for caption in app.caption]
 
 
 def test_a_chip_opens_its_example_with_its_mask_and_its_heads(app: AppTest, drawn: list) -> None:
