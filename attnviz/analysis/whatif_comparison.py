@@ -5,7 +5,7 @@ compared with the row of the aligned query, over all keys of both: what only one
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,8 +19,8 @@ from attnviz.analysis.head_view import default_map
 from attnviz.analysis.translation_alignment import Pairs, align_tokens
 from attnviz.analysis.wording import Part, Sentence, head_name, head_words, percent, quoted, signed, whole_percent
 from attnviz.core.errors import TraceError
-from attnviz.core.trace import AttentionMap, AttentionTrace, Head, HeadCosts, RemovalCurve, Token, WeightStore
-from attnviz.core.weights import Slab, layers_of_heads, whole_slab
+from attnviz.core.trace import AttentionMap, AttentionTrace, Head, HeadCosts, RemovalCurve, Token
+from attnviz.core.weights import layers_of_heads
 
 # What can be changed, as the page What if calls it.
 CHANGES = {"word": "Another word", "head": "A head off", "model": "Another model", "patch": "From another text"}
@@ -88,61 +88,6 @@ def mean_interval(values: Sequence[float]) -> Interval:
     array = np.asarray(values, dtype=float)
     low, high = bootstrap(array, np.ones(len(array)), draws=2000, seed=0, one_by_one=True)
     return Interval(float(array.mean()), float(low), float(high))
-
-
-@dataclass(frozen=True, eq=False)
-class DifferenceWeights:
-    """After less before, head by head: numbers from -1 to 1, whose rows sum to 0 unless a head was switched off."""
-
-    before: WeightStore
-    after: WeightStore
-
-    @property
-    def n_layers(self) -> int:
-        return self.after.n_layers
-
-    @property
-    def n_heads(self) -> int:
-        return self.after.n_heads
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.after.shape
-
-    @property
-    def nbytes(self) -> int:
-        return 0
-
-    def head(self, layer: int, head: int) -> Float[np.ndarray, "query key"]:
-        return self.after.head(layer, head) - self.before.head(layer, head)
-
-    def slabs(self, layer: int, head: int) -> Iterator[Slab]:
-        return whole_slab(self.head(layer, head))
-
-    def layer(self, layer: int) -> Float[np.ndarray, "head query key"]:
-        return self.after.layer(layer) - self.before.layer(layer)
-
-    def visible(self, layer: int) -> Bool[np.ndarray, "query key"] | None:
-        return self.before.visible(layer)
-
-
-def difference(before: AttentionMap, after: AttentionMap) -> AttentionMap | None:
-    """Subtract the map before from the one after; None where they are not over the same tokens.
-
-    >>> from attnviz.core.trace import DenseWeights, Token
-    >>> tokens = (Token("a", 0, 1), Token("b", 2, 3))
-    >>> maps = [AttentionMap("encoder", tokens, tokens, DenseWeights((np.array([[[x, 1 - x], [0, 1]]]),))) for x in (0.25, 1.0)]
-    >>> difference(*maps).weights(0, 0).tolist()
-    [[0.75, -0.75], [0.0, 0.0]]
-    """
-    if (before.queries, before.keys) != (after.queries, after.keys):
-        return None
-    return AttentionMap(after.kind, after.queries, after.keys, DifferenceWeights(before.store, after.store), after.causal)
-
-
-def is_difference(attention: AttentionMap) -> bool:
-    """Tell whether a map is the difference of two."""
-    return isinstance(attention.store, DifferenceWeights)
 
 
 # A change that is smaller tells nothing of a pronoun, nor of two words where there is a larger one to special tokens.

@@ -12,8 +12,7 @@ from weakref import WeakKeyDictionary
 
 import streamlit as st
 
-from attnviz.analysis.head_view import HeadView
-from attnviz.analysis.whatif_comparison import compare, difference
+from attnviz.analysis.head_view import HeadView, difference
 from attnviz.analysis.wording import Part, Sentence, describe_edits, describe_refusal, head_name, toggled
 from attnviz.core.edits import NO_EDITS, Edit, Edits
 from attnviz.core.errors import EditError, TraceError
@@ -271,6 +270,9 @@ class CurrentMap:
             return off
         if head.head is None or self.drawn is self.current:
             return ()
+        # Imported here: most of what is drawn is not edited.
+        from attnviz.analysis.whatif_comparison import compare
+
         try:
             compared = compare(self.result.unedited.trace, self.result.trace, kind=self.kind)
             return (compared.sentence((head.layer, head.head)),)

@@ -12,9 +12,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.head_metrics import score
 from attnviz.analysis.head_ranking import first_cell
-from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, word_names
+from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, is_difference, word_names
 from attnviz.analysis.translation_alignment import Reading
-from attnviz.analysis.whatif_comparison import is_difference
 from attnviz.analysis.wording import TITLES, describe_mixing, head_name
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap, QueryKeyWeights

@@ -30,8 +30,7 @@ from jaxtyping import Bool, Float, Shaped, UInt8, UInt16
 from threadpoolctl import ThreadpoolController
 
 from attnviz.analysis.head_metrics import HeadMeter, HeadNumbers, Link, matrix_slabs
-from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_weights, whole_words
-from attnviz.analysis.whatif_comparison import is_difference
+from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_weights, is_difference, whole_words
 from attnviz.core.edits import Edit, Edits, HeadPatched, HeadSet, LinkCut, WeightSet, WordHidden
 from attnviz.core.errors import EditError, cancellation_point
 from attnviz.core.trace import AttentionMap, Token
@@ -210,7 +209,7 @@ class Overview:
 def overview(attention: AttentionMap, *, view: View | None = None, limit: int = MESSAGE_BYTES) -> Overview:
     """Make a small picture and the numbers of every head; and the heads themselves where they take no more than `limit` bytes.
 
-    Of the difference of two maps (`attnviz.analysis.whatif_comparison`) the same, on a scale with two sides.
+    Of the difference of two maps (`attnviz.analysis.head_view.difference`) the same, on a scale with two sides.
 
     Raises:
         TraceError: the view leaves no token.

@@ -5,8 +5,7 @@ import zlib
 import numpy as np
 import pytest
 
-from attnviz.analysis.head_view import head_matrix
-from attnviz.analysis.whatif_comparison import difference
+from attnviz.analysis.head_view import difference, head_matrix
 from attnviz.core.trace import AttentionMap, DenseWeights
 from attnviz.figures.explorer import overview
 from attnviz.figures.explorer.overview import THUMB_MASKED, thumb_of, unpack_chunks
