@@ -355,7 +355,7 @@ PAGES = (
             **{"methods": Choice(("", "open", "closed")), "way": NAME},
         },
         on_site="model text pair taken present",
-        in_app="Texts of your own, several words taken away at once, another part of the output, and the 14 methods that are "
+        in_app="Texts of your own, several words taken away at once, another part of the output, and the methods that are "
         "compared with this take hundreds of passes of a model, which the app does.",
     ),
     AppPage(

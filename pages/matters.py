@@ -1,10 +1,11 @@
-"""Matters: which words an output needs, by taking each away; and 14 attribution methods, compared with that."""
+"""Matters: which words an output needs, by taking each away; and all attribution methods, compared with that."""
 
 from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
+from attnviz.attribution.methods import METHODS
 from attnviz.models import catalog
 from attnviz.ui.address.address_sync import finish, fold, url_value
 from attnviz.ui.background.results import card
@@ -56,7 +57,7 @@ if prompt and report and removals:
     with hero() as heading:
         show_experiment(report, removals, removed, after, looked, heading)
         is_named = bool(url_value("way", ""))
-        methods = fold("Which method to believe: 14 tried on this text", "methods", opens=is_named)
+        methods = fold(f"Which method to believe: {len(METHODS) - 1} tried on this text", "methods", opens=is_named)
         table, waits, method, curve = None, False, DROP, None
         if methods.open:
             with methods:
