@@ -24,7 +24,7 @@ from attnviz.analysis.answer_attention import (
     strongest_heads,
 )
 from attnviz.analysis.compute.dot_product import QueryKey, link_steps
-from attnviz.analysis.compute.steps import ComputationStep, first_place, worked_steps
+from attnviz.analysis.compute.steps import first_place, worked_steps
 from attnviz.analysis.head_ranking import WordLink, WordLinks, first_link
 from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
 from attnviz.analysis.summary_selection import (
@@ -187,19 +187,13 @@ def worked_picture(example: WorkedExample) -> dict[str, Any]:
         "source": "worked",
         "models": [],
         "label": example.label,
-        "notice": f"{_of_the_app(example.notice.replace('$', ''))} {_OWN_NUMBERS}",
+        "notice": f"{example.notice.replace('$', '').replace('below the picture, type', 'in the app, type')} {_OWN_NUMBERS}",
     }
     checked = f"Checked: NumPy computes the same numbers, to {power_of_ten(computed.difference)}."
     steps = worked_steps(tables, computed, 0, example.columns)
-    at = first_place(steps, example.step, example.cell)
-    return {**said, "prompt": {"text": example.tokens}, "maps": [], "checked": checked, **_described(steps, at)}
-
-
-def _of_the_app(sentence: str) -> str:
-    """Say of what is typed below the app's picture that it is there."""
-    return sentence.replace("below the picture, type", "in the app, type").replace(
-        "here you can type", "in the app you can type"
-    )
+    at = first_place(steps.places, example.step, example.cell)
+    drawn = computation(replace(steps, known={**steps.known, "where": "in the app"}))
+    return {**said, "prompt": {"text": example.tokens}, "maps": [], "checked": checked, "at": at, "computation": drawn}
 
 
 def _weight(model: AttentionModel, example: dict[str, Any]) -> dict[str, Any]:
@@ -217,16 +211,8 @@ def _weight(model: AttentionModel, example: dict[str, Any]) -> dict[str, Any]:
     maps = [{"kind": "encoder", "shape": (attention.n_layers, attention.n_heads)}]
     opened = {"tokens": tokens, "maps": maps, "checked": checked}
     chosen = {name: example[name] for name in ("layer", "head", "query", "key")}
-    steps = _described(computed.steps, first_place(computed.steps))
-    return {**said, "prompt": {"text": example["text"]}, **opened, "place": chosen, **steps}
-
-
-def _described(steps: Sequence[ComputationStep], at: tuple[int, int, int]) -> dict[str, Any]:
-    """Describe steps, and where they open."""
-    drawn = computation(steps)
-    for step in drawn["steps"]:
-        step["sentence"] = _of_the_app(step["sentence"])
-    return {"at": at, "computation": {"steps": drawn["steps"], "origins": drawn["origins"]}}
+    drawn = {"at": first_place(computed.steps.places), "computation": computation(computed.steps)}
+    return {**said, "prompt": {"text": example["text"]}, **opened, "place": chosen, **drawn}
 
 
 # What the page keeps unasked (`attnviz.address`).

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.address import MOST_SEED, Number
 from attnviz.analysis.compute.dot_product import QueryKey
-from attnviz.analysis.compute.steps import BIASES, ComputationStep, PairShares, describe_pairs, first_place
+from attnviz.analysis.compute.steps import BIASES, Computation, PairShares, StepPlace, describe_pairs, first_place
 from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.errors import TraceError
@@ -285,14 +285,12 @@ _HOW_PAIRS = (
 _DIGITS = 8
 
 
-def show_steps(
-    steps: Sequence[ComputationStep], *, first: str = "", cell: tuple[int, int] | None = None, predict: Predict
-) -> bool:
+def show_steps(steps: Computation, *, first: str = "", cell: tuple[int, int] | None = None, predict: Predict) -> bool:
     """Draw the steps, at the place of the address, or else at the step of symbol `first`; False while weights are hidden.
 
     `cell` is the row and the column of that step's result to open with, where it has them.
     """
-    state, symbols = st.session_state, [step.symbol for step in steps]
+    state, symbols = st.session_state, [place.symbol for place in steps.places]
 
     def moved() -> None:
         if (move := sent("steps", "moved")) is not None:
@@ -305,8 +303,8 @@ def show_steps(
         if (key := sent("steps", "revealed")) is not None:
             state.revealed = str(key)
 
-    default = first_place(steps, first, cell)
-    place, operand = _parse_place(value("at", ""), steps, state.get("at_step"))
+    default = first_place(steps.places, first, cell)
+    place, operand = _parse_place(value("at", ""), steps.places, state.get("at_step"))
     seen = value("revealed", "")
     drawn = computation(steps, at=place or default, predict=predict, revealed=seen, expanded=operand, theme=theme())
     drawn["seq"] = state.get("steps_seq", 0)
@@ -319,23 +317,22 @@ def show_steps(
     return drawn["hidden"] is None
 
 
-def _parse_place(text: str, steps: Sequence[ComputationStep], symbol: str | None) -> tuple[tuple[int, int, int] | None, str]:
+def _parse_place(text: str, places: Sequence[StepPlace], symbol: str | None) -> tuple[tuple[int, int, int] | None, str]:
     """Step, row and column of an address, and the operand's cell whose sum is written out; None if there is no such step.
 
     `symbol` is what the step was called when it was looked at: among other steps it may have another number.
     """
     try:
-        step, row, column, *cell = text.split(",")
-        place = int(step), int(row), int(column)
+        step, row, column, *operand = text.split(",")
+        at, cell = int(step), (int(row), int(column))
     except ValueError:
         return None, ""
-    named = next((index for index, each in enumerate(steps) if each.symbol == symbol), place[0])
-    if not 0 <= named < len(steps) or min(place) < 0:
+    named = next((index for index, each in enumerate(places) if each.symbol == symbol), at)
+    if not 0 <= named < len(places) or min(at, *cell) < 0:
         return None, ""
-    matrix = steps[named].result
-    if place[1] >= len(matrix.rows) or place[2] >= len(matrix.columns):
-        return (named, *steps[named].start), ""
-    return (named, *place[1:]), cell[0] if cell else ""
+    if not places[named].has(cell):
+        return (named, *places[named].start), ""
+    return (named, *cell), operand[0] if operand else ""
 
 
 def show_score_pairs(model: str, inspected: "InspectedTrace", kind: str, place: tuple[int, int], cell: tuple[int, int]) -> None:

@@ -16,6 +16,7 @@ from attnviz.ui import compute as mounted
 from tests.tiny import FAMILIES
 from tests.translators import tiny_translator
 from tests.visits import open_page, script
+from tests.worded import described
 
 PAGE = "compute"
 TEXT = "The red car is not new."
@@ -36,7 +37,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 def step(drawn: list[dict[str, Any]], symbol: str) -> dict[str, Any]:
-    return next(each for each in drawn[-1]["steps"] if each["symbol"] == symbol)
+    return next(each for each in described(drawn[-1])["steps"] if each["symbol"] == symbol)
 
 
 def texts(drawn: list[dict[str, Any]], symbol: str) -> list[list[str]]:
@@ -45,7 +46,7 @@ def texts(drawn: list[dict[str, Any]], symbol: str) -> list[list[str]]:
 
 def test_the_first_visit_shows_an_example_and_how_far_it_is_from_numpy(app: AppTest, drawn: list) -> None:
     open_page(app)
-    assert [each["symbol"] for each in drawn[-1]["steps"]] == ["X", "Q", "K", "V", "QKᵀ", "÷√d", "softmax", "·V", "W_O"]
+    assert drawn[-1]["symbols"] == ["X", "Q", "K", "V", "QKᵀ", "÷√d", "softmax", "·V", "W_O"]
     assert texts(drawn, "softmax")[2] == ["0.74", "0.13", "0.13"]
     assert any("NumPy computes the same numbers, to" in caption.value for caption in app.caption)
 
@@ -59,7 +60,7 @@ def test_what_the_notices_say_of_their_numbers_is_so(app: AppTest, drawn: list) 
     assert texts(drawn, "softmax")[0][0] == "0.68"
     app.segmented_control(key="divide").set_value("off").run()
     assert texts(drawn, "softmax")[0][0] == "0.97"
-    assert "÷√d" not in [each["symbol"] for each in drawn[-1]["steps"]]
+    assert "÷√d" not in drawn[-1]["symbols"]
     assert app.query_params["divide"] == "off"
     told = f":material/lightbulb: {worked_examples()[1].notice}"
     assert told in [caption.value for caption in app.caption]
@@ -76,7 +77,7 @@ def test_a_chip_opens_its_example_with_its_mask_and_its_heads(app: AppTest, draw
     assert texts(drawn, "mask")[0][1:] == ["−∞"] * 3
     app.pills(key="chip").set_value("Two heads").run()
     assert not app.exception
-    assert "concat" in [each["symbol"] for each in drawn[-1]["steps"]]
+    assert "concat" in drawn[-1]["symbols"]
     assert step(drawn, "QKᵀ")["matrices"][0]["shape"] == "3 × 2"
     first = texts(drawn, "softmax")
     app.number_input(key="head").set_value(1).run()
@@ -114,16 +115,18 @@ def test_a_mask_of_ones_own_is_in_the_address(app: AppTest, drawn: list) -> None
 
 
 def everything(app: AppTest, drawn: list[dict[str, Any]]) -> str:
-    """All that the page shows or hands to the browser."""
-    return json.dumps(drawn[-1]) + " ".join(map(str, app.main))
+    """All that the page shows or hands to the browser, and what the browser makes of it."""
+    return json.dumps([drawn[-1], described(drawn[-1])]) + " ".join(map(str, app.main))
 
 
 @pytest.mark.parametrize("predict", ["most", "weight"])
 def test_what_is_to_be_guessed_is_nowhere_on_the_page_until_it_is_revealed(app: AppTest, drawn: list, predict: str) -> None:
     open_page(app, predict=predict, at="7,2,0")
     assert "0.74" not in everything(app, drawn)
+    assert "0.7386" not in everything(app, drawn)
     app.session_state.revealed = drawn[-1]["key"]
     app.run()
+    assert "0.7386" in everything(app, drawn)
     assert texts(drawn, "softmax")[2] == ["0.74", "0.13", "0.13"]
     assert any("0.74" in caption.value for caption in app.caption)
 
@@ -132,11 +135,14 @@ def test_what_is_to_be_guessed_is_nowhere_on_the_page_until_it_is_revealed(app: 
 def test_the_weight_of_a_model_is_hidden_in_all_its_places(app: AppTest, drawn: list, predict: str) -> None:
     cell = {"layer": "3", "head": "1", "query": "4", "key": "2"}
     open_page(app, source="model", text="The animal was tired.", words="true", predict=predict, **cell)
-    weight = f"{attnviz.load('minilm').trace('The animal was tired.').encoder.weights(3, 1)[4, 2]:.4f}"
+    exact = float(attnviz.load("minilm").trace("The animal was tired.").encoder.weights(3, 1)[4, 2])
+    weight, digits = f"{exact:.4f}", f"{exact:.9f}"[:7]
     assert weight not in everything(app, drawn)
+    assert digits not in everything(app, drawn)
     app.session_state.revealed = drawn[-1]["key"]
     app.run()
     assert weight in everything(app, drawn)
+    assert digits in everything(app, drawn)
     assert any(f"has {weight} in the heatmap" in caption.value for caption in app.caption)
 
 
@@ -190,11 +196,11 @@ def test_a_lesson_opens_at_the_step_and_the_cell_that_it_speaks_of(app: AppTest,
     # The first example stands there already: its chip, pressed again, changes nothing.
     expected = ("Q", [0, 0]) if example is worked_examples()[0] else (example.step, list(example.cell))
     at, *cell = drawn[-1]["at"]
-    assert (drawn[-1]["steps"][at]["symbol"], cell) == expected
+    assert (drawn[-1]["symbols"][at], cell) == expected
     again = script(PAGE)
     open_page(again, lesson=example.label)
     at, *cell = drawn[-1]["at"]
-    assert (drawn[-1]["steps"][at]["symbol"], cell) == (example.step, list(example.cell))
+    assert (drawn[-1]["symbols"][at], cell) == (example.step, list(example.cell))
     assert "at" not in again.query_params
 
 
@@ -219,7 +225,7 @@ def test_a_cell_of_an_answer_shows_its_question_and_asks_for_no_target(app: AppT
     weight = float(attnviz.load("answer-en").trace(Prompt(TEXT, question=question)).cross.weights(0, 0)[1, 2])
     cells = step(drawn, "softmax")["matrices"][-1]["cells"][0]
     assert any(float(cell["exact"]) == pytest.approx(weight, abs=1e-6) for cell in cells)
-    assert [each["symbol"] for each in drawn[-1]["steps"]][:2] == ["q", "k"]
+    assert drawn[-1]["symbols"][:2] == ["q", "k"]
 
 
 def test_a_model_that_keeps_its_scores_to_itself_says_so(app: AppTest, tmp_path: Path) -> None:
@@ -243,10 +249,10 @@ def test_dimensions_that_no_option_has_are_cut_to_those_there_are() -> None:
 
 def test_the_step_that_is_looked_at_is_in_the_address_and_keeps_its_name_among_other_steps(app: AppTest, drawn: list) -> None:
     open_page(app, at="6,2,1")
-    assert drawn[-1]["steps"][drawn[-1]["at"][0]]["symbol"] == "softmax"
+    assert drawn[-1]["symbols"][drawn[-1]["at"][0]] == "softmax"
     app.segmented_control(key="divide").set_value("off").run()
     step, *cell = drawn[-1]["at"]
-    assert (drawn[-1]["steps"][step]["symbol"], cell) == ("softmax", [2, 1])
+    assert (drawn[-1]["symbols"][step], cell) == ("softmax", [2, 1])
     assert app.query_params["at"] == f"{step},2,1"
 
 

@@ -10,7 +10,6 @@ from safetensors.numpy import load_file
 
 import attnviz
 from attnviz.analysis.compute.dot_product import LinkSteps, QueryKey, link_steps
-from attnviz.analysis.compute.steps import number_text
 from attnviz.analysis.head_view import View, head_matrix
 from attnviz.core.head_inputs import Additive, DotProduct
 from attnviz.core.trace import Prompt
@@ -18,6 +17,7 @@ from attnviz.models.head_inputs import InspectedTrace, inspect_result, run_inspe
 from attnviz.models.hub.single_stack import StackModel
 from tests.tiny import FAMILIES, FAMILY, first_now, some_now, tokenizer
 from tests.translators import tiny_translator
+from tests.worded import MINUS, all_worded, worded
 
 ANIMAL = Prompt("The animal didn't cross the street because it was too tired.")
 FRANCE = Prompt("He has never been to France with his old friends.")
@@ -54,22 +54,31 @@ def explained(
     return link_steps(inputs, attention, (layer, head), QueryKey(queries, keys, query, key), words=words)
 
 
+def number_text(value: float) -> str:
+    """A number of a weight or a vector as it stands on the page; never minus zero."""
+    return f"{round(value, 2) + 0:.2f}".replace("-", MINUS)
+
+
 def check_ends_at_the_heatmap(opened: InspectedTrace, kind: str, cells: int) -> None:
     attention = opened.trace.map(kind)
     generator = np.random.default_rng(17)
+    looked_at, links = [], []
     for _ in range(cells):
         layer, head = int(generator.integers(attention.n_layers)), int(generator.integers(attention.n_heads))
         weights = attention.weights(layer, head)
         query, key = (int(generator.integers(size)) for size in weights.shape)
-        actual = explained(opened, kind, layer, head, query, key)
-        step = actual.steps[actual.last]
-        assert float(step.result.values[step.start]) == pytest.approx(float(weights[query, key]), abs=1e-6)
-        assert actual.difference < 1e-6
+        looked_at.append((float(weights[query, key]), bool(attention.visible(layer)[query, key])))
+        links.append(explained(opened, kind, layer, head, query, key))
+    made = all_worded([link.steps for link in links])
+    for (weight, is_seen), link, steps in zip(looked_at, links, made, strict=True):
+        step = steps[link.steps.weights_step]
+        assert float(step.result.values[step.start]) == pytest.approx(weight, abs=1e-6)
+        assert link.difference < 1e-6
         # Read from the page: the row adds up, and the cell reads as it does in the heatmap.
         assert sum(float(text) for text in step.result.shown[0]) == pytest.approx(float(step.result.totals[0]), abs=1e-9)
-        assert step.result.shown[0][step.start[1]] == number_text(float(weights[query, key]))
-        if attention.visible(layer)[query, key]:
-            assert step.origins[step.start].text.endswith(number_text(float(weights[query, key])))
+        assert step.result.shown[0][step.start[1]] == number_text(weight)
+        if is_seen:
+            assert step.origins[step.start].text.endswith(number_text(weight))
 
 
 @pytest.mark.parametrize("name", first_now(PROMPTS, 3))
@@ -99,9 +108,8 @@ def test_the_context_is_what_the_model_passes_on() -> None:
     opened = inspected("bahdanau-en-fr")
     inside = opened.head("cross", 0, 0)
     assert isinstance(inside, Additive)
-    actual = explained(opened, "cross", 0, 0, 3, 2)
     whole = opened.trace.cross.weights(0, 0)[3] @ inside.memory
-    context = actual.steps[-1].result
+    context = worded(explained(opened, "cross", 0, 0, 3, 2).steps)[-1].result
     for column, dim in enumerate(context.columns[:-1]):
         assert context.values[0, column] == pytest.approx(float(whole[int(dim)]), abs=1e-5)
 
@@ -113,7 +121,7 @@ def test_values_are_those_the_encoder_mixes() -> None:
     assert inside.value is not None
     assert inside.value.shape == (16, 32)
     actual = explained(opened, "encoder", 3, 1, 10, 2)
-    assert [step.symbol for step in actual.steps] == ["q", "k", "q·k", "q·K", "÷√d", "softmax", "v", "·V"]
+    assert [place.symbol for place in actual.steps.places] == ["q", "k", "q·k", "q·K", "÷√d", "softmax", "v", "·V"]
 
 
 def check_made(opened: InspectedTrace, kind: str) -> None:
@@ -125,7 +133,7 @@ def check_made(opened: InspectedTrace, kind: str) -> None:
     for made, vectors in ((inside.made.query, inside.query), (inside.made.key, inside.key), (inside.made.value, inside.value)):
         assert vectors is not None
         np.testing.assert_allclose(np.einsum("ti,oi->to", made.states, made.weight) + made.bias, vectors, atol=1e-4)
-    steps = explained(opened, kind, attention.n_layers - 1, attention.n_heads - 1, 4, 2).steps
+    steps = worded(explained(opened, kind, attention.n_layers - 1, attention.n_heads - 1, 4, 2).steps)
     for symbol, vectors, at in (("q", inside.query, 4), ("k", inside.key, 2), ("v", inside.value, 2)):
         assert vectors is not None
         step = next(step for step in steps if step.symbol == symbol)
@@ -172,10 +180,10 @@ def test_a_decoders_one_matrix_is_read_as_it_stands_in_its_file(tmp_path: Path) 
 def test_a_path_that_begins_later_says_so(tmp_path: Path) -> None:
     FAMILY["llama"].save(tmp_path)
     opened = inspect_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
-    first = explained(opened, "decoder", 1, 1, 4, 2).steps[0]
+    first = worded(explained(opened, "decoder", 1, 1, 4, 2).steps)[0]
     assert first.symbol == "q·k"
     assert "The path begins here" in first.sentence
-    met = next(step for step in explained(inspected("minilm"), "encoder", 0, 0, 1, 2).steps if step.symbol == "q·k")
+    met = next(step for step in worded(explained(inspected("minilm"), "encoder", 0, 0, 1, 2).steps) if step.symbol == "q·k")
     assert "The path begins here" not in met.sentence
 
 
@@ -199,7 +207,8 @@ def test_a_written_token_explains_nothing_with_those_after_it() -> None:
     np.testing.assert_array_equal(inside.visible, np.tri(len(inside.query), dtype=bool))
     actual = explained(opened, "decoder", 0, 0, 1, 4)
     assert actual.weight == 0
-    assert actual.steps[actual.last].origins[actual.steps[actual.last].start].text == "e^{−∞} = 0.00"
+    step = worded(actual.steps)[actual.steps.weights_step]
+    assert step.origins[step.start].text == "e^{−∞} = 0.00"
 
 
 @pytest.mark.usefixtures("brief")
@@ -225,10 +234,9 @@ def test_between_whole_words_the_last_number_is_that_of_the_merged_heatmap() -> 
     whole = head_matrix(attention, layer=1, head=3, view=View(words=True))
     cells = np.random.default_rng(17).integers((len(whole.queries), len(whole.keys)), size=(20, 2)).tolist()
     merged = 0
-    for row, column in cells:
-        query, key = whole.rows[row], whole.columns[column]
-        actual = explained(opened, "encoder", 1, 3, query, key, words=True)
-        step = next((step for step in actual.steps if step.symbol == "word"), None)
+    links = [explained(opened, "encoder", 1, 3, whole.rows[row], whole.columns[column], words=True) for row, column in cells]
+    for (row, column), steps in zip(cells, all_worded([link.steps for link in links]), strict=True):
+        step = next((step for step in steps if step.symbol == "word"), None)
         if step:
             merged += 1
             assert float(step.result.values[0, 0]) == pytest.approx(float(whole.weights[row, column]), abs=1e-6)

@@ -33,8 +33,8 @@ export const MATRICES = /(?<=\bW|√d)(_)(?:\{([^}]*)\}|([A-Zk]))/g;
  *   matrices: Matrix[] }} Step
  * @typedef {{ step: number, from: string[], sum: [string, string | null][] }} Origin
  * @typedef {{ steps: Step[], origins: Record<string, Origin>, predict: "off" | "most" | "weight", key: string, seq: number,
- *   hidden: number | null, at: [number, number, number], expanded: string | null,
- *   theme: Theme }} Computation  what steps.py sends, with the theme that it names
+ *   hidden: number | null, at: [number, number, number], first?: [number, number, number], expanded: string | null,
+ *   theme: Theme }} Computation  what steps.py sends, in words, with the theme that it names; first: the place to open with, where `at` is none
  * @typedef {[number, number]} Place  a row and a column of a step's result
  * @typedef {{ seq: number, data: Computation, step: number, cell: Place, expanded: string | null, guess: number | string | null,
  *   guessed: Place | null, moved?: boolean, waits?: boolean, timer?: number, tell(): void, show(key: string): void,
@@ -47,7 +47,9 @@ export function follow(data, before) {
   const walk = before ?? /** @type {Walk} */ ({ seq: 0 });
   if (before?.data.key !== data.key) Object.assign(walk, { guess: null, guessed: null });
   const isNewer = before && walk.seq > data.seq && walk.step in data.steps;
-  Object.assign(walk, { data }, isNewer ? {} : { seq: data.seq, step: data.at[0], cell: [data.at[1], data.at[2]], expanded: data.expanded });
+  const isThere = data.at[0] in data.steps && holds(resultOf(data.steps[data.at[0]]), [data.at[1], data.at[2]]);
+  const [step, ...cell] = isThere ? data.at : data.first ?? data.at;
+  Object.assign(walk, { data }, isNewer ? {} : { seq: data.seq, step, cell, expanded: data.expanded });
   if (isNewer && data.hidden !== null && isLocked(walk, walk.step)) walk.step = data.hidden;
   if (!holds(result(walk), walk.cell)) walk.cell = [...data.steps[walk.step].start];
   if (!knows(walk, walk.expanded)) walk.expanded = null;

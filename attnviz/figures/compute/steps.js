@@ -1,11 +1,15 @@
-// Walks through the steps that steps.py describes. A cell that is chosen lights up those it came from, with its sum written
+// Walks through the steps of the numbers that steps.py gives. A cell that is chosen lights up those it came from, with its sum written
 // out. Everything is set as text, never as HTML. The step and the cell that are looked at go to Python, for the address.
 
 import { make } from "../drawing/elements.js";
 import { THEMES } from "../drawing/themes.js";
+import { describeSteps } from "./worded_steps.js";
 import { again, question, reveal, verdict, equation, isMixed, isStack, written, MATRICES, typeset, asks, follow, go, isLocked, look } from "./step_by_step.js";
 
-/** @import { Computation, Step, Walk } from "./step_by_step.js" */
+/**
+ * @import { Computation, Step, Walk } from "./step_by_step.js"
+ * @import { Numbers } from "./worded_steps.js"
+ */
 
 const COLOURS = /** @type {const} */ (["background", "accent", "text", "faint", "panel", "border", "masked"]);
 const QUIET = 500;
@@ -20,13 +24,13 @@ const SIDEWAYS = { ArrowLeft: -1, ArrowRight: 1 };
 const DOWN = { ArrowUp: -1, ArrowDown: 1 };
 const HINT = "← → steps · ↑ ↓ and Shift ← → cells · Enter reveals · F presents";
 
-/** @param {StreamlitComponent<[Omit<Computation, "theme"> & { theme: "light" | "dark" }]>} component */
+/** @param {StreamlitComponent<[Omit<Computation, "theme" | "steps" | "origins"> & Numbers & { theme: "light" | "dark" }]>} component */
 export default function (component) {
   const { data: [data], parentElement, setTriggerValue } = component;
   const root = /** @type {HTMLElement & { walk?: Walk, leave?: () => void }} */ (parentElement.querySelector(".compute"));
   const theme = THEMES[data.theme];
   for (const name of COLOURS) root.style.setProperty(`--${name}`, theme[name]);
-  const walk = follow({ ...data, theme }, root.walk);
+  const walk = follow({ ...data, ...describeSteps(data), theme }, root.walk);
   root.walk = walk;
   // What Python says meanwhile is older already.
   walk.tell = () => {

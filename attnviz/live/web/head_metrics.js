@@ -1,7 +1,7 @@
 // What one head does, in numbers, as attnviz/analysis/head_metrics.py measures it.
 
 import { isWord, elsewhere, PRONOUNS } from "../../figures/explorer/word_weights.js";
-import { roundEven } from "./labels.js";
+import { roundEven } from "../../figures/drawing/numbers.js";
 
 /**
  * @import { HeadNote } from "../../figures/explorer/view_options.js"

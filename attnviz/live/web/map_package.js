@@ -5,7 +5,7 @@ import { visibleText } from "../../figures/drawing/elements.js";
 import { readPackage } from "../../figures/drawing/mount.js";
 import { noteOf } from "./head_metrics.js";
 import { Lens, wordGroups } from "./head_view.js";
-import { roundEven } from "./labels.js";
+import { roundEven } from "../../figures/drawing/numbers.js";
 
 /**
  * @import { AttentionMap, HeadMatrix, Token, View } from "./head_view.js"

@@ -2,7 +2,7 @@
 
 import { nameOfHead, visibleText } from "../../figures/drawing/elements.js";
 import { colourLimit } from "../../figures/drawing/canvas.js";
-import { significant, roundEven, decimals } from "./labels.js";
+import { significant, roundEven, decimals } from "../../figures/drawing/numbers.js";
 
 /**
  * @import { Theme } from "../../figures/drawing/palette.js"

@@ -12,7 +12,7 @@ import { ExplorerFold, ExplorerPanel } from "./explorer_panel.js";
 import { writeOn } from "./run_model.js";
 import { mountPicture, fetchFile, importFrom } from "./runtime.js";
 import { selectionPanel } from "./selectors_panel.js";
-import { twoDigits } from "./labels.js";
+import { twoDigits } from "../../figures/drawing/numbers.js";
 import { describeAlignment, tell } from "./wording.js";
 
 /**
@@ -213,12 +213,10 @@ async function mountComponent(place, files, name, kind) {
 }
 
 /** @param {any} said @param {string} [written] "step,row,column", and the cell of a matrix whose own sum is written out */
-function startOf({ computation: { steps }, at }, written = "") {
+function startOf({ at: first }, written = "") {
   const [step, row, column, ...expanded] = written.split(",");
-  const place = [step, row, column].map(Number);
-  const result = steps[place[0]]?.matrices.at(-1);
-  const isThere = written && place.every(Number.isInteger) && row in (result?.rows ?? []) && column in (result?.columns ?? []);
-  return isThere ? { at: place, expanded: expanded.join(",") || null } : { at, expanded: null };
+  const at = [step, row, column].map(Number);
+  return written && at.every(Number.isInteger) ? { at, first, expanded: expanded.join(",") || null } : { at: first, expanded: null };
 }
 
 /** @param {SitePage} sitePage @param {number[]} first @param {number[]} at @param {string | null} expanded */

@@ -1,7 +1,7 @@
 // Describes answers, translations and selections as the site's worker does, and reads prompts: what is drawn and said of each case.
 
 import { describeFound, describeHeadOf, matrixOf } from "../../../attnviz/live/web/answer_words.js";
-import { powerOfTen, twoDigits } from "../../../attnviz/live/web/labels.js";
+import { powerOfTen, twoDigits } from "../../../attnviz/figures/drawing/numbers.js";
 import { promptOf } from "../../../attnviz/live/web/models/load_model.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
 import { drawnPart } from "../../../attnviz/figures/answer_spans.js";

@@ -1,10 +1,10 @@
-// Unfolds weights as the site's worker does: of cases, their steps.
+// Unfolds weights as the site's worker does: of cases, their steps; and those of the app's own numbers.
 
-import { describeSteps, linkSteps, mergeStep } from "../../../attnviz/live/web/link_steps.js";
+import { describeSteps } from "../../../attnviz/figures/compute/worded_steps.js";
+import { linkNumbers, mergedOf } from "../../../attnviz/live/web/link_steps.js";
 
-export default (cases) => cases.map(({ inputs, vectors, link, weights, rows, columns }) => {
-  const steps = linkSteps(inputs, vectors, link);
-  const merged = weights ? mergeStep(weights, link.tokens, rows, columns) : null;
-  if (merged) steps.splice(steps.findIndex(({ symbol }) => symbol === "softmax") + 1, 0, merged);
-  return describeSteps(steps);
+export default (cases) => cases.map(({ inputs, vectors, link, weights, rows, columns, expected }) => {
+  const numbers = linkNumbers(inputs, vectors, link);
+  numbers.mixed.merged = mergedOf(weights, link.tokens, rows, columns);
+  return [numbers, expected].map(describeSteps);
 });

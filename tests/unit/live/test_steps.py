@@ -15,6 +15,7 @@ from attnviz.models.compute_examples import worked_examples
 from tests.factories import numbered, typed
 from tests.javascript import run
 from tests.unit.live.graphs.test_algorithms import call
+from tests.worded import described
 
 RUNNER = Path(__file__).with_name("steps.js")
 # Tokens, numbers of a state and of a head, how large they are, and the link: all shown, some, scores that saturate, halves.
@@ -39,7 +40,7 @@ def head_of(tokens: tuple[Token, ...], dim: int, width: int, scale: float) -> Do
     return DotProduct(*vectors, width**-0.5, made=made)
 
 
-def case(tokens: tuple[Token, ...], dim: int, width: int, scale: float, link: tuple[int, int]) -> tuple[dict[str, Any], Any]:
+def case(tokens: tuple[Token, ...], dim: int, width: int, scale: float, link: tuple[int, int]) -> dict[str, Any]:
     inputs = head_of(tokens, dim, width, scale)
     scores = inputs.scaling * inputs.query @ inputs.key.T
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -53,13 +54,12 @@ def case(tokens: tuple[Token, ...], dim: int, width: int, scale: float, link: tu
         for name in ("query", "key", "value")
     }
     words = [[at for at, each in enumerate(tokens) if each.word == tokens[place].word] for place in link]
-    given = {
+    return {
         "inputs": {"states": inputs.made.query.states.tolist(), **learned},
         "vectors": {name: getattr(inputs, name).tolist() for name in learned},
         "link": {"tokens": names, "query": link[0], "key": link[1]},
-        **{"weights": weights.ravel().tolist(), "rows": words[0], "columns": words[1]},
+        **{"weights": weights.ravel().tolist(), "rows": words[0], "columns": words[1], "expected": computation(expected.steps)},
     }
-    return given, computation(expected.steps)
 
 
 def without_values(cells: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
@@ -68,15 +68,14 @@ def without_values(cells: list[list[dict[str, Any]]]) -> list[list[dict[str, Any
 
 
 def test_a_browser_unfolds_a_weight_as_the_app_does():
-    cases = [case(*each) for each in SIZES]
-    for actual, (_, expected) in zip(run(RUNNER, [given for given, _ in cases]), cases, strict=True):
+    for actual, expected in run(RUNNER, [case(*each) for each in SIZES]):
         assert [step["symbol"] for step in actual["steps"]] == [step["symbol"] for step in expected["steps"]]
-        for one, other in zip(actual["steps"], json.loads(json.dumps(expected["steps"])), strict=True):
+        for one, other in zip(actual["steps"], expected["steps"], strict=True):
             for step in (one, other):
                 for matrix in step["matrices"]:
                     matrix["cells"] = without_values(matrix["cells"])
             assert one == other
-        assert actual["origins"] == json.loads(json.dumps(expected["origins"]))
+        assert actual["origins"] == expected["origins"]
 
 
 def test_a_text_that_was_typed_opens_on_a_word():
@@ -93,7 +92,8 @@ def test_a_text_that_was_typed_opens_on_a_word():
 
 def test_worked_examples_send_to_the_app_who_wants_to_type_numbers():
     for example in worked_examples():
-        said = json.dumps(worked_picture(example), ensure_ascii=False)
+        picture = worked_picture(example)
+        said = json.dumps([picture["notice"], described(picture["computation"])], ensure_ascii=False)
         assert "here you can type" not in said
         assert "below the picture, type" not in said
         assert "in the app you can type" in said

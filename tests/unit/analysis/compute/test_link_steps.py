@@ -1,6 +1,7 @@
 """Every matrix of one weight's way, from its vectors to its context, against the formulas."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -9,9 +10,10 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.compute.dot_product import Excerpt, QueryKey, link_steps, unfold_additive, unfold_dot_product
-from attnviz.analysis.compute.steps import MINUS, NOTHING, ComputationStep, Matrix, Term, first_place, row_of, softmax_origin
+from attnviz.analysis.compute.steps import first_place
 from attnviz.core.head_inputs import Additive, DotProduct, Projected, Projections
 from tests.factories import given_map, typed
+from tests.worded import MINUS, NOTHING, Matrix, Origin, Step, worded
 
 N, KEYS, DIM, VALUE_DIM, STATE = 5, 11, 13, 9, 10
 DICE = np.random.default_rng(3)
@@ -26,7 +28,7 @@ def shares(scores: np.ndarray) -> np.ndarray:
     return powers / powers.sum()
 
 
-def by_symbol(steps: tuple[ComputationStep, ...]) -> dict[str, ComputationStep]:
+def by_symbol(steps: tuple[Step, ...]) -> dict[str, Step]:
     return {step.symbol: step for step in steps}
 
 
@@ -35,13 +37,14 @@ def kept(names: tuple[str, ...], prefix: str = "") -> list[int]:
     return [int(name.removeprefix(prefix)) for name in names if not name.endswith("more")]
 
 
-def holds(step: ComputationStep, want: np.ndarray, prefix: str = "") -> None:
+def holds(step: Step, want: np.ndarray, prefix: str = "") -> None:
     """Check the shown part of a row, and that each of its cells ends with the number that it shows."""
     result, places = step.result, kept(step.result.columns, prefix)
     np.testing.assert_allclose(result.values[0, : len(places)], want[places], atol=1e-9)
     for (row, column), origin in step.origins.items():
         assert row == 0
-        text = origin.sum[-1].text if origin.sum[-1].of else origin.text
+        text, of = origin.sum[-1]
+        text = text if of else origin.text
         assert result.shown[0][column] in text
     assert {column for _, column in step.origins} == {column for column, at in enumerate(places) if np.isfinite(want[at])}
     if len(places) < len(result.columns):
@@ -49,7 +52,7 @@ def holds(step: ComputationStep, want: np.ndarray, prefix: str = "") -> None:
         assert np.isnan(result.values[0, -1])
 
 
-def chained(steps: tuple[ComputationStep, ...]) -> None:
+def chained(steps: tuple[Step, ...]) -> None:
     """Check the cells that each number came from, and that sums that are written out add up as they read."""
     for before, step in pairwise(steps):
         left, right = step.matrices[0], step.matrices[1 % len(step.matrices)]
@@ -92,7 +95,7 @@ def number(text: str) -> float:
     return float(text.replace(" ", "").replace(MINUS, "-"))
 
 
-def told(step: ComputationStep, write: Any) -> None:
+def told(step: Step, write: Any) -> None:
     """Check how each number is written to come from the one before it."""
     for (_, column), origin in step.origins.items():
         assert origin.text == write(*(matrix.shown[0][column] for matrix in step.matrices)), step.symbol
@@ -116,7 +119,7 @@ def test_a_dot_product_is_unfolded_by_its_formula(changes: dict[str, Any]) -> No
     inside = replace(DotProduct(QUERY, KEY, VALUE, 1.0), **changes)
     # A sink is one more key, without a product.
     pair = PAIR if inside.sink is None else replace(PAIR, keys=(*PAIR.keys, f"k{KEYS}"))
-    chained(unfolded := unfold_dot_product(inside, pair))
+    chained(unfolded := worded(unfold_dot_product(inside, pair)))
     steps = by_symbol(unfolded)
     scores = KEY @ QUERY[3]
     assert "how this model makes them is not shown" in steps["q·k"].sentence
@@ -187,7 +190,7 @@ def test_a_dot_product_is_unfolded_by_its_formula(changes: dict[str, Any]) -> No
 
 def test_a_sink_has_a_score_and_no_product() -> None:
     inside = DotProduct(QUERY, KEY, VALUE, 1.0, sink=0.5)
-    steps = by_symbol(unfold_dot_product(inside, QueryKey(PAIR.queries, (*PAIR.keys, "sink"), 3, KEYS)))
+    steps = by_symbol(worded(unfold_dot_product(inside, QueryKey(PAIR.queries, (*PAIR.keys, "sink"), 3, KEYS))))
     assert [*steps] == ["q·K", "sink", "softmax", "·V"]
     assert steps["softmax"].result.columns[steps["softmax"].start[1]] == "sink"
 
@@ -196,7 +199,7 @@ def test_vectors_are_made_of_the_tokens_states_where_that_is_known() -> None:
     states = DICE.normal(size=(KEYS, STATE))
     made = [Projected(states, DICE.normal(size=(size, STATE)), DICE.normal(size=size)) for size in (DIM, DIM, VALUE_DIM)]
     query, key, value = (each.vectors for each in made)
-    chained(unfolded := unfold_dot_product(DotProduct(query[:N], key, value, 1.0, made=Projections(*made)), PAIR))
+    chained(unfolded := worded(unfold_dot_product(DotProduct(query[:N], key, value, 1.0, made=Projections(*made)), PAIR)))
     steps = by_symbol(unfolded)
     assert "not shown" not in steps["q·k"].sentence
     assert f"{STATE} numbers. W_Q was learned, and {DIM} of" in steps["q"].sentence
@@ -218,7 +221,7 @@ def test_vectors_are_made_of_the_tokens_states_where_that_is_known() -> None:
 
 def test_additive_attention_is_unfolded_by_its_formula() -> None:
     inside = Additive(*(DICE.normal(size=size) for size in ((N, STATE), (KEYS, 7), (DIM, STATE), (DIM,), (DIM, 7), (DIM,))))
-    chained(unfolded := unfold_additive(inside, PAIR))
+    chained(unfolded := worded(unfold_additive(inside, PAIR)))
     steps = by_symbol(unfolded)
     told(steps["tanh"], lambda old, new: f"tanh({old}) = {new}")
     assert f"all {DIM} units" in steps["v·"].sentence
@@ -254,7 +257,7 @@ def test_additive_attention_is_unfolded_by_its_formula() -> None:
      ("nothing", None, 0)],
 )  # fmt: skip
 def test_the_cell_to_open_with_is_one_that_there_is(symbol: str, cell: tuple[int, int] | None, want: Any) -> None:
-    steps = unfold_dot_product(DotProduct(QUERY, KEY, VALUE, 1.0), PAIR)
+    steps = unfold_dot_product(DotProduct(QUERY, KEY, VALUE, 1.0), PAIR).places
     assert first_place(steps, symbol, cell) == (want if isinstance(want, tuple) else (want, *steps[want].start))
 
 
@@ -265,7 +268,7 @@ def test_an_excerpt_has_the_largest_and_what_is_asked_for(n: int) -> None:
     assert (excerpt.length, 0 in excerpt.kept) == (n, True)
     assert excerpt.kept == (tuple(range(n)) if n <= 8 else (0, *range(n - 5, n)))
     assert excerpt.rest == tuple(sorted({*range(n)} - {*excerpt.kept}))
-    assert excerpt.names([str(at) for at in range(n)])[len(excerpt.kept) :] == ((f"{n - 6} more",) if n > 8 else ())
+    assert excerpt.width == min(n, 7 if n > 8 else 8)
 
 
 def test_pieces_become_words_by_the_sum_over_keys_and_the_mean_over_queries() -> None:
@@ -276,7 +279,7 @@ def test_pieces_become_words_by_the_sum_over_keys_and_the_mean_over_queries() ->
     names = tuple(token.text for token in tokens)
     inside = DotProduct(query, key, None, 1.0)
     unfolded = link_steps(inside, attention, (0, 0), QueryKey(names, names, 1, 3), words=True)
-    step = by_symbol(unfolded.steps)["word"]
+    step = by_symbol(steps := worded(unfolded.steps))["word"]
     assert step.result.values.item() == pytest.approx(weights[:2, 3:].sum() / 2, abs=1e-6)
     assert (step.result.rows, step.result.columns) == (("undo",), ("sings",))
     pieces, origin = step.matrices[0], step.origins[0, 0]
@@ -285,15 +288,16 @@ def test_pieces_become_words_by_the_sum_over_keys_and_the_mean_over_queries() ->
     assert found
     assert sum(map(float, found[1].split(" + "))) == pytest.approx(float(found[2]))
     assert (found[3], pieces.size) == (step.result.shown[0][0], "2 × 2")
-    assert unfolded.steps.index(step) == unfolded.last + 1
+    assert steps.index(step) == unfolded.steps.weights_step + 1
     assert (unfolded.weight, unfolded.difference) == (pytest.approx(weights[1, 3]), pytest.approx(0, abs=1e-6))
     alone = link_steps(inside, attention, (0, 0), QueryKey(names, names, 2, 2), words=True)
-    assert "word" not in by_symbol(alone.steps)
+    assert "word" not in by_symbol(worded(alone.steps))
     whole = link_steps(inside, attention, (0, 0), QueryKey(names, names, 2, 4), words=True)
-    step = by_symbol(whole.steps)["word"]
+    step = by_symbol(worded(whole.steps))["word"]
     assert step.result.values.item() == pytest.approx(weights[2, 3:].sum(), abs=1e-6)
     assert re.fullmatch(r"\S+ \+ \S+ = \S+", step.origins[0, 0].text)
-    assert "word" not in by_symbol(link_steps(inside, attention, (0, 0), QueryKey(names, names, 1, 3), words=False).steps)
+    unmerged = link_steps(inside, attention, (0, 0), QueryKey(names, names, 1, 3), words=False)
+    assert "word" not in by_symbol(worded(unmerged.steps))
 
 
 @pytest.mark.parametrize(
@@ -308,11 +312,18 @@ def test_pieces_become_words_by_the_sum_over_keys_and_the_mean_over_queries() ->
     ],
 )
 def test_a_weight_is_written_as_a_power_over_a_sum(scores: list[float], seen: list[bool], says: str) -> None:
-    matrix = Matrix("S", np.array([scores]), ("q",), ("a", "b"))
-    origin = softmax_origin(row_of(matrix, 0), np.array(seen), 0, Term("0.27", "A"))
+    before, origin, result = weight_of(scores, seen, 0)
     assert says in origin.text
-    assert origin.text.endswith("0.27")
-    assert origin.cells == tuple(("S", 0, at) for at in range(2) if (seen[at] and seen[0]) or (not seen[0] and at == 0))
+    assert origin.text.endswith(result)
+    assert origin.cells == tuple(before.place(0, at) for at in range(2) if (seen[at] and seen[0]) or (not seen[0] and at == 0))
+
+
+def weight_of(scores: Sequence[float], seen: Sequence[bool], key: int) -> tuple[Matrix, Origin, str]:
+    """How the weight of a key is written, of keys of one number that a query of 1 meets; and the scores before it."""
+    names = tuple(map(str, range(len(scores))))
+    inside = DotProduct(np.ones((1, 1)), np.array(scores)[:, None], None, 1.0, np.array([seen]))
+    step = by_symbol(worded(unfold_dot_product(inside, QueryKey(("q",), names, 0, key))))["softmax"]
+    return step.matrices[0], step.origins[step.start], step.result.shown[0][step.start[1]]
 
 
 @pytest.mark.parametrize("shift", [0.0, 9.0, -9.0])
@@ -320,32 +331,22 @@ def test_a_weight_is_written_as_a_power_over_a_sum(scores: list[float], seen: li
 def test_a_weight_among_many_is_written_with_the_largest_and_the_sum_of_the_others(n: int, shift: float) -> None:
     scores = np.random.default_rng(n).normal(size=n).round(2) + shift
     seen = np.arange(n) != 1
-    matrix = Matrix("S", scores[None], ("q",), tuple(map(str, range(n))))
     for at in (0, n - 1):
-        origin = softmax_origin(row_of(matrix, 0), seen, at, Term("0.27", "A"))
+        before, origin, result = weight_of(scores.tolist(), seen.tolist(), at)
         shown = [at, *(key for key in np.argsort(-scores).tolist() if seen[key] and key != at)]
         more = max(len(shown) - 5, 0) if len(shown) > 6 else 0
         kept_keys = sorted(shown[: len(shown) - more])
         highest = scores[seen].max()
         less = "" if not shift else f" {MINUS if shift > 0 else '+'} {abs(highest):.2f}"
-        powers = {key: f"e^{{{matrix.shown[0][key]}{less}}}" for key in kept_keys}
+        powers = {key: f"e^{{{f'{scores[key]:.2f}'.replace('-', MINUS)}{less}}}" for key in kept_keys}
         below = " + ".join(powers.values()) + (f" + ({more} more)" if more else "")
         top, over, total = re.fullmatch(
-            re.escape(f"{powers[at]} / ({below}) = ") + r"(\S+) / \((.*)\) = \1 / (\S+) = 0\.27", origin.text
+            re.escape(f"{powers[at]} / ({below}) = ") + rf"(\S+) / \((.*)\) = \1 / (\S+) = {re.escape(result)}", origin.text
         ).groups()
         energies = np.exp(scores - (highest if shift else 0))
         assert float(top) == pytest.approx(energies[at], abs=0.00501)
         assert sum(map(float, over.split(" + "))) == pytest.approx(float(total))
         assert float(total) == pytest.approx(energies[seen].sum(), abs=0.00501)
-        assert origin.cells == tuple(("S", 0, key) for key in range(n) if seen[key])
-
-
-def test_a_part_of_a_matrix_and_a_matrix_that_is_turned_know_their_places() -> None:
-    matrix = Matrix("A", np.arange(12.0).reshape(3, 4), ("p", "q", "r"), ("a", "b", "c", "d"), first=(2, 5))
-    part = matrix.part(slice(1, 3), "part")
-    assert (part.place(1, 0), part.columns, part.shown[1], part.label, part.shape) == (
-        ("A", 3, 6), ("b", "c"), ("5.00", "6.00"), "part", "3 × 2",
-    )  # fmt: skip
-    turned = matrix.flip("turned")
-    assert (turned.place(3, 1), turned.rows, turned.shown[3]) == (("A", 3, 8), matrix.columns, ("3.00", "7.00", "11.00"))
-    assert turned.values[3, 1] == 7
+        assert result == f"{energies[at] / energies[seen].sum():.2f}"
+        places = [column for column, name in enumerate(kept_names(before.columns)) if seen[int(name)]]
+        assert origin.cells == tuple(before.place(0, column) for column in places)

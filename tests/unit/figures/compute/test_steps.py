@@ -6,26 +6,17 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.compute.dot_product import QueryKey, unfold_additive
-from attnviz.analysis.compute.steps import (
-    MINUS,
-    ComputationStep,
-    Matrix,
-    cell,
-    dot,
-    each_cell,
-    multiplied,
-    row_of,
-    worked_steps,
-)
+from attnviz.analysis.compute.steps import Computation, worked_steps
 from attnviz.core.head_inputs import Additive, Tables
 from attnviz.figures.compute.steps import Predict, computation
 from attnviz.figures.theme import DARK, LIGHT
 from attnviz.models.compute import compute
+from tests.worded import MINUS, described, worded
 
 HOSTILE = '<img src=x onerror="alert(1)">'
 
 
-def steps(head: int = 1) -> tuple[ComputationStep, ...]:
+def steps(head: int = 1) -> Computation:
     generator = np.random.default_rng(23)
     matrices = [generator.normal(size=(6, 6)) for _ in range(4)]
     tables = Tables((HOSTILE, "مرحبا", " "), generator.normal(size=(3, 6)), *matrices, visible=np.tri(3, dtype=bool), n_heads=2)
@@ -36,16 +27,17 @@ def test_every_matrix_is_drawn_with_its_words_as_typed_and_its_exact_values():
     made = steps()
     drawn = computation(made, theme=DARK)
     assert json.loads(json.dumps(drawn)) == drawn
-    for step, shown in zip(made, drawn["steps"], strict=True):
+    page = described(drawn)
+    for step, shown in zip(worded(made), page["steps"], strict=True):
         for matrix, table in zip(step.matrices, shown["matrices"], strict=True):
-            assert [[each["text"] for each in row] for row in table["cells"]] == [list(row) for row in matrix.shown]
+            assert [[each["text"] for each in row] for row in table["cells"]] == matrix.shown
             exact = [[float(each["exact"].replace(MINUS, "-")) for each in row] for row in table["cells"]]
             np.testing.assert_allclose(exact, matrix.values, rtol=1e-7, atol=1e-12)
-    assert drawn["steps"][0]["matrices"][0]["rows"] == [HOSTILE, "مرحبا", "␣"]
+    assert page["steps"][0]["matrices"][0]["rows"] == [HOSTILE, "مرحبا", "␣"]
 
 
 def test_a_cell_is_traced_to_the_row_and_the_column_it_came_from():
-    drawn = computation(steps(head=1))
+    drawn = described(computation(steps(head=1)))
     names = [step["symbol"] for step in drawn["steps"]]
     # The second of two heads has columns 3 to 5 of Q and of K, and K stands flipped.
     origin = drawn["origins"]["S_1:2:0"]
@@ -58,7 +50,7 @@ def test_a_cell_is_traced_to_the_row_and_the_column_it_came_from():
 
 
 def test_only_weights_that_can_be_seen_have_a_colour_and_masked_ones_are_marked():
-    drawn = computation(steps())
+    drawn = described(computation(steps()))
     weights = next(step for step in drawn["steps"] if step["symbol"] == "softmax")["matrices"][-1]
     for row, cells in enumerate(weights["cells"]):
         for column, each in enumerate(cells):
@@ -86,28 +78,30 @@ def test_what_is_drawn_has_a_name_of_its_own_that_the_place_does_not_change():
 @pytest.mark.parametrize("worked", [True, False], ids=["worked", "additive"])
 def test_what_a_class_is_to_guess_is_not_there_before_it_is_revealed(predict: Predict, worked: bool):
     made = steps() if worked else additive()
-    asked = next(index for index, step in enumerate(made) if step.result.weights)
-    weights, context = made[asked].result, made[-1].result
-    seen = weights.values[weights.values > 0] if weights.visible is None else weights.values[weights.visible]
+    every = worded(made)
+    asked = made.weights_step
+    weights, context = every[asked].result, every[-1].result
+    seen = weights.values[weights.values > 0]
     before = computation(made, predict=predict)
-    known = json.dumps(before, ensure_ascii=False)
+    known, page = json.dumps(before), described(before)
     numbers = np.concatenate([seen.ravel(), context.values[np.isfinite(context.values)]]).tolist()
-    exact = [f"{value:.8g}".replace("-", MINUS) for value in numbers]
-    assert [text for text in exact if text in known and text != "1"] == []
+    assert [value for value in numbers if repr(value) in known and value != 1] == []
     assert before["hidden"] == asked
-    hidden = [[each["text"] for each in row] for row in before["steps"][asked]["matrices"][-1]["cells"]]
+    hidden = [[each["text"] for each in row] for row in page["steps"][asked]["matrices"][-1]["cells"]]
     assert {text for row in hidden for text in row} == {"?"}
-    assert [step["matrices"] for step in before["steps"][asked + 1 :]] == [[]] * (len(made) - asked - 1)
-    assert all(origin["step"] < asked for origin in before["origins"].values())
+    assert page["steps"][asked]["sentence"] == ""
+    assert [step["matrices"] for step in page["steps"][asked + 1 :]] == [[]] * (len(every) - asked - 1)
+    assert [step["symbol"] for step in page["steps"]] == [step.symbol for step in every]
+    assert all(origin["step"] < asked for origin in page["origins"].values())
     after = computation(made, predict=predict, revealed=before["key"])
     assert (after["hidden"], after["key"]) == (None, before["key"])
-    assert after["steps"] == computation(made)["steps"]
-    assert all(text in json.dumps(after, ensure_ascii=False) for text in exact)
+    assert described(after) == described(computation(made))
+    assert all(repr(value) in json.dumps(after) for value in numbers)
     # What another question revealed reveals nothing here.
     assert computation(steps(head=0), predict=predict, revealed=before["key"])["hidden"] is not None
 
 
-def additive() -> tuple[ComputationStep, ...]:
+def additive() -> Computation:
     generator = np.random.default_rng(23)
     states, memory, w, b, u, v = (generator.normal(size=size) for size in ((3, 7), (5, 11), (13, 7), (13,), (13, 11), (13,)))
     names = tuple("abc"), tuple("vwxyz")
@@ -115,22 +109,20 @@ def additive() -> tuple[ComputationStep, ...]:
 
 
 def test_a_long_sum_shows_its_largest_terms_and_what_the_others_add_up_to():
-    left = Matrix("a", np.array([[1.0, 0.01, -2.0, 0.02, 3.0, 0.01, 4.0, 5.0, 0.01]]), ("r",), tuple("012345678"))
-    ones = Matrix("b", np.ones((1, 9)), ("r",), tuple("012345678"))
-    result = Matrix("c", np.array([[11.05]]), ("r",), ("s",))
-    origin = dot(row_of(left, 0), row_of(ones, 0), cell(result, 0, 0))
+    values, ones = np.array([[1.0, 0.01, -2.0, 0.02, 3.0, 0.01, 4.0, 5.0]]), np.ones((8, 8))
+    tables = Tables(("r",), values, ones, ones, ones, ones, np.ones((1, 1), bool))
+    origin = worded(worked_steps(tables, compute(tables), 0))[1].origins[0, 0]
     assert origin.text == (
-        "1.00·1.00 + (−2.00)·1.00 + 3.00·1.00 + 4.00·1.00 + 5.00·1.00 + (4 more) = "
-        "1.00 − 2.00 + 3.00 + 4.00 + 5.00 + 0.05 = 11.05"
+        "1.00·1.00 + (−2.00)·1.00 + 3.00·1.00 + 4.00·1.00 + 5.00·1.00 + (3 more) = "
+        "1.00 − 2.00 + 3.00 + 4.00 + 5.00 + 0.04 = 11.04"
     )
-    assert len(origin.cells) == 18
+    assert len(origin.cells) == 16
 
 
 def test_a_product_is_written_row_by_column():
-    left = Matrix("A", np.array([[0.5, -1.0]]), ("r",), ("0", "1"))
-    right = Matrix("B", np.array([[2.0], [3.0]]), ("0", "1"), ("c",))
-    result = Matrix("C", np.array([[-2.0]]), ("r",), ("c",))
-    origins = multiplied(left, right, result)
+    values, weight, one = np.array([[0.5, -1.0]]), np.array([[2.0, 0.0], [3.0, 0.0]]), np.eye(2)
+    tables = Tables(("r",), values, weight, one, one, one, np.ones((1, 1), bool))
+    origins = worded(worked_steps(tables, compute(tables), 0))[1].origins
     assert origins[0, 0].text == "0.50·2.00 + (−1.00)·3.00 = 1.00 − 3.00 = −2.00"
-    assert origins[0, 0].cells == (("A", 0, 0), ("A", 0, 1), ("B", 0, 0), ("B", 1, 0))
-    assert list(each_cell(result, lambda row, column: origins[row, column])) == [(0, 0)]
+    assert origins[0, 0].cells == (("X", 0, 0), ("X", 0, 1), ("W_Q", 0, 0), ("W_Q", 1, 0))
+    assert list(origins) == [(0, 0), (0, 1)]

@@ -1,4 +1,4 @@
-// How numbers, heads and tokens are written on the site.
+// How numbers are written.
 
 // Numbers as attnviz writes them everywhere.
 
@@ -15,9 +15,13 @@ export function decimals(value, digits) {
 /** A number with so many digits, as Python's format "g" writes it. @param {number} value @param {number} digits */
 export function significant(value, digits) {
   if (value === 0) return "0";
-  const [scaled, power] = value.toExponential(digits - 1).split("e");
+  const longer = value.toExponential(digits);
+  const [more, place] = longer.split("e");
+  // Only a number of so few binary digits can lie in the middle: then it goes to the even digit.
+  const isHalf = more.endsWith("5") && Number(longer) === value && Number.isInteger(value * 2 ** (digits - Number(place)));
+  const [scaled, power] = isHalf && /[02468]\.?5$/.test(more) ? [more.slice(0, -1), place] : value.toExponential(digits - 1).split("e");
   const exponent = Number(power);
-  if (exponent >= -4 && exponent < digits) return String(Number(value.toPrecision(digits)));
+  if (exponent >= -4 && exponent < digits) return String(Number(`${scaled}e${power}`));
   return `${Number(scaled)}e${power[0]}${power.slice(1).padStart(2, "0")}`;
 }
 
@@ -33,7 +37,7 @@ export function powerOfTen(value) {
 /** A number of 0 or more with two digits, a very small one as a power of ten. @param {number} value */
 export const twoDigits = (value) => (value < 0.001 ? powerOfTen(value) : String(Number(value.toPrecision(2))));
 
-// Rounding that adds up, as attnviz/analysis/compute/steps.py does it: numbers are counted in units of their last shown digit.
+// Rounding that adds up, by largest remainders (Hamilton): numbers are counted in units of their last shown digit.
 
 export const MINUS = "−";
 const UNITS = 100;
