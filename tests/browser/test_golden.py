@@ -63,9 +63,14 @@ def held() -> Iterator[ParameterSet]:
     """List the tests that run a script, each with all its parameters."""
     for name, test in (each for module in MODULES for each in vars(module).items() if each[0].startswith("test_")):
         if RUNS.search(inspect.getsource(test)):
-            given = next((mark.args[1] for mark in getattr(test, "pytestmark", ()) if mark.name == "parametrize"), None)
-            for values in [()] if given is None else [(each,) for each in given]:
-                yield pytest.param(partial(test, *values), id="-".join((name, *values)))
+            mark = next((mark for mark in getattr(test, "pytestmark", ()) if mark.name == "parametrize"), None)
+            cases = [(name, ())]
+            if mark is not None:
+                given = [each.values if isinstance(each, ParameterSet) else (each,) for each in mark.args[1]]
+                ids = mark.kwargs.get("ids", mark.args[1])
+                cases = [(f"{name}-{own}", values) for own, values in zip(ids, given, strict=True)]
+            for label, values in cases:
+                yield pytest.param(partial(test, *values), id=label)
 
 
 HELD = tuple(held())
