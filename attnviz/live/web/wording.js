@@ -2,7 +2,8 @@
 
 import { make, percent, visibleText } from "../../figures/drawing/elements.js";
 import { strongestLink, summarize } from "./head_metrics.js";
-import { decimals, LETTER_OF_BYTE, raised } from "../../figures/drawing/numbers.js";
+import { LETTER_OF_BYTE } from "./models/letter_of_byte.js";
+import { decimals, raised } from "../../figures/drawing/numbers.js";
 
 /** @import { HeadMatrix } from "./head_view.js" */
 

