@@ -33,7 +33,7 @@ class StepPlace:
         return all(0 <= index < size for index, size in zip(cell, self.shape, strict=True))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Computation:
     """A computation in plain values.
 
