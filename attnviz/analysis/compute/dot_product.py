@@ -221,7 +221,7 @@ def _computation(
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class LinkSteps:
     """A computation, the weight that it ends in as the heatmap has it, and how far apart the two are."""
 
