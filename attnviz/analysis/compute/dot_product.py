@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.compute.steps import Computation, StepPlace, plain
+from attnviz.analysis.compute.steps import Computation, StepPlace, as_lists
 from attnviz.analysis.head_view import word_groups
 from attnviz.core.head_inputs import Additive, DotProduct, Ingredients, Projected
 from attnviz.core.trace import AttentionMap
@@ -122,7 +122,7 @@ def unfold_dot_product(inside: DotProduct, pair: QueryKey, merged: dict[str, Any
     # A sink is a key without a vector.
     if pair.key < len(key):
         dims = Excerpt.of(query * key[pair.key], MOST_DIMS)
-        known |= {"dims": dims.axis, "meets": _meeting(query, key[pair.key], float(rows[0]["values"][pair.key]), dims)}
+        known |= {"dims": dims.axis, "meets": _scored(query, key[pair.key], float(rows[0]["values"][pair.key]), dims)}
         if made:
             known |= {"q": _project(made.query, pair.query, dims), "k": _project(made.key, pair.key, dims)}
             places += [StepPlace("q", (1, dims.width)), StepPlace("k", (1, dims.width))]
@@ -176,7 +176,7 @@ def unfold_additive(inside: Additive, pair: QueryKey, merged: dict[str, Any] | N
             "annotation": {**_project(annotations, pair.key, units), "values": units.of_row(here)},
             "sum": units.of_row(state_units + here),
         },
-        "meets": _meeting(v, activations[pair.key], float(energies[pair.key]), units),
+        "meets": _scored(v, activations[pair.key], float(energies[pair.key]), units),
         "dots": [_dot(v, activations[at]) for at in keys.kept], "rows": [keys.of_rows({"symbol": "all e", "values": energies})],
     }  # fmt: skip
     places = [StepPlace(symbol, (1, units.width)) for symbol in ("W s", "U h", "+", "tanh")]
@@ -185,7 +185,7 @@ def unfold_additive(inside: Additive, pair: QueryKey, merged: dict[str, Any] | N
     return _computation(pair, (keys, weights), scored, ["all e"], ends, merged)
 
 
-def _meeting(left: Float[np.ndarray, " dim"], right: Float[np.ndarray, " dim"], score: float, dims: Excerpt) -> dict[str, Any]:
+def _scored(left: Float[np.ndarray, " dim"], right: Float[np.ndarray, " dim"], score: float, dims: Excerpt) -> dict[str, Any]:
     return {**product(left, right[:, None], dims), "score": score}
 
 
@@ -217,7 +217,7 @@ def _computation(
     others = [float(weights[list(keys.rest)].sum())] * bool(keys.rest)
     row = [*keys.of_row(weights).tolist(), *others]
     return Computation(
-        (*places, *of_rows, *word, *after), plain({**link, **known}), plain({"row": row, "merged": merged, **mixed})
+        (*places, *of_rows, *word, *after), as_lists({**link, **known}), as_lists({"row": row, "merged": merged, **mixed})
     )
 
 

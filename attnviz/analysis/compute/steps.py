@@ -86,21 +86,21 @@ def worked_steps(tables: Tables, computed: Computed, head: int, columns: tuple[s
         "weights": computed.weights[head], "divided": divided, "undivided": undivided, "contexts": computed.context,
         "concatenated": computed.concatenated, "wO": tables.w_o, "output": computed.output,
     }  # fmt: skip
-    return Computation(tuple(places), plain(known), plain(mixed))
+    return Computation(tuple(places), as_lists(known), as_lists(mixed))
 
 
-def plain(value: Any) -> Any:
+def as_lists(value: Any) -> Any:
     """Make arrays and tuples lists, as JSON has them; a number that is not finite is None.
 
-    >>> plain({"row": np.array([1.5, np.nan]), "kept": [(1, 2)]})
+    >>> as_lists({"row": np.array([1.5, np.nan]), "kept": [(1, 2)]})
     {'row': [1.5, None], 'kept': [[1, 2]]}
     """
     if isinstance(value, np.ndarray):
-        return [plain(each) for each in value.tolist()]
+        return [as_lists(each) for each in value.tolist()]
     if isinstance(value, dict):
-        return {name: plain(each) for name, each in value.items()}
+        return {name: as_lists(each) for name, each in value.items()}
     if isinstance(value, (tuple, list)):
-        return [plain(each) for each in value]
+        return [as_lists(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
