@@ -73,7 +73,7 @@ def type_without_running(page: Page, *, walks: int, seed: int) -> None:
             elif deed == "toggle":
                 page.get_by_text("Hide special tokens").click()
             elif deed == "head":
-                page.get_by_test_id("stSidebar").get_by_label("Layer").fill(str(draw.randrange(6)))
+                page.get_by_test_id("stSidebar").get_by_label("Layer", exact=True).fill(str(draw.randrange(6)))
                 page.keyboard.press("Enter")
             else:
                 go(page, "Translate")

@@ -32,7 +32,7 @@ def test_two_people_see_their_own_sentences_and_links_of_a_walk_open_the_same_el
         settle(page)
     choose(page, "Fit to this head")
     choose(page, "Matrix", "tab")
-    page.get_by_test_id("stSidebar").get_by_label("Layer").fill("5")
+    page.get_by_test_id("stSidebar").get_by_label("Layer", exact=True).fill("5")
     page.keyboard.press("Enter")
     settle(page)
     assert copied(page) == page.url

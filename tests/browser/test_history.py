@@ -51,7 +51,7 @@ def test_what_was_typed_and_not_run_stays(page: Page, app_url: str) -> None:
     settle(page)
     page.get_by_text("Hide special tokens").click()
     settle(page)
-    page.get_by_test_id("stSidebar").get_by_label("Layer").fill("2")
+    page.get_by_test_id("stSidebar").get_by_label("Layer", exact=True).fill("2")
     page.keyboard.press("Enter")
     settle(page)
     expect(box).to_have_value("Not run: first line\nsecond line")
