@@ -74,7 +74,7 @@ def test_a_link_brings_nothing_but_text(page: str, monkeypatch: pytest.MonkeyPat
     assert visit.app.error or page in ("class", "lessons", "train")
 
 
-@pytest.mark.parametrize("page", tiny.first_now(["translate", "answer", "encode", "compute"], 2))
+@pytest.mark.parametrize("page", tiny.first_now(["answer", "translate", "encode", "compute"]))
 def test_the_name_of_a_model_is_text(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / FOLDER
     if page == "answer":

@@ -31,6 +31,7 @@ from attnviz.ui import download as taking
 from attnviz.ui.address.address_sync import Going
 from attnviz.ui.translate import AlignmentView, alignment_download
 from tests.factories import make_map, numbered
+from tests.tiny import first_now
 from tests.translators import tiny_translator
 
 PAGE = "encode"
@@ -125,7 +126,7 @@ def test_the_python_of_a_translation_asks_for_what_was_wished(tmp_path: Path) ->
     )
 
 
-@pytest.mark.parametrize("options", [GREEDY, DecodingOptions(2, candidate=1)], ids=["greedy", "beam"])
+@pytest.mark.parametrize("options", first_now([DecodingOptions(2, candidate=1), GREEDY]), ids=["beam", "greedy"])
 def test_the_python_of_a_naive_reading_names_rows_as_the_page_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: DecodingOptions
 ) -> None:

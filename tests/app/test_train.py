@@ -18,6 +18,7 @@ from attnviz.training.induction import train as short
 from attnviz.training.toy_training import Milestones, Training, to_file
 from attnviz.ui.train import induction, view
 from attnviz.ui.train import watch_training as training
+from tests.tiny import first_now
 from tests.visits import open_page, press, script
 
 # One of each kind of setting.
@@ -64,7 +65,7 @@ def test_the_first_visit_is_the_first_preset_ready_to_start(app):
     assert any(PRESETS[0].notice in caption.value for caption in app.caption)
 
 
-@pytest.mark.parametrize("preset", [each for each in PRESETS if each.name in NAMED], ids=lambda preset: preset.name)
+@pytest.mark.parametrize("preset", first_now(each for each in PRESETS if each.name in NAMED), ids=lambda preset: preset.name)
 def test_a_chip_is_its_recipe_and_its_address_opens_it_again(app, preset):
     app.run()
     app.pills(key="preset").set_value(preset.label).run()
@@ -77,7 +78,7 @@ def test_a_chip_is_its_recipe_and_its_address_opens_it_again(app, preset):
     assert again.session_state.run.recipe == preset.recipe
 
 
-@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("masked", first_now([True, False]))
 @pytest.mark.parametrize("task", ["sort", "numbers", "reverse"])
 def test_the_download_draws_the_sequence_of_the_picture_and_has_its_size(task: str, masked: bool) -> None:
     """Untrained, too: a model that writes by itself would not end. Of the fifth seed the longest source is not drawn."""

@@ -276,6 +276,7 @@ def test_a_model_of_the_hub_is_asked_the_same_as_ours(app: AppTest, hub_folder: 
     assert any("(shifted: Chen et al. 2020)" in caption.value for caption in app.caption)
 
 
+@pytest.mark.gate
 def test_the_language_that_a_model_writes_is_chosen(monkeypatch: pytest.MonkeyPatch, many_languages: tuple[str, str]) -> None:
     monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
     monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "13")

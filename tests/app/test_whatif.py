@@ -18,7 +18,7 @@ from attnviz.training.toy_training import Training
 from attnviz.ui.background import results
 from attnviz.ui.prompt_box import examples
 from attnviz.ui.training_checkpoints import name_of
-from tests.tiny import DECODER, FAMILY, VOCABULARY, tokenizer
+from tests.tiny import DECODER, FAMILY, VOCABULARY, first_now, tokenizer
 from tests.visits import Visit, open_page, pictures, press, said
 
 
@@ -200,7 +200,7 @@ def test_a_head_off_is_compared_with_all_heads_on_and_leads_back():
     assert "the most of all 72" in said(app)
 
 
-@pytest.mark.parametrize("text", ["", "My sister gave her dog a bath."])
+@pytest.mark.parametrize("text", first_now(["", "My sister gave her dog a bath."]))
 def test_what_is_changed_is_chosen_and_each_choice_is_a_fresh_load_of_its_address(text):
     app = open_page("whatif", **({"text": text} if text else {}))
     for change in ("model", "head", "word", "head", "model", "word"):
@@ -287,10 +287,10 @@ def test_parts_of_another_text_come_first_without_a_model(monkeypatch):
 
 @pytest.mark.parametrize(
     ("part", "place", "name"),
-    [
-        ("heads", {"layer": "1", "head": "2"}, "L1·H2"), ("mlps", {"layer": "1"}, "L1·MLP"),
+    first_now([
         ("stream", {"layer": "1", "query": "5"}, "L0 at “mat”"),
-    ],
+        ("heads", {"layer": "1", "head": "2"}, "L1·H2"), ("mlps", {"layer": "1"}, "L1·MLP"),
+    ]),
 )  # fmt: skip
 def test_the_part_that_is_set_is_in_the_address(part, place, name, tiny_writer, monkeypatch):
     typed = {"text": "the cat sat on the mat", "other": "the dog sat on the mat", "next": "mat", "rather": "dog"}

@@ -15,6 +15,7 @@ from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.capabilities import bind_target
+from tests.tiny import first_now
 from tests.translators import tiny_translator
 
 TEXTS = [Prompt(text) for text in ("The dog eat.", "The red car is not new.", "Tom didn't eat the car.", "The dog is red.")]
@@ -61,14 +62,14 @@ def test_a_record_of_other_figures_is_measured_again(model, tmp_path):
 
 @pytest.mark.parametrize(
     ("texts", "methods", "options"),
-    [
+    first_now([
         (TEXTS[1:], USED, DatasetOptions(limit=1)),
-        (TEXTS, USED[1:], DatasetOptions(limit=1)),
         (TEXTS, USED, DatasetOptions(limit=1, target="token:0")),
+        (TEXTS, USED[1:], DatasetOptions(limit=1)),
         (TEXTS, USED, DatasetOptions(limit=1, max_tokens=99)),
-    ],
-    ids=["data", "methods", "target", "length"],
-)
+    ], 2),
+    ids=["data", "target", "methods", "length"],
+)  # fmt: skip
 def test_other_settings_are_measured_anew(model, tmp_path, texts, methods, options):
     journal, said = tmp_path / "out.jsonl", list[str]()
     measure_dataset(model, TEXTS, USED, journal, DatasetOptions(limit=1), said.append)

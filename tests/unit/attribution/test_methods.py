@@ -140,9 +140,9 @@ def test_a_head_that_the_output_does_not_ask_is_refused():
 @pytest.mark.parametrize(
     ("name", "prompt"),
     first_now(
-        [("answer-en", WROTE), ("bahdanau-en-fr", Prompt("It ran.")), ("answer-en-dual", WROTE),
+        [("bahdanau-en-fr", Prompt("It ran.")), ("answer-en", WROTE), ("answer-en-dual", WROTE),
          ("summarize-en", Prompt("He ran. It rained.")), ("minilm", Prompt("He ran.", pair="It ran.")),
-         ("transformer-en-fr", Prompt("It ran."))], 2),
+         ("transformer-en-fr", Prompt("It ran."))]),
 )  # fmt: skip
 def test_every_way_gives_a_share_a_token_or_says_why_not(name, prompt):
     bound, refused = read(name, prompt), list[str]()

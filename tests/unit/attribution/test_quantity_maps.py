@@ -46,7 +46,7 @@ def test_a_row_is_each_weight_times_the_length_of_what_it_carries():
     ("name", "prompt"),
     first_now([("minilm", CAT), ("transformer-en-fr", FRANCE), ("answer-en", LOVELACE), ("answer-en", CAT)], 2),
 )
-@pytest.mark.parametrize("by", ["norms", "mixing"])
+@pytest.mark.parametrize("by", first_now(["norms", "mixing"]))
 def test_each_map_keeps_its_tokens_its_mask_and_its_layers(name, prompt, by):
     plain, actual = loaded(name).trace(prompt), moving(loaded(name), prompt, by)
     assert actual.trace.kinds == plain.kinds
@@ -107,14 +107,14 @@ def test_going_back_to_weights_gives_those_of_the_model():
 
 @pytest.mark.parametrize(
     ("prompt", "options"),
-    [
-        (FRANCE, DecodingOptions()),
+    first_now([
         (FRANCE, DecodingOptions(3, candidate=2)),
+        (FRANCE, DecodingOptions()),
         (FRANCE, DecodingOptions(begins=("▁Elle",))),
         (replace(FRANCE, target="Il n'y est jamais alle."), DecodingOptions()),
-    ],
-    ids=["greedy", "candidate", "steered", "given"],
-)
+    ]),
+    ids=["candidate", "greedy", "steered", "given"],
+)  # fmt: skip
 def test_a_translation_is_weighed_as_it_was_written(prompt, options):
     model = loaded("transformer-en-fr")
     plain = run_task(model, "translate", prompt, options=options)

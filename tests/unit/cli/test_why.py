@@ -24,6 +24,7 @@ def test_parts_prints_the_sum_and_what_is_strongest(capsys):
     assert len(lines) == 3
 
 
+@pytest.mark.gate
 def test_lens_ends_with_the_next_word(capsys):
     assert main(["lens", "smollm2", TEXT]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -142,9 +142,9 @@ def hostile() -> AttentionMap:
     "attention",
     [
         make_map(sentence("un|believ|able cats sat .")),
-        make_map(pair("the cat 's tail", "a dog , too"), layers=3, heads=5),
+        pytest.param(make_map(pair("the cat 's tail", "a dog , too"), layers=3, heads=5), marks=pytest.mark.gate),
         make_map(typed("le chat dort ."), typed("the cat sleep|s . now"), layers=1, heads=2),
-        make_map(numbered(7), causal=True),
+        pytest.param(make_map(numbered(7), causal=True), marks=pytest.mark.gate),
         hostile(),
         make_map((special("[CLS]"), special("[SEP]"))),
         halves(),

@@ -82,7 +82,7 @@ def test_it_can_be_stopped(translator):
         head_costs(translator, Prompt(TEXT, target="Le chien"))
 
 
-@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize("joint", tiny.first_now([True, False]))
 def test_answers_and_their_heads(tmp_path, joint, unchecked):
     # Of the embedded encoder's six layers, which are alike, the first three.
     model = load_trained(tiny_answerer(tmp_path / "model", joint=joint, depth=3))

@@ -214,7 +214,7 @@ def assert_methods(wrapped: Any, model: Any, shape: Any) -> None:
         np.testing.assert_array_equal(METHODS[method].compute(bound).values, METHODS[method].compute(other).values)
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama"])
+@pytest.mark.parametrize("name", tiny.first_now(["gpt2", "llama"]))
 def test_a_head_costs_what_the_next_word_loses_without_it(name: str) -> None:
     """Against what the model says when it writes nothing under the same edit."""
     wrapped = attnviz.wrap(writer(tiny.FAMILY[name]), tiny.tokenizer(tiny.DECODER))

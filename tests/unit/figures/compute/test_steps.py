@@ -11,6 +11,7 @@ from attnviz.core.head_inputs import Additive, Tables
 from attnviz.figures.compute.steps import Predict, computation
 from attnviz.figures.theme import DARK, LIGHT
 from attnviz.models.compute import compute
+from tests.tiny import first_now
 from tests.worded import MINUS, described, worded
 
 HOSTILE = '<img src=x onerror="alert(1)">'
@@ -74,8 +75,9 @@ def test_what_is_drawn_has_a_name_of_its_own_that_the_place_does_not_change():
     assert first["key"] != computation(steps(head=0))["key"]
 
 
-@pytest.mark.parametrize("predict", ["most", "weight"])
-@pytest.mark.parametrize("worked", [True, False], ids=["worked", "additive"])
+@pytest.mark.parametrize(
+    ("predict", "worked"), first_now([("most", True), ("weight", False), ("weight", True), ("most", False)], 2)
+)
 def test_what_a_class_is_to_guess_is_not_there_before_it_is_revealed(predict: Predict, worked: bool):
     made = steps() if worked else additive()
     every = worded(made)

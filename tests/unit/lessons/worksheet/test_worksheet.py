@@ -18,6 +18,7 @@ from attnviz.lessons.lesson_file import parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
 from attnviz.lessons.worksheet import SheetStep, Worksheet, _with_questions_of_same_text, worksheet, worksheet_html
 from attnviz.lessons.worksheet_pdf import worksheet_pdf
+from tests.tiny import first_now
 from tests.unit.lessons.test_question_kinds import Given
 
 HOSTILE = r'<script>alert(1)</script> #panic("x") \ "quoted" $x$ @here'
@@ -173,7 +174,7 @@ def test_codes_of_all_lessons_are_read_at_80_dpi(path: Path, is_offered: bool, m
     assert sorted(codes_of(sheet, 80, monkeypatch)[0]) == sorted(step.address for step in sheet.steps)
 
 
-@pytest.mark.parametrize("is_offered", [True, False])
+@pytest.mark.parametrize("is_offered", first_now([True, False]))
 def test_every_code_of_a_printed_page_opens_its_step(is_offered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     lesson, source = parse_lesson(LESSON.encode(), "mine.md"), Given()
     printed = worksheet(lesson, truths(lesson, source), source, site="https://attnviz.school.example", is_offered=is_offered)

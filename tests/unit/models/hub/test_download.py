@@ -81,15 +81,11 @@ def test_an_opus_model_loads_from_the_bots_pull_request_and_translates(server: H
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"author": {"name": "somebody"}},
-        {"status": "closed"},
-        {"isPullRequest": False},
-        {"title": "Better weights"},
-        {},
-    ],
-    ids=["author", "closed", "discussion", "title", "changed"],
-)
+    tiny.first_now([
+        {"author": {"name": "somebody"}}, {}, {"status": "closed"}, {"isPullRequest": False}, {"title": "Better weights"},
+    ], 2),
+    ids=["author", "changed", "closed", "discussion", "title"],
+)  # fmt: skip
 def test_no_other_pull_request_is_trusted(server: Hub, marian: hub.Files, change: dict) -> None:
     main = without(marian, "model.safetensors")
     proposed = marian if change else marian | {"vocab.json": marian["vocab.json"] + b" "}
