@@ -1,6 +1,8 @@
 """What a language model says comes next, and what its parts add to a word, in words and as a table."""
 
 import math
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +12,7 @@ from attnviz.core.errors import TraceError
 from attnviz.core.sampling import Candidate, Continuation
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.core.why import LogitLens, Parts, PatchCurve, Patches
-from attnviz.text.words import Words, piece_label
+from attnviz.text.words import Words, piece_label, visible_text
 
 # Candidates that a table, or a file, lists for each token.
 LISTED = 10
@@ -45,12 +47,12 @@ def copied_link(trace: AttentionTrace, place: int) -> tuple[int, int | None]:
     return place - 1, places[-1] if places else None
 
 
-def candidate_label(candidate: Candidate, before: str) -> str:
+def _label(candidate: Candidate, before: str) -> str:
     """Name a token that could stand behind a text; what would go on with the text's last word begins with an ellipsis.
 
-    >>> [candidate_label(Candidate(text, text, 1.0), "The cats") for text in (" sat", "and", ".", "\\n")]
+    >>> [_label(Candidate(text, text, 1.0), "The cats") for text in (" sat", "and", ".", "\\n")]
     ['sat', '…and', '.', '↵']
-    >>> candidate_label(Candidate("Ø", "\N{REPLACEMENT CHARACTER}", 1.0), "The cats")
+    >>> _label(Candidate("Ø", "\N{REPLACEMENT CHARACTER}", 1.0), "The cats")
     'part of a letter (D8)'
     """
     label = piece_label(candidate.piece, candidate.text)
@@ -59,6 +61,28 @@ def candidate_label(candidate: Candidate, before: str) -> str:
     bare = candidate.text.strip(" ")
     joins = bare == candidate.text and _is_one_word(before[-1:], bare[:1])
     return ("…" if joins else "") + cut(label, LONGEST_NAME)
+
+
+def candidate_labels(candidates: Sequence[Candidate], before: str) -> list[str]:
+    """Name tokens that could stand behind a text, each by a name of its own: spaces are seen where two would read alike.
+
+    >>> texts = ("(", " (", " sat", "\\n", "\\n   ")
+    >>> candidate_labels([Candidate(text, text, 0.2) for text in texts], "The cats")
+    ['(', '␣(', 'sat', '↵', '↵␣×3']
+    """
+    names = [_label(each, before) for each in candidates]
+    times = Counter(names)
+    names = [_spaced(each, name) if times[name] > 1 else name for each, name in zip(candidates, names, strict=True)]
+    # What still reads as a likelier one is named by its piece.
+    return [each.piece if name in names[:at] else name for at, (each, name) in enumerate(zip(candidates, names, strict=True))]
+
+
+def _spaced(candidate: Candidate, name: str) -> str:
+    """Name a token with its spaces."""
+    if "\ufffd" in candidate.text:
+        return "␣" * candidate.text.startswith(" ") + name
+    seen = re.sub(" +", lambda run: "␣" if len(run[0]) == 1 else f"␣×{len(run[0])}", candidate.text)
+    return cut(visible_text(seen), LONGEST_NAME)
 
 
 @lru_cache(4096)
@@ -76,7 +100,8 @@ def describe_next(candidates: Sequence[Candidate], before: str, *, first: bool =
     >>> plain(describe_next([Candidate("a", " Mary", 0.923), Candidate("b", " the", 0.022)], "to"))
     'Next comes “Mary” (92\\xa0%), or else “the” (2\\xa0%)'
     """
-    names = [(quoted(candidate_label(each, before)), Part(f" ({_rough(each.probability)})")) for each in candidates[:2]]
+    labels = candidate_labels(candidates, before)[:2]
+    names = [(quoted(label), Part(f" ({_rough(each.probability)})")) for label, each in zip(labels, candidates, strict=False)]
     lead = (Part("Next comes "),) if first else (Part("Here the model expects "),)
     return (*lead, *names[0], *((Part(", or else "), *names[1]) if len(names) > 1 else ()))
 
@@ -116,7 +141,8 @@ def next_changes(before: AttentionTrace, after: AttentionTrace, listed: int = 2)
     for trace in (before, after):
         continuation = continuation_of(trace)
         candidates = continuation.next_tokens(len(continuation.pieces) - 1)
-        sides.append({each.piece: (candidate_label(each, text_written_on(trace)), each.probability) for each in candidates})
+        labels = candidate_labels(candidates, text_written_on(trace))
+        sides.append({each.piece: (label, each.probability) for each, label in zip(candidates, labels, strict=True)})
     one, other = sides
     pieces = dict.fromkeys((*list(one)[:listed], *list(other)[:listed]))
     nothing = "", 0.0

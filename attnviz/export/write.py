@@ -12,7 +12,7 @@ import numpy as np
 from attnviz.analysis.wording import cut, percent, signed
 from attnviz.analysis.write import (
     bits_per_byte,
-    candidate_label,
+    candidate_labels,
     continuation_of,
     describe_range,
     describe_sum,
@@ -119,9 +119,11 @@ def draw_next(trace: AttentionTrace) -> Sheet:
     title = f"What comes next, by {trace.model}{f', edited {trace.edits.text}' if trace.edits else ''}"
     text = draw_words(words, f"{title}; what it wrote is shaded by how likely it was" if continuation.written else title)
     items: list[Item] = []
-    for row, each in enumerate(continuation.next_tokens(len(tokens) - 1)[:BARS]):
+    candidates = continuation.next_tokens(len(tokens) - 1)
+    labels = candidate_labels(candidates, text_written_on(trace))[:BARS]
+    for row, (label, each) in enumerate(zip(labels, candidates, strict=False)):
         y = PADDING + row * ROW
-        items.append(Label(NAMES, y + ROW / 2, candidate_label(each, text_written_on(trace)), anchor="end", size=9.0))
+        items.append(Label(NAMES, y + ROW / 2, label, anchor="end", size=9.0))
         data = (("share", f"{each.probability:.6g}"),)
         items.append(Rectangle(NAMES + 6, y + 2, max(each.probability * BAR, 0.5), ROW - 4, LIGHT.accent, data=data))
         items.append(Label(NAMES + 10 + each.probability * BAR, y + ROW / 2, f"{100 * each.probability:.1f} %", size=9.0))

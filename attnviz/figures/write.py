@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from attnviz.analysis.wording import cut, head_name, percent, plain, signed
 from attnviz.analysis.write import (
-    candidate_label,
+    candidate_labels,
     continuation_of,
     describe_correlation,
     describe_patch,
@@ -42,6 +42,8 @@ SCRIPT = bundle(_FOLDER / "write.js")
 STYLE = (_FOLDER / "write.css").read_text(encoding="utf-8")
 # Of a longer text so many tokens are drawn, its last ones: a browser lays out no book in an instant.
 MOST_DRAWN = 1_200
+# Candidates that are drawn as bars.
+BARS = 8
 # Of a longer one, while it grows, so many characters.
 MOST_CHARACTERS = 4_000
 
@@ -76,16 +78,18 @@ def coming_text(text: str, coming: str, *, theme: Theme = LIGHT) -> str:
 
 
 def next_bars(candidates: Sequence[Candidate], before: str, *, stands: str = "", clickable: bool = True) -> dict[str, Any]:
-    """Describe what could come next as bars, and what all other tokens have; `stands`: the piece that stands there.
+    """Describe the likeliest of what could come next as bars, and what the rest has; `stands`: the piece that stands there.
 
     >>> drawn = next_bars([Candidate("a", " cat", 0.75)], "an")
     >>> drawn["rows"], drawn["rest"]
     ([('cat', ' cat', 0.75)], 0.25)
     """
-    rows = [(candidate_label(each, before), each.text, each.probability) for each in candidates]
-    pieces = [each.piece for each in candidates]
+    drawn = candidates[:BARS]
+    labels = candidate_labels(candidates, before)[:BARS]
+    rows = [(label, each.text, each.probability) for label, each in zip(labels, drawn, strict=True)]
+    pieces = [each.piece for each in drawn]
     place = pieces.index(stands) if stands in pieces else -1
-    rest = max(0.0, 1 - sum(each.probability for each in candidates))
+    rest = max(0.0, 1 - sum(each.probability for each in drawn))
     return {"rows": rows, "stands": place, "rest": rest, "isNext": not stands, "isClickable": clickable}
 
 

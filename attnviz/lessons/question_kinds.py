@@ -388,12 +388,13 @@ def next_shares(question: LessonQuestion, result: Result) -> tuple[tuple[str, ..
         TraceError: the model says nothing of what comes next.
         LessonError: a choice begins with a piece that is likely, so that its own probability is not known.
     """
-    from attnviz.analysis.write import candidate_label, continuation_of
+    from attnviz.analysis.write import candidate_labels, continuation_of
 
     continuation = continuation_of(result.trace)
+    candidates = continuation.next_tokens(len(continuation.pieces) - 1)
     known: dict[str, float] = {}
-    for each in continuation.next_tokens(len(continuation.pieces) - 1):
-        known.setdefault(plain(candidate_label(each, result.prompt.text)), each.probability)
+    for label, each in zip(candidate_labels(candidates, result.prompt.text), candidates, strict=True):
+        known.setdefault(plain(label), each.probability)
     names = question.texts("choices") or tuple(known)
     for name in names:
         begun = [

@@ -55,7 +55,7 @@ from attnviz.analysis.wording import (
     percent,
     power_of_ten,
 )
-from attnviz.analysis.write import candidate_label, continuation_of, copied_link, text_written_on
+from attnviz.analysis.write import candidate_labels, continuation_of, copied_link, text_written_on
 from attnviz.core.head_inputs import Tables
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 from attnviz.figures.answer_spans import WHOLE_WORDS, AnswerPlace, describe_head_of, describe_passage
@@ -490,8 +490,9 @@ def writing(trace: AttentionTrace) -> dict[str, Any]:
     for place, scores in enumerate(continuation.log_probabilities.round(4).tolist()):
         last = place == len(tokens) - 1
         before = text_written_on(trace)[: None if last else trace.maps[-1].queries[place + 1].start]
-        candidates = zip(continuation.next_tokens(place), scores, strict=True)
-        following.append([(each.piece, each.text, candidate_label(each, before), score) for each, score in candidates])
+        candidates = continuation.next_tokens(place)
+        labelled = zip(candidates, candidate_labels(candidates, before), scores, strict=True)
+        following.append([(each.piece, each.text, label, score) for each, label, score in labelled])
     return {
         "start": continuation.start,
         "pieces": continuation.pieces,

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.address import Number
 from attnviz.analysis.write import (
     bits_per_byte,
-    candidate_label,
+    candidate_labels,
     continuation_of,
     copied_link,
     describe_direct,
@@ -27,6 +27,7 @@ from attnviz.core.why import LogitLens, Parts
 from attnviz.figures import html as shared
 from attnviz.figures.before_after import changed_text, ranked
 from attnviz.figures.write import (
+    BARS,
     PARTS_STYLE,
     SCRIPT,
     STYLE,
@@ -64,7 +65,7 @@ from attnviz.ui.prompt_box import Example, forget_typed
 
 _markup = Markup("write", shared.STYLE + STYLE, SCRIPT)
 # Candidates that are drawn, and those whose shares stand in the table of before and after.
-DRAWN, COMPARED = 8, 4
+COMPARED = 4
 # Tokens on each side of the one that is looked at whose bars the browser has.
 NEAR = 60
 
@@ -178,7 +179,7 @@ def show_text(upcoming: Upcoming) -> DeltaGenerator:
     """
     trace, continuation = upcoming.trace, continuation_of(upcoming.trace)
     count = len(trace.maps[-1].queries)
-    name = candidate_label(continuation.next_tokens(count - 1)[0], text_written_on(trace))
+    name = candidate_labels(continuation.next_tokens(count - 1), text_written_on(trace))[0]
 
     def pick(picked: str) -> None:
         forget_cell()
@@ -206,7 +207,7 @@ def show_bars(upcoming: Upcoming, options: WritingOptions, *, edited: bool) -> N
     fixed = start if value("chat", False) or "cross" in trace.kinds else 0
 
     def candidates(place: int) -> tuple[Candidate, ...]:
-        return continuation.next_tokens(place - 1, options if options.temperature else None)[:DRAWN]
+        return continuation.next_tokens(place - 1, options if options.temperature else None)
 
     def bars(place: int) -> dict[str, Any]:
         there = Upcoming(trace, place)
@@ -215,7 +216,7 @@ def show_bars(upcoming: Upcoming, options: WritingOptions, *, edited: bool) -> N
 
     def pick(picked: str) -> None:
         at, row = (int(each) if each.isdecimal() else -1 for each in (*picked.split("."), "")[:2])
-        if not 0 < at <= count or not 0 <= row < len(there := candidates(at)):
+        if not 0 < at <= count or not 0 <= row < len(there := candidates(at)[:BARS]):
             return
         forget_cell()
         if at >= start:
@@ -351,8 +352,9 @@ def show_written_changes(result: Result) -> None:
 def _next_shares(result: Result) -> list[tuple[str, float]]:
     """List the likeliest next words, by their labels."""
     continuation = result.continuation
-    candidates = continuation.next_tokens(len(continuation.pieces) - 1)[:COMPARED]
-    return [(candidate_label(each, text_written_on(result.trace)), each.probability) for each in candidates]
+    candidates = continuation.next_tokens(len(continuation.pieces) - 1)
+    labels = candidate_labels(candidates, text_written_on(result.trace))[:COMPARED]
+    return [(label, each.probability) for label, each in zip(labels, candidates, strict=False)]
 
 
 _HOW = """
@@ -470,12 +472,9 @@ def _show_lens_table(result: Result, begins: tuple[str, ...], layer: int) -> Non
 def _rather_picker(upcoming: Upcoming) -> Candidate | None:
     """Ask which word the word is compared with: unasked, the likeliest other one."""
     continuation = continuation_of(upcoming.trace)
-    others = [each for each in continuation.next_tokens(upcoming.place - 1)[:DRAWN] if each.piece != upcoming.piece]
-    known: dict[str, Candidate] = {}
-    for each in others:
-        label = candidate_label(each, upcoming.before)
-        # Of two that read alike the less likely one is known by its piece.
-        known[each.piece if label in known else label] = each
+    candidates = continuation.next_tokens(upcoming.place - 1)
+    labels = candidate_labels(candidates, upcoming.before)[:BARS]
+    known = {label: each for label, each in zip(labels, candidates, strict=False) if each.piece != upcoming.piece}
     options = [*known, NOTHING]
     chosen = dropdown(st.container(width=280), "Rather than", "rather", options=options, default=options[0])
     return known.get(chosen)

@@ -162,19 +162,42 @@ export function withLabels({ tokens, next, ...rest }) {
   return {
     ...rest,
     tokens: tokens.map((/** @type {[string, string, number]} */ [gap, text, share]) => [gap, visibleText(text), share]),
-    next: next.map((/** @type {[string, string, boolean, number][]} */ all) => all.map(([piece, text, isJoined, score]) => [piece, text, candidateLabel(piece, text, isJoined), score])),
+    next: next.map((/** @type {Named[]} */ all) => {
+      const labels = candidateLabels(all);
+      return all.map(([piece, text, , score], at) => [piece, text, labels[at], score]);
+    }),
   };
 }
 
-/** @param {string} piece @param {string} text @param {boolean} isJoined whether it goes on with the word before */
-function candidateLabel(piece, text, isJoined) {
+/** A candidate: its piece, its text, whether it goes on with the word before, and ln p. @typedef {[string, string, boolean, number]} Named */
+
+/** Each by a name of its own: spaces are seen where two would read alike. @param {Named[]} candidates */
+function candidateLabels(candidates) {
+  const names = candidates.map(candidateLabel);
+  const spaced = names.map((name, at) => (names.indexOf(name) === names.lastIndexOf(name) ? name : spacedLabel(candidates[at], name)));
+  return spaced.map((name, at) => (spaced.indexOf(name) < at ? candidates[at][0] : name));
+}
+
+/** @param {Named} candidate @param {string} name */
+function spacedLabel([, text], name) {
+  if (text.includes("\ufffd")) return (text.startsWith(" ") ? "␣" : "") + name;
+  return cut(visibleText(text.replace(/ +/g, (run) => (run.length === 1 ? "␣" : `␣×${run.length}`))));
+}
+
+/** @param {string} text */
+function cut(text) {
+  const letters = Array.from(text);
+  return letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME - 1).join("")}…` : text;
+}
+
+/** @param {Named} candidate */
+function candidateLabel([piece, text, isJoined]) {
   if (!text) return piece;
   if (text.includes("\ufffd")) {
     const codes = Array.from(piece.replace(/^\u0120+/, ""), (letter) => LETTER_OF_BYTE.indexOf(letter).toString(16).toUpperCase().padStart(2, "0"));
     return `part of a letter (${codes.join(" ")})`;
   }
-  const letters = Array.from(visibleText(text.replace(/^ +| +$/g, "")));
-  return (isJoined ? "…" : "") + (letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME - 1).join("")}…` : letters.join(""));
+  return (isJoined ? "…" : "") + cut(visibleText(text.replace(/^ +| +$/g, "")));
 }
 
 // Sentences in large type; a token in them is text, never markup.

@@ -14,7 +14,8 @@ import transformers as hf
 
 from attnviz.analysis.answer_attention import joint
 from attnviz.analysis.summary_selection import read_passage, top
-from attnviz.core.sampling import TEMPERATURES, Continuation, WritingOptions, chance, draw, sampling_probabilities
+from attnviz.analysis.write import candidate_labels
+from attnviz.core.sampling import TEMPERATURES, Candidate, Continuation, WritingOptions, chance, draw, sampling_probabilities
 from attnviz.core.trace import Token
 from attnviz.models.answer import SpanDecoding
 from attnviz.models.hub.minilm import packaged
@@ -61,6 +62,18 @@ def test_spans_are_found_as_in_python():
     np.testing.assert_allclose(table["weights"], drawn.probabilities.ravel(), atol=1e-12)
     assert [(each["start"], each["end"]) for each in spans] == [(each.start, each.end) for each in wanted]
     np.testing.assert_allclose([each["probability"] for each in spans], [each.probability for each in wanted], atol=1e-12)
+
+
+def test_what_reads_alike_is_named_as_in_python():
+    texts = ["(", " (", "\n", " \n", "\n" + 11 * " ", "\r", " ", "  ", "\xa0", "cat", " cat", "x" * 70, " " + "x" * 70]
+    pieces = [text.replace(" ", "Ġ").replace("\n", "Ċ") for text in texts] + ["Ø", "ĠØ", "</s>"]
+    texts += ["\ufffd", " \ufffd", ""]
+    given = [[piece, text, False, -1.0] for piece, text in zip(pieces, texts, strict=True)]
+    (told,) = call(["../wording", "withLabels", {"tokens": [], "next": [given]}])
+    names = candidate_labels([Candidate(piece, text, 0.05) for piece, text in zip(pieces, texts, strict=True)], "It ended. ")
+    assert [each[2] for each in told["next"][0]] == names
+    assert len({*names}) == len(names)
+    assert names[:5] == ["(", "␣(", "↵", "␣↵", "↵␣×11"]
 
 
 def test_what_is_not_english_is_told_as_in_python():
