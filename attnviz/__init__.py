@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from attnviz.analysis.head_ranking import rank_heads
     from attnviz.analysis.whatif_comparison import compare
     from attnviz.attribution.head_roles import head_roles
+    from attnviz.attribution.parts_and_lens import lens, parts
     from attnviz.attribution.patching import estimate_patches, patch, patch_at_random, patch_together
     from attnviz.attribution.quantity_maps import run
-    from attnviz.attribution.why import lens, parts
     from attnviz.core.trace import from_weights
     from attnviz.figures.notebook import alignment, bertviz, explore, grid, heatmap
     from attnviz.files import open_trace as open
@@ -40,10 +40,10 @@ _LAZY = {
     "grid": "attnviz.figures.notebook:grid",
     "head_roles": "attnviz.attribution.head_roles:head_roles",
     "heatmap": "attnviz.figures.notebook:heatmap",
-    "lens": "attnviz.attribution.why:lens",
+    "lens": "attnviz.attribution.parts_and_lens:lens",
     "load": "attnviz.models.catalog:load",
     "open": "attnviz.files:open_trace",
-    "parts": "attnviz.attribution.why:parts",
+    "parts": "attnviz.attribution.parts_and_lens:parts",
     "patch": "attnviz.attribution.patching:patch",
     "patch_at_random": "attnviz.attribution.patching:patch_at_random",
     "patch_together": "attnviz.attribution.patching:patch_together",

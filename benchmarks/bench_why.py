@@ -16,7 +16,7 @@ import numpy as np
 import attnviz
 from attnviz.analysis.whatif_comparison import bootstrap
 from attnviz.analysis.wording import head_name
-from attnviz.attribution.why import without_head
+from attnviz.attribution.parts_and_lens import without_head
 from attnviz.core.why import Parts
 from benchmarks.harness import Row, at_most, none, run
 from tests import tiny

@@ -18,7 +18,7 @@ from attnviz.analysis.head_view import head_weights, whole_words
 from attnviz.analysis.wording import Part, Sentence, head_name, percent, quoted, whole_percent
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
-from attnviz.text.words import Sentences
+from attnviz.text.sentences import Sentences
 
 
 @dataclass(frozen=True)

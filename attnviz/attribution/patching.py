@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnviz.attribution.parts_and_lens import CLOSE, ROUNDINGS, Word, check_differ
 from attnviz.attribution.watched_pass import (
     Reading,
     Streams,
@@ -29,7 +30,6 @@ from attnviz.attribution.watched_pass import (
     with_states,
     with_tensor,
 )
-from attnviz.attribution.why import CLOSE, ROUNDINGS, Word, check_differ
 from attnviz.core.errors import ModelError, PromptError, cancellation_point
 from attnviz.core.weights import rounding_of
 from attnviz.core.why import WHATS, ComparedWords, PatchCurve, Patches, What

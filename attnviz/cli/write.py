@@ -133,7 +133,7 @@ def explain(arguments: argparse.Namespace) -> int:
     """Compute why a word is written, and print what is strongest or write all of it to a file."""
     from attnviz.analysis.wording import plain
     from attnviz.analysis.write import describe_together
-    from attnviz.attribution import patching, why
+    from attnviz.attribution import parts_and_lens, patching
     from attnviz.attribution.quantity_maps import run
     from attnviz.export.write import together_csv, why_file, why_lines
     from attnviz.survey.corpora import random_passages
@@ -153,9 +153,9 @@ def explain(arguments: argparse.Namespace) -> int:
     else:
         result = run(model, "write", text, tokens=0)
         made = (
-            why.lens(result)
+            parts_and_lens.lens(result)
             if arguments.why == "lens"
-            else why.parts(result, arguments.word, arguments.rather_than, position=arguments.position)
+            else parts_and_lens.parts(result, arguments.word, arguments.rather_than, position=arguments.position)
         )
     if arguments.out:
         arguments.out.write_bytes(why_file(made, arguments.out.suffix.lstrip(".")))

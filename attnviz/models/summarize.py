@@ -26,8 +26,8 @@ from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, 
 from attnviz.nn import edited_pass
 from attnviz.nn.attention import Attended
 from attnviz.nn.encoder import BlockConfig, Summarizer, SummarizerConfig, received
+from attnviz.text.sentences import Sentences
 from attnviz.text.tokens import Encoded
-from attnviz.text.words import Sentences
 
 _UNFREEZABLE = "This target is computed from attention weights, which this method holds fixed: choose another method."
 

@@ -1,14 +1,9 @@
-"""Words, spans and tokens of a text, in characters; and what a tokenizer makes of it."""
+"""Where the words of a text stand, in characters, and how a piece of a text is named."""
 
 import bisect
-import itertools
-import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import regex
-import sentencex
 
 # The word boundaries of UAX #29 in properties that Python and every browser have, so that both cut alike: what browsers cut by
 # themselves differs from one to the next. attnviz/live/web/models/bert_tokens.js has the same expression; a test compares them.
@@ -117,118 +112,3 @@ class Words:
         """Find the number of the word that holds the character at `position`, None where that is between two words."""
         index = bisect.bisect_right(self.spans, (position, float("inf"))) - 1
         return index if index >= 0 and position < self.spans[index][1] else None
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# Small words that are commonest in each language: a text in another one has several of its own and few of these.
-_ENGLISH = _words(
-    "the and is are was were of to in it that he she they you we his her their this with have has had not be been do does did "
-    "what who how where there from would could should can will my your at by for don't doesn't isn't it's i'm let's"
-)
-_OTHERS = (
-    _words("le la les un une des du et est sont je tu il elle nous vous ne pas que qui dans pour avec sur au aux ce ça"),
-    _words("der die das ein eine und ist sind ich du er sie wir ihr nicht mit auf für von den dem zu im auch wie"),
-    _words("el los las una y es son yo ella nosotros no que en con por para del su muy pero como está"),
-    _words("il lo gli una e è sono io lei noi non che di con per del della su molto ma come"),
-    _words("o os as um uma e é são eu ele ela nós não que em com por para do da muito mas como"),
-)
-# In a text of a few words one is enough: of these no English sentence has any, of the articles none before a small letter.
-_FOREIGN = _words("je nous vous suis avec dans ich nicht ist sind und auch wir yo ella nosotros está sono gli ele ela não são")
-_ARTICLES = _words("le la une der ein eine el los las il uma")
-
-
-def small_words() -> dict[str, list[Any]]:
-    """List the words by which `seems_english` tells, for what tells it outside of Python."""
-    others = [sorted(words) for words in _OTHERS]
-    return {"english": sorted(_ENGLISH), "others": others, "foreign": sorted(_FOREIGN), "articles": sorted(_ARTICLES)}
-
-
-def seems_english(text: str) -> bool:
-    """Say whether nothing speaks against English: Latin letters, and no other language's small words outnumber its own.
-
-    >>> [seems_english(text) for text in ("Tom sings.", "Je ne mange pas de viande.", "Ich bin hier.", "Я не знаю")]
-    [True, False, False, False]
-    """
-    letters = [character for character in text if character.isalpha()]
-    latin = sum("LATIN" in unicodedata.name(character, "") for character in letters)
-    if letters and latin < len(letters) / 2:
-        return False
-    written = [text[start:end] for start, end in Words.of(text).spans]
-    words = [word.casefold() for word in written]
-    own = sum(word in _ENGLISH for word in words)
-    others = max(sum(word in language for word in words) for language in _OTHERS)
-    articles = any(
-        one.casefold() in _ARTICLES and not one.isupper() and other[:1].islower() for one, other in itertools.pairwise(written)
-    )
-    if not own and (articles or not _FOREIGN.isdisjoint(words)):
-        return False
-    return others < 2 or others <= own
-
-
-# A paragraph with the blank lines after it: together they are the whole text.
-_PARAGRAPH = regex.compile(r".+?(?:\R[^\S\r\n]*\R\s*|\Z)", regex.DOTALL)
-# English words that sentencex takes for the end of a sentence, and those that it takes for an abbreviation.
-_ABBREVIATED = regex.compile(r"\b(?:Dr|Mrs?|Ms|Mx|Prof|approx|est|vol)\.\s*\Z")
-_WHOLE_WORD = regex.compile(r"\b(?:May|me|no|ok|OK|art|ill|miss|ore|min|sec)\.\s+(?=\p{Lu})")
-
-
-@dataclass(frozen=True)
-class Sentences:
-    """Where the sentences of a text start and end, in the order of the text; spaces between them belong to none.
-
-    >>> text = "It rained, e.g. on Monday. We stayed in!"
-    >>> [text[start:end] for start, end in Sentences.of(text).spans]
-    ['It rained, e.g. on Monday.', 'We stayed in!']
-    """
-
-    spans: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, text: str, language: str = "en") -> "Sentences":
-        """Cut a text; `language` decides what an abbreviation is. A line ends no sentence, a blank line does.
-
-        >>> len(Sentences.of("I met Ms. Smith in May. She told me. Then Dr. No left.").spans)
-        3
-        """
-        spans, at = [], 0
-        # sentencex ends a sentence with every line, but a text that was pasted has its lines broken anywhere.
-        for paragraph in _PARAGRAPH.findall(text):
-            flat = paragraph.replace("\r", " ").replace("\n", " ")
-            rows = sentencex.get_sentence_boundaries(language, flat)  # pyrefly: ignore[missing-attribute]
-            ends = {row["end_index"] for row in rows if not _ABBREVIATED.search(row["text"])} | {len(flat)}
-            ends.update(match.end() for match in _WHOLE_WORD.finditer(flat))
-            bounds = itertools.pairwise([0, *sorted(ends - {0})])
-            spans += [_stripped(flat, at, start, end) for start, end in bounds if flat[start:end].strip()]
-            at += len(paragraph)
-        return cls(tuple(spans))
-
-    @classmethod
-    def joined(cls, sentences: Sequence[str]) -> "Sentences":
-        """Place the sentences of a text that was put together from them, with one space between two.
-
-        >>> Sentences.joined(["Oh.", "No!"]).spans
-        ((0, 3), (4, 7))
-        """
-        spans, at = [], 0
-        for sentence in sentences:
-            spans.append(_stripped(sentence, at, 0, len(sentence)))
-            at += len(sentence) + 1
-        return cls(tuple(spans))
-
-    def at(self, position: int) -> int:
-        """Find the number of the sentence that holds the character at `position`, or the one before it; 0 where there is none.
-
-        >>> Sentences(((0, 3), (4, 7))).at(5)
-        1
-        """
-        return max(bisect.bisect_right(self.spans, (position, float("inf"))) - 1, 0)
-
-
-def _stripped(text: str, at: int, start: int, end: int) -> tuple[int, int]:
-    """Strip text[start:end] of the space around it, as it stands in a text in which `text` begins at `at`."""
-    part = text[start:end]
-    left = len(part) - len(part.lstrip())
-    return at + start + left, at + start + max(left, len(part.rstrip()))

@@ -13,7 +13,7 @@ from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models.result import Result
 from attnviz.settings import assets_folder
-from attnviz.text.words import seems_english
+from attnviz.text.english import seems_english
 from attnviz.ui.address.address_sync import LINK_CHARACTERS, forget_cell, remember, remembered, visit
 from attnviz.ui.layout import escaped
 from attnviz.ui.visitor_limits import check_length

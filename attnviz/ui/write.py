@@ -485,9 +485,9 @@ def _parts(
     model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...], place: int, rather: Candidate | None,
     *, result: Result,
 ) -> Parts:  # fmt: skip
-    from attnviz.attribution import why
+    from attnviz.attribution import parts_and_lens
 
-    return why.parts(replace(result, model=model), rather_than=rather, position=place)
+    return parts_and_lens.parts(replace(result, model=model), rather_than=rather, position=place)
 
 
 @computed
@@ -496,27 +496,27 @@ def _without(
     rather: Candidate | None, *, result: Result,
 ) -> float:  # fmt: skip
     """Compute the score of the word without a head; `at` is the word's position, the head's layer and the head."""
-    from attnviz.attribution import why
+    from attnviz.attribution import parts_and_lens
 
     position, layer, head = at
     same = replace(result, model=model)
-    return why.without_head(same, layer=layer, head=head, rather_than=rather, position=position)
+    return parts_and_lens.without_head(same, layer=layer, head=head, rather_than=rather, position=position)
 
 
 @computed
 def _lens(
     model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...], place: int, *, result: Result
 ) -> LogitLens:
-    from attnviz.attribution import why
+    from attnviz.attribution import parts_and_lens
 
-    return why.lens(replace(result, model=model), position=place)
+    return parts_and_lens.lens(replace(result, model=model), position=place)
 
 
 @computed
 def _lens_everywhere(
     model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...], *, result: Result
 ) -> LogitLens:
-    from attnviz.attribution import why
+    from attnviz.attribution import parts_and_lens
 
     progress(f"Reading every layer of {model.card.name}", None)
-    return why.lens(replace(result, model=model))
+    return parts_and_lens.lens(replace(result, model=model))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from attnviz.text.words import Sentences
+from attnviz.text.sentences import Sentences
 from recipes.answer.questions import Question, plain_question, read_questions
 
 # Of so many passages in a row, one and its questions calibrate.

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from attnviz.text.words import Sentences
+from attnviz.text.sentences import Sentences
 from recipes.data import read_records
 
 # Penn Treebank's marks, as some sources have them: (pattern, what stands for it in running text).

@@ -13,7 +13,8 @@ from torch import Tensor
 from attnviz.analysis.summary_selection import read_passage, rouge, stems
 from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.summarize import read, sentence_numbers
-from attnviz.text.words import Sentences, has_letters
+from attnviz.text.sentences import Sentences
+from attnviz.text.words import has_letters
 from recipes.data import read_records
 
 # Words that carry grammar, not matter: what a summary is about is told by the others.

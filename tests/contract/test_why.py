@@ -10,7 +10,7 @@ import transformers as hf
 import attnviz
 from attnviz.analysis.wording import plain
 from attnviz.analysis.write import describe_together
-from attnviz.attribution import head_roles, patching, why
+from attnviz.attribution import head_roles, parts_and_lens, patching
 from attnviz.core.errors import ArgumentError, EditError, ModelError, PromptError, TraceError
 from attnviz.core.why import ComparedWords
 from tests import tiny
@@ -454,7 +454,7 @@ def test_a_written_token_is_explained_where_it_stands():
 def test_without_a_head_is_a_pass_without_it():
     model, wrapped = made(tiny.FAMILY["llama"])
     result = attnviz.run(wrapped, "write", TEXT, tokens=0)
-    off = why.without_head(result, "mat", "dog", layer=0, head=3)
+    off = parts_and_lens.without_head(result, "mat", "dog", layer=0, head=3)
     model.model.layers[0].self_attn.o_proj.register_forward_pre_hook(
         lambda module, given: (torch.cat([given[0][..., :12], 0 * given[0][..., 12:16], given[0][..., 16:]], dim=-1),)
     )

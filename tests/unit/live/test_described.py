@@ -41,8 +41,8 @@ from attnviz.live.pictures import (
 )
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
+from attnviz.text.sentences import Sentences
 from attnviz.text.spans import Span
-from attnviz.text.words import Sentences
 from tests.factories import make_map, pair, sentence, special, typed
 from tests.javascript import run
 from tests.unit.live.graphs.test_algorithms import call

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.text.words import Sentences
+from attnviz.text.sentences import Sentences
 
 
 def cut(text: str) -> list[str]:

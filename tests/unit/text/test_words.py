@@ -1,6 +1,6 @@
 import pytest
 
-from attnviz.text.words import Words, seems_english
+from attnviz.text.words import Words
 
 
 @pytest.mark.parametrize(
@@ -29,21 +29,3 @@ def test_a_position_is_in_the_word_around_it_and_in_none_between_words() -> None
     assert [words.at(position) for position in range(14)] == [0, 0, None, *[1] * 6, 2, None, None, 3, 3]
     assert words.at(14) is None
     assert Words.of("").at(0) is None
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["Tom sings.", "I don't like black cats.", "Paris", "", "42!", "The agreement on the European Economic Area was signed.",
-     "C'est la vie, he said to the man.", "😀", "a < b & c"],
-)  # fmt: skip
-def test_english_and_what_might_be(text):
-    assert seems_english(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["Je ne mange pas de viande.", "Ich habe das nicht gesehen.", "No sé dónde está el libro.", "Non so che cosa è.",
-     "Я не знаю.", "我不知道", "مرحبا بالعالم", "Ich bin müde.", "Le chat dort.", "El gato duerme.", "Je dors"],
-)  # fmt: skip
-def test_other_languages(text):
-    assert not seems_english(text)

@@ -1,6 +1,6 @@
 // What to keep of a text by attention received, as in attnviz.analysis.summarize.
 
-// Where the sentences of a text stand, as in attnviz.text.words; offsets count code points.
+// Where the sentences of a text stand, as in attnviz.text.sentences; offsets count code points.
 
 /**
  * @typedef {(language: string, text: string) => { text: string }[]} Segmenter cuts a text; what it returns is all of the text

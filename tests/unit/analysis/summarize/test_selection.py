@@ -6,7 +6,7 @@ import pytest
 from attnviz.analysis.summary_selection import Amount, choose, read_passage, top
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Token
-from attnviz.text.words import Sentences
+from attnviz.text.sentences import Sentences
 from tests.factories import special
 
 TEXT = "Cats sleep. Dogs, too, don't!"

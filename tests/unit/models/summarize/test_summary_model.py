@@ -12,7 +12,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, silent
 from attnviz.models.saved_models import load_trained
 from attnviz.models.summarize import SummaryModel, read, sentence_numbers
-from attnviz.text.words import Sentences
+from attnviz.text.sentences import Sentences
 from tests.factories import special, typed
 from tests.summarizers import tiny_summarizer
 
