@@ -6,7 +6,7 @@ import { inkOn, mixedColour } from "./drawing/palette.js";
 /**
  * @typedef {{ background: string, accent: string, text: string, faint: string, panel: string, border: string }} WriteTheme
  * @typedef {{ kind: "text", skipped: number, tokens: [gap: string, name: string, share: number][], start: number, chosen: number, upcoming: string }} WrittenText
- *   skipped: tokens before those that are drawn; of each token how likely it was; start: of what the model wrote; upcoming: what comes next
+ *   skipped: tokens before those that are drawn; name: empty, where the letter stands with the token before; share: how likely it was; start: of what the model wrote; upcoming: what comes next
  * @typedef {{ rows: [name: string, text: string, share: number][], stands: number, rest: number, isNext: boolean, isClickable: boolean }} Bars
  *   stands: which of them stands there, -1: none; rest: what all other tokens have; isNext: nothing stands there yet
  * @typedef {{ kind: "bars", first: number, places: Bars[], chosen: number }} NextBars  first: the place of the first of them
@@ -77,10 +77,12 @@ function drawText({ skipped, tokens, start, chosen, upcoming }, theme) {
     const colour = mixedColour(theme.background, theme.accent, 0.08 + share * STRONGEST);
     const style = isWritten && `background:${colour};color:${inkOn(colour)}`;
     const kind = `${isWritten ? "written" : ""}${place === chosen ? " chosen" : ""}`;
-    return [...gapOf(gap), place ? pickable(kind, place, shareText(share), name, style) : make("bdi", {}, name)];
+    // No `bdi`: which way the text is read is told by its letters, which those of a `bdi` are not.
+    const letters = make(name ? "span" : "span.part", {}, name);
+    return [...gapOf(gap), place ? pickable(kind, place, shareText(share), letters, style) : letters];
   });
   const end = skipped + tokens.length;
-  const next = pickable(`next${chosen === end ? " chosen" : ""}`, end, "What could come next", upcoming);
+  const next = pickable(`next${chosen === end ? " chosen" : ""}`, end, "What could come next", make("bdi", {}, upcoming));
   const before = skipped ? [make("span", { class: "unread" }, `… ${skipped.toLocaleString("en")} tokens before … `)] : [];
   return make("div", { class: "text long", dir: "auto" }, ...before, ...parts, " ", next);
 }
@@ -88,9 +90,9 @@ function drawText({ skipped, tokens, start, chosen, upcoming }, theme) {
 /** A blank line between two words stays; all else is one space, at which a line may break. @param {string} gap */
 const gapOf = (gap) => (gap.split("\n").length > 2 ? [make("br"), make("br")] : gap ? [" "] : []);
 
-/** @param {string} kind @param {number} place @param {string} title @param {string} name @param {string | false} [style] */
-const pickable = (kind, place, title, name, style = false) =>
-  make("button", { type: "button", class: kind, "data-pick": place, title, ...(style && { style }) }, make("bdi", {}, name));
+/** @param {string} kind @param {number} place @param {string} title @param {HTMLElement} letters @param {string | false} [style] */
+const pickable = (kind, place, title, letters, style = false) =>
+  make("button", { type: "button", class: kind, "data-pick": place, title, ...(style && { style }) }, letters);
 
 /** @param {Bars} bars @param {number} at */
 function drawBars({ rows, stands, rest, isNext, isClickable }, at) {

@@ -56,12 +56,16 @@ def written_text(trace: AttentionTrace, *, chosen: int, upcoming: str) -> dict[s
 
 
 def text_tokens(trace: AttentionTrace) -> list[tuple[str, str, float]]:
-    """List the tokens of a text: the space before each, its label, and how likely it was behind those before it."""
+    """List the tokens of a text: the space before each, its label, and how likely it was behind those before it.
+
+    A letter that is several tokens stands with the first of them: the label of the others is empty.
+    """
     rows, end, text = [], 0, text_written_on(trace)
     for token, given in zip(trace.maps[-1].queries, continuation_of(trace).given.tolist(), strict=True):
         gap = "" if token.special else text[end : token.start]
+        is_part = not token.special and token.start < token.end <= end
         end = end if token.special else max(end, token.end)
-        rows.append((gap, visible_text(token.text), math.exp(given)))
+        rows.append((gap, "" if is_part else visible_text(token.text), math.exp(given)))
     return rows
 
 

@@ -237,3 +237,11 @@ def test_a_word_that_is_no_candidate_is_compared_with_the_likeliest_other():
     assert "Why <strong" in html(app)
     (grid,) = (each for each in pictures(app) if 'class="why"' in each)
     assert "less that of <bdi>the</bdi>" in grid
+
+
+def test_a_letter_of_several_tokens_stands_once_and_each_can_be_picked():
+    """Of the bytes of “今天” SmolLM2 makes five tokens or so: in the text they are two letters."""
+    drawn = of_kind(open_page("write", text="I ❤ 今天"), "text")
+    names = [name for _, name, _ in drawn["tokens"]]
+    assert len(names) > 5
+    assert "".join(gap + name for gap, name, _ in drawn["tokens"]).replace("␣", " ") == "I ❤ 今天"

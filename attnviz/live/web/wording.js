@@ -161,7 +161,7 @@ const LONGEST_NAME = 60;
 export function withLabels({ tokens, next, ...rest }) {
   return {
     ...rest,
-    tokens: tokens.map((/** @type {[string, string, number]} */ [gap, text, share]) => [gap, visibleText(text), share]),
+    tokens: tokens.map((/** @type {[string, string | null, number]} */ [gap, text, share]) => [gap, text === null ? "" : visibleText(text), share]),
     next: next.map((/** @type {Named[]} */ all) => {
       const labels = candidateLabels(all);
       return all.map(([piece, text, , score], at) => [piece, text, labels[at], score]);

@@ -182,8 +182,9 @@ export class Writer {
     let end = 0;
     const shown = tokens.map(({ special, start, end: stop, text: name }, place) => {
       const gap = special ? "" : letters.slice(end, start).join("");
+      const isPart = !special && start < stop && stop <= end;
       if (!special) end = Math.max(end, stop);
-      return [gap, name, place ? Math.exp(this.#following[place - 1].given) : 1];
+      return [gap, isPart ? null : name, place ? Math.exp(this.#following[place - 1].given) : 1];
     });
     const next = this.#following.map(({ candidates, scores }, place) => {
       const before = place + 1 < tokens.length ? letters.slice(0, tokens[place + 1].start).join("") : text;
