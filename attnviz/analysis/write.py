@@ -80,7 +80,7 @@ def candidate_labels(candidates: Sequence[Candidate], before: str) -> list[str]:
 def _spaced(candidate: Candidate, name: str) -> str:
     """Name a token with its spaces."""
     if "\ufffd" in candidate.text:
-        return "␣" * candidate.text.startswith(" ") + name
+        return "␣ " * candidate.text.startswith(" ") + name
     seen = re.sub(" +", lambda run: "␣" if len(run[0]) == 1 else f"␣×{len(run[0])}", candidate.text)
     return cut(visible_text(seen), LONGEST_NAME)
 

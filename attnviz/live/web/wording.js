@@ -180,7 +180,7 @@ function candidateLabels(candidates) {
 
 /** @param {Named} candidate @param {string} name */
 function spacedLabel([, text], name) {
-  if (text.includes("\ufffd")) return (text.startsWith(" ") ? "␣" : "") + name;
+  if (text.includes("\ufffd")) return (text.startsWith(" ") ? "␣ " : "") + name;
   return cut(visibleText(text.replace(/ +/g, (run) => (run.length === 1 ? "␣" : `␣×${run.length}`))));
 }
 
