@@ -4,7 +4,7 @@
 import { percent, wholePercent, visibleText } from "../../figures/drawing/elements.js";
 import { isWord, numberedName } from "../../figures/explorer/word_weights.js";
 import { Lens } from "./head_view.js";
-import { MOSTLY } from "./wording.js";
+import { cutTo, MOSTLY } from "./wording.js";
 
 /**
  * @import { NamedWeights } from "../../figures/matrix.js"
@@ -21,8 +21,8 @@ import { MOSTLY } from "./wording.js";
 
 /** @type {Record<Side, string>} */
 const BLOCKS = { cross: "all", passage: "second-first", question: "first-second" };
-// Of an answer in a sentence, and of a label.
-const [MOST_CHARACTERS, MOST_LABEL] = [60, 14];
+// Characters of a label.
+const MOST_LABEL = 14;
 // As in the explorer's headline (wording.js).
 const [LEAST_SAID, SECOND] = [0.1, 0.05];
 const MOST_LOOKERS = 3;
@@ -153,12 +153,6 @@ function describeWord(shown, asked) {
   });
   if (shown.isFromQuestion) return [wordPart("In the passage, "), name, wordPart(" looks most at "), ...parts, wordPart(".")];
   return [wordPart("In the passage, "), ...parts, wordPart(` look${lookers.length > 1 ? "" : "s"} most at `), name, wordPart(".")];
-}
-
-/** @param {string} text */
-function cutTo(text, most = MOST_CHARACTERS) {
-  const letters = Array.from(text);
-  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
 }
 
 /** @param {Token} token */

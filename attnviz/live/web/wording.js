@@ -181,13 +181,13 @@ function candidateLabels(candidates) {
 /** @param {Named} candidate @param {string} name */
 function spacedLabel([, text], name) {
   if (text.includes("\ufffd")) return (text.startsWith(" ") ? "␣ " : "") + name;
-  return cut(visibleText(text.replace(/ +/g, (run) => (run.length === 1 ? "␣" : `␣×${run.length}`))));
+  return cutTo(visibleText(text.replace(/ +/g, (run) => (run.length === 1 ? "␣" : `␣×${run.length}`))));
 }
 
 /** @param {string} text */
-function cut(text) {
+export function cutTo(text, most = LONGEST_NAME) {
   const letters = Array.from(text);
-  return letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME - 1).join("")}…` : text;
+  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
 }
 
 /** @param {Named} candidate */
@@ -197,7 +197,7 @@ function candidateLabel([piece, text, isJoined]) {
     const codes = Array.from(piece.replace(/^\u0120+/, ""), (letter) => LETTER_OF_BYTE.indexOf(letter).toString(16).toUpperCase().padStart(2, "0"));
     return `part of a letter (${codes.join(" ")})`;
   }
-  return (isJoined ? "…" : "") + cut(visibleText(text.replace(/^ +| +$/g, "")));
+  return (isJoined ? "…" : "") + cutTo(visibleText(text.replace(/^ +| +$/g, "")));
 }
 
 // Sentences in large type; a token in them is text, never markup.
