@@ -79,49 +79,6 @@ def direction(tokens: Sequence[Token]) -> str:
     return "rtl" if next((letter for letter in letters if letter in ("L", "R", "AL")), "L") != "L" else "ltr"
 
 
-_COMMENT = re.compile(r"/\*.*?\*/", re.S)
-# What stands before a block, but neither a condition on blocks nor a moment of an animation.
-_SELECTORS = re.compile(r"([^{};]+)\{")
-_OUTER_COMMA = re.compile(r",(?![^(]*\))")
-# Every page's markup may stand in a `.markup`: the class behind it is what a rule is about.
-_FIRST_CLASS = re.compile(r"(?:\.markup )?\.([\w-]+)")
-_CLASS = re.compile(r"\.([a-zA-Z][\w-]*)")
-
-
-def join_styles(page: str, *figures: str) -> str:
-    """Join the style sheets of figures, and of the page that they stand on, so that none can reach what another draws.
-
-    A class that begins a selector of one sheet is that sheet's own, and no figure has it in another; the page's rules may name
-    a figure's parts behind a place of its own.
-
-    Raises:
-        ValueError: two sheets have rules for one class.
-
-    >>> join_styles("main { margin: 0 }", ".bar { width: 2px }", ".links .line { color: red }").count("}")
-    3
-    >>> join_styles(".note { margin: 0 }", ".text .note { margin: 1px }")
-    Traceback (most recent call last):
-    ValueError: rules for .note are in two style sheets of one page: give the class of one another name, or the rule a place
-    """
-    sheets = [_selectors_of(each) for each in (*figures, page)]
-    # Of the page's rules the place counts, which stands first.
-    named = [{name for each in sheet for name in _CLASS.findall(each)} for sheet in sheets[:-1]]
-    named.append({name for each in sheets[-1] for name in _CLASS.findall(each.split()[0])})
-    own = [{match[1] for each in sheet if (match := _FIRST_CLASS.match(each))} - {"markup"} for sheet in sheets]
-    twice = {name for at, names in enumerate(own) for name in names & set().union(*named[:at], *named[at + 1 :])}
-    if twice:
-        names = ", ".join(f".{name}" for name in sorted(twice))
-        raise ValueError(
-            f"rules for {names} are in two style sheets of one page: give the class of one another name, or the rule a place"
-        )
-    return "".join((*figures, page))
-
-
-def _selectors_of(sheet: str) -> list[str]:
-    heads = (head.strip() for head in _SELECTORS.findall(_COMMENT.sub("", sheet)))
-    return [each.strip() for head in heads if not head.startswith("@") for each in _OUTER_COMMA.split(head)]
-
-
 _IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "((?:\.{1,2}/)+[\w/]+\.js)";\n', re.M)
 # Types are read by tsc and by people: a page does without them.
 _TYPES = re.compile(r"^ */\*\*(?:(?!\*/)(?:.|\n))*\*/\n", re.M)

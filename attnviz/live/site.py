@@ -16,7 +16,7 @@ from attnviz.figures.compute.steps import STYLE as STEPS_STYLE
 from attnviz.figures.explorer.script import STYLE as EXPLORER_STYLE
 from attnviz.figures.explorer.script import template, themes
 from attnviz.figures.html import STYLE as MARKUP_STYLE
-from attnviz.figures.html import bundle, join_styles
+from attnviz.figures.html import bundle
 from attnviz.figures.lessons.question import STYLE as QUESTION_STYLE
 from attnviz.figures.summary_passage import STYLE as SUMMARY_STYLE
 from attnviz.figures.translate.alignments import STYLE as ALIGNMENTS_STYLE
@@ -57,6 +57,8 @@ SCRIPTS = {
     "write": ("../../figures/write.js", ""),
     "write_panel": ("write_panel.js", ""),
 }
+# What pages draw outside of a shadow, and the pages themselves: none has a rule for what another draws.
+STYLES = (MARKUP_STYLE, ANSWER_STYLE, SUMMARY_STYLE, QUESTION_STYLE, (WEB / "site.css").read_text(encoding="utf-8"))
 SCRIPT_OF = {"translate": "alignments.js", "compute": "steps.js"}
 # Pages whose models have another task than their name.
 TASKS = {"compute": "encode"}
@@ -139,7 +141,7 @@ def _write_files(folder: Path, models: Sequence[str], report: Report) -> list[Si
     """Write scripts, styles and pictures; return the pictures."""
     for name, text in scripts().items():
         _write(folder / f"{name}.js", text)
-    _write(folder / "site.css", colours() + style())
+    _write(folder / "site.css", colours() + "".join(STYLES))
     _write(folder / "steps.css", STEPS_STYLE)
     _write(folder / "write.css", MARKUP_STYLE + WRITE_STYLE)
     _write(folder / "document.html", template())
@@ -178,12 +180,6 @@ def _digest(folder: Path) -> str:
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def style() -> str:
-    """Join the style of the site's pages and of what they draw outside of a shadow."""
-    own = (WEB / "site.css").read_text(encoding="utf-8")
-    return join_styles(own, MARKUP_STYLE, ANSWER_STYLE, SUMMARY_STYLE, QUESTION_STYLE)
 
 
 def scripts() -> dict[str, str]:
@@ -230,43 +226,29 @@ def _write_pages(
     own_files = [*(f"{name}.js" for name in SCRIPTS), "start.js", *styles, "icon.svg", "document.html"]
     needed = [f"{folders.files}/{name}" for name in own_files]
     for page in (*SITE_PAGES, *APP_PAGES):
-        if page.name in block_pages:
-            config = {
-                "page": page.name,
-                **site_parameters(page),
-                **block_pages[page.name].config,
-                "modelsFolder": folders.models,
-            }
-            _write(folder / page.name / "index.html", write_block_page(page, PageFrame("../", folders.files), config))
-            needed += [f"{page.name}/", f"{folders.files}/{page.name}.css"]
-            continue
+        config = {"page": page.name, **site_parameters(page), "modelsFolder": folders.models}
         own = [picture for picture in site_pictures if picture.said["page"] == page.name]
-        places = (page.name, "") if page.name == "encode" else (page.name,)
-        if not own:
-            for place in places:
-                _write(folder / place / "index.html", write_stand_in(page, PageFrame("../" if place else "", folders.files)))
-                needed.append(f"{place}/" if place else "./")
-            continue
-        files = [f"{folders.files}/pictures/{name}" for name in _first_files(own[0])]
-        config = {
-            "page": page.name,
-            **site_parameters(page),
-            "fields": list(page.boxes),
-            "examples": [_example(each.said) for each in own],
-            "first": {each["kind"]: each["first"] for each in own[0].said["maps"]},
-            "models": [name for name, manifest in models.items() if manifest["task"] == TASKS.get(page.name, page.name)],
-            **OPTIONS.get(page.name, {}),
-            "modelsFolder": folders.models,
-            "runtimeBytes": (folder / folders.models / "vendor" / "onnxruntime-web" / "ort.wasm.gz").stat().st_size,
-        }
-        script = f"{folders.files}/{SCRIPT_OF.get(page.name, 'explorer.js')}"
-        seen = files[:1] if page.name in FOLDED else [*files, script]
-        for place in places:
-            root = "../" if place else ""
-            frame = PageFrame(root, folders.files)
-            _write(folder / place / "index.html", write_page(page, frame, config=config, preload=seen))
+        write: Callable[[PageFrame], str] = partial(write_stand_in, page)
+        if page.name in block_pages:
+            write = partial(write_block_page, page, config=config | block_pages[page.name].config)
+            needed.append(f"{folders.files}/{page.name}.css")
+        elif own:
+            files = [f"{folders.files}/pictures/{name}" for name in _first_files(own[0])]
+            config |= {
+                "fields": list(page.boxes),
+                "examples": [_example(each.said) for each in own],
+                "first": {each["kind"]: each["first"] for each in own[0].said["maps"]},
+                "models": [name for name, manifest in models.items() if manifest["task"] == TASKS.get(page.name, page.name)],
+                **OPTIONS.get(page.name, {}),
+                "runtimeBytes": (folder / folders.models / "vendor" / "onnxruntime-web" / "ort.wasm.gz").stat().st_size,
+            }
+            script = f"{folders.files}/{SCRIPT_OF.get(page.name, 'explorer.js')}"
+            seen = files[:1] if page.name in FOLDED else [*files, script]
+            write = partial(write_page, page, config=config, preload=seen)
+            needed += files
+        for place in (page.name, "") if page.name == "encode" else (page.name,):
+            _write(folder / place / "index.html", write(PageFrame("../" if place else "", folders.files)))
             needed.append(f"{place}/" if place else "./")
-        needed += files
     return needed
 
 
