@@ -99,9 +99,9 @@ def _faithful(arguments: argparse.Namespace) -> int:
 
 
 def _examples(arguments: argparse.Namespace) -> int:
-    from attnviz.ui.background import results
+    from recipes import first_results
 
-    results.make_shipped(print_now)
+    first_results.make_shipped(print_now)
     return 0
 
 

@@ -58,7 +58,8 @@ MAY_IMPORT = {
     "app": BELOW_UI | {"ui", "survey"},
     # What trained the shipped models uses the package, and nothing of the package uses it.
     "recipes": {"core", "settings", "text", "nn", "models", "analysis", "attribution", "training"},
-    "recipes.__main__": {"cli", "ui"},
+    "recipes.__main__": {"cli"},
+    "recipes.first_results": {"core", "settings", "files", "figures", "lessons", "ui"},
 }
 # A feature is named as its page is, in every layer; what several pages share stands above their folders, or in edit/.
 TASKS = {path.stem for path in (ROOT / "pages").glob("*.py")}
@@ -78,6 +79,7 @@ MUST_NOT_IMPORT = {
     "app": MODELLING | {"plotly", "numpy", "bertviz"},
     "recipes": DRAWING,
     "recipes.__main__": MODELLING | DRAWING,
+    "recipes.first_results": MODELLING | DRAWING - {"streamlit"},
 }
 FILES = [
     ROOT / "app.py",
@@ -90,7 +92,8 @@ parsed = cache(ast.parse)
 def part_of(path: Path) -> str:
     folder, *rest = path.relative_to(ROOT).with_suffix("").parts
     if folder == "recipes":
-        return "recipes.__main__" if rest == ["__main__"] else "recipes"
+        own = f"recipes.{rest[-1]}"
+        return own if own in MAY_IMPORT else "recipes"
     if folder != "attnviz":
         return "app"
     return ".".join(rest).removesuffix(".__init__") if rest[0] == "core" else rest[0]

@@ -8,9 +8,7 @@ Each file is named after what was asked: of which model, and with which weights.
 again; `python -m recipes examples` makes them anew.
 """
 
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -21,103 +19,35 @@ from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
-from attnviz.core import journal
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError, EditError, ModelNotFoundError
 from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import Prompt
 from attnviz.core.weights import Quantity
-from attnviz.files.container import value_to_bytes
-from attnviz.files.shipped import examples_folder, read_shipped, shipped_path
+from attnviz.files.shipped import find_example, shipped_path
 from attnviz.models import catalog
 from attnviz.models.base import GREEDY, AttentionModel, ModelCard, Progress
 from attnviz.models.catalog import CATALOG, Task
 from attnviz.models.result import Options, Result
-from attnviz.settings import page_file
 from attnviz.ui.background import jobs
 from attnviz.ui.background.jobs import Job, LruCache, check_room, downloading, held_bytes, make_room, shared, workers
 from attnviz.ui.layout import escaped
 from attnviz.ui.visitor_limits import check_offered, folders_allowed, is_listed, pickles_allowed
 
-_PATIENCE_SECONDS = 600
-# What is computed while all of it is recorded, by its file; None: nothing is recorded.
-_recorded: dict[Path, Any] | None = None
+# What is computed while `python -m recipes examples` records all of it, by its file; None: nothing is recorded.
+recorded: dict[Path, Any] | None = None
 
 
 def find_shipped(work: str, name: str, arguments: tuple[Any, ...]) -> Any:
     """Read the shipped result of a piece of work for a model and these arguments; None: it does not travel."""
-    if _recorded is not None or (path := _file(work, name, arguments)) is None or not path.is_file():
-        return None
-    return _without_durations(read_shipped(path))
+    is_recorded, is_others = recorded is not None, name and name not in CATALOG
+    return None if is_recorded or is_others else find_example(work, name, *arguments)
 
 
 def note_computed(work: str, name: str, arguments: tuple[Any, ...], result: Any) -> None:
     """Takes down what was computed, if all of it is recorded. How long that took elsewhere is of no interest here."""
-    if _recorded is not None and (path := _file(work, name, arguments)) is not None:
-        _recorded[path] = _without_durations(result)
-
-
-def _without_durations(result: Any) -> Any:
-    """Drop how long a result took on the machine that made it."""
-    return result.without_durations() if hasattr(result, "without_durations") else result
-
-
-def make_shipped(report: Callable[[str], None]) -> None:
-    """Opens every page as a first visit does, and writes what is computed for it."""
-    from streamlit.testing.v1 import AppTest
-
-    with _recording() as recorded:
-        for script, address in (*first_visits(), *claim_visits()):
-            app = AppTest.from_file(script, default_timeout=_PATIENCE_SECONDS)
-            app.query_params.update(address)
-            app.run()
-    folder = examples_folder()
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    for path, made in recorded.items():
-        data = value_to_bytes(made)
-        journal.write(path, data)
-        report(f"{path.name}  {len(data):,} bytes")
-    read_shipped.cache_clear()
-
-
-def first_visits() -> tuple[tuple[Path, dict[str, str]], ...]:
-    """List the script of each page with its address: empty, of Matters also with its methods, of What if what else can change.
-
-    Home's script is the app's own, for it leads to the others.
-    """
-    pages = sorted(page_file("home").parent.glob("*.py"))
-    router = Path(__file__).parents[1] / "frame" / "router.py"
-    empty = [(path, {}) for path in (router, *(path for path in pages if path.stem != "home"))]
-    changes = ((page_file("whatif"), {"change": change}) for change in ("head", "model", "patch"))
-    return *empty, (page_file("matters"), {"methods": "open"}), *changes
-
-
-def claim_visits() -> tuple[tuple[Path, dict[str, str]], ...]:
-    """List the page Heads at each claim of its examples and of our lessons: to test one a model reads all sentences."""
-    from attnviz.figures.heads_grid import EXAMPLES
-    from attnviz.lessons.lesson_file import read_lesson
-    from attnviz.lessons.library import shipped_lessons
-
-    lessons = (read_lesson(path) for path in shipped_lessons().values())
-    claims = {question.text("claim") for lesson in lessons for _, _, question in lesson.questions if question.kind == "claim"}
-    return tuple((page_file("heads"), {"claim": claim}) for claim in sorted({*claims, *EXAMPLES}))
-
-
-@contextmanager
-def _recording() -> Iterator[dict[Path, Any]]:
-    """Within this context everything is computed, whatever travels, and taken down."""
-    global _recorded
-    _recorded = {}
-    try:
-        yield _recorded
-    finally:
-        _recorded = None
-
-
-def _file(work: str, name: str, arguments: tuple[Any, ...]) -> Path | None:
-    """Name the file of a shipped result; None: what models of that name say does not travel."""
-    return None if name and name not in CATALOG else shipped_path(work, name, arguments)
+    if recorded is not None and (path := shipped_path(work, name, arguments)) is not None:
+        recorded[path] = getattr(result, "without_durations", lambda: result)()
 
 
 Made = TypeVar("Made")

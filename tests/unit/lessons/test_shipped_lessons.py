@@ -22,7 +22,8 @@ from attnviz.models.base import AttentionModel
 from attnviz.models.result import Result
 from attnviz.survey.corpora import SHIPPED, TREEBANK, shipped, shipped_atlas
 from attnviz.survey.corpus_attention import look
-from attnviz.ui.background.results import claim_visits, find_shipped
+from attnviz.ui.background.results import find_shipped
+from recipes.first_results import claim_visits
 
 LESSON = """---
 title: A lesson

@@ -22,12 +22,13 @@ from attnviz.models.catalog import CATALOG
 from attnviz.models.compute import compute
 from attnviz.models.targets import BoundTarget
 from attnviz.ui.background import results
+from recipes.first_results import claim_visits, first_visits
 from tests.float64 import exact, in_float64
 from tests.visits import PATIENCE
 
 FOLDER = shipped.examples_folder()
 # Train makes a model of its own before anybody trains it.
-VISITS = [(path, address) for path, address in results.first_visits() if path.stem != "train"]
+VISITS = [(path, address) for path, address in first_visits() if path.stem != "train"]
 # Each page says what it has imported of these.
 SERVED = """
 import json, sys
@@ -52,7 +53,7 @@ UNEQUAL = ("milliseconds", "versions")
 
 @pytest.mark.gate
 def test_no_first_picture_waits_for_a_model():
-    opened = (*VISITS, *results.claim_visits())
+    opened = (*VISITS, *claim_visits())
     visits = json.dumps([(str(path), address) for path, address in opened])
     run = subprocess.run([sys.executable, "-c", SERVED, visits], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
@@ -129,7 +130,7 @@ def test_what_travels_is_what_the_models_compute_in_float64(
     assert pairs or path.stem in ("class", "heads", "lessons")
     for work, read, made in pairs:
         travels = dict(leaves(read))
-        for place, value in leaves(results._without_durations(made)):
+        for place, value in leaves(getattr(made, "without_durations", lambda made=made: made)()):
             if place == f".shares.{SLOWEST}":
                 continue
             if isinstance(value, float | np.ndarray):
