@@ -144,15 +144,15 @@ def head_words(layer: int, head: int | None, kind: str = "", *, capital: bool = 
     return f"{name[0].upper()}{name[1:]}" if capital else name
 
 
-def head_place(layer: int, head: int | None, count: int, *, trained: bool = False) -> str:
-    """Say which head it is of how many, and whether it was trained to align; with None for the head the mean of a layer.
+def head_place(layer: int, head: int | None, count: int) -> str:
+    """Say which head it is of how many; with None for the head the mean of a layer.
 
-    >>> head_place(1, 0, 8, trained=True), head_place(0, None, 8), head_place(0, None, 1)
-    ('head 0 of layer 1, trained to align, one of 8', 'the mean of layer 0', "the model's only head")
+    >>> head_place(1, 0, 8), head_place(0, None, 8), head_place(0, None, 1)
+    ('head 0 of layer 1, one of 8', 'the mean of layer 0', "the model's only head")
     """
     if count == 1:
         return "the model's only head"
-    return f"{head_words(layer, head)}{', trained to align' * trained}{'' if head is None else f', one of {count}'}"
+    return f"{head_words(layer, head)}{'' if head is None else f', one of {count}'}"
 
 
 def head_title(quantity: Quantity, layer: int, head: int | None) -> str:

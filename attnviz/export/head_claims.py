@@ -75,9 +75,7 @@ def draw_measure(values: Float[np.ndarray, "layer head"], written: Callable[[flo
 
 def measure_csv(values: Float[np.ndarray, "layer head"], name: str) -> bytes:
     """Write one number of every head as CSV."""
-    return csv_table(
-        ("layer", "head", name), [(*place, NumberCell(float(values[place]))) for place in np.ndindex(*values.shape)]
-    )
+    return csv_table(("layer", "head", name), ((*place, float(values[place])) for place in np.ndindex(*values.shape)))
 
 
 COLUMNS = (
@@ -168,5 +166,4 @@ def draw_verdict(tested: ClaimResult, model: str) -> Sheet:
 
 def roles_csv(roles: HeadRoles) -> bytes:
     """Write every role of every head as a table."""
-    rows = ([NumberCell(cell) if isinstance(cell, int | float) else cell for cell in row] for row in roles.rows)
-    return csv_table(roles.columns, rows)
+    return csv_table(roles.columns, roles.rows)

@@ -18,7 +18,6 @@ from attnviz.export.sheet import (
     SIZE,
     Item,
     Label,
-    NumberCell,
     Rectangle,
     Sheet,
     csv_table,
@@ -92,8 +91,7 @@ def shares_csv(report: AttributionReport) -> bytes:
     """Write a row a word: its place, its text, whether it is the output's own, and its share by every method."""
     shares = report.shares.values()
     rows = (
-        (place, word, int(place in report.own), *(NumberCell(float(each[place])) for each in shares))
-        for place, word in enumerate(report.words)
+        (place, word, place in report.own, *(float(each[place]) for each in shares)) for place, word in enumerate(report.words)
     )
     return csv_table(("place", "word", "own", *report.shares), rows)
 

@@ -39,14 +39,14 @@ class NumberCell(str):
 def csv_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     """Write a table in UTF-8, with the mark that tells Excel so; a text that a spreadsheet would compute has an apostrophe.
 
-    >>> csv_table(("word", "share"), [("=1+1", NumberCell(-0.5)), ("a,b", None)]).decode("utf-8-sig").splitlines()
+    >>> csv_table(("word", "share"), [("=1+1", -0.5), ("a,b", None)]).decode("utf-8-sig").splitlines()
     ['word,share', "'=1+1,-0.5", '"a,b",']
     """
     lines = _Lines()
     # What may end a line is quoted in cells: a carriage return only where it ends lines, which are then ended anew.
     writer = csv.writer(lines, lineterminator="\r\n")
     writer.writerow([harmless(column) for column in columns])
-    writer.writerows([cell if isinstance(cell, NumberCell) else _text(cell) for cell in row] for row in rows)
+    writer.writerows(map(_cell, row) for row in rows)
     # Half a character, as a shell may hand it over, cannot be written.
     return "\n".join([*lines, ""]).encode("utf-8-sig", "replace")
 
@@ -58,8 +58,10 @@ class _Lines(list[str]):
         self.append(line[:-2])
 
 
-def _text(cell: object) -> object:
-    return harmless(cell) if isinstance(cell, str) else cell
+def _cell(cell: object) -> object:
+    if isinstance(cell, float | bool):
+        return NumberCell(cell)
+    return harmless(cell) if isinstance(cell, str) and not isinstance(cell, NumberCell) else cell
 
 
 def harmless(cell: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import numpy as np
 
 from attnviz.export.picture import Picture
-from attnviz.export.sheet import NumberCell, csv_table
+from attnviz.export.sheet import csv_table
 
 COLUMNS = ("layer", "head", "query", "key", "weight", "masked", "query_token", "key_token")
 
@@ -29,7 +29,7 @@ def _rows(picture: Picture) -> Iterator[tuple[object, ...]]:
     rows = zip(matrix.queries, matrix.weights.tolist(), matrix.visible.tolist(), strict=True)
     for query, (query_token, weights, visible) in enumerate(rows):
         for key, (key_token, weight, seen) in enumerate(zip(matrix.keys, weights, visible, strict=True)):
-            yield (picture.layer, head, query, key, NumberCell(weight), int(not seen), query_token.text, key_token.text)
+            yield (picture.layer, head, query, key, weight, not seen, query_token.text, key_token.text)
 
 
 def npz(pictures: Sequence[Picture]) -> bytes:

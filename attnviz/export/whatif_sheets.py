@@ -17,7 +17,6 @@ from attnviz.export.sheet import (
     PADDING,
     Item,
     Label,
-    NumberCell,
     Polyline,
     Rectangle,
     Sheet,
@@ -44,7 +43,7 @@ def draw_comparison(comparison: Comparison, traces: tuple[AttentionTrace, Attent
 def comparison_csv(comparison: Comparison) -> bytes:
     """Write how far each head has moved, in bits, the one that moved most first."""
     heads = sorted(np.ndindex(*comparison.divergence.shape), key=lambda place: -float(comparison.divergence[place]))
-    return csv_table(COLUMNS, ((*head, NumberCell(float(comparison.divergence[head]))) for head in heads))
+    return csv_table(COLUMNS, ((*head, float(comparison.divergence[head])) for head in heads))
 
 
 def _difference(comparison: Comparison, layer: int, head: int) -> Sheet:
@@ -123,7 +122,7 @@ def _counts(curve: RemovalCurve) -> Iterator[Item]:
 
 def costs_csv(costs: HeadCosts) -> bytes:
     """Write a row for every head, the most costly first."""
-    rows = ((*head, NumberCell(costs.of(head)), costs.unit) for head in reversed(costs.ranked))
+    rows = ((*head, costs.of(head), costs.unit) for head in reversed(costs.ranked))
     return csv_table(("kind", "layer", "head", "cost", "unit"), rows)
 
 
@@ -131,5 +130,5 @@ def curve_csv(curve: RemovalCurve) -> bytes:
     """Write a row for every number of heads: what the least and the most costly cost, and each draw."""
     draws = (f"draw_{number}" for number in range(1, len(curve.random) + 1))
     table = zip(curve.counts, curve.least, curve.most, *curve.random, strict=True)
-    rows = ((count, *(NumberCell(float(cost)) for cost in costs)) for count, *costs in table)
+    rows = ((count, *map(float, costs)) for count, *costs in table)
     return csv_table(("heads_off", "least_costly", "most_costly", *draws), rows)

@@ -3,7 +3,7 @@
 import html
 import json as text_format
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -29,7 +29,6 @@ from attnviz.export.sheet import (
     PADDING,
     Item,
     Label,
-    NumberCell,
     Rectangle,
     Sheet,
     Word,
@@ -45,6 +44,8 @@ from attnviz.text.words import visible_text
 
 COLUMNS = ("position", "token", "written", "log_p", "rest", "rank", "candidate", "candidate_log_p")
 BARS, BAR, ROW, NAMES = 10, 200.0, 13.0, 90.0
+# The names of columns, and their rows.
+Table = tuple[Sequence[str], Iterable[Sequence[object]]]
 # Weights and probabilities in JSON: the sixth decimal depends on how a processor rounds.
 _DECIMALS = 5
 
@@ -56,28 +57,24 @@ def next_file(trace: AttentionTrace, to: str) -> bytes:
         TraceError: the trace does not say what comes next.
         AttnvizError: there is no such format of it.
     """
+    title = f"What comes next, by {trace.model}"
+    return _file(to, title, lambda: draw_next(trace), lambda: (COLUMNS, next_table(trace)), lambda: next_record(trace))
+
+
+def _file(
+    to: str, title: str, draw: Callable[[], Sheet], table: Callable[[], Table], record: Callable[[], dict[str, object]]
+) -> bytes:
+    """Write a drawing, a table or plain values in a format; a page has the drawing, and is called `title`."""
     if to in ("svg", "png", "pdf"):
-        from attnviz.export import draw_sheet
-
-        return draw_sheet(draw_next(trace), to)
+        return draw_sheet(draw(), to)
     if to == "csv":
-        rows = next_table(trace)
-        return csv_table(
-            COLUMNS, ([NumberCell(cell) if isinstance(cell, int | float) else cell for cell in row] for row in rows)
-        )
+        return csv_table(*table())
     if to == "json":
-        return text_format.dumps(next_record(trace), ensure_ascii=False).encode("utf-8")
+        return text_format.dumps(record(), ensure_ascii=False).encode("utf-8")
     if to == "html":
-        return _page(f"What comes next, by {trace.model}", draw_next(trace))
-    raise AttnvizError(f"What comes next is not written as {to!r}: choose svg, png, pdf, html, csv or json.")
-
-
-def _page(title: str, sheet: Sheet) -> bytes:
-    # Imported here: it brings Matplotlib, which no page waits for.
-    from attnviz.export.png import sheet_svg
-
-    body = sheet_svg(sheet).decode("utf-8").partition("?>")[2]
-    return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>{body}</html>'.encode()
+        body = draw_sheet(draw(), "svg").decode("utf-8").partition("?>")[2]
+        return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>{body}</html>'.encode()
+    raise AttnvizError(f"This is not written as {to!r}: choose svg, png, pdf, html, csv or json.")
 
 
 def next_record(trace: AttentionTrace) -> dict[str, object]:
@@ -133,7 +130,6 @@ def draw_next(trace: AttentionTrace) -> Sheet:
 
 
 WhyValue = Parts | LogitLens | Patches
-FORMATS = ("svg", "png", "pdf", "html", "csv", "json")
 LEFT, TOP, WIDE, HIGH = 46.0, 14.0, 34.0, 13.0
 
 
@@ -143,21 +139,12 @@ def why_file(value: WhyValue, to: str) -> bytes:
     Raises:
         AttnvizError: there is no such format of it.
     """
-    if to in ("svg", "png", "pdf"):
-        return draw_sheet(draw_why(value), to)
-    if to == "csv":
-        rows = ([NumberCell(cell) if isinstance(cell, int | float) else cell for cell in row] for row in value.rows)
-        return csv_table(value.columns, rows)
-    if to == "json":
-        return text_format.dumps(why_record(value), ensure_ascii=False).encode("utf-8")
-    if to == "html":
-        return _page(why_title(value), draw_why(value))
-    raise AttnvizError(f"This is not written as {to!r}: choose {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
+    return _file(to, why_title(value), lambda: draw_why(value), lambda: (value.columns, value.rows), lambda: why_record(value))
 
 
 def together_csv(curve: PatchCurve) -> bytes:
     """Write a row for every number of parts that were set together: the difference with the best, and with each draw."""
-    return csv_table(curve.columns, ([NumberCell(cell) for cell in row] for row in curve.rows))
+    return csv_table(curve.columns, curve.rows)
 
 
 def why_record(value: WhyValue) -> dict[str, object]:

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.head_view import HeadMatrix, word_at, word_names
-from attnviz.analysis.wording import cut, whole_percent
+from attnviz.analysis.wording import cut, head_words, whole_percent
 from attnviz.core.errors import AttnvizError, ClassError, is_unicode
 from attnviz.figures.theme import LIGHT
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
@@ -267,13 +267,8 @@ def covered(question: ClassQuestion, key: AnswerKey, blocked: Collection[str]) -
     return asked, told
 
 
-def to_record(value: ClassQuestion | AnswerKey) -> dict[str, Any]:
-    """Write a question or a key as JSON can hold it."""
-    return asdict(value)
-
-
 def from_record(record: dict[str, Any]) -> dict[str, Any]:
-    """Read what `to_record` wrote, as the arguments of its class."""
+    """Read a question or a key as JSON holds it, as the arguments of its class."""
     return {name: _from_json(name, value) for name, value in record.items()}
 
 
@@ -337,14 +332,14 @@ class ClassOverview:
         phones: dict[str, Any] = {"code": self.code, "version": self.version, "state": self.state, "number": self.number}
         phones["nicknames"] = self.nicknames
         if self.question is not None and self.state != "ended":
-            record = to_record(self.question)
+            record = asdict(self.question)
             # A phone has no room for the picture, and 500 phones receive this.
             record["step"] = {name: record["step"][name] for name in ("place", "title", "text", "head", "reveals")}
             phones["question"] = record
         if self.key is not None and self.state == "revealed":
             is_open = self.question is not None and self.question.kind == "text"
             guesses = [] if is_open else [[each.answer, each.count, each.is_right] for each in self.results]
-            truth = to_record(self.key)
+            truth: dict[str, Any] = asdict(self.key)
             del truth["picture"]
             phones["truth"] = {**truth, "answered": self.answered, "guesses": guesses}
         return phones
@@ -616,9 +611,7 @@ def _head_in_words(question: LessonQuestion, picture: LessonPicture | None, sour
         return ""
     card = source.result(picture).card
     layer, head = picture.head(card)
-    if card.n_layers == card.n_heads == 1:
-        return f"the only head of {card.name}"
-    return f"the mean of layer {layer}" if head is None else f"head {head} of layer {layer}"
+    return f"the only head of {card.name}" if card.n_layers == card.n_heads == 1 else head_words(layer, head)
 
 
 def _wall_pictures(
@@ -644,10 +637,8 @@ def _wall_pictures(
         return None, None
     if max(matrix.weights.shape) > MOST_WALL_WORDS:
         return None, None
-    name = f"Head {head} of layer {layer} of {result.card.name}"
-    name = f"The mean of layer {layer} of {result.card.name}" if head is None else name
-    name = f"The only head of {result.card.name}" if result.card.n_layers == result.card.n_heads == 1 else name
-    caption, heads, weights = name, (1, 1), matrix.weights[None]
+    name = "The only head" if result.card.n_layers == result.card.n_heads == 1 else head_words(layer, head, capital=True)
+    caption, heads, weights = f"{name} of {result.card.name}", (1, 1), matrix.weights[None]
     if about(question) == "heads":
         attention = picture.attention(result)
         heads = attention.n_layers, attention.n_heads

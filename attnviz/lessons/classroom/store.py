@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
 from attnviz.core.errors import BusyError, ClassError, SettingError
-from attnviz.export.sheet import NumberCell, csv_table
+from attnviz.export.sheet import csv_table
 from attnviz.lessons.classroom.class_values import (
     AnswerKey,
     ClassOverview,
@@ -50,7 +51,6 @@ from attnviz.lessons.classroom.class_values import (
     new_token,
     read_code,
     read_nickname,
-    to_record,
     token_hash,
 )
 
@@ -348,7 +348,7 @@ class ClassStore:
             number = 1 + (connection.scalar(select(func.max(ROUNDS.c.number)).where(ROUNDS.c.class_id == found.id)) or 0)
             if number > MOST_ROUNDS:
                 raise ClassError(f"A class is asked {MOST_ROUNDS} questions at most: start another one.", "full")
-            record = {"question": to_record(question), "key": to_record(key), "opened": now()}
+            record = {"question": asdict(question), "key": asdict(key), "opened": now()}
             connection.execute(insert(ROUNDS).values(class_id=found.id, number=number, state="open", **record))
         return number
 
@@ -452,8 +452,8 @@ class ClassStore:
         rows = []
         for each in answers:
             right = {True: "yes", False: "no"}.get(each.is_right, "") if found.ended or each.state == "revealed" else ""
-            seconds = NumberCell(round(each.seconds, 1))
-            rows.append((each.number, each.question["ask"], each.student, each.nickname, each.answer, right, seconds))
+            student = each.student, each.nickname, each.answer
+            rows.append((each.number, each.question["ask"], *student, right, round(each.seconds, 1)))
         return csv_table(COLUMNS, rows)
 
     # What students do.

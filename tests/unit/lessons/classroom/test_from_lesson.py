@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64decode
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -20,7 +20,6 @@ from attnviz.lessons.classroom.class_values import (
     from_record,
     made_up,
     next_question,
-    to_record,
 )
 from attnviz.lessons.lesson_file import LessonQuestion, parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
@@ -56,8 +55,8 @@ def test_a_key_accepts_what_is_right(kind, fields, right, wrong) -> None:
     assert not any(key.accepts(question.read_answer(answer), question.kind) for answer in wrong)
     assert key.link == PICTURE.address
     assert (question, key) == (
-        ClassQuestion(**from_record(to_record(question))),
-        AnswerKey(**from_record(to_record(key))),
+        ClassQuestion(**from_record(asdict(question))),
+        AnswerKey(**from_record(asdict(key))),
     )
 
 
@@ -88,7 +87,7 @@ def test_a_blocked_word_is_covered_wherever_it_stands_and_that_is_said() -> None
     assert key.picture.rows == question.words
     assert key.right == ("…",)
     assert key.accepts(question.read_answer("…"), "token")
-    assert "dog" not in json.dumps([to_record(question), to_record(key)]).replace(PICTURE.address, "")
+    assert "dog" not in json.dumps([asdict(question), asdict(key)]).replace(PICTURE.address, "")
     assert question.ask.endswith("“…” stands for a word that is not shown here.")
     assert key.sentence.endswith("“…” stands for a word that is not shown here.")
     question, key = covered(*made("order", words=("saw", "dog", "cat"), **{"from": "cat"}), ["dog", "saw"])
@@ -252,7 +251,7 @@ def test_nothing_that_stands_before_the_reveal_depends_on_the_row_that_is_asked_
     for kind, fields in (("token", {"from": "cat"}), ("choice", {"choices": ("a", "b"), "answer": "a", "from": "cat"})):
         asked = LessonQuestion(kind, "Which?", fields, 0)
         (one, key), (same, other_key) = (class_question(asked, PICTURE, source) for source in (Given(), other))
-        assert to_record(one) == to_record(same)
+        assert asdict(one) == asdict(same)
         assert key.sentence != other_key.sentence
 
 
