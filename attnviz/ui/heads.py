@@ -9,7 +9,7 @@ from jaxtyping import Float
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.heads.atlas import PATTERNS, WORDS, Atlas, Drawn, likeness, pattern_text, read_pattern
-from attnviz.analysis.heads.measures import NAMES, Statistics
+from attnviz.analysis.heads.measures import NAMES
 from attnviz.analysis.heads.roles import ROLE_LABELS, ROLES, HeadRoles, describe_holders, describe_role
 from attnviz.analysis.heads.verdict import (
     MEASURE_LABELS,
@@ -154,8 +154,7 @@ def show_roles(roles: HeadRoles) -> None:
     """Show one role of every head, its verdict for the chosen one, and what that one scores in all roles."""
     role = dropdown(st.sidebar, "Role", "role", options=ROLES, default="induction", format_func=ROLE_LABELS.__getitem__)
     means = roles.means[ROLES.index(role)]
-    layer, head = (int(place) for place in np.unravel_index(int(means.argmax()), means.shape))
-    layer, head = head_steppers(st.sidebar, (layer, head), means.shape)
+    layer, head = _head_choice(means)
     with hero() as heading:
         story(describe_role(roles, role, layer, head), describe_holders(roles), place=heading)
         grid = measured_grid(means, whole_percent, strength=float, chosen=(layer, head), theme=theme())
@@ -180,7 +179,7 @@ def show_survey(survey: State) -> None:
     labels = MEASURE_LABELS.__getitem__
     measure = dropdown(st.sidebar, "Measure", "measure", options=NAMES, default="previous", format_func=labels)
     number = NAMES.index(measure)
-    layer, head = _head_choice(statistics, number)
+    layer, head = _head_choice(np.nan_to_num(statistics.means[number], nan=-1.0))
     with hero() as heading:
         story(*_survey_sentences(survey, measure, (layer, head)), place=heading)
         grid = measure_grid(statistics.means[number], measure, chosen=(layer, head), theme=theme())
@@ -196,9 +195,8 @@ def show_survey(survey: State) -> None:
         _survey_markup("survey_distances", distance_bars(histogram / max(histogram.sum(), 1e-12), theme=theme()))
 
 
-def _head_choice(statistics: Statistics, number: int) -> tuple[int, int]:
+def _head_choice(means: Float[np.ndarray, "layer head"]) -> tuple[int, int]:
     """Offer the head to look at: at first the one with the largest mean."""
-    means = np.nan_to_num(statistics.means[number], nan=-1.0)
     layer, head = (int(place) for place in np.unravel_index(means.argmax(), means.shape))
     return head_steppers(st.sidebar, (layer, head), means.shape)
 

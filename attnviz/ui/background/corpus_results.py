@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attnviz.survey.corpus_attention import CorpusAttention, FirstWords
 
 # The attention of a small model over 1,500 sentences takes 40 MB; most of the memory is left to others.
-ATTENTION_KEPT, ATTENTION_BYTES, ATLASES_KEPT = 6, 192 * 2**20, 16
+RESULTS_KEPT, RESULTS_BYTES = 16, 192 * 2**20
 # An atlas that somebody waits for is made of the first sentences only.
 WAITED_SENTENCES = 500
 MOST_SENTENCES = 300
@@ -33,15 +33,9 @@ CASES = 3
 
 
 @st.cache_resource(show_spinner=False)
-def _attention_cache() -> LruCache[Job[Any]]:
-    """Return the cache of models' attention over the sentences, and over their first words, on its way or done."""
-    return LruCache(ATTENTION_KEPT, ATTENTION_BYTES)
-
-
-@st.cache_resource(show_spinner=False)
-def _atlas_cache() -> LruCache[Job[Any]]:
-    """Atlases that were computed here, on their way or done."""
-    return LruCache(ATLASES_KEPT, 0)
+def _results_kept() -> LruCache[Job[Any]]:
+    """Return the cache of models' atlases, and of their attention over the sentences, on its way or done."""
+    return LruCache(RESULTS_KEPT, RESULTS_BYTES)
 
 
 def atlas_of(model: str) -> Atlas | None:
@@ -54,7 +48,7 @@ def atlas_of(model: str) -> Atlas | None:
 
         return make(loaded, most=WAITED_SENTENCES, progress=progress)
 
-    return _computed(_atlas_cache(), (model,), compute, expected=60.0, pixels=PICTURE_PIXELS)
+    return _computed((model, "atlas"), compute, expected=60.0, pixels=PICTURE_PIXELS)
 
 
 def corpus_attention(model: str, corpus: str, own: str = "", claim: Claim | None = None) -> "CorpusAttention | None":
@@ -74,7 +68,7 @@ def corpus_attention(model: str, corpus: str, own: str = "", claim: Claim | None
         if claim is not None:
             check_head(claim, loaded.card.n_layers, loaded.card.n_heads)
 
-    return sentences and _computed(_attention_cache(), (model, corpus, own), compute, check, expected=20.0)
+    return sentences and _computed((model, corpus, own), compute, check, expected=20.0)
 
 
 def first_words_of(model: str) -> "FirstWords | None":
@@ -85,7 +79,7 @@ def first_words_of(model: str) -> "FirstWords | None":
 
         return first_words(loaded, progress)
 
-    return _computed(_attention_cache(), (model, "first words"), compute, expected=10.0)
+    return _computed((model, "first words"), compute, expected=10.0)
 
 
 def roles_of(model: str) -> "HeadRoles | None":
@@ -96,7 +90,7 @@ def roles_of(model: str) -> "HeadRoles | None":
 
         return head_roles(loaded, progress)
 
-    return _computed(_attention_cache(), (model, "roles"), compute, expected=40.0, pixels=PICTURE_PIXELS)
+    return _computed((model, "roles"), compute, expected=40.0, pixels=PICTURE_PIXELS)
 
 
 def own_sentences(text: str) -> tuple[ParsedSentence, ...]:
@@ -134,7 +128,6 @@ def claim_verdict(model: str, text: str, own: str = "") -> ClaimReport | None:
 
 
 def _computed(
-    cache: LruCache[Job[Any]],
     key: tuple[str, ...],
     compute: Callable[[AttentionModel, Progress], Any],
     check: Callable[[AttentionModel], None] = lambda _: None,
@@ -150,10 +143,10 @@ def _computed(
 
         def work(progress: Progress) -> Any:
             result = compute(loaded, progress)
-            cache.weigh(key, held_bytes(result))
+            _results_kept().weigh(key, held_bytes(result))
             return result
 
-        return shared(cache, key, work, place, expected=expected, pixels=pixels)
+        return shared(_results_kept(), key, work, place, expected=expected, pixels=pixels)
 
     return _or_error(in_background)
 
