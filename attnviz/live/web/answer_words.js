@@ -4,7 +4,7 @@
 import { percent, wholePercent, visibleText } from "../../figures/drawing/elements.js";
 import { isWord, numberedName } from "../../figures/explorer/word_weights.js";
 import { Lens } from "./head_view.js";
-import { cutTo, MOSTLY } from "./wording.js";
+import { cutTo, MOSTLY, quoted, textPart } from "./wording.js";
 
 /**
  * @import { NamedWeights } from "../../figures/matrix.js"
@@ -27,10 +27,6 @@ const MOST_LABEL = 14;
 const [LEAST_SAID, SECOND] = [0.1, 0.05];
 const MOST_LOOKERS = 3;
 
-/** @param {string} text @returns {Part} */
-export const nameOf = (text) => [text, 2];
-/** @param {string} text @returns {Part} */
-export const wordPart = (text) => [text, 0];
 /** @param {Token} token @param {TextPlace} place */
 const isWithin = (token, [start, end]) => !token.special && token.start < end && start < token.end;
 /** The lens of a side. @param {AttentionMap} map @param {Side} side @param {View} view */
@@ -112,47 +108,47 @@ function headShares(map, side, view, place, column) {
  * @param {string} text of the answer @param {TextPlace} place @param {number | null} asked the word that was chosen @returns {Sentence} */
 function describeQuestionWords(shown, text, place, asked = null) {
   const { question } = shown;
-  const [shares, subject] = [shown.ofText(place), nameOf(cutTo(text))];
+  const [shares, subject] = [shown.ofText(place), quoted(cutTo(text))];
   const places = [...shares.keys()].filter((at) => isWord(question[at]) && shares[at] > 0);
   places.sort((one, other) => shares[other] - shares[one] || one - other);
-  if (!places.length) return [wordPart("In this head nothing passes between "), subject, wordPart(" and the words of the question.")];
-  const named = places.slice(0, 2).map((at) => [nameOf(numberedName(question, at)), wordPart(` (${percent(shares[at])})`)]);
+  if (!places.length) return [textPart("In this head nothing passes between "), subject, textPart(" and the words of the question.")];
+  const named = places.slice(0, 2).map((at) => [quoted(numberedName(question, at)), textPart(` (${percent(shares[at])})`)]);
   if (asked !== null) return describeAsked(shown, shares, subject, asked, places[0] === asked ? [] : named[0]);
   const hasSecond = shares[places[1]] >= SECOND;
   if (shown.isFromQuestion) {
-    const then = hasSecond ? [wordPart(", then "), ...named[1]] : [];
-    return [wordPart("Of the question, "), ...named[0], ...then, wordPart(` look${hasSecond ? "" : "s"} most at `), subject, wordPart(".")];
+    const then = hasSecond ? [textPart(", then "), ...named[1]] : [];
+    return [textPart("Of the question, "), ...named[0], ...then, textPart(` look${hasSecond ? "" : "s"} most at `), subject, textPart(".")];
   }
   const most = shares[places[0]];
   const rest = question.reduce((sum, token, at) => sum + (token.special ? shares[at] : 0), 0);
-  if (rest >= MOSTLY && rest > most) return [subject, wordPart(` looks at no word of the question: ${percent(rest)} goes to its special tokens.`)];
-  if (most < LEAST_SAID) return [subject, wordPart(" looks at no word of the question in particular: at most "), ...named[0], wordPart(".")];
-  const then = hasSecond ? [wordPart(", then at "), ...named[1]] : [];
-  const goes = wordPart(rest >= SECOND ? `; ${percent(rest)} goes to its special tokens.` : ".");
-  if (most >= MOSTLY) return [subject, wordPart(" looks mostly at "), ...named[0], ...then, goes];
-  return [wordPart("Of the question's words, "), subject, wordPart(" looks most at "), ...named[0], ...then, goes];
+  if (rest >= MOSTLY && rest > most) return [subject, textPart(` looks at no word of the question: ${percent(rest)} goes to its special tokens.`)];
+  if (most < LEAST_SAID) return [subject, textPart(" looks at no word of the question in particular: at most "), ...named[0], textPart(".")];
+  const then = hasSecond ? [textPart(", then at "), ...named[1]] : [];
+  const goes = textPart(rest >= SECOND ? `; ${percent(rest)} goes to its special tokens.` : ".");
+  if (most >= MOSTLY) return [subject, textPart(" looks mostly at "), ...named[0], ...then, goes];
+  return [textPart("Of the question's words, "), subject, textPart(" looks most at "), ...named[0], ...then, goes];
 }
 
 /** @param {QuestionAttention} shown @param {number[]} shares @param {Part} subject @param {number} asked @param {Part[]} best @returns {Sentence} */
 function describeAsked(shown, shares, subject, asked, best) {
-  const name = nameOf(numberedName(shown.question, asked));
+  const name = quoted(numberedName(shown.question, asked));
   const [who, whom] = shown.isFromQuestion ? [name, subject] : [subject, name];
-  const then = best.length && !shown.isFromQuestion ? [wordPart(", and of the question's words most at "), ...best] : [];
-  return [who, wordPart(" looks at "), whom, wordPart(` with ${percent(shares[asked])} of its attention`), ...then, wordPart(".")];
+  const then = best.length && !shown.isFromQuestion ? [textPart(", and of the question's words most at "), ...best] : [];
+  return [who, textPart(" looks at "), whom, textPart(` with ${percent(shares[asked])} of its attention`), ...then, textPart(".")];
 }
 
 /** The words of the passage that look at a word of the question, or that it looks at. @param {QuestionAttention} shown
  * @param {number} asked @returns {Sentence} */
 function describeWord(shown, asked) {
-  const name = nameOf(shown.question[asked].text);
+  const name = quoted(shown.question[asked].text);
   const lookers = shown.lookers(asked);
-  if (!lookers.length) return [wordPart("In this head nothing passes between the passage and "), name, wordPart(".")];
+  if (!lookers.length) return [textPart("In this head nothing passes between the passage and "), name, textPart(".")];
   const parts = lookers.flatMap(({ token, weight }, at) => {
     const joint = at === 0 ? "" : at === lookers.length - 1 ? " and " : ", ";
-    return [wordPart(joint), nameOf(token.text), wordPart(` (${percent(weight)})`)];
+    return [textPart(joint), quoted(token.text), textPart(` (${percent(weight)})`)];
   });
-  if (shown.isFromQuestion) return [wordPart("In the passage, "), name, wordPart(" looks most at "), ...parts, wordPart(".")];
-  return [wordPart("In the passage, "), ...parts, wordPart(` look${lookers.length > 1 ? "" : "s"} most at `), name, wordPart(".")];
+  if (shown.isFromQuestion) return [textPart("In the passage, "), name, textPart(" looks most at "), ...parts, textPart(".")];
+  return [textPart("In the passage, "), ...parts, textPart(` look${lookers.length > 1 ? "" : "s"} most at `), name, textPart(".")];
 }
 
 /** @param {Token} token */
@@ -289,11 +285,11 @@ const isInside = (token, [start, end]) => token.segment === 1 && !token.special 
 function describeAnswer({ spans, declined, nothing, limit }) {
   const [best, next] = spans;
   /** @type {Sentence} */
-  const named = [nameOf(cutTo(best.text)), wordPart(` (${percent(best.probability)})`)];
+  const named = [quoted(cutTo(best.text)), textPart(` (${percent(best.probability)})`)];
   if (declined) {
     const why = limit === null ? "more than any answer" : `it declines above ${percent(limit)}`;
-    return [wordPart(`No answer has ${percent(nothing)}: ${why}. The likeliest answer would be `), ...named, wordPart(".")];
+    return [textPart(`No answer has ${percent(nothing)}: ${why}. The likeliest answer would be `), ...named, textPart(".")];
   }
-  if (!next) return [wordPart("There is no other answer.")];
-  return [wordPart("The next best answer is "), nameOf(cutTo(next.text)), wordPart(` (${percent(next.probability)}).`)];
+  if (!next) return [textPart("There is no other answer.")];
+  return [textPart("The next best answer is "), quoted(cutTo(next.text)), textPart(` (${percent(next.probability)}).`)];
 }

@@ -10,7 +10,7 @@ import { askedCell } from "./alignments.js";
 import { shownOn, asHead, isPinned } from "./controls.js";
 import { ExplorerFold, ExplorerPanel } from "./explorer_panel.js";
 import { writeOn } from "./run_model.js";
-import { mountPicture, fetchFile, importFrom } from "./runtime.js";
+import { mountPicture, fetchFile, importFrom, shadowed } from "./runtime.js";
 import { selectionPanel } from "./selectors_panel.js";
 import { twoDigits } from "../../figures/drawing/numbers.js";
 import { describeAlignment, tell } from "./wording.js";
@@ -99,7 +99,7 @@ function answerPanel(sitePage, drawHeadline) {
       if (mine !== turn) return;
       picture.seen = seen;
       drawHeadline(picture);
-      tell(answerPart("story"), [...seen.story, ...(seen.word === null ? picture.said.story.slice(1) : [])]);
+      tell(part("story"), [...seen.story, ...(seen.word === null ? picture.said.story.slice(1) : [])]);
       const { picture: kind = "passage" } = values;
       const matrix = kind === "matrix" ? await picture.answerMatrix(seen, askedBy(values).view) : picture.said.joint;
       if (mine !== turn) return;
@@ -110,9 +110,6 @@ function answerPanel(sitePage, drawHeadline) {
   };
 }
 
-/** @param {string} id */
-const answerPart = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
-
 /** @param {Values} values @returns {AnswerQuestion} */
 function askedBy({ side = null, layer = null, head = null, all_heads: isMean = null, asked1: asked = null, whole_words: words = true, hide_special: hideSpecial = false }) {
   return { side, layer, head, isMean, word: asked, view: { words, hideSpecial } };
@@ -120,7 +117,7 @@ function askedBy({ side = null, layer = null, head = null, all_heads: isMean = n
 
 /** @param {SitePage} sitePage @param {ModelPicture} picture @param {AnswerHead} seen */
 function drawSeen(sitePage, { said: { passage, prompt: { text }, answer } }, seen) {
-  const place = answerPart("passage");
+  const place = part("passage");
   const restore = keptFocus(place);
   const drawn = { text, passage, seen, where: placeOf(seen), isFull: sitePage.values.scale !== "Fit to this head" };
   const choose = (/** @type {number} */ word) => void sitePage.change({ asked1: word === seen.word ? null : word });
@@ -141,7 +138,7 @@ function pictureButtons(sitePage, shown) {
 
 /** Question and passage as a matrix, of which a click chooses a cell; or start × end. @param {SitePage} sitePage @param {AnswerHead} seen @param {string} kind @param {any} matrix */
 function drawAnswerMatrix(sitePage, seen, kind, matrix) {
-  const restore = keptFocus(answerPart("passage"));
+  const restore = keptFocus(part("passage"));
   const isSpans = kind === "spans";
   const about = `Each row: one word, and where it looks in ${placeOf(seen)}. Of a long passage, the part around the answer.`;
   const note = make("p", { class: "note" }, isSpans ? ABOUT_SPANS : about);
@@ -150,7 +147,7 @@ function drawAnswerMatrix(sitePage, seen, kind, matrix) {
   const highest = isFull ? 1 : Math.max(...matrix.weights, 1e-9);
   const [name, selected] = isSpans ? ["probability", matrix.ranks[0]] : ["weight", chosenCellOf(matrix, sitePage.values)];
   const drawn = { ...matrix, name, selected, highest, digits: 4, ends: ["0", twoDigits(highest)] };
-  answerPart("passage").replaceChildren(pictureButtons(sitePage, kind), note, ...drawMatrices([drawn], paletteNow(), { pick: isSpans ? null : pick }));
+  part("passage").replaceChildren(pictureButtons(sitePage, kind), note, ...drawMatrices([drawn], paletteNow(), { pick: isSpans ? null : pick }));
   restore();
 }
 
@@ -203,13 +200,7 @@ async function mountComponent(place, files, name, kind) {
   const [{ default: mount }, style] = await Promise.all([
     importFrom(new URL(`${name}.js`, files)), fetchFile(new URL(`${name}.css`, files)).then((answer) => answer.text()),
   ]);
-  const shadow = place.attachShadow({ mode: "open" });
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(style);
-  shadow.adoptedStyleSheets = [sheet];
-  const root = /** @type {HTMLElement & { walk?: { seq: number } }} */ (make("div", { class: kind }));
-  shadow.append(root);
-  return { mount, shadow, root };
+  return { mount, ...shadowed(place, kind, style) };
 }
 
 /** @param {any} said @param {string} [written] "step,row,column", and the cell of a matrix whose own sum is written out */

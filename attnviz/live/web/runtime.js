@@ -126,14 +126,19 @@ export function saveFile(name, content) {
 
 /** @typedef {{ default: { Picture: new (root: HTMLElement, host: object) => any, STYLE: string } }} Script */
 
-/** Mounts the picture of a script. @param {HTMLElement} place @param {string} kind the class of its root @param {URL} script */
-export async function mountPicture(place, kind, script) {
-  const { default: { Picture, STYLE } } = /** @type {Script} */ (await importFrom(script));
+/** Makes a root in a shadow of its own, with its style. @param {HTMLElement} place @param {string} kind the class of the root @param {string} style */
+export function shadowed(place, kind, style) {
   const shadow = place.attachShadow({ mode: "open" });
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(STYLE);
+  sheet.replaceSync(style);
   shadow.adoptedStyleSheets = [sheet];
   const root = make("div", { class: kind });
   shadow.append(root);
-  return { picture: new Picture(root, { pick() {}, want() {} }) };
+  return { shadow, root: /** @type {HTMLElement & { walk?: { seq: number } }} */ (root) };
+}
+
+/** Mounts the picture of a script. @param {HTMLElement} place @param {string} kind the class of its root @param {URL} script */
+export async function mountPicture(place, kind, script) {
+  const { default: { Picture, STYLE } } = /** @type {Script} */ (await importFrom(script));
+  return { picture: new Picture(shadowed(place, kind, STYLE).root, { pick() {}, want() {} }) };
 }

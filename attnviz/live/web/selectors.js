@@ -2,6 +2,7 @@
 
 import { wholePercent, nameOfHead } from "../../figures/drawing/elements.js";
 import { bySentence, byUnit, chooseBy, received, rollout, unitsOf } from "./models/selection.js";
+import { quoted, textPart } from "./wording.js";
 
 /**
  * @import { Amount, Unit } from "./models/selection.js"
@@ -9,7 +10,7 @@ import { bySentence, byUnit, chooseBy, received, rollout, unitsOf } from "./mode
  * @import { KeptPassage } from "../../figures/summary_selectors.js"
  * @import { Headline } from "./run_model.js"
  * @import { Row } from "./selectors_panel.js"
- * @import { Part, Sentence } from "./wording.js"
+ * @import { Sentence } from "./wording.js"
  */
 
 // What is kept of a text, described as attnviz/live/pictures.py describes it: a test compares both.
@@ -23,10 +24,6 @@ import { bySentence, byUnit, chooseBy, received, rollout, unitsOf } from "./mode
 const TRAINED = { key: "trained", name: "Trained selector", isAttention: true };
 const NO_LOOK = "This selector looks at no attention: it is there to compare with, and bars show only its order.";
 
-/** @param {string} text @returns {Part} */
-const keptWord = (text) => [text, 2];
-/** @param {string} text @returns {Part} */
-const plain = (text) => [text, 0];
 /** @param {boolean[]} marks */
 const places = (marks) => [...marks.keys()].filter((place) => marks[place]);
 /** @param {number[]} scores @param {number[]} at */
@@ -44,7 +41,7 @@ export function describeSelection(text, selection, { name, selects }, selector =
   const least = Math.min(...unitScores, 0);
   return {
     first: { encoder: [selects[0], null] },
-    story: selector.isAttention ? [describeSentences(selection), describeChoice(letters, selection)] : [[plain(NO_LOOK)]],
+    story: selector.isAttention ? [describeSentences(selection), describeChoice(letters, selection)] : [[textPart(NO_LOOK)]],
     answer: { text: answer, declined: "", facts },
     row: { key: selector.key, name: selector.name, sentences: answer, words: runningText(letters, units, kept) },
     passage: {
@@ -74,9 +71,9 @@ function describeChoice(letters, { units, unitScores, kept }) {
   const share = scoreAt(unitScores, chosen) / Math.max(scoreAt(unitScores, candidates), Number.MIN_VALUE);
   const best = units[chosen.reduce((most, place) => (unitScores[place] > unitScores[most] ? place : most))];
   const words = `${chosen.length} of ${candidates.length} word${candidates.length > 1 ? "s" : ""}`;
-  const most = keptWord(letters.slice(best.start, best.end).join(""));
-  if (chosen.length === 1) return [plain(`${words} is marked: `), most, plain(`. It gets ${wholePercent(share)} of the attention.`)];
-  return [plain(`${words} are marked. They get ${wholePercent(share)} of the attention, `), most, plain(" most.")];
+  const most = quoted(letters.slice(best.start, best.end).join(""));
+  if (chosen.length === 1) return [textPart(`${words} is marked: `), most, textPart(`. It gets ${wholePercent(share)} of the attention.`)];
+  return [textPart(`${words} are marked. They get ${wholePercent(share)} of the attention, `), most, textPart(" most.")];
 }
 
 /** Which sentences are kept, and how far the next one stays behind. @param {Selection} selection @returns {Sentence} */
@@ -88,7 +85,7 @@ function describeSentences({ units, sentenceScores, keptSentences }) {
   const least = wholePercent(Math.min(...chosen.map((place) => sentenceScores[place])));
   const gets = chosen.length > 1 ? "are kept. Each gets at least" : "is kept. It gets";
   const rest = others.length ? `; the next best gets ${wholePercent(Math.max(...others))}` : "";
-  return [plain(`${names} of ${read.length} ${gets} ${least} of the attention${rest}.`)];
+  return [textPart(`${names} of ${read.length} ${gets} ${least} of the attention${rest}.`)];
 }
 
 /**

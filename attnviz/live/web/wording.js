@@ -24,23 +24,23 @@ const PATTERNS = {
 };
 
 /** @param {string} text @returns {Part} */
-const quoted = (text) => [text, 2];
+export const quoted = (text) => [text, 2];
 /** @param {string} text @returns {Part} */
-const said = (text) => [text, 0];
+export const textPart = (text) => [text, 0];
 
 /** How large one weight is, and which link between words is the head's strongest.
  * @param {HeadMatrix} matrix @param {string} name @param {[query: number, key: number]} cell @returns {Sentence} */
 export function describeLink(matrix, name, [query, key]) {
   const { weights, queries, keys } = matrix;
   const [subject, object] = [quoted(queries[query].text), quoted(keys[key].text)];
-  if (!matrix.visible(query, key)) return [subject, said(" cannot look at "), object, said(": this cell is masked.")];
+  if (!matrix.visible(query, key)) return [subject, textPart(" cannot look at "), object, textPart(": this cell is masked.")];
   /** @type {Sentence} */
-  const lead = [[name, 1], said(" sends "), subject, said(" to "), object, said(` with weight ${percent(weights[query * keys.length + key])}`)];
+  const lead = [[name, 1], textPart(" sends "), subject, textPart(" to "), object, textPart(` with weight ${percent(weights[query * keys.length + key])}`)];
   const link = strongestLink(matrix);
-  if (!link) return [...lead, said(".")];
-  if (link.query === query && link.key === key) return [...lead, said(": its strongest link between different words.")];
-  const best = [quoted(queries[link.query].text), said(" to "), quoted(keys[link.key].text)];
-  return [...lead, said("; its strongest link between different words is "), ...best, said(` (${percent(link.weight)}).`)];
+  if (!link) return [...lead, textPart(".")];
+  if (link.query === query && link.key === key) return [...lead, textPart(": its strongest link between different words.")];
+  const best = [quoted(queries[link.query].text), textPart(" to "), quoted(keys[link.key].text)];
+  return [...lead, textPart("; its strongest link between different words is "), ...best, textPart(` (${percent(link.weight)}).`)];
 }
 
 /** Where most of a head's attention goes, or how far it is spread. @param {HeadMatrix} matrix @returns {Sentence} */
@@ -51,10 +51,10 @@ export function describeHead(matrix) {
   const [tokens, remark] = PATTERNS[name];
   if (shares[name] >= MOSTLY) {
     const share = percent(shares[name]);
-    return [said(`${share[0].toUpperCase()}${share.slice(1)} of its attention goes to ${tokens}${remark}.`)];
+    return [textPart(`${share[0].toUpperCase()}${share.slice(1)} of its attention goes to ${tokens}${remark}.`)];
   }
   const width = decimals(2 ** shares.entropy, 1);
-  return [said(`Its attention has the entropy of an even spread over ${width} tokens (${decimals(shares.entropy, 1)} bits).`)];
+  return [textPart(`Its attention has the entropy of an even spread over ${width} tokens (${decimals(shares.entropy, 1)} bits).`)];
 }
 
 /** How much attention goes to hidden tokens; empty where it is nothing. @param {HeadMatrix} matrix */
@@ -73,10 +73,6 @@ export function describeHidden({ hidden }) {
 // From this weight on a link counts as the source of a word; small words are often off by one, and need a firmer one.
 const [SURE, FIRM] = [0.4, 0.5];
 
-/** @param {string} text @returns {Part} */
-const namePart = (text) => [text, 2];
-/** @param {string} text @returns {Part} */
-const textPart = (text) => [text, 0];
 /** @param {AlignedWord} word */
 const isWordToken = ([text, special]) => !special && /[\p{L}\p{N}]/u.test(text);
 
@@ -92,7 +88,7 @@ export function describeAlignment(alignment) {
   if (links.filter(({ weight }) => weight >= FIRM).length > 1) return [textPart("The clearly linked words stand in the same order in both languages.")];
   // One word has no order.
   const { query, key } = links.reduce((best, each) => (each.weight > best.weight ? each : best));
-  return [textPart("The clearest link is from "), namePart(queries[query][0]), textPart(" to "), namePart(keys[key][0]), textPart(".")];
+  return [textPart("The clearest link is from "), quoted(queries[query][0]), textPart(" to "), quoted(keys[key][0]), textPart(".")];
 }
 
 /** @param {Alignment} alignment @param {number} query */
@@ -112,8 +108,8 @@ function describeOrder({ queries, keys }, links) {
   const least = (/** @type {[WordLink, WordLink]} */ [one, two]) => Math.min(one.weight, two.weight);
   const [one, two] = crossing.reduce((best, pair) => (least(pair) > least(best) ? pair : best));
   return [
-    namePart(queries[one.query][0]), textPart(" stands before "), namePart(queries[two.query][0]), textPart(", but "),
-    namePart(keys[one.key][0]), textPart(" after "), namePart(keys[two.key][0]), textPart(": the order changed. "),
+    quoted(queries[one.query][0]), textPart(" stands before "), quoted(queries[two.query][0]), textPart(", but "),
+    quoted(keys[one.key][0]), textPart(" after "), quoted(keys[two.key][0]), textPart(": the order changed. "),
   ];
 }
 
@@ -126,9 +122,9 @@ function describeSplit({ queries, keys }, links) {
   if (several.length < 2) return [];
   const last = several.length - 1;
   const names = several.flatMap((/** @type {WordLink} */ { query }, /** @type {number} */ index) => {
-    return [textPart(index === 0 ? "" : index === last ? " and " : ", "), namePart(queries[query][0])];
+    return [textPart(index === 0 ? "" : index === last ? " and " : ", "), quoted(queries[query][0])];
   });
-  return [...names.slice(1), textPart(last === 1 ? " both" : " all"), textPart(` look ${several.every((/** @type {WordLink} */ { weight }) => weight >= MOSTLY) ? "mostly" : "most"} at `), namePart(keys[key][0]), textPart(".")];
+  return [...names.slice(1), textPart(last === 1 ? " both" : " all"), textPart(` look ${several.every((/** @type {WordLink} */ { weight }) => weight >= MOSTLY) ? "mostly" : "most"} at `), quoted(keys[key][0]), textPart(".")];
 }
 
 // How likely a translation that was given is to a model, beside its own.
