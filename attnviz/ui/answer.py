@@ -407,10 +407,8 @@ def _explain_cell(result: Result, view: AnswerView, slot: int, chosen: tuple[Hea
     prompt, (matrix, (row, column)) = result.prompt, chosen
     if view.head is None or result.quantity != "weights" or not matrix.visible[row, column]:
         return
-    place = {"model": result.name, "layer": view.layer, "head": view.head}
-    place |= {"query": matrix.rows[row], "key": matrix.columns[column], "words": "true" if view.view.words else ""}
-    place |= {"text": prompt.text, "question": prompt.question or "", "pair": "", "target": ""}
-    explain_button(view.attention(result.trace), place, slot=str(slot))
+    read = {"model": result.name, "text": prompt.text, "question": prompt.question, "pair": "", "target": ""}
+    explain_button(view.attention(result.trace).kind, view, matrix, (row, column), slot=str(slot), **read)
 
 
 def show_answer_edits(result: Result, editing: Editor, view: AnswerView, *, compares: bool) -> None:

@@ -10,11 +10,11 @@ import streamlit as st
 from attnviz import settings
 from attnviz.address import Written
 from attnviz.analysis.head_ranking import first_cell
-from attnviz.analysis.head_view import HeadView
+from attnviz.analysis.head_view import HeadMatrix, HeadView
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import PromptError, TraceError
 from attnviz.core.sampling import WritingOptions
-from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt
+from attnviz.core.trace import AttentionTrace, Kind, Prompt
 from attnviz.export import FORMATS, Picture, draw_sheet, export, formats_of, matrix, sheet
 from attnviz.export.picture import Source, is_whole, other_head, part_of, parts, prompt_expression, trace_expression
 from attnviz.export.picture import lines as python_lines
@@ -351,26 +351,17 @@ MODEL_PAGES = ("encode", "translate", "answer", "summarize")
 
 
 def explain_button(
-    attention: AttentionMap,
-    place: dict[str, str | int],
-    *,
-    label: str = "Explain this cell",
-    slot: str = "",
-    begins: Sequence[str] = (),
-) -> None:
-    """Offer the way from a heatmap into Compute: `place` has the model, the layer, the head, the query and the key.
+    kind: Kind, head: HeadView, matrix: HeadMatrix, cell: tuple[int, int], *,
+    label: str = "Explain this cell", slot: str = "", **more: object,
+) -> None:  # fmt: skip
+    """Offer the way from a cell of a head's picture into Compute.
 
-    `slot` tells several pictures of a page apart; `begins` names the pieces of a translation that a search has found.
+    `slot` tells several pictures of a page apart; `more` is of the address there, where it is not as the page's own.
     """
-    state = st.session_state
-    address: dict[str, object] = {
-        "source": "model",
-        "text": state.get("text"),
-        "pair": state.get("pair"),
-        "target": state.get("target"),
-        "language": state.get("language"),
-    }
-    address |= {"attention": attention.kind, **place, "begins": " ".join(begins)}
+    state, (row, column) = st.session_state, cell
+    address: dict[str, object] = {name: state.get(name) for name in ("model", "text", "pair", "target", "language")}
+    address |= {"source": "model", "attention": kind, "layer": head.layer, "head": head.head or 0}
+    address |= {"query": matrix.rows[row], "key": matrix.columns[column], "words": "true" if head.view.words else "", **more}
     st.button(
         label, key=f"explain{slot}", icon=":material/calculate:", help="Opens it in Compute, step by step.",
         on_click=visit, args=("compute",), kwargs=address,

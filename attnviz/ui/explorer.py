@@ -210,13 +210,7 @@ _BELIEVE = """
 def explain_weight(attention: AttentionMap, matrix: HeadMatrix, looked_at: HeadView, cell: tuple[int, int]) -> None:
     """Explain a weight by its formula and numbers; in words, where the model keeps its queries and keys to itself."""
     if looked_at.head is not None:
-        place = {"model": st.session_state.model, "layer": looked_at.layer, "head": looked_at.head}
-        place |= {
-            "query": matrix.rows[cell[0]],
-            "key": matrix.columns[cell[1]],
-            "words": "true" if looked_at.view.words else "",
-        }
-        explain_button(attention, place)
+        explain_button(attention.kind, looked_at, matrix, cell)
     if not isinstance(attention.store, QueryKeyWeights):
         st.expander("How this number comes about").markdown(_HOW_OF_ITS_OWN)
         return

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.head_metrics import strongest_link
-from attnviz.analysis.head_view import HeadView, View, head_matrix
+from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.summary_selection import (
     NO_LOOK,
     Amount,
@@ -371,18 +371,17 @@ def show_every_head(current: CurrentMap, summary: Summary, view: SummaryView) ->
     all_heads(current.drawn, current.drawn_as(view), choose_head, editing=current.editing)
     # A model that writes has searched for its summary; Compute reads a text, and would look at another.
     if view.head is not None and attention.kind == "encoder":
-        _explain(attention, view.layer, view.head)
+        _explain(attention, replace(view, view=View()))
 
 
-def _explain(attention: AttentionMap, layer: int, head: int) -> None:
+def _explain(attention: AttentionMap, view: SummaryView) -> None:
     """Offer the way into Compute for the strongest link of the chosen head."""
-    matrix = head_matrix(attention, layer=layer, head=head, view=View())
+    matrix = view.matrix(attention)
     if (link := strongest_link(matrix)) is None:
         return
-    place = {"model": st.session_state.model, "layer": layer, "head": head, "pair": "", "target": ""}
-    place |= {"query": matrix.rows[link.query], "key": matrix.columns[link.key]}
     asking, asked = matrix.queries[link.query].text, matrix.keys[link.key].text
-    explain_button(attention, place, label=f"Explain {head_name(layer, head)}: {escaped(asking)} → {escaped(asked)}")
+    label = f"Explain {head_name(view.layer, view.head)}: {escaped(asking)} → {escaped(asked)}"
+    explain_button(attention.kind, view, matrix, (link.query, link.key), label=label, pair="", target="")
 
 
 def show_summary_edits(current: CurrentMap, view: SummaryView) -> None:

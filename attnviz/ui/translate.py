@@ -681,10 +681,8 @@ def explain_alignment(result: Result, view: AlignmentView, slot: int) -> None:
     if result.quantity != "weights" or draft.reads_its_rows or (own.head is None and attention.n_heads > 1):
         return
     matrix = view.alignment(result)
-    row, column = chosen_cell(result, view, slot)
-    place = {"model": st.session_state.models[slot - 1], "layer": own.layer, "head": own.head or 0}
-    place |= {"query": matrix.rows[row], "key": matrix.columns[column], "words": "true" if view.view.words else ""}
-    explain_button(attention, place, slot=str(slot), begins=draft.pieces)
+    drawn = {"model": st.session_state.models[slot - 1], "begins": " ".join(draft.pieces)}
+    explain_button("cross", own, matrix, chosen_cell(result, view, slot), slot=str(slot), **drawn)
 
 
 def _choose(slot: int, picked: str) -> None:

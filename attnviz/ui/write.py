@@ -48,6 +48,7 @@ from attnviz.ui.address.address_sync import (
     dropdown,
     forget,
     forget_cell,
+    picked_cell,
     pin,
     publish,
     remember,
@@ -413,9 +414,8 @@ def show_why(upcoming: Upcoming, result: Result, place: tuple[int, int | None]) 
     layer, head = (place[0], place[1]) if place[1] is not None else parts.strongest
 
     def pick(picked: str) -> None:
-        numbers = picked.split(".")
-        if len(numbers) == 2 and all(each.isdecimal() for each in numbers):
-            pin(*map(int, numbers))
+        if head := picked_cell(picked):
+            pin(*head)
 
     story(why_title(parts))
     left, right = st.columns([7, 5], gap="medium")
@@ -456,11 +456,10 @@ def _show_lens_table(result: Result, begins: tuple[str, ...], layer: int) -> Non
     chosen = (layer + 1, len(lens.tokens) - 1 if query is None else query)
 
     def pick(picked: str) -> None:
-        numbers = picked.split(".")
-        if len(numbers) == 2 and all(each.isdecimal() for each in numbers):
+        if cell := picked_cell(picked):
             forget_cell()
-            pin(max(int(numbers[0]) - 1, 0), value("head", 0))
-            st.session_state.query = int(numbers[1])
+            pin(max(cell[0] - 1, 0), value("head", 0))
+            st.session_state.query = cell[1]
 
     _why_markup("why-lens-table", lens_table(lens, number, chosen=chosen, theme=theme()), pick)
     st.caption(
