@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from attnviz.analysis.whatif_comparison import bootstrap
-from attnviz.cli.arguments import EXIT_CODES, MODEL, ONE_TEXT, PLAIN, file_path, positive
+from attnviz.cli.arguments import MODEL, ONE_TEXT, add_command, file_path, positive
 from attnviz.cli.traces import progress_line
 from attnviz.core import journal
 from attnviz.core.edits import NO_EDITS, Edits
@@ -29,23 +29,20 @@ _EPILOG = f"""examples:
 
 {FORMATS}
 Each row of the table is the mean over the file: what it costs, in nats a piece of the output, or as the cosine distance of the
-last states, with a 95 % interval (bootstrap over texts).
-
-{EXIT_CODES}"""
+last states, with a 95 % interval (bootstrap over texts)."""
 COLUMNS = ("condition", "edits", "cost", "low", "high")
 Conditions = dict[str, Edits]
 
 
 def add_ablate_command(commands: Any) -> None:
     """Add the command."""
-    ablate = commands.add_parser("ablate", help="which heads matter for your texts", epilog=_EPILOG, formatter_class=PLAIN)
+    ablate = add_command(commands, ablate_file, "ablate", "which heads matter for your texts", _EPILOG)
     ablate.add_argument("model", help=MODEL)
     ablate.add_argument("--data", type=Path, required=True, metavar="FILE", help="the texts")
     ablate.add_argument("--limit", type=positive, metavar="N", help="read the first N texts (default: all)")
     ablate.add_argument("--to", choices=("zero", "mean", "uniform"), default="zero", help="what a head is set to")
     ablate.add_argument("--edits", nargs="+", metavar="EDITS", help="measure these instead of every head, layer and kind")
     ablate.add_argument("--out", type=file_path, metavar="CSV", help="write the table here too; CSV.jsonl keeps what is done")
-    ablate.set_defaults(command=ablate_file)
 
 
 def ablate_file(arguments: argparse.Namespace) -> int:

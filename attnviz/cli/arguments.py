@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from attnviz.core.errors import shortened
 
@@ -13,6 +14,15 @@ MODEL = "a name of `attnviz models`, a Hugging Face id, or a folder"
 MOST = 10**9
 ONE_TEXT = "One text has no interval: measure two or more."
 EXIT_CODES = "exit codes: 0 done; 1 it could not be done, and why is on stderr; 2 the command was not understood."
+
+
+def add_command(
+    commands: Any, command: Callable[[argparse.Namespace], int], name: str, about: str, epilog: str = ""
+) -> argparse.ArgumentParser:
+    """Add a command and what its help says, at the end what exit codes mean; `command` runs it."""
+    added = commands.add_parser(name, help=about, epilog=f"{epilog}\n\n{EXIT_CODES}".strip(), formatter_class=PLAIN)
+    added.set_defaults(command=command)
+    return added
 
 
 def positive(text: str) -> int:

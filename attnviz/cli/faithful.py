@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.attribution.methods import USUAL, method_named
-from attnviz.cli.arguments import EXIT_CODES, MODEL, ONE_TEXT, PLAIN, file_path, positive, print_now
+from attnviz.cli.arguments import MODEL, ONE_TEXT, add_command, file_path, positive, print_now
 from attnviz.cli.traces import progress_line
 from attnviz.core import journal
 from attnviz.core.errors import AttnvizError
@@ -25,15 +25,13 @@ _EPILOG = f"""examples:
 
 {FORMATS}
 A target is left out: what is explained is the model's own output.
-CSV.jsonl keeps what is done; with another model, other data, methods or another target everything is measured anew.
-
-{EXIT_CODES}"""
+CSV.jsonl keeps what is done; with another model, other data, methods or another target everything is measured anew."""
 
 
 def add_faithful_command(commands: Any) -> None:
     """Add the command."""
-    faithful = commands.add_parser(
-        "faithful", help="how well attribution methods find the words that matter", epilog=_EPILOG, formatter_class=PLAIN
+    faithful = add_command(
+        commands, measure_faithfulness, "faithful", "how well attribution methods find the words that matter", _EPILOG
     )
     faithful.add_argument("model", help=MODEL)
     faithful.add_argument("--data", type=Path, required=True, metavar="FILE", help="the texts")
@@ -44,7 +42,6 @@ def add_faithful_command(commands: Any) -> None:
     faithful.add_argument("--limit", type=positive, default=500, metavar="N", help="how many texts (default: 500)")
     faithful.add_argument("--max-tokens", type=positive, default=170, metavar="N", help="leave out longer texts (default: 170)")
     faithful.add_argument("--out", type=file_path, metavar="CSV", help="each text's figures (default: faithful-MODEL.csv)")
-    faithful.set_defaults(command=measure_faithfulness)
 
 
 def measure_faithfulness(arguments: argparse.Namespace) -> int:

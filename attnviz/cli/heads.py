@@ -7,7 +7,7 @@ from typing import Any
 from attnviz.analysis.heads.atlas import to_json
 from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.verdict import ClaimResult, check_head, describe_verdict, unit_name
-from attnviz.cli.arguments import MODEL, PLAIN, file_path, natural, positive
+from attnviz.cli.arguments import MODEL, add_command, file_path, natural, positive
 from attnviz.cli.traces import progress_line
 from attnviz.core import journal
 from attnviz.core.errors import ClaimError, CorpusError, shortened
@@ -26,8 +26,7 @@ a claim: [where:] source -> target
   where   L2·H0, L2·mean, or any (chosen on half of the sentences, reported on the other half)
   source  a relation (obj, nsubj:pass), a part of speech (NOUN), "a word", /a regular expression/, any, first, last, special,
           pronoun; several with | between
-  target  the same, or head, its obj, previous, next, +2, -3, self, same, after same, antecedent
-"""
+  target  the same, or head, its obj, previous, next, +2, -3, self, same, after same, antecedent"""
 _SURVEY = """examples:
   attnviz survey minilm --text corpus.txt -o survey      one text a line; several files, .gz too
   attnviz survey minilm --text *.txt -o part3 --shard 3/8
@@ -39,7 +38,7 @@ A run that was stopped goes on where it was. FOLDER/heads.parquet has one row a 
 
 def add_heads_commands(commands: Any) -> None:
     """Add the commands."""
-    claim = commands.add_parser("claim", help="test a claim about what a head does", epilog=_CLAIM, formatter_class=PLAIN)
+    claim = add_command(commands, test_claims, "claim", "test a claim about what a head does", _CLAIM)
     claim.add_argument("model", help=MODEL)
     claim.add_argument("claim", nargs="?", help='such as "L2·H0: obj -> head"')
     claim.add_argument("--file", type=Path, help="a file of claims, one a line, instead; # begins a comment")
@@ -47,8 +46,8 @@ def add_heads_commands(commands: Any) -> None:
     claim.add_argument("--first", type=positive, metavar="N", help="read the first N sentences only")
     claim.add_argument("--examples", type=natural, default=3, help="how many examples to show (default: 3)")
     claim.add_argument("-o", "--out", type=file_path, metavar="FILE", help="write a table of the results, as CSV")
-    claim.set_defaults(command=test_claims, wrong=claim.error)
-    survey = commands.add_parser("survey", help="measure every head over a corpus", epilog=_SURVEY, formatter_class=PLAIN)
+    claim.set_defaults(wrong=claim.error)
+    survey = add_command(commands, run_survey, "survey", "measure every head over a corpus", _SURVEY)
     survey.add_argument("model", nargs="?", help=MODEL)
     survey.add_argument("--text", nargs="+", type=Path, metavar="FILE", help="texts, one a line")
     survey.add_argument("-o", "--out", type=Path, required=True, metavar="FOLDER", help="where the results are written")
@@ -56,17 +55,17 @@ def add_heads_commands(commands: Any) -> None:
     survey.add_argument("--merge", nargs="+", type=Path, metavar="FOLDER", help="add up surveys instead of reading")
     survey.add_argument("--ray", metavar="ADDRESS", help="read on a Ray cluster; auto: the one that is here; local: start one")
     survey.add_argument("--workers", type=positive, default=2, help="on Ray: how many hold the model at once (default: 2)")
-    survey.set_defaults(command=run_survey, wrong=survey.error)
-    roles = commands.add_parser("roles", help="score the heads of a decoder as previous-token, induction, name-mover heads, …")
+    survey.set_defaults(wrong=survey.error)
+    roles = add_command(
+        commands, score_roles, "roles", "score the heads of a decoder as previous-token, induction, name-mover heads, …"
+    )
     roles.add_argument("model", help=MODEL)
     roles.add_argument("--most", type=positive, default=5, metavar="N", help="so many heads of each role (default: 5)")
     roles.add_argument("-o", "--out", type=file_path, metavar="FILE", help="write all heads as CSV")
-    roles.set_defaults(command=score_roles)
-    atlas = commands.add_parser("atlas", help="test every obvious claim of every head")
+    atlas = add_command(commands, make_atlas, "atlas", "test every obvious claim of every head")
     atlas.add_argument("model", help=MODEL)
     atlas.add_argument("-o", "--out", type=file_path, required=True, metavar="FILE", help="the file to write, as JSON")
     atlas.add_argument("--first", type=positive, metavar="N", help="read the first N sentences only")
-    atlas.set_defaults(command=make_atlas)
 
 
 def score_roles(arguments: argparse.Namespace) -> int:

@@ -6,28 +6,24 @@ from pathlib import Path
 from typing import Any
 
 from attnviz import settings
-from attnviz.cli.arguments import EXIT_CODES, PLAIN, file_path
+from attnviz.cli.arguments import EXIT_CODES, PLAIN, add_command, file_path
 from attnviz.cli.traces import progress_line
 from attnviz.core import journal
 from attnviz.core.errors import LessonError
 
-_LESSON = f"""examples:
+_LESSON = """examples:
   attnviz lesson new pronouns              writes pronouns.md, a lesson to start from
   attnviz lesson check pronouns.md         what is wrong, with its line; recomputes every right answer
   attnviz lesson print pronouns.md -o pronouns.pdf
                                            a worksheet, its answers on a sheet of their own; .html too
 
-docs/lessons.md has the format and all kinds of questions.
-
-{EXIT_CODES}"""
-_GRADE = f"""examples:
+docs/lessons.md has the format and all kinds of questions."""
+_GRADE = """examples:
   attnviz grade handed-in -o grades.csv
   attnviz grade handed-in -o grades.csv --lesson pronouns.md
 
 A row a student, and of each question the answer and its points. Right answers are computed anew; nothing that a file says of
-itself is trusted. A file that cannot be read is named in its row.
-
-{EXIT_CODES}"""
+itself is trusted. A file that cannot be read is named in its row."""
 TEMPLATE = """---
 title: {title}
 minutes: 10
@@ -72,26 +68,24 @@ ask: Write one sentence that begins with “This picture does not show”.
 
 def add_lesson_commands(commands: Any) -> None:
     """Add the two commands."""
-    lesson = commands.add_parser("lesson", help="write and check a lesson", epilog=_LESSON, formatter_class=PLAIN)
+    lesson = commands.add_parser(
+        "lesson", help="write and check a lesson", epilog=f"{_LESSON}\n\n{EXIT_CODES}", formatter_class=PLAIN
+    )
     actions = lesson.add_subparsers(title="actions", metavar="action", required=True)
-    new = actions.add_parser("new", help="write a lesson to start from")
+    new = add_command(actions, new_lesson, "new", "write a lesson to start from")
     new.add_argument("name", help="such as pronouns: the file is pronouns.md")
-    new.set_defaults(command=new_lesson)
-    check = actions.add_parser("check", help="say what is wrong with lessons", epilog=EXIT_CODES, formatter_class=PLAIN)
+    check = add_command(actions, check_lessons, "check", "say what is wrong with lessons")
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="lessons, as Markdown")
-    check.set_defaults(command=check_lessons)
-    paper = actions.add_parser("print", help="make a worksheet", epilog=EXIT_CODES, formatter_class=PLAIN)
+    paper = add_command(actions, print_lesson, "print", "make a worksheet")
     paper.add_argument("file", type=Path, metavar="FILE", help="a lesson, or the name of one that travels with attnviz")
     paper.add_argument("-o", "--out", type=file_path, required=True, metavar="SHEET", help="the .html or .pdf to write")
     paper.add_argument("--paper", choices=("A4", "Letter"), default="A4", help="A4, unless you say otherwise")
-    paper.set_defaults(command=print_lesson)
-    grade = commands.add_parser("grade", help="grade what a class hands in", epilog=_GRADE, formatter_class=PLAIN)
+    grade = add_command(commands, grade_folder, "grade", "grade what a class hands in", _GRADE)
     grade.add_argument("folder", type=Path, metavar="FOLDER", help="the files that were handed in")
     grade.add_argument("-o", "--out", type=file_path, required=True, metavar="CSV", help="the table to write")
     grade.add_argument(
         "--lesson", nargs="+", type=Path, default=[], metavar="FILE", help="lessons of your own that were answered"
     )
-    grade.set_defaults(command=grade_folder)
 
 
 def new_lesson(arguments: argparse.Namespace) -> int:

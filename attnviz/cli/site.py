@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from attnviz.cli.arguments import EXIT_CODES, PLAIN
+from attnviz.cli.arguments import add_command
 from attnviz.cli.traces import progress_line
 
 # What travels with attnviz and runs in a browser.
@@ -14,28 +14,23 @@ MODELS = (
 )  # fmt: skip
 # A visitor who types fetches 94 MB of it: who wants it on a site asks for it.
 LARGE = ("smollm2",)
-_EPILOG = f"""examples:
+_EPILOG = """examples:
   attnviz site -o public                   a site with every model; any web server can give it out
   attnviz site -o public --models minilm   Encode alone
   attnviz site -o public --models minilm smollm2   with the model of Write, 94 MB
   attnviz site -o public --lessons mine.md   with a lesson of your own
 
-docs/live.md says what it costs a visitor, and how to publish it.
-
-{EXIT_CODES}"""
+docs/live.md says what it costs a visitor, and how to publish it."""
 
 
 def add_site_command(commands: Any) -> None:
     """Add the command."""
-    site = commands.add_parser(
-        "site", help="write the pictures as a folder of static files", epilog=_EPILOG, formatter_class=PLAIN
-    )
+    site = add_command(commands, write_site, "site", "write the pictures as a folder of static files", _EPILOG)
     site.add_argument("-o", "--out", type=Path, required=True, metavar="FOLDER", help="the folder to write")
     site.add_argument(
         "--models", nargs="+", default=MODELS, choices=(*MODELS, *LARGE), metavar="NAME", help=f"default: all but {LARGE[0]}"
     )
     site.add_argument("--lessons", nargs="+", default=[], type=Path, metavar="FILE", help="default: ours whose pages are there")
-    site.set_defaults(command=write_site)
 
 
 def write_site(arguments: argparse.Namespace) -> int:

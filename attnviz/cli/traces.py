@@ -13,7 +13,7 @@ from attnviz import export
 from attnviz.analysis.head_ranking import has_two_rows
 from attnviz.analysis.head_view import View, default_map
 from attnviz.analysis.wording import plain
-from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, positive
+from attnviz.cli.arguments import MODEL, add_command, positive
 from attnviz.core import journal
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
@@ -25,38 +25,37 @@ from attnviz.models import catalog
 STREAM = "-"
 # Of weights and of bits, in JSON: the sixth depends on how a processor rounds (docs/limits.md).
 DECIMALS = 5
-_CODES = f"\n\n{EXIT_CODES}"
-_TRACE = f"""examples:
+_TRACE = """examples:
   attnviz trace minilm "The cat sat." -o cat.attn
   attnviz trace bahdanau-en-fr "I am tired." -o - | attnviz show - -o tired.svg
-  echo "The cat sat." | attnviz trace minilm - -o cat.attn{_CODES}"""
-_SHOW = f"""examples:
+  echo "The cat sat." | attnviz trace minilm - -o cat.attn"""
+_SHOW = """examples:
   attnviz show cat.attn                                  what is in it
   attnviz show cat.attn -o cat.svg --layer 3 --head 1    one head, for a paper
   attnviz show cat.attn -o cat.html                      every head, to be explored in a browser
   attnviz show cat.attn -o cat.csv                       every weight of every head
   attnviz show story.attn --next -o next.svg             what could come next, of a trace of `attnviz write`
-  attnviz show cat.attn -o - --format json --layer 3     to a pipe{_CODES}"""
-_COMPARE = f"""examples:
+  attnviz show cat.attn -o - --format json --layer 3     to a pipe"""
+_COMPARE = """examples:
   attnviz compare tired.attn wide.attn
-  attnviz compare before.attn after.attn --json{_CODES}"""
-_RANK = f"""examples:
+  attnviz compare before.attn after.attn --json"""
+_RANK = """examples:
   attnviz rank trophy.attn it trophy            the heads that send "it" to "trophy", the strongest first
   attnviz rank trophy.attn it                   the heads that look hardest from "it", and at which word
   attnviz rank trophy.attn "the(2)" trophy,suitcase --json
 
-A word that stands twice has a number, such as "the(2)"; several are written with commas.{_CODES}"""
-_MODELS = f"""examples:
+A word that stands twice has a number, such as "the(2)"; several are written with commas."""
+_MODELS = """examples:
   attnviz models
-  attnviz models minilm --json{_CODES}"""
-_GET = f"""examples:
+  attnviz models minilm --json"""
+_GET = """examples:
   attnviz get smollm2
-  attnviz get gpt2{_CODES}"""
+  attnviz get gpt2"""
 
 
 def add_trace_commands(commands: Any) -> None:
     """Add the six commands."""
-    trace = commands.add_parser("trace", help="trace a text and save it", epilog=_TRACE, formatter_class=PLAIN)
+    trace = add_command(commands, trace_text, "trace", "trace a text and save it", _TRACE)
     trace.add_argument("model", help=MODEL)
     trace.add_argument("text", nargs="?", default=STREAM, help="the text; - or nothing: from stdin")
     trace.add_argument("--pair", help="a second text, for models that read two at once")
@@ -67,8 +66,7 @@ def add_trace_commands(commands: Any) -> None:
     trace.add_argument("-o", "--out", metavar="FILE", help="the file to write, such as x.attn; -: stdout")
     trace.add_argument("--exact", action="store_true", help="keep every bit, in a file of twice the size")
     trace.add_argument("--json", action="store_true", help="say on stdout, as JSON, what was traced")
-    trace.set_defaults(command=trace_text)
-    show = commands.add_parser("show", help="what is in a trace, or its picture or table", epilog=_SHOW, formatter_class=PLAIN)
+    show = add_command(commands, show_trace, "show", "what is in a trace, or its picture or table", _SHOW)
     show.add_argument("file", help="a trace file; -: from stdin")
     show.add_argument("-o", "--out", metavar="FILE", help=f"write a file: {', '.join(export.FORMATS)}; -: stdout")
     show.add_argument("--format", choices=export.FORMATS, help="the format, if the name of FILE has no ending")
@@ -78,28 +76,24 @@ def add_trace_commands(commands: Any) -> None:
     show.add_argument("--hide-special", action="store_true", help="leave out tokens that the model added")
     show.add_argument("--next", action="store_true", help="what a language model says comes next, instead of its heads")
     show.add_argument("--json", action="store_true", help="say what is in it as JSON")
-    show.set_defaults(command=show_trace)
-    both = commands.add_parser("compare", help="two traces, head by head", epilog=_COMPARE, formatter_class=PLAIN)
+    both = add_command(commands, compare_traces, "compare", "two traces, head by head", _COMPARE)
     both.add_argument("before", help="a trace file")
     both.add_argument("after", help="another, of the same model or one of the same shape")
     both.add_argument("--json", action="store_true", help="as JSON")
-    both.set_defaults(command=compare_traces)
     rank = _add_rank_command(commands)
     for each in (show, both, rank):
         each.add_argument(
             "--kind", choices=("encoder", "decoder", "cross"), help="which attention (default: the last there is)"
         )
-    models = commands.add_parser("models", help="list the models", epilog=_MODELS, formatter_class=PLAIN)
+    models = add_command(commands, list_models, "models", "list the models", _MODELS)
     models.add_argument("name", nargs="?", help="tell all about this one")
     models.add_argument("--json", action="store_true", help="as JSON")
-    models.set_defaults(command=list_models)
-    get = commands.add_parser("get", help="bring a model to this machine", epilog=_GET, formatter_class=PLAIN)
+    get = add_command(commands, get_model, "get", "bring a model to this machine", _GET)
     get.add_argument("model", help=MODEL)
-    get.set_defaults(command=get_model)
 
 
 def _add_rank_command(commands: Any) -> argparse.ArgumentParser:
-    rank = commands.add_parser("rank", help="the heads that link two words", epilog=_RANK, formatter_class=PLAIN)
+    rank = add_command(commands, rank_trace, "rank", "the heads that link two words", _RANK)
     rank.add_argument("file", help="a trace file; -: from stdin")
     rank.add_argument("query", help="the word that looks")
     rank.add_argument("key", nargs="?", help="the word that is looked at (default: whichever the head looks at hardest)")
@@ -111,7 +105,6 @@ def _add_rank_command(commands: Any) -> argparse.ArgumentParser:
         help="of a translator: the step that writes the word, or the next, which reads it (default: writes)",
     )
     rank.add_argument("--json", action="store_true", help="as JSON")
-    rank.set_defaults(command=rank_trace)
     return rank
 
 

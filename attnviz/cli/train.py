@@ -5,13 +5,13 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from attnviz.cli.arguments import file_path, print_now
+from attnviz.cli.arguments import add_command, file_path, print_now
 from attnviz.core.errors import ModelNotFoundError, SettingError
 
 
 def add_train_command(commands: Any) -> None:
     """Add the command `attnviz train`."""
-    train = commands.add_parser("train", help="train a toy, a small model that learns in seconds")
+    train = add_command(commands, train_toy, "train", "train a toy, a small model that learns in seconds")
     train.add_argument("name", help="the toy, such as toy-reverse")
     train.add_argument("--runs", type=Path, default=Path("runs"), metavar="RUNS", help="the folder to save in (default: runs)")
     train.add_argument(
@@ -21,7 +21,6 @@ def add_train_command(commands: Any) -> None:
     train.add_argument("--seed", type=int, help="decides its first weights and all examples (default: 1)")
     # Of a model that is no toy: what to type instead is said of all that was typed.
     train.add_argument("--data", help=argparse.SUPPRESS)
-    train.set_defaults(command=train_toy)
 
 
 def train_toy(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 import attnviz
-from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, file_path, natural, natural_to, positive, print_now
+from attnviz.cli.arguments import MODEL, add_command, file_path, natural, natural_to, positive, print_now
 from attnviz.cli.traces import STREAM, check_trace_name, cuts, progress_line, typed_text
 from attnviz.core.edits import Edits
 from attnviz.core.sampling import MOST_SEED, MOST_TOKENS, WritingOptions
@@ -14,20 +14,18 @@ from attnviz.core.trace import Prompt
 from attnviz.core.why import WHATS
 from attnviz.models import catalog
 
-_EPILOG = f"""examples:
+_EPILOG = """examples:
   attnviz write smollm2 "Once upon a time" --tokens 20
   attnviz write smollm2 "Once upon a time" --temperature 0.8 --top-p 0.9 --seed 7 -o story.attn
   attnviz write smollm2 "When Mary and John went to the store, John gave a drink to" --tokens 1 --edits d23.0z
   attnviz write transformer-en-fr "He has been to France." --top-k 3 --temperature 1
   attnviz show story.attn --next -o next.csv
-  attnviz write smollm2 - --tokens 0 --json < text.txt    how likely each token is, and bits a byte
-
-{EXIT_CODES}"""
+  attnviz write smollm2 - --tokens 0 --json < text.txt    how likely each token is, and bits a byte"""
 
 
 def add_write_command(commands: Any) -> None:
     """Add the command."""
-    write = commands.add_parser("write", help="let a language model write on", epilog=_EPILOG, formatter_class=PLAIN)
+    write = add_command(commands, write_text, "write", "let a language model write on", _EPILOG)
     write.add_argument("model", help=MODEL)
     write.add_argument("text", nargs="?", default=STREAM, help="the text; - or nothing: from stdin")
     write.add_argument(
@@ -45,7 +43,6 @@ def add_write_command(commands: Any) -> None:
         "-o", "--out", metavar="FILE", help="save the trace with what could have come, such as x.attn; -: stdout"
     )
     write.add_argument("--json", action="store_true", help="print every token with its log p and its candidates, as JSON")
-    write.set_defaults(command=write_text)
 
 
 def write_text(arguments: argparse.Namespace) -> int:
@@ -81,18 +78,15 @@ _MARY = "When Mary and John went to the store, John gave a drink to"
 _EPILOGS = {
     "parts": f"""examples:
   attnviz parts smollm2 "{_MARY}" --word Mary --rather-than John
-  attnviz parts smollm2 "The capital of France is" -o parts.csv
-""",
+  attnviz parts smollm2 "The capital of France is" -o parts.csv""",
     "lens": """examples:
   attnviz lens smollm2 "The capital of France is"
-  attnviz lens smollm2 "The capital of France is" -o lens.svg
-""",
+  attnviz lens smollm2 "The capital of France is" -o lens.svg""",
     "patch": f"""examples:
   attnviz patch smollm2 "{_MARY}" \\
       "When Mary and John went to the store, Mary gave a drink to" --word Mary --rather-than John -o heads.csv
   attnviz patch smollm2 "The capital of France is" "The capital of Italy is" --what stream --estimate
-  attnviz patch smollm2 "The capital of France is" "The capital of Italy is" --random 5 --together curve.csv
-""",
+  attnviz patch smollm2 "The capital of France is" "The capital of Italy is" --random 5 --together curve.csv""",
 }
 
 
@@ -123,9 +117,9 @@ def add_why_commands(commands: Any) -> None:
 
 
 def _command(commands: Any, name: str, help: str) -> argparse.ArgumentParser:
-    command = commands.add_parser(name, help=help, epilog=_EPILOGS[name] + "\n" + EXIT_CODES, formatter_class=PLAIN)
+    command = add_command(commands, explain, name, help, _EPILOGS[name])
     command.add_argument("model", help=MODEL)
-    command.set_defaults(command=explain, why=name)
+    command.set_defaults(why=name)
     return command
 
 
