@@ -19,12 +19,12 @@ from urllib.parse import urlencode
 import numpy as np
 from markdown_it import MarkdownIt
 
+import attnviz as av
 from attnviz.address import write_parameter
 from attnviz.analysis.matters import FIRST_PAIR
 from attnviz.analysis.whatif_comparison import CHANGES, Comparison, change_of, compare, side_names
 from attnviz.analysis.wording import describe_edits
 from attnviz.analysis.write import next_changes
-from attnviz.attribution.patching import patch, patch_at_random, patch_together
 from attnviz.attribution.token_removal import attribution_report, without_words, word_removals
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import Head, Prompt
@@ -324,10 +324,10 @@ def _patched(address: Address) -> PageGroup:
     words = address["next"], address["rather"]
     asked = name, Prompt(texts[0]), texts[1], words, what
     model = catalog.load(name)
-    exact = find_example("_patches", *asked) or patch(model, *texts, words[0] or None, words[1] or None, what)
+    exact = find_example("_patches", *asked) or av.patch(model, *texts, words[0] or None, words[1] or None, what)
     passages = random_passages(RANDOM_TEXTS, len(exact.tokens[0]))
-    patches = find_example("_random_patches", *asked) or patch_at_random(model, exact, passages)
-    curve = find_example("_patches_together", *asked) or patch_together(model, patches)
+    patches = find_example("_random_patches", *asked) or av.patch_at_random(model, exact, passages)
+    curve = find_example("_patches_together", *asked) or av.patch_together(model, patches)
     above, below = _texts({"First text": texts[0], "Second text": texts[1]}), _below(address, HOW_PATCHED)
 
     def state(place: tuple[int, int] | None) -> PageState:
