@@ -16,7 +16,6 @@ from attnviz.analysis.compute.dot_product import QueryKey
 from attnviz.analysis.compute.steps import BIASES, Computation, PairShares, StepPlace, describe_pairs, first_place
 from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.wording import head_name, power_of_ten
-from attnviz.core.errors import TraceError
 from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Computed, DotProduct, Mask, Tables
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, from_weights
 from attnviz.export.picture import Source, trace_expression
@@ -52,7 +51,7 @@ from attnviz.ui.address.address_sync import (
 from attnviz.ui.background import jobs, results
 from attnviz.ui.background.results import computed, load_model
 from attnviz.ui.download import Download, head_picture
-from attnviz.ui.layout import Markup, escaped, story, theme
+from attnviz.ui.layout import Markup, checked, escaped, story, theme
 
 if TYPE_CHECKING:
     from attnviz.models.head_inputs import InspectedTrace
@@ -203,11 +202,7 @@ def tables_editor(
             publish("own", "", "")
     st.session_state.edited = edited
     publish("numbers", numbers_text(edited), numbers_text(example.numbers()))
-    try:
-        return Tables(tokens, **edited, visible=visible, n_heads=chosen.n_heads, scaled=chosen.scaled)
-    except TraceError as error:
-        st.error(escaped(error), icon=":material/edit:")
-        return None
+    return checked(lambda: Tables(tokens, **edited, visible=visible, n_heads=chosen.n_heads, scaled=chosen.scaled))
 
 
 def _edit(name: str, rows: tuple[str, ...], values: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 from streamlit.components.v2 import component
@@ -15,13 +15,15 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from attnviz import memory, settings
 from attnviz.address import PAGES
 from attnviz.analysis.wording import Sentence
-from attnviz.core.errors import SettingError
+from attnviz.core.errors import AttnvizError, SettingError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.html import SCRIPT, sentence_html
 from attnviz.figures.theme import DARK, LIGHT, Theme, css_variables
 from attnviz.ui.address.address_sync import arrive, sent
 from attnviz.ui.frame.toolbar import STYLE, forget_toolbar, presenter, reserve_toolbar
+from attnviz.ui.visitor_limits import check_length
 
+Made = TypeVar("Made")
 # What CommonMark, its extensions for tables, links and formulas, and Streamlit's `:red[…]` and `:material/…:` begin with.
 _SIGNS = re.compile(r"[\\`*\[\]{<&~$]|(?<![^\W_])_|_(?![^\W_])|:(?=\S)|^[#+\->=|]")
 _ORDERED = re.compile(r"^(\d+)(?=[.)])")
@@ -41,6 +43,16 @@ def escaped(text: object) -> str:
     """
     line = _REPLACED.sub(_JOINER, " ".join(str(text).split()))
     return _ORDERED.sub(r"\1\\", _SIGNS.sub(r"\\\g<0>", line)).replace(_JOINER, _NOTHING)
+
+
+def checked(make: Callable[[], Made], *texts: str, icon: str = "edit") -> Made | None:
+    """Make what is asked for with these texts; None after the page has said what is wrong with it."""
+    try:
+        check_length(*texts)
+        return make()
+    except AttnvizError as error:
+        st.error(escaped(error), icon=f":material/{icon}:")
+        return None
 
 
 class Markup:

@@ -45,7 +45,7 @@ from attnviz.models.result import Options, Result
 from attnviz.ui.address.address_sync import Going, finish, peek, query_of, sent
 from attnviz.ui.background.results import computed, in_quantity, run
 from attnviz.ui.frame.toolbar import fill_toolbar
-from attnviz.ui.layout import escaped, header, hero
+from attnviz.ui.layout import checked, escaped, header, hero
 from attnviz.ui.visitor_limits import check_file
 
 if TYPE_CHECKING:
@@ -511,12 +511,8 @@ def _ask(place: LessonPlace, number: str, question: LessonQuestion) -> None:
             case [asked, str(text)] if asked == f"{place.name} {number}" and text.strip():
                 give_answer(place, number, text.strip()[:LONGEST_ANSWER])
 
-    form = None
-    try:
-        form = question_form(question, place.step.picture, PageSource())
-    except AttnvizError as error:
-        st.error(escaped(error), icon=":material/school:")
-    else:
+    form = checked(lambda: question_form(question, place.step.picture, PageSource()), icon="school")
+    if form is not None:
         data = [f"{place.name} {number}", asdict(form), picked_answer(place, number), LONGEST_ANSWER]
         _GUESS(key="lesson-guess", data=data, on_given_change=given)
     is_told = place.lesson.reveals and KINDS[question.kind].is_graded

@@ -41,8 +41,8 @@ from attnviz.ui.background.results import computed, is_known
 from attnviz.ui.blocks import show_blocks
 from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.frame.sidebar import target_picker, written_language
-from attnviz.ui.layout import Markup, escaped, theme
-from attnviz.ui.prompt_box import TextBox, checked_prompt, examples, long_notice, run_texts, text_box, unrun_notice
+from attnviz.ui.layout import Markup, checked, escaped, theme
+from attnviz.ui.prompt_box import TextBox, examples, long_notice, run_texts, text_box, unrun_notice
 
 FAST = tuple(method.name for method in METHODS.values() if method.speed == "fast")
 SLOW = tuple(method.name for method in METHODS.values() if method.speed != "fast")
@@ -72,8 +72,8 @@ def text_boxes(model: str) -> Prompt | None:
         remember("pair", second, pair if given == text else "")
     language = written_language(model)
     if known == "translate":
-        return checked_prompt(lambda: Prompt(given, target=second or None, language=language), given, second)
-    return checked_prompt(lambda: Prompt(given, question=second or None, pair=second or None, language=language), given, second)
+        return checked(lambda: Prompt(given, target=second or None, language=language), given, second)
+    return checked(lambda: Prompt(given, question=second or None, pair=second or None, language=language), given, second)
 
 
 def _first_texts(task: str) -> tuple[str, str]:

@@ -9,14 +9,12 @@ from typing import Any
 import streamlit as st
 
 from attnviz.analysis.wording import LONGEST_NAME, cut, join_names
-from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models.result import Result
 from attnviz.settings import assets_folder
 from attnviz.text.english import seems_english
 from attnviz.ui.address.address_sync import LINK_CHARACTERS, forget_cell, remember, remembered, visit
-from attnviz.ui.layout import escaped
-from attnviz.ui.visitor_limits import check_length
+from attnviz.ui.layout import checked, escaped
 
 
 @dataclass(frozen=True)
@@ -104,16 +102,6 @@ def run_texts(boxes: Sequence[TextBox], forget: Callable[[], None] = lambda: Non
     for box in boxes:
         remember(box.name, texts[box.name], box.first)
     return texts
-
-
-def checked_prompt(make: Callable[[], Prompt], *texts: str) -> Prompt | None:
-    """Make a prompt of texts; None after the page has said what is wrong with them."""
-    try:
-        check_length(*texts)
-        return make()
-    except PromptError as error:
-        st.error(escaped(error), icon=":material/edit:")
-        return None
 
 
 def long_notice(name: str, text: str) -> None:
@@ -269,7 +257,7 @@ def prompt_box(
     text, pair = texts["text"], texts.get("pair", "")
     example = _chips(page, (text, pair), further, forget, beside)
     long_notice("text", text)
-    prompt = checked_prompt(lambda: Prompt(text, pair=pair or None), text, pair)
+    prompt = checked(lambda: Prompt(text, pair=pair or None), text, pair)
     return prompt, example if prompt else None
 
 
@@ -281,7 +269,7 @@ def sentence_box(first: str) -> Prompt | None:
     text = run_texts([text_box(first=first)], forget_cell)["text"]
     unrun_notice()
     long_notice("text", text)
-    return checked_prompt(lambda: Prompt(text), text)
+    return checked(lambda: Prompt(text), text)
 
 
 def question_box(*, forget: Callable[[], None]) -> tuple[Prompt | None, Example | None]:
@@ -308,7 +296,7 @@ def question_box(*, forget: Callable[[], None]) -> tuple[Prompt | None, Example 
         missing = "passage to look in yet: paste one" if not passage.strip() else "question yet: type one about the passage"
         st.error(f"There is no {missing}.", icon=":material/edit:")
         return None, None
-    return checked_prompt(lambda: Prompt(passage, question=question), passage, question), example
+    return checked(lambda: Prompt(passage, question=question), passage, question), example
 
 
 def example_pills(choices: Sequence[Example], current: Example | None, choose: Callable[[Example], None]) -> None:

@@ -12,14 +12,13 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from attnviz.core.edits import Edits
-from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import Prompt
 from attnviz.models.result import Result
 from attnviz.models.toy_config import ToyRecipe
 from attnviz.ui.address.address_sync import publish, url_value, visit_button
 from attnviz.ui.background import results
 from attnviz.ui.background.jobs import at_a_place
-from attnviz.ui.layout import escaped
+from attnviz.ui.layout import checked
 
 if TYPE_CHECKING:
     # torch comes with it: it is there where somebody has trained.
@@ -75,13 +74,9 @@ def publish_settings(*models: str) -> None:
 
 def side(name: str, prompt: Prompt, edits: Edits) -> Result | None:
     """Compute the trace of one side, by a checkpoint or any other model; None after the page has said why there is none."""
-    try:
-        return (
-            results.run(name, "encode", prompt, edits=edits) if step_of(name) is None else _of_checkpoint(name, prompt, edits)
-        )
-    except AttnvizError as error:
-        st.error(escaped(error), icon=":material/edit:")
-        return None
+    if step_of(name) is None:
+        return checked(lambda: results.run(name, "encode", prompt, edits=edits))
+    return checked(lambda: _of_checkpoint(name, prompt, edits))
 
 
 def _of_checkpoint(name: str, prompt: Prompt, edits: Edits) -> Result | None:

@@ -9,7 +9,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.head_view import Between, HeadView, View
-from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.models import catalog
 from attnviz.models.base import ModelCard
@@ -31,8 +30,8 @@ from attnviz.ui.address.address_sync import (
     url_value,
     value,
 )
-from attnviz.ui.layout import escaped
-from attnviz.ui.visitor_limits import any_model, check_length, offered
+from attnviz.ui.layout import checked, escaped
+from attnviz.ui.visitor_limits import any_model, offered
 
 
 def machine(result: Result) -> None:
@@ -215,12 +214,8 @@ def forced_target(prompt: Prompt, model: str = "") -> Prompt:
     question, target = url_value("question", ""), value("target", "")
     publish("target", target, "")
     language = written_language(model) if model else None
-    try:
-        check_length(question, target)
-        return replace(prompt, question=question or None, target=target or None, language=language)
-    except PromptError as error:
-        st.error(escaped(error), icon=":material/edit:")
-        return prompt
+    given = {"question": question or None, "target": target or None, "language": language}
+    return checked(lambda: replace(prompt, **given), question, target) or prompt
 
 
 def target_picker(options: Mapping[str, str], label: str, on_change: Callable[[], None] = lambda: None) -> str:

@@ -31,7 +31,7 @@ from attnviz.ui.address.address_sync import cell_picker, forget_drafts, selected
 from attnviz.ui.background.jobs import at_a_place, shared
 from attnviz.ui.background.results import traces_kept
 from attnviz.ui.download import Download, source_of
-from attnviz.ui.layout import Markup, answer, escaped, story, theme
+from attnviz.ui.layout import Markup, answer, checked, escaped, story, theme
 from attnviz.ui.prompt_box import TextBox, run_texts, unrun_notice
 from attnviz.ui.train.controls import score_kind, show_recipe
 from attnviz.ui.train.watch_training import open_run
@@ -158,10 +158,11 @@ def show_planted(run: LiveRun) -> None:
             scores.append(planted_scores(model, run.training.held_out.solved[:SEQUENCES], USUAL, step=frame.step))
         return tuple(scores)
 
-    try:
-        scores = shared(traces_kept(), scores_key(recipe, frames), work, st.empty(), pixels=PLANTED_PIXELS)
-    except AttnvizError as error:
-        st.error(escaped(error), icon=":material/error:")
+    place = st.empty()
+    scores = checked(
+        lambda: shared(traces_kept(), scores_key(recipe, frames), work, place, pixels=PLANTED_PIXELS), icon="error"
+    )
+    if scores is None:
         return
     titles = titles_of(method.name for method in USUAL)
     story(describe_ranking(scores, titles))

@@ -7,7 +7,6 @@ from streamlit.components.v2 import component
 
 from attnviz import memory, settings
 from attnviz.analysis.wording import Part, Sentence, whole_percent
-from attnviz.core.errors import AttnvizError
 from attnviz.figures.html import SCRIPT
 from attnviz.figures.train import STYLE, Curve, HeldOutSequence, emergence
 from attnviz.models import device
@@ -18,7 +17,7 @@ from attnviz.training.background_run import MOST_COURTESY_SECONDS, Line, LiveRun
 from attnviz.training.toy_training import Frame, Training
 from attnviz.ui.background import jobs
 from attnviz.ui.background.jobs import PRIORITY, Job, workers
-from attnviz.ui.layout import escaped, theme
+from attnviz.ui.layout import checked, escaped, theme
 
 REDRAW_SECONDS = 0.3
 # Of the row above the picture, which keeps its place whatever stands in that row.
@@ -40,11 +39,7 @@ def current_run(recipe: ToyRecipe) -> LiveRun | None:
     run: LiveRun | None = st.session_state.get("run")
     if run is not None and run.recipe == recipe:
         return run
-    try:
-        return _new_run(recipe)
-    except AttnvizError as error:
-        st.error(escaped(error), icon=":material/error:")
-        return None
+    return checked(lambda: _new_run(recipe), icon="error")
 
 
 def _new_run(recipe: ToyRecipe) -> LiveRun:

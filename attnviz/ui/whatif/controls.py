@@ -7,7 +7,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.whatif_comparison import CHANGES, change_of, side_names
 from attnviz.core.edits import NO_EDITS, Edits, HeadValue
-from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
@@ -26,7 +25,7 @@ from attnviz.ui.address.address_sync import (
 )
 from attnviz.ui.background.results import computed
 from attnviz.ui.frame.sidebar import KNOWN_MODELS, forced_target, one_model, target_picker
-from attnviz.ui.layout import escaped
+from attnviz.ui.layout import checked
 from attnviz.ui.prompt_box import (
     PAIR,
     Example,
@@ -42,7 +41,7 @@ from attnviz.ui.prompt_box import (
     unrun_notice,
 )
 from attnviz.ui.training_checkpoints import checkpoints, label, nearest, publish_settings
-from attnviz.ui.visitor_limits import any_model, check_length, offered
+from attnviz.ui.visitor_limits import any_model, offered
 
 _PARTS = {"heads": "Heads", "mlps": "MLPs", "stream": "Stream"}
 # Parameters of a text whose parts are set.
@@ -192,13 +191,8 @@ def sides_controls(change: str, place: DeltaGenerator) -> Sides | None:
     example = _example_pills(place, shown, (model, second, *texts, "" if edits is None else edits.text, "", ""))
     if edits is None:
         return None
-    try:
-        check_length(*texts)
-        prompts = Prompt(texts[0]), Prompt(texts[1])
-        return Sides((model, second), prompts, edits, example.notice if example else "")
-    except PromptError as error:
-        st.error(escaped(error), icon=":material/edit:")
-        return None
+    notice = example.notice if example else ""
+    return checked(lambda: Sides((model, second), (Prompt(texts[0]), Prompt(texts[1])), edits, notice), *texts)
 
 
 def patch_controls(place: DeltaGenerator) -> TextPair | None:
@@ -220,12 +214,8 @@ def patch_controls(place: DeltaGenerator) -> TextPair | None:
             )
         )
     example = _example_pills(place, shown, (model, model, *texts, "", first, second))
-    try:
-        check_length(*texts)
-    except PromptError as error:
-        st.error(escaped(error), icon=":material/edit:")
-        return None
-    return TextPair(model, texts, (first.strip(), second.strip()), what, example.notice if example else "")
+    notice = example.notice if example else ""
+    return checked(lambda: TextPair(model, texts, (first.strip(), second.strip()), what, notice), *texts)
 
 
 def _second_model(model: str, first: str) -> str:
@@ -243,11 +233,7 @@ def _edits() -> Edits | None:
     """Read the edits of the second side from the address; None after the page has said what is wrong with them."""
     written = str(value("edits", "")).strip()
     publish("edits", written, "")
-    try:
-        return Edits.parse(written)
-    except AttnvizError as error:
-        st.error(escaped(error), icon=":material/edit:")
-        return None
+    return checked(lambda: Edits.parse(written))
 
 
 def _texts(first: Example, *, is_two: bool) -> tuple[str, str]:
