@@ -1,7 +1,7 @@
 // A text with bars under its words: where an answer starts and ends, or what each word receives; and what is marked in it. Above a
 // passage the question that is asked of it, as words that can be clicked, and below the heads that link both.
 
-import { headButtons, make, percent, visibleText, wholePercent, word } from "./drawing/elements.js";
+import { directionOf, headButtons, make, percent, visibleText, wholePercent, word } from "./drawing/elements.js";
 
 /** @import { Palette } from "./drawing/palette.js" */
 
@@ -21,7 +21,7 @@ function drawPassage(place, text, passage, ...above) {
   const highest = bars.reduce((most, { values }) => values.reduce((one, other) => Math.max(one, other), most), 0) || 1;
   const names = bars.map(({ name }, index) => make("span", {}, make("i", { class: `bar${index}` }), name));
   const legend = make("p", { class: "answer-legend" }, ...names, make("span", {}, `the tallest bar is ${percent(highest)}`));
-  const drawn = make("div", { class: "answered long", dir: "auto" }, ...pieces(Array.from(text), passage, highest));
+  const drawn = make("div", { class: "answered long", dir: directionOf(text) }, ...pieces(Array.from(text), passage, highest));
   place.replaceChildren(...above, legend, drawn);
   // Of a long passage the part with the answer, not its beginning.
   const first = /** @type {HTMLElement | null} */ (drawn.querySelector(".span [data-rank='1']")?.parentElement);
@@ -128,7 +128,7 @@ function questionButtons({ question, shares, word: chosen }, palette, isFull, ch
     const attributes = { type: "button", class: kind, "data-word": index, "aria-pressed": String(index === chosen), onclick: () => choose(index) };
     return make("button.word", attributes, name, make("em", {}, shares[index].toFixed(2)));
   });
-  return make("div.asked", { dir: "auto" }, ...buttons);
+  return make("div.asked", { dir: directionOf(question.map(([text, special]) => (special ? "" : text)).join("")) }, ...buttons);
 }
 
 const MOST_LETTERS = 60;

@@ -3,7 +3,7 @@
 import html
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from unicodedata import bidirectional
@@ -75,7 +75,12 @@ def direction(tokens: Sequence[Token]) -> str:
     >>> direction([Token("[CLS]", 0, 0, special=True), Token("مرحبا", 0, 5)])
     'rtl'
     """
-    letters = (bidirectional(character) for token in tokens if not token.special for character in token.text)
+    return text_direction(token.text for token in tokens if not token.special)
+
+
+def text_direction(words: Iterable[str]) -> str:
+    """Tell which way words are read. Where they are drawn as `bdi`, `dir=auto` does not see their letters."""
+    letters = (bidirectional(character) for word in words for character in word)
     return "rtl" if next((letter for letter in letters if letter in ("L", "R", "AL")), "L") != "L" else "ltr"
 
 

@@ -24,7 +24,7 @@ from attnviz.analysis.matters import (
 from attnviz.analysis.wording import Part, percent, signed, whole_percent
 from attnviz.figures.blocks import Block, Pick, PictureBlock, SentencesBlock, TextBlock
 from attnviz.figures.curve import Axes, Series, lines_figure
-from attnviz.figures.html import sentence_html
+from attnviz.figures.html import sentence_html, text_direction
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables, diverging, ink_on
 
 
@@ -89,7 +89,8 @@ def shaded_text(
                 f'<button class="{kinds}" data-pick="{place}" aria-pressed="{pressed}" title="{html.escape(titles[place])}" '
                 f"{style}>{text}</button>"
             )
-    return f'<div class="shaded" dir="auto" style="{css_variables(theme)}">{" ".join(pieces)}</div>'
+    read = text_direction(word for place, word in enumerate(words) if place not in marks.own)
+    return f'<div class="shaded" dir="{read}" style="{css_variables(theme)}">{" ".join(pieces)}</div>'
 
 
 _UP = tuple((1 - share, whole_percent(share)) for share in (0.0, 0.25, 0.5, 0.75, 1.0))
@@ -301,7 +302,8 @@ def _strip(words: Sequence[str], shares: Float[np.ndarray, " word"], own: Collec
             f"{html.escape(word)}</bdi>"
             for place, (word, colour) in enumerate(zip(words, colours, strict=True))
         ]
-        return f'<span class="strip" dir="auto">{"".join(cells)}</span>'
+        read = text_direction(word for place, word in enumerate(words) if place not in own)
+        return f'<span class="strip" dir="{read}">{"".join(cells)}</span>'
     step = 100 / len(words)
     stops = ", ".join(f"{colour} {place * step:.3f}% {(place + 1) * step:.3f}%" for place, colour in enumerate(colours))
     return f'<span class="strip" style="background:linear-gradient(to right, {stops})"></span>'

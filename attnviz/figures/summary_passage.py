@@ -9,7 +9,7 @@ from jaxtyping import Float
 from attnviz.analysis.summary_selection import Passage, Selection, SummaryWord
 from attnviz.analysis.wording import head_name
 from attnviz.figures.head_grid import HeadCell, head_grid
-from attnviz.figures.html import label
+from attnviz.figures.html import direction, label
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 
 STYLE = Path(__file__).with_name("summary_passage.css").read_text(encoding="utf-8")
@@ -44,8 +44,9 @@ def summary_buttons(words: tuple[SummaryWord, ...], *, chosen: int | None = None
         gap = " " if word.token.start > end else ""
         pieces.append(f'{gap}<button class="word{kind}" data-pick="{index}"><bdi>{label(word.token)}</bdi></button>')
         end = word.token.end
+    read = direction([word.token for word in words])
     return (
-        f'<div class="written" dir="auto" style="{css_variables(theme)}">{"".join(pieces)}'
+        f'<div class="written" dir="{read}" style="{css_variables(theme)}">{"".join(pieces)}'
         '<p class="written-legend"><b>Marked so</b>: not in the text. '
         "Click a word to see where the model looked when it wrote it.</p></div>"
     )

@@ -2,7 +2,7 @@
 // row each, with its figures, of which a click shows one large.
 
 import { between } from "./answer_spans.js";
-import { make, visibleText, wholePercent } from "./drawing/elements.js";
+import { directionOf, make, visibleText, wholePercent } from "./drawing/elements.js";
 
 /**
  * @typedef {{ units: [start: number, end: number][], scores: number[], highest: number, kept: number[], sentence: ArrayLike<number>,
@@ -16,7 +16,7 @@ const MOST_UNREAD = 280;
 
 /** @param {Element} place @param {string} text @param {KeptPassage} passage */
 export function drawKept(place, text, { units, scores, highest, kept, sentence, sentences }) {
-  const [letters, root, marked] = [Array.from(text), make("div.passage.long", { dir: "auto" }), new Set(kept)];
+  const [letters, root, marked] = [Array.from(text), make("div.passage.long", { dir: directionOf(text) }), new Set(kept)];
   let [end, within] = [0, /** @type {Element} */ (root)];
   for (const [at, [start, stop]] of units.entries()) {
     const space = between(letters.slice(end, start).join(""));

@@ -1,6 +1,6 @@
 // A text that a language model reads and writes on, as words to click; and bars of what could come next.
 
-import { make } from "./drawing/elements.js";
+import { directionOf, make } from "./drawing/elements.js";
 import { inkOn, mixedColour } from "./drawing/palette.js";
 
 /**
@@ -77,14 +77,14 @@ function drawText({ skipped, tokens, start, chosen, upcoming }, theme) {
     const colour = mixedColour(theme.background, theme.accent, 0.08 + share * STRONGEST);
     const style = isWritten && `background:${colour};color:${inkOn(colour)}`;
     const kind = `${isWritten ? "written" : ""}${place === chosen ? " chosen" : ""}`;
-    // No `bdi`: which way the text is read is told by its letters, which those of a `bdi` are not.
-    const letters = make(name ? "span" : "span.part", {}, name);
+    const letters = name ? make("bdi", {}, name) : make("span.part");
     return [...gapOf(gap), place ? pickable(kind, place, shareText(share), letters, style) : letters];
   });
   const end = skipped + tokens.length;
+  const dir = directionOf(tokens.map(([, name]) => (/^<.+>$/.test(name) ? "" : name)).join(""));
   const next = pickable(`next${chosen === end ? " chosen" : ""}`, end, "What could come next", make("bdi", {}, upcoming));
   const before = skipped ? [make("span", { class: "unread" }, `… ${skipped.toLocaleString("en")} tokens before … `)] : [];
-  return make("div", { class: "text long", dir: "auto" }, ...before, ...parts, " ", next);
+  return make("div", { class: "text long", dir }, ...before, ...parts, " ", next);
 }
 
 /** A blank line between two words stays; all else is one space, at which a line may break. @param {string} gap */

@@ -53,6 +53,12 @@ export function visibleText(text) {
   return Array.from(shown).some(isShown) ? shown : "␣";
 }
 
+// Letters that are read from right to left: the first letter of a text that has a direction decides (Unicode annex 9, rule P2).
+const RIGHT_TO_LEFT = /[\p{sc=Arabic}\p{sc=Hebrew}\p{sc=Syriac}\p{sc=Thaana}\p{sc=Nko}]/u;
+
+/** Which way a text is read. Where its words are `bdi`, as they are here, `dir=auto` does not see their letters. @param {string} text */
+export const directionOf = (text) => (RIGHT_TO_LEFT.test(/\p{L}/u.exec(text)?.[0] ?? "") ? "rtl" : "ltr");
+
 /** A token in running text keeps its own direction. @param {string} text */
 export const word = (text) => make("bdi", {}, text);
 

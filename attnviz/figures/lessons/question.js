@@ -1,7 +1,7 @@
 // A question: what is read, and what it is answered with: words, a grid of cells or heads, a share, an order, choices, a text.
 // Nothing here knows the right answer.
 
-import { make } from "../drawing/elements.js";
+import { directionOf, make } from "../drawing/elements.js";
 
 /**
  * What attnviz/lessons/question_kinds.py writes of a question.
@@ -39,15 +39,18 @@ export function drawQuestion(form, choose, longest) {
 /** What is read: texts, or lines of words, of which those are buttons that can be chosen. @param {QuestionForm} form @param {Choose} [choose] */
 export function questionLines({ kind, words, marked, choices, other = [], other_marked = [], texts = [] }, choose) {
   const [can, isMarked] = [new Set(choose && kind === "token" ? choices : []), new Set(marked)];
-  const line = make("p.line", { dir: "auto" });
+  const lineOf = (/** @type {string[]} */ names) => make("p.line", { dir: directionOf(names.filter((name) => !isSpecial(name)).join(" ")) });
+  const line = lineOf(words);
   words.forEach((name, at) => line.append(can.has(name) ? option(name, isMarked.has(at)) : plainWord(name, isMarked.has(at)), " "));
+  const otherLine = lineOf(other);
+  other.forEach((name, at) => otherLine.append(plainWord(name, other_marked.includes(at)), " "));
   if (choose && can.size) {
     oneOf(line, choose);
     roam(line, 0);
   }
   return [
     ...texts.map((text) => make("p.read", {}, make("bdi", {}, text))),
-    other.length > 0 && make("p.line", { dir: "auto" }, ...other.flatMap((name, at) => [plainWord(name, other_marked.includes(at)), " "])),
+    other.length > 0 && otherLine,
     words.length > 0 && line,
   ];
 }
@@ -55,9 +58,12 @@ export function questionLines({ kind, words, marked, choices, other = [], other_
 /** A word as it stands in a text, for whom it may run from right to left: the second "the" is named "the(2)". @param {string} name */
 export const wordNamed = (name) => make("bdi", {}, name.replace(/\((\d+)\)$/, "") || "␣");
 
+/** @param {string} name */
+const isSpecial = (name) => /^[[<].+[\]>]$/.test(name);
+
 /** @param {string} name @param {boolean} isMarked */
 export const plainWord = (name, isMarked) =>
-  make("span.word", { class: /^[[<].+[\]>]$/.test(name) ? "special" : isMarked ? "marked" : "" }, wordNamed(name));
+  make("span.word", { class: isSpecial(name) ? "special" : isMarked ? "marked" : "" }, wordNamed(name));
 
 /** @param {string} name @param {boolean} [isMarked] @param {Record<string, unknown>} [more] @param {...Node} content */
 function option(name, isMarked = false, more = {}, ...content) {

@@ -1,7 +1,7 @@
 // The overview that the explorer draws from, made from a map in the browser: the same numbers as attnviz/figures/explorer/
 // overview.py does, without compression, for they go nowhere.
 
-import { visibleText } from "../../figures/drawing/elements.js";
+import { directionOf, visibleText } from "../../figures/drawing/elements.js";
 import { readPackage } from "../../figures/drawing/mount.js";
 import { noteOf } from "./head_metrics.js";
 import { Lens, wordGroups } from "./head_view.js";
@@ -21,8 +21,6 @@ const THUMB_PIXELS = 64;
 const MASKED_LEVEL = 255;
 const MASKED_CODE = 65535;
 const [LEAST_DECIMALS, MOST_DECIMALS] = [4, 8];
-// Letters that are read from right to left: the first letter of a text that has a direction decides (Unicode annex 9, rule P2).
-const RIGHT_TO_LEFT = /[\p{sc=Arabic}\p{sc=Hebrew}\p{sc=Syriac}\p{sc=Thaana}\p{sc=Nko}]/u;
 
 /** @param {AttentionMap} map @param {View} view @returns {Overview | null} null: the view leaves no token */
 export function overviewOf(map, view) {
@@ -53,7 +51,7 @@ export function overviewOf(map, view) {
     queries: rows.tokens.map(shownToken),
     keys: columns.tokens.map(shownToken),
     own,
-    direction: [directionOf(rows.tokens), directionOf(columns.tokens)],
+    direction: [axisDirection(rows.tokens), axisDirection(columns.tokens)],
     notes,
     signed: false,
     causal: map.causal,
@@ -145,12 +143,8 @@ function shownToken({ text, special, piece = "" }) {
   return [visibleText(text), special ? 1 : 0, piece === text ? "" : piece];
 }
 
-/** @param {Token[]} tokens */
-export function directionOf(tokens) {
-  const letters = tokens.flatMap(({ text, special }) => (special ? [] : Array.from(text)));
-  const first = letters.find((letter) => /\p{L}/u.test(letter));
-  return first && RIGHT_TO_LEFT.test(first) ? "rtl" : "ltr";
-}
+/** Which way an axis is read. @param {Token[]} tokens */
+export const axisDirection = (tokens) => directionOf(tokens.map(({ text, special }) => (special ? "" : text)).join(""));
 
 // The maps of a picture that came with the site.
 

@@ -5,7 +5,7 @@ import { isWord } from "../../figures/explorer/word_weights.js";
 import { tellingColumns, askedCell } from "./alignments.js";
 import { largestOf } from "./head_metrics.js";
 import { Lens, wordGroups } from "./head_view.js";
-import { directionOf } from "./map_package.js";
+import { axisDirection } from "./map_package.js";
 
 /**
  * @import { AskedCell } from "./alignments.js"
@@ -140,7 +140,7 @@ export function describeTranslation(output, draft, cross, card, asked) {
     unlike: [],
     queries: matrix.queries.map(alignedToken),
     keys: matrix.keys.map(alignedToken),
-    directions: [directionOf(matrix.queries), directionOf(matrix.keys)],
+    directions: [axisDirection(matrix.queries), axisDirection(matrix.keys)],
     rows: matrix.rows,
     columns: matrix.columns,
     links: null,

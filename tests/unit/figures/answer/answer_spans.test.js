@@ -33,6 +33,15 @@ test("the best span is marked, the others are numbered, and bars have their heig
   assert.equal(named(place, "answered")[0].textContent.replaceAll(/\d · <?\d+\u00A0%/g, ""), text);
 });
 
+test("a passage and a question are read as their first letter is, whatever special tokens say", () => {
+  const directions = (text, word) => {
+    const { place } = drawn(text, { units: [[0, 3]], bars: [], spans: [] }, { ...SEEN, question: [["[CLS]", 1], [word, 0]], shares: [0, 1] });
+    return ["answered", "asked"].map((kind) => named(place, kind)[0].attributes.dir);
+  };
+  assert.deepEqual(directions("مصر", "Egypt"), ["rtl", "ltr"]);
+  assert.deepEqual(directions("12 a", "(עיר)"), ["ltr", "rtl"]);
+});
+
 test("what is typed is text, line breaks can be seen, and a blank line stays", () => {
   const text = "<script> a\n\nb";
   const { place } = drawn(text, { units: [[0, 8], [9, 10], [12, 13]], bars: [], spans: [] });
