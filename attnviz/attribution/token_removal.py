@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from attnviz.analysis.compute.steps import PairShares
+from attnviz.analysis.head_view import joined
 from attnviz.analysis.matters import (
     AttributionReport,
     Faithfulness,
@@ -196,7 +197,7 @@ def attribution_report(
     figures = faithfulness(bound, made)
     probability = float(bound.outcome(bound.ids[None]).log_probability.exp())
     own = frozenset(place for place, group in enumerate(groups) if not bound.fixed.isdisjoint(group))
-    texts = tuple("".join(bound.tokens[place].text for place in group) for group in groups)
+    texts = tuple(joined([bound.tokens[place] for place in group]).text for group in groups)
     return AttributionReport(bound.target, probability, texts, own, shares, figures, made.refused, offered, bound.part)
 
 
