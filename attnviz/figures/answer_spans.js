@@ -99,20 +99,20 @@ function drawBars(values, highest) {
 
 /** Draws the question, with what the head gives to each word, above its passage. @param {HTMLElement} place
  * @param {{ text: string, passage: Passage, seen: SeenQuestion, where: string, isFull: boolean }} drawn where: the head in words
- * @param {Palette} palette @param {(word: number) => void} choose @param {Node[]} above */
-export function drawAnswer(place, { text, passage, seen, where, isFull }, palette, choose, ...above) {
+ * @param {Palette} palette @param {(word: number) => void} choose */
+export function drawAnswer(place, { text, passage, seen, where, isFull }, palette, choose) {
   const { question, word: chosen, bars, side } = seen;
   const meets = chosen === null ? "" : `“${question[chosen][0]}”`;
   const own = bars ? [{ name: side === "question" ? `${meets} looks here` : `looks at ${meets}`, values: bars }] : passage.bars;
   const looks = side === "question" ? "How much each question word looks at the answer" : "How much the answer looks at each question word";
   const note = chosen === null ? `${looks} (${where}). Click a word.` : `Bars show attention with ${meets} in ${where}. Click it again to go back.`;
-  drawPassage(place, text, { ...passage, bars: own }, ...above, make("p.note", {}, note), questionButtons(seen, palette, isFull, choose));
+  drawPassage(place, text, { ...passage, bars: own }, make("p.note", {}, note), questionButtons(seen, palette, isFull, choose));
 }
 
 /** What has the keyboard in a picture has it again once that is drawn anew. @param {HTMLElement} place */
 export function keptFocus(place) {
   const { activeElement } = /** @type {Document | ShadowRoot} */ (place.getRootNode());
-  const focused = place.contains(activeElement) && /** @type {HTMLElement | null} */ (activeElement?.closest("[data-word], [data-head], [data-picture], [data-selector], .cells") ?? null);
+  const focused = place.contains(activeElement) && /** @type {HTMLElement | null} */ (activeElement?.closest("[data-word], [data-head], [data-selector], .cells") ?? null);
   const again = focused && (Object.entries(focused.dataset).map(([name, value]) => `[data-${name}="${value}"]`).join("") || ".cells");
   return () => again && /** @type {HTMLElement | null} */ (place.querySelector(again))?.focus({ preventScroll: true });
 }

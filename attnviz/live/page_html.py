@@ -89,8 +89,8 @@ WEB = Path(__file__).parent / "web"
 _TEMPLATE = Template((WEB / "index.html").read_text(encoding="utf-8"))
 # A page runs the scripts of its own folder alone, and asks nobody else for anything; WebAssembly is compiled, nothing else is.
 POLICY = (
-    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; "
-    "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'"
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; font-src 'self'; "
+    "img-src 'self' data: blob:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'"
 )
 
 
@@ -103,7 +103,7 @@ _APP_ONLY = {
     *("tokens", "numbers", "mask", "own", "padded", "divide", "seed", "predict", "chat", "why"),
     *(f"{name}{slot}" for name in ("edits", "begins", "candidate") for slot in range(1, SLOTS + 1)),
 }
-# The site has some of the choices; and the explorer below a summary, which the app draws from 0 to 1, a scale.
+# The site has some of the choices; and the explorer below a summary, which the app fits to its head, a scale.
 _VIEW, _SCALE = Choice(("grid", "matrix", "arcs", "text")), PARAMETERS["encode"]["scale"]
 _OWN: dict[str, Type] = {"view": _VIEW, "view1": _VIEW, "way": Choice(KEYS), "scale": _SCALE}
 
@@ -159,7 +159,7 @@ def write_page(page: AppPage, frame: PageFrame, *, config: Mapping[str, Any], pr
 <section id="hero" aria-label="Picture">
 <div id="toolbar"></div>
 <p id="answer" dir="auto"></p>
-{"" if is_below else _STORY}<div id="passage" class="markup"></div>
+{"" if is_below else _STORY}<div id="passage"></div>
 {inside}{_STORY if is_below else ""}<p id="hidden"></p>
 </section>
 <p id="hint"></p>

@@ -47,9 +47,12 @@ from attnviz.models.catalog import load
 from attnviz.settings import assets_folder
 
 Report = Callable[[str], None]
+# What pictures of passages are drawn by, in their shadows; and what the pages are: none has a rule for what another draws.
+STYLES = (MARKUP_STYLE, ANSWER_STYLE, SUMMARY_STYLE, QUESTION_STYLE, (WEB / "site.css").read_text(encoding="utf-8"))
+_PASSAGE = (WEB / "passage.css").read_text(encoding="utf-8")
 # Each becomes one script, with the style of its picture in it.
 SCRIPTS = {
-    "site": ("site.js", ""),
+    "site": ("site.js", "".join((*STYLES[:3], _PASSAGE))),
     "explorer": ("explorer_entry.js", EXPLORER_STYLE),
     "alignments": ("alignments_entry.js", ALIGNMENTS_STYLE),
     "worker": ("worker.js", ""),
@@ -57,8 +60,7 @@ SCRIPTS = {
     "write": ("../../figures/write.js", ""),
     "write_panel": ("write_panel.js", ""),
 }
-# What pages draw outside of a shadow, and the pages themselves: none has a rule for what another draws.
-STYLES = (MARKUP_STYLE, ANSWER_STYLE, SUMMARY_STYLE, QUESTION_STYLE, (WEB / "site.css").read_text(encoding="utf-8"))
+COPIED = ("start.js", "source-sans.woff2")
 SCRIPT_OF = {"translate": "alignments.js", "compute": "steps.js"}
 # Pages whose models have another task than their name.
 TASKS = {"compute": "encode"}
@@ -141,11 +143,12 @@ def _write_files(folder: Path, models: Sequence[str], report: Report) -> list[Si
     """Write scripts, styles and pictures; return the pictures."""
     for name, text in scripts().items():
         _write(folder / f"{name}.js", text)
-    _write(folder / "site.css", colours() + "".join(STYLES))
+    _write(folder / "site.css", colours() + "".join(STYLES[3:]))
     _write(folder / "steps.css", STEPS_STYLE)
     _write(folder / "write.css", MARKUP_STYLE + WRITE_STYLE)
     _write(folder / "document.html", template())
-    shutil.copy(WEB / "start.js", folder / "start.js")
+    for name in COPIED:
+        shutil.copy(WEB / name, folder / name)
     shutil.copy(assets_folder() / "icon.svg", folder / "icon.svg")
     return _write_pictures(folder / "pictures", models, report)
 
@@ -223,7 +226,7 @@ def _write_pages(
 ) -> list[str]:
     """Write every page; list what a first visit needs."""
     styles = [f"{name}.css" for name in ("site", "steps", "write")]
-    own_files = [*(f"{name}.js" for name in SCRIPTS), "start.js", *styles, "icon.svg", "document.html"]
+    own_files = [*(f"{name}.js" for name in SCRIPTS), *COPIED, *styles, "icon.svg", "document.html"]
     needed = [f"{folders.files}/{name}" for name in own_files]
     for page in (*SITE_PAGES, *APP_PAGES):
         config = {"page": page.name, **site_parameters(page), "modelsFolder": folders.models}

@@ -138,6 +138,33 @@ def test_a_second_sentence_has_a_box_and_stays_when_the_first_is_changed(page: P
     expect(second).to_be_visible()
 
 
+# Of each page parts that the app draws, too; and how large all in them is where its panel is so wide.
+PANELS = {
+    "answer": ".asked, .answer-legend, .first", "compute/?at=4,1,1": ".compute",
+    "encode": ".explorer .words, .explorer .bar .fact", "heads": ".atlas", "matters": ".removals",
+    "encode/?words=true&hide_special=true": ".explorer .words, .explorer .bar .fact",
+}  # fmt: skip
+SIZES = """async (parts) => {
+  for (const part of parts) part.closest(".markup, .compute, .explorer").style.width = "900px";
+  await document.fonts.ready;
+  await new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)));
+  const sizeOf = (each) => [each.tagName, ...["width", "height"].map((side) => Math.round(each.getBoundingClientRect()[side]))];
+  return parts.map((part) => [sizeOf(part), part.innerText, [...part.querySelectorAll("*")].map(sizeOf)]);
+}"""
+
+
+def test_a_panel_is_laid_out_as_in_the_app(browser: Browser, site: str, app_url: str):
+    with watched(browser) as context:
+        page, own = context.new_page(), context.new_page()
+        for address, parts in PANELS.items():
+            opened(page, f"{site}/{address}")
+            own.goto(f"{app_url}/{address.replace('/?', '?')}")
+            settle(own)
+            sizes = page.locator(parts).evaluate_all(SIZES)
+            assert sizes
+            assert sizes == own.locator(parts).evaluate_all(SIZES), address
+
+
 def test_words_that_are_clicked_are_in_the_address_and_axe_finds_nothing_on_a_phone(browser: Browser, site: str):
     # What axe is made of is no script of the site.
     with watched(browser, viewport={"width": 390, "height": 844}, has_touch=True, bypass_csp=True) as context:
@@ -167,7 +194,7 @@ def test_words_that_are_clicked_are_in_the_address_and_axe_finds_nothing_on_a_ph
 # Pages whose pictures were all written when the site was built, each at addresses of the app's own.
 WRITTEN = {
     "heads": ("", "claim=L2%C2%B7H0%3A+obj+-%3E+head&layer=1&head=9"),
-    "matters": ("", "taken=10", "model=minilm"),
+    "matters": ("", "taken=10", "taken=3.99", "model=minilm"),
     "whatif": (
         *("", "layer=3&head=1", "layer=99&head=1", "model=answer-en", "change=head&model=answer-en"),
         "change=head&order=cost&attention=encoder&layer=2&head=5",

@@ -12,6 +12,7 @@ import { ExplorerFold, ExplorerPanel } from "./explorer_panel.js";
 import { writeOn } from "./run_model.js";
 import { mountPicture, fetchFile, importFrom, shadowed } from "./runtime.js";
 import { selectionPanel } from "./selectors_panel.js";
+import { STYLE } from "./style.js";
 import { twoDigits } from "../../figures/drawing/numbers.js";
 import { describeAlignment, tell } from "./wording.js";
 
@@ -88,6 +89,9 @@ const ABOUT_SPANS = "First word down, last word across: how likely this answer i
 /** @param {SitePage} sitePage @param {(picture: ModelPicture) => void} drawHeadline @returns {Panel} */
 function answerPanel(sitePage, drawHeadline) {
   const fold = new ExplorerFold(sitePage, "1");
+  const buttons = pictureButtons(sitePage);
+  part("passage").append(buttons);
+  const roots = [openMarkup(), openMarkup("further")];
   /** @type {(() => void) | null} */
   let again = null;
   DARK.addEventListener("change", () => again?.());
@@ -103,11 +107,25 @@ function answerPanel(sitePage, drawHeadline) {
       const { picture: kind = "passage" } = values;
       const matrix = kind === "matrix" ? await picture.answerMatrix(seen, askedBy(values).view) : picture.said.joint;
       if (mine !== turn) return;
-      again = () => (kind === "passage" ? drawSeen(sitePage, picture, seen) : drawAnswerMatrix(sitePage, seen, kind, matrix));
+      for (const each of buttons.children) each.setAttribute("aria-pressed", String(/** @type {HTMLElement} */ (each).dataset.picture === kind));
+      again = () => {
+        const restore = roots.map(keptFocus);
+        for (const root of roots) root.replaceChildren();
+        if (kind === "passage") drawSeen(sitePage, picture, seen, roots);
+        else drawAnswerMatrix(sitePage, seen, kind, matrix, roots[0]);
+        for (const each of restore) each();
+      };
       again();
       await fold.show(picture, shownOn("answer", picture, values), values);
     },
   };
+}
+
+/** Opens a part of the picture where the style of the page does not reach, as in the app. @param {string} [kind] its class */
+function openMarkup(kind = "") {
+  const place = make("div", { class: kind });
+  part("passage").append(place);
+  return shadowed(place, "markup", STYLE).root;
 }
 
 /** @param {Values} values @returns {AnswerQuestion} */
@@ -115,30 +133,27 @@ function askedBy({ side = null, layer = null, head = null, all_heads: isMean = n
   return { side, layer, head, isMean, word: asked, view: { words, hideSpecial } };
 }
 
-/** @param {SitePage} sitePage @param {ModelPicture} picture @param {AnswerHead} seen */
-function drawSeen(sitePage, { said: { passage, prompt: { text }, answer } }, seen) {
-  const place = part("passage");
-  const restore = keptFocus(place);
+/** @param {SitePage} sitePage @param {ModelPicture} picture @param {AnswerHead} seen @param {HTMLElement[]} roots */
+function drawSeen(sitePage, { said: { passage, prompt: { text }, answer } }, seen, [place, further]) {
   const drawn = { text, passage, seen, where: placeOf(seen), isFull: sitePage.values.scale !== "Fit to this head" };
   const choose = (/** @type {number} */ word) => void sitePage.change({ asked1: word === seen.word ? null : word });
-  drawAnswer(place, drawn, paletteNow(), choose, pictureButtons(sitePage, "passage"));
+  drawAnswer(place, drawn, paletteNow(), choose);
   const open = (/** @type {number} */ layer, /** @type {number} */ head) => void sitePage.change({ layer, head, all_heads: null });
-  if (seen.heads.length) place.append(linkingHeads(seen, answer.text, open));
-  restore();
+  if (seen.heads.length) further.append(linkingHeads(seen, answer.text, open));
 }
 
-/** @param {SitePage} sitePage @param {string} shown */
-function pictureButtons(sitePage, shown) {
+/** @param {SitePage} sitePage */
+function pictureButtons(sitePage) {
   const buttons = Object.entries(PICTURES).map(([kind, name]) => {
     const onclick = () => void sitePage.change({ picture: kind === "passage" ? null : kind, query1: null, key1: null });
-    return make("button", { type: "button", "data-picture": kind, "aria-pressed": String(kind === shown), onclick }, name);
+    return make("button", { type: "button", "data-picture": kind, onclick }, name);
   });
   return make("div", { class: "pictures", role: "group", "aria-label": "Picture" }, ...buttons);
 }
 
-/** Question and passage as a matrix, of which a click chooses a cell; or start × end. @param {SitePage} sitePage @param {AnswerHead} seen @param {string} kind @param {any} matrix */
-function drawAnswerMatrix(sitePage, seen, kind, matrix) {
-  const restore = keptFocus(part("passage"));
+/** Question and passage as a matrix, of which a click chooses a cell; or start × end. @param {SitePage} sitePage @param {AnswerHead} seen @param {string} kind @param {any} matrix
+ * @param {HTMLElement} place */
+function drawAnswerMatrix(sitePage, seen, kind, matrix, place) {
   const isSpans = kind === "spans";
   const about = `Each row: one word, and where it looks in ${placeOf(seen)}. Of a long passage, the part around the answer.`;
   const note = make("p", { class: "note" }, isSpans ? ABOUT_SPANS : about);
@@ -147,8 +162,7 @@ function drawAnswerMatrix(sitePage, seen, kind, matrix) {
   const highest = isFull ? 1 : Math.max(...matrix.weights, 1e-9);
   const [name, selected] = isSpans ? ["probability", matrix.ranks[0]] : ["weight", chosenCellOf(matrix, sitePage.values)];
   const drawn = { ...matrix, name, selected, highest, digits: 4, ends: ["0", twoDigits(highest)] };
-  part("passage").replaceChildren(pictureButtons(sitePage, kind), note, ...drawMatrices([drawn], paletteNow(), { pick: isSpans ? null : pick }));
-  restore();
+  place.append(note, ...drawMatrices([drawn], paletteNow(), { pick: isSpans ? null : pick }));
 }
 
 /** The cell of the address, else the largest of the answer's first row. @param {any} matrix @param {Values} values @returns {[number, number]} */
@@ -221,7 +235,7 @@ export function panelOf(sitePage) {
   const { page } = sitePage.config;
   if (page === "compute") return stepsPanel(sitePage, part("picture"), (text) => (part("hidden").textContent = text));
   if (page === "answer") return answerPanel(sitePage, drawHeadline);
-  if (page === "summarize") return selectionPanel(sitePage, drawHeadline);
+  if (page === "summarize") return selectionPanel(sitePage, drawHeadline, [openMarkup(), openMarkup("further")]);
   if (page === "write") return writePanel(sitePage);
   return page === "translate" ? alignmentPanel(sitePage) : headPanel(sitePage);
 }

@@ -17,10 +17,10 @@ import { tell } from "./wording.js";
 
 const ABOUT_BARS = "Marked words and sentences are kept. A bar is the attention that a word receives.";
 
-/** @param {SitePage} sitePage @param {(picture: ModelPicture, said?: any) => void} drawAnswer @returns {Panel} */
-export function selectionPanel(sitePage, drawAnswer) {
+/** @param {SitePage} sitePage @param {(picture: ModelPicture, said?: any) => void} drawAnswer @param {HTMLElement[]} roots of the text and of the table
+ * @returns {Panel} */
+export function selectionPanel(sitePage, drawAnswer, [text, table]) {
   const fold = new ExplorerFold(sitePage, "");
-  const place = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
   let turn = 0;
   return {
     async show(picture, values) {
@@ -28,14 +28,15 @@ export function selectionPanel(sitePage, drawAnswer) {
       const { rows, shown } = await selectedOf(sitePage, picture, values);
       if (mine !== turn) return;
       drawAnswer(picture, shown);
-      const restore = keptFocus(place("passage"));
-      drawKept(place("passage"), picture.said.prompt.text, shown.passage);
+      const restore = keptFocus(table);
+      drawKept(text, picture.said.prompt.text, shown.passage);
+      text.append(make("p.note", {}, ABOUT_BARS));
       const { rouge = {}, note = "" } = sitePage.config.measured ?? {};
       const measured = rows.map((row) => ({ ...row, figures: [/** @type {Record<string, number>} */ (rouge)[row.name] ?? null] }));
       const pick = (/** @type {string} */ key) => void sitePage.change({ way: key === "trained" ? null : key });
-      place("passage").append(make("p.note", {}, ABOUT_BARS), selectorsTable(measured, shown.key, pick), make("p.note", {}, note));
+      table.replaceChildren(selectorsTable(measured, shown.key, pick), make("p.note", {}, note));
       restore();
-      tell(place("story"), shown.story);
+      tell(/** @type {HTMLElement} */ (document.getElementById("story")), shown.story);
       await fold.show(picture, shownOn("summarize", picture, values), values);
     },
   };

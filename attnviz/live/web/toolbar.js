@@ -92,12 +92,11 @@ const MARGIN = 8;
 /** @param {boolean} on */
 function showPresent(on) {
   const page = document.documentElement;
-  const picture = /** @type {HTMLElement} */ (document.getElementById("picture"));
   const hasChanged = page.classList.contains("presenting") !== on;
   page.classList.toggle("presenting", on);
-  for (const root of picture.shadowRoot?.querySelectorAll(".explorer, .alignment, .compute") ?? []) root.toggleAttribute("data-presenting", on);
-  document.getElementById("passage")?.toggleAttribute("data-presenting", on);
-  for (const each of picture.shadowRoot?.querySelectorAll(".markup") ?? []) each.toggleAttribute("data-presenting", on);
+  for (const { shadowRoot } of document.querySelectorAll("#picture, #passage div")) {
+    for (const root of shadowRoot?.querySelectorAll(".explorer, .alignment, .compute, .markup") ?? []) root.toggleAttribute("data-presenting", on);
+  }
   page.style.setProperty("--zoom", on ? String(Math.max(1, Math.min(innerWidth / PLAIN.width, innerHeight / PLAIN.height))) : "1");
   if (!on) page.style.removeProperty("--picture-height");
   if (hasChanged) dispatchEvent(new Event("resize"));
