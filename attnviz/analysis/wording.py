@@ -22,6 +22,11 @@ WEIGHT = "weight"
 # Of each quantity its title, and what a single number of it is called in a sentence.
 TITLES: dict[Quantity, str] = {"weights": "Weights", "norms": "Weights × value norms", "mixing": "Mixing with the residual"}
 NUMBERS: dict[Quantity, str] = {"weights": WEIGHT, "norms": "norm share", "mixing": "mixing share"}
+# What the boxes called so are about.
+ABOUT = {
+    "Layer": "A model reads a text in layers: each starts from what the one before made of it. The first is 0.",
+    "Head": "Each layer has several heads, and each looks at the text in its own way. The first is 0.",
+}
 # Each with what is known of weights that go there. Of two that are alike the one that stands first gives the name: a first
 # token that is special is called special.
 _PATTERNS = {

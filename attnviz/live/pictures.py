@@ -157,7 +157,7 @@ def _joint(result: Result) -> dict[str, object]:
     return {
         "rows": labels(table.starts),
         "columns": labels(table.ends),
-        "weights": table.probabilities.ravel().round(6).tolist(),
+        "weights": [float(f"{each:.6g}") for each in table.probabilities.ravel().tolist()],
         "masked": (~table.legal).ravel().tolist(),
         "ranks": table.marks,
     }
@@ -392,7 +392,8 @@ def _picture(name: str, task: Task, results: Sequence[Result], example: Mapping[
     for attention in trace.maps:
         opened = described.first.get(attention.kind, (attention.n_layers - 1, 0))
         found, packages = map_files(attention, opened, f"{name}-{attention.kind}", described.tables)
-        maps.append(found | {"first": opened, "shape": (attention.n_layers, attention.n_heads)})
+        tokens = len(attention.queries), len(attention.keys)
+        maps.append(found | {"first": opened, "shape": (attention.n_layers, attention.n_heads), "tokens": tokens})
         files |= packages
     said = {
         "name": name,

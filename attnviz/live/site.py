@@ -10,6 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from attnviz.analysis.wording import ABOUT
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.answer_spans import STYLE as ANSWER_STYLE
 from attnviz.figures.compute.steps import STYLE as STEPS_STYLE
@@ -66,9 +67,16 @@ SCRIPT_OF = {"translate": "alignments.js", "compute": "steps.js"}
 TASKS = {"compute": "encode"}
 # What a page's script has to know besides.
 OPTIONS: dict[str, dict[str, Any]] = {
+    "translate": {
+        "words": {each["text"]: each["word"] for each in (*examples_of("translate"), *examples_of("translate-german"))}
+    },
     "summarize": {"amount": asdict(AMOUNT), "measured": measured_selectors()},
     "compute": {
-        "weight": {name: examples_of("encode")[0][name] for name in ("layer", "head", "query", "key")},
+        "weights": {
+            each["text"]: {name: each[name] for name in ("layer", "head", "query", "key")}
+            for each in examples_of("encode")
+            if "pair" not in each
+        },
     },
 }
 # Read by a Space of Hugging Face; of no use elsewhere.
@@ -243,6 +251,7 @@ def _write_pages(
                 "first": {each["kind"]: each["first"] for each in own[0].said["maps"]},
                 "models": [name for name, manifest in models.items() if manifest["task"] == TASKS.get(page.name, page.name)],
                 **OPTIONS.get(page.name, {}),
+                "about": ABOUT,
                 "runtimeBytes": (folder / folders.models / "vendor" / "onnxruntime-web" / "ort.wasm.gz").stat().st_size,
             }
             script = f"{folders.files}/{SCRIPT_OF.get(page.name, 'explorer.js')}"

@@ -247,9 +247,14 @@ def predict_picker() -> Predict:
 def link_picker(attention: AttentionMap, *, query: int, key: int) -> QueryKey:
     """Offer the query and the key whose weight is explained, in the sidebar; the arguments are what a first visit opens."""
     queries, keys = (tuple(token.text for token in tokens) for tokens in (attention.queries, attention.keys))
+    # Unasked no mark at the end of a text, such as [SEP], is opened.
+    typed = [
+        max((at for at, token in enumerate(tokens) if not token.special), default=0)
+        for tokens in (attention.queries, attention.keys)
+    ]
     chosen = [
-        _token_picker("Query: the token that looks", "query", queries, query),
-        _token_picker("Key: the token it looks at", "key", keys, key),
+        _token_picker("Query: the token that looks", "query", queries, min(query, typed[0])),
+        _token_picker("Key: the token it looks at", "key", keys, min(key, typed[1])),
     ]
     return QueryKey(queries, keys, *chosen)
 

@@ -70,10 +70,9 @@ export function computeExamples({ examples }, { source = "worked", worked }) {
   return source === "worked" ? [own.find(({ label }) => label === worked) ?? own[0]] : own;
 }
 
-/** Whether an example is the very weight that the address names. @param {Example} example @param {Values} values */
+/** Whether an example of a weight is the very one that the address names. @param {Example} example @param {Values} values */
 export function isPlaceOf({ place }, values) {
-  const chosen = /** @type {Values} */ (place ?? {});
-  return !values.words && Object.keys(chosen).every((name) => values[name] === undefined || values[name] === chosen[name]);
+  return !place || (!values.words && Object.keys(place).every((name) => values[name] === undefined || values[name] === place[name]));
 }
 
 /** How an example of Compute stands in the address. @param {Example} example @param {boolean} isFirst @returns {Values} */
@@ -83,7 +82,8 @@ export function computeAddress({ source, label, prompt }, isFirst) {
 
 /** The weight that the address names, as far as the model has it. @param {Config} config @param {ModelPicture} picture @param {Values} values
  * @returns {WeightPlace} */
-export function placeOnCompute({ weight }, { said: { tokens, maps: [{ shape: [layers, heads] }] } }, values) {
+export function placeOnCompute({ weights = {} }, { said: { prompt, tokens, maps: [{ shape: [layers, heads] }] } }, values) {
+  const weight = weights[prompt.text] ?? Object.values(weights)[0];
   const last = tokens.length - 1;
   // Unasked no mark at the ends of a text, such as [SEP], is opened.
   /** @type {Record<string, number>} */

@@ -20,23 +20,24 @@ export const heroOf = ({ hero }, count) => (hero >= 1 && hero <= count ? hero : 
 
 /** @param {ModelPicture} picture @param {Values} values */
 export async function alignmentsOf(picture, values) {
-  const { models, prompt } = picture.said;
+  const { models, prompt, word } = picture.said;
   const { layer = null, head = null, all_heads: isMean = null, whole_words: words = true, hide_special: hideSpecial = false } = values;
   const view = { words, hideSpecial };
   const cellAt = (/** @type {number} */ slot) => ({ query: values[`query${slot}`] ?? null, key: values[`key${slot}`] ?? null });
   const hero = heroOf(values, models.length);
   const isPinned = isHeadChosen(values);
   const followed = isPinned ? null : await picture.ask("follow", { name: models[hero - 1], asked: { ...view, ...cellAt(hero) } });
-  const asked = { ...view, layer, head, isMean, followed, isGiven: Boolean(prompt.target) };
+  const asked = { ...view, layer, head, isMean, followed, word, isGiven: Boolean(prompt.target) };
   const made = await Promise.all(models.map((name, index) => picture.ask("translation", { name, asked: { ...asked, ...cellAt(index + 1) } })));
   /** @template Part @param {(each: Answer<"translation">) => Part} part @returns {Record<string, NonNullable<Part>>} */
   const bySlot = (part) => Object.fromEntries(made.flatMap((each, index) => {
     const value = part(each);
     return value === null || value === undefined ? [] : [[String(index + 1), value]];
   }));
+  const unlike = differences(made.map(({ described }) => described.translation));
   return {
     name: JSON.stringify([picture.said.prompt, models, made.map(({ described }) => described.place), view, made.map(({ described }) => described.translation)]),
-    models: made.map(({ described }, index) => ({ slot: index + 1, ...described })),
+    models: made.map(({ described }, index) => ({ slot: index + 1, ...described, unlike: unlike[index] })),
     chunks: new Map(made.map(({ weights }, index) => [String(index + 1), weights])),
     cells: bySlot(({ cell }) => cell),
     ranked: bySlot(({ ranked }) => ranked),
@@ -46,6 +47,39 @@ export async function alignmentsOf(picture, values) {
     isPinned,
     least: LEAST_WEIGHT,
   };
+}
+
+const WORD = /[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]/gu;
+
+/** Finds in each translation the words that most of the others do not have at that place, as attnviz/analysis/translation_alignment.py does.
+ * @param {string[]} translations @returns {[start: number, end: number][][]} */
+export function differences(translations) {
+  const matches = translations.map((text) => [...text.matchAll(WORD)]);
+  const words = matches.map((each) => each.map(([word]) => word));
+  return matches.map((each, one) => {
+    const others = words.toSpliced(one, 1).map((theirs) => new Set(sharedPlaces(words[one], theirs)));
+    const unlike = each.filter((_, place) => 2 * others.filter((shared) => !shared.has(place)).length > others.length);
+    return unlike.map(({ 0: word, index }) => {
+      const start = Array.from(translations[one].slice(0, index)).length;
+      return [start, start + Array.from(word).length];
+    });
+  });
+}
+
+/** The places of words that another text has there, too, along the longest runs that both share. @param {string[]} mine @param {string[]} theirs
+ * @param {number} [first] the number of the first word @returns {number[]} */
+function sharedPlaces(mine, theirs, first = 0) {
+  let [size, at, there] = [0, 0, 0];
+  /** @type {number[]} Of each of their words how long the run is that ends there. */
+  let runs = [];
+  for (const [place, word] of mine.entries()) {
+    runs = theirs.map((other, column) => (other === word ? (runs[column - 1] ?? 0) + 1 : 0));
+    const longest = Math.max(...runs);
+    if (longest > size) [size, at, there] = [longest, place + 1 - longest, runs.indexOf(longest) + 1 - longest];
+  }
+  if (!size) return [];
+  const [run, end] = [Array.from({ length: size }, (_, step) => first + at + step), at + size];
+  return [...sharedPlaces(mine.slice(0, at), theirs.slice(0, there), first), ...run, ...sharedPlaces(mine.slice(end), theirs.slice(there + size), first + end)];
 }
 
 // Which cell of an alignment is looked at, as attnviz/ui/translate.py chooses it.

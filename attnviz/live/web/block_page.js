@@ -134,11 +134,15 @@ export class BlockPage {
 /** @param {Values} one @param {Values} other */
 const isSame = (one, other) => Object.keys({ ...one, ...other }).every((name) => String(one[name]) === String(other[name]));
 
-/** Reads a place that is not there as the last one; on some pages as not asked for. @param {Values} asked @param {State[]} states @param {string[]} unasked */
+/** Reads a place that is not there as the last one, or on some pages as not asked for; of several places, "3.7", those that are there. @param {Values} asked @param {State[]} states @param {string[]} unasked */
 function within(asked, states, unasked) {
   const last = (/** @type {string} */ name) => Math.max(...states.map(([each]) => each[name]));
+  /** @param {string} name @param {string} value */
+  const there = (name, value) => value.split(".").filter((place) => states.some(([each]) => each[name] === place)).join(".");
+  /** @param {string} name @param {any} value */
+  const read = (name, value) => (typeof value === "number" ? Math.min(value, last(name)) : /^[0-9.]+$/.test(value) ? there(name, value) : value);
   const kept = Object.entries(asked).filter(([name]) => !unasked.includes(name));
-  return Object.fromEntries(kept.map(([name, value]) => [name, typeof value === "number" ? Math.min(value, last(name)) : value]));
+  return Object.fromEntries(kept.map(([name, value]) => [name, read(name, value)]));
 }
 
 /** Mounts HTML that Python has made and escaped; what had the focus keeps it. @param {ShadowRoot} root @param {string} body

@@ -12,6 +12,12 @@ import { optionsOf } from "./run_model.js";
 
 /** @param {SitePage} sitePage @param {ModelPicture} picture */
 export function drawControls(sitePage, picture) {
+  fillControls(sitePage, picture);
+  for (const [name, about] of Object.entries(sitePage.config.about)) sitePage.parts.controls.querySelector(`[data-name="${name}"]`)?.setAttribute("title", about);
+}
+
+/** @param {SitePage} sitePage @param {ModelPicture} picture */
+function fillControls(sitePage, picture) {
   const { parts: { controls }, config: { page }, values } = sitePage;
   if (page === "translate") return controls.replaceChildren(...translators(sitePage, picture), ...headOfTranslators(sitePage, picture), scale(sitePage));
   if (page === "compute") return controls.replaceChildren(...weights(sitePage, picture));
@@ -115,20 +121,20 @@ export function shownOn(page, picture, values) {
   if (page === "answer" && seen) return shownInAnswer(seen, values);
   const wanted = values.attention ?? picture.said.shown;
   const map = picture.maps.find(({ kind }) => kind === wanted) ?? picture.maps[0];
-  const slot = "";
+  const [slot, isFull] = ["", scaleOf(page, values) === SCALES[0]];
   const words = page === "summarize" ? (values.whole_words ?? true) : Boolean(values.words);
   const view = { words, hideSpecial: Boolean(values.hide_special) };
-  if (linked && !isPinned(values)) return { kind: map.kind, layer: linked.layer, head: linked.head, view, slot };
+  if (linked && !isPinned(values)) return { kind: map.kind, layer: linked.layer, head: linked.head, view, slot, isFull };
   const [layer, head] = map.first;
   const isMean = asksByWords(page) ? Boolean(values.mean) : (values.all_heads ?? (values.head === undefined && head === null));
   const [layers, heads] = map.shape;
-  return { kind: map.kind, layer: Math.min(values.layer ?? layer, layers - 1), head: isMean ? null : Math.min(values.head ?? head ?? 0, heads - 1), view, slot };
+  return { kind: map.kind, layer: Math.min(values.layer ?? layer, layers - 1), head: isMean ? null : Math.min(values.head ?? head ?? 0, heads - 1), view, slot, isFull };
 }
 
 /** The block of a map that the side is of. @param {AnswerHead} seen @param {Record<string, any>} values */
-function shownInAnswer({ side, kind, layer, head }, { whole_words: words = true, hide_special: hideSpecial = false }) {
+function shownInAnswer({ side, kind, layer, head }, { whole_words: words = true, hide_special: hideSpecial = false, scale }) {
   const between = { cross: "all", passage: "second-first", question: "first-second" }[side];
-  return { kind, layer, head, view: { words, hideSpecial, between }, slot: "1" };
+  return { kind, layer, head, view: { words, hideSpecial, between }, slot: "1", isFull: scale !== SCALES[1] };
 }
 
 /** Whether a person chose the head; else it follows from the words. @param {Record<string, any>} values */
@@ -144,8 +150,12 @@ const asKind = (kind) => ({ attention: kind, layer: null, head: null, query: nul
 /** @param {string} page */
 const noCell = (page) => (asksByWords(page) ? {} : page === "answer" ? { query1: null, key1: null } : { query: null, key: null });
 
+const SCALES = ["0 to 1", "Fit to this head"];
+/** The scale of colours that the address has, else that of the app's page. @param {string} page @param {Record<string, any>} values @returns {string} */
+const scaleOf = (page, { scale }) => scale ?? SCALES[page === "summarize" ? 1 : 0];
+
 /** @param {SitePage} sitePage */
-const scale = (sitePage) => choice("Colours", ["0 to 1", "Fit to this head"], sitePage.values.scale ?? "0 to 1", (chosen) => sitePage.change({ scale: chosen === "0 to 1" ? null : chosen }));
+const scale = (sitePage) => choice("Colours", SCALES, scaleOf(sitePage.config.page, sitePage.values), (chosen) => sitePage.change({ scale: chosen === scaleOf(sitePage.config.page, {}) ? null : chosen }));
 
 /** @param {string} name @param {string[]} options @param {string} chosen @param {(value: string) => void} onChange */
 function choice(name, options, chosen, onChange) {

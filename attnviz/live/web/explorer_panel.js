@@ -15,7 +15,8 @@ import { mountPicture } from "./runtime.js";
  */
 
 /**
- * @typedef {{ kind: string, layer: number, head: number | null, view: View, slot: string }} Shown  slot: how names in the address end
+ * @typedef {{ kind: string, layer: number, head: number | null, view: View, slot: string, isFull: boolean }} Shown  slot: how names in the address end; isFull: colours run
+ *   from 0 to 1
  * @typedef {{ picture: ModelPicture, shown: Shown, overview: Overview }} Open
  */
 
@@ -54,7 +55,7 @@ export class ExplorerPanel {
 
   /** @param {Values} values */
   #settings(values) {
-    const { picture: { linked }, shown: { layer, head, slot }, overview } = /** @type {Open} */ (this.#open);
+    const { picture: { linked, maps }, shown: { kind, layer, head, slot, isFull }, overview } = /** @type {Open} */ (this.#open);
     const [rows, columns] = overview.at ?? [null, null];
     /** @param {string} name @param {number[] | null} places */
     const index = (name, places) => {
@@ -62,8 +63,10 @@ export class ExplorerPanel {
       const found = place === null || !places ? place : places.indexOf(place);
       return found === -1 ? null : found;
     };
-    const { queries, keys, layers, heads } = overview;
-    const tokens = queries.length === keys.length ? `${keys.length} token${keys.length === 1 ? "" : "s"}` : `${queries.length} × ${keys.length} tokens`;
+    const { layers, heads } = overview;
+    // Of the text, not of what a view leaves of it.
+    const [queries, keys] = (maps.find((map) => map.kind === kind) ?? maps[0]).tokens;
+    const tokens = queries === keys ? `${keys} token${keys === 1 ? "" : "s"}` : `${queries} × ${keys} tokens`;
     return {
       layer,
       head,
@@ -72,7 +75,7 @@ export class ExplorerPanel {
       ...(linked && wordSettings(linked, overview, values)),
       view: values[`view${slot}`] ?? "grid",
       look: values[`look${slot}`] ?? "",
-      fullScale: values.scale !== "Fit to this head",
+      fullScale: isFull,
       theme: "auto",
       fact: `${tokens} · ${layers * heads} head${layers * heads === 1 ? "" : "s"}`,
     };

@@ -26,10 +26,10 @@ import { fetchFile } from "./runtime.js";
 // What a page shows of a text that a model read here; of a picture that came with the site it gives the same.
 
 /**
- * @typedef {{ kind: string, shape: [layers: number, heads: number], file: string, layers?: string[], first: HeadPlace }} MapOfSite
+ * @typedef {{ kind: string, shape: [layers: number, heads: number], tokens: [queries: number, keys: number], file: string, layers?: string[], first: HeadPlace }} MapOfSite
  * @typedef {{ name: string, models: string[], label: string, notice: string, prompt: Record<string, string>, output: string, shown: string,
  *   story: Sentence[], maps: MapOfSite[], answer: Headline, passage: Passage & Required<Pick<Passage, "spans">>, joint: NamedWeights, read: Read, rows: Row[], seen?: AnswerHead,
- *   shapes?: [layers: number, heads: number][], link?: WordLink, writing: Writing, tokens: string[], computation: any, at: any, checked: any }} Said  each page has parts of its own
+ *   shapes?: [layers: number, heads: number][], link?: WordLink, writing: Writing, tokens: string[], computation: any, at: any, checked: any, word?: string }} Said  each page has parts of its own
  * @typedef {{ text: string, declined: string, facts: string[] }} Headline  an answer, or the sentences that are kept
  * @typedef {{ kind: string, layer: number, head: number | null, view: View }} HeadShown
  * @typedef {HeadShown & { query: number | null, key: number | null }} Place
@@ -56,7 +56,7 @@ export class ModelPicture {
 
   /** @param {string} kind @param {View} view @returns {Promise<Overview | null>} */
   overview(kind, view) {
-    return this.ask("overview", { kind, view });
+    return this.ask("overview", { kind, view, isWhole: !this.linked });
   }
 
   /** @param {string} kind @param {View} view @param {HeadPlace[]} places @returns {Promise<Map<string, Uint8Array<ArrayBuffer>>>} */
@@ -86,10 +86,10 @@ export class ModelPicture {
     return this.ask("matrix", { place: [units[first][0], units[last][1]], seen, view });
   }
 
-  /** What every selector keeps. @param {Amount} amount @param {number} layer @param {number | null} head */
-  selectors(amount, layer, head) {
+  /** What every selector keeps. @param {Amount} amount @param {HeadShown} shown */
+  selectors(amount, shown) {
     const { prompt: { text }, read } = this.said;
-    return this.ask("selectors", { text, read, amount, layer, head });
+    return this.ask("selectors", { text, read, amount, shown });
   }
 
   /** What words give in every head. @param {string} kind @param {View} view @param {number[]} words @returns {Promise<Uint8Array<ArrayBuffer>>} */
@@ -110,13 +110,13 @@ export class ModelPicture {
 
 /** @param {SitePage} sitePage @param {string} key @param {Record<string, string>} prompt @param {Values} values */
 export async function runModel(sitePage, key, prompt, values) {
-  const { config: { first }, background } = sitePage;
+  const { config: { first, words = {} }, background } = sitePage;
   const names = namesOf(sitePage, values);
   if (!names.length) throw new Error("no model");
   const request = { ...prompt, ...optionsOf(sitePage.config, values) };
   const traces = [];
   for (const name of names) traces.push(await runNamed(sitePage, name, "run", { key, inspects: sitePage.config.page === "compute", request }));
-  const picture = new ModelPicture(saidOf(traces, names, prompt, first), key, background);
+  const picture = new ModelPicture({ ...saidOf(traces, names, prompt, first), word: words[prompt.text] }, key, background);
   // A text needs the vectors of its own words alone.
   picture.left = traces[0].left;
   if (picture.left) picture.keep = () => background.ask("complete", { name: names[0] });
@@ -174,7 +174,7 @@ export function namesOf({ config: { models, page } }, values) {
  * @param {Record<string, string>} prompt @param {Record<string, [layer: number, head: number | null]>} unasked @returns {Said} */
 function saidOf(traces, names, prompt, unasked) {
   const [{ output, maps, cut, first = unasked, shown, ...told }] = traces;
-  /** @type {{ kind: string, shape: [number, number] }[]} */
+  /** @type {{ kind: string, shape: [number, number], tokens: [number, number] }[]} */
   const all = maps;
   return {
     story: [],
@@ -186,7 +186,7 @@ function saidOf(traces, names, prompt, unasked) {
     prompt,
     output,
     shown: shown ?? all.find(({ kind }) => kind in first)?.kind ?? all[0].kind,
-    maps: all.map(({ kind, shape }) => ({ kind, shape, file: "", first: first[kind] ?? [shape[0] - 1, 0] })),
+    maps: all.map(({ kind, shape, tokens }) => ({ kind, shape, tokens, file: "", first: first[kind] ?? [shape[0] - 1, 0] })),
     shapes: traces.map(({ shape }) => shape),
   };
 }

@@ -8,7 +8,7 @@ import { quoted, textPart } from "./wording.js";
  * @import { Amount, Unit } from "./models/selection.js"
  * @import { AttentionMap } from "./models/types.d.ts"
  * @import { KeptPassage } from "../../figures/summary_selectors.js"
- * @import { Headline } from "./run_model.js"
+ * @import { HeadShown, Headline } from "./run_model.js"
  * @import { Row } from "./selectors_panel.js"
  * @import { Sentence } from "./wording.js"
  */
@@ -93,9 +93,9 @@ function describeSentences({ units, sentenceScores, keptSentences }) {
  * @typedef {{ key: string, name: string, unitScores: number[], sentenceScores: number[], isAttention: boolean }} Selector
  */
 
-/** @param {string} text @param {AttentionMap} map @param {Read} read @param {Amount} amount @param {number} layer @param {number | null} head those that are chosen */
-export function describeSelectors(text, map, read, amount, layer, head) {
-  const units = unitsOf(text, map.queries, read.sentences);
+/** @param {string} text @param {AttentionMap} map @param {Read} read @param {Amount} amount @param {HeadShown} shown */
+export function describeSelectors(text, map, read, amount, { layer, head, view: { words } }) {
+  const units = unitsOf(text, map.queries, read.sentences, words);
   return selectorsOf(map, units, read, layer, head).map((selector) => {
     const selection = chooseBy(selector, units, read.sentences, amount);
     return { key: selector.key, name: selector.name, ...describeSelection(text, selection, read, selector) };

@@ -46,10 +46,9 @@ export function selectionPanel(sitePage, drawAnswer, [text, table]) {
  * @returns {Promise<{ rows: Row[], shown: any }>} */
 async function selectedOf(sitePage, picture, values) {
   const { way = null } = values;
-  const isUnasked = [way, values.layer ?? null, values.head ?? null, values.all_heads ?? null].every((each) => each === null);
+  const isUnasked = [way, values.layer ?? null, values.head ?? null, values.all_heads ?? null].every((each) => each === null) && (values.whole_words ?? true);
   if (isUnasked) return { rows: picture.said.rows, shown: { key: "trained", ...picture.said } };
-  const { layer, head } = shownOn("summarize", picture, values);
   const { words, sentences: wanted, share } = /** @type {any} */ (optionsOf(sitePage.config, values));
-  const all = await picture.selectors({ words, wanted, share }, layer, head);
+  const all = await picture.selectors({ words, wanted, share }, shownOn("summarize", picture, values));
   return { rows: all.map(({ row }) => row), shown: all.find(({ key }) => key === way) ?? all[0] };
 }

@@ -85,8 +85,8 @@ export class Background {
  *   place?: Values, opens?: Values }} Example  of Compute: where its numbers are from, and which weight it has; of Encode: the link it opens
  * @typedef {{ page: string, parameters: Record<string, Type>, appOnly: string[], fields: string[], examples: Example[], first: Record<string, [layer: number, head: number | null]>,
  *   models: string[], modelsFolder: string, runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null, measured?: { rouge: Record<string, number>, note: string },
- *   weight?: Record<string, number> }} Config  first: of each
- *   kind of map the head that is looked at unasked; amount: how much is kept of a text unasked
+ *   weights?: Record<string, Record<string, number>>, words?: Record<string, string>, about: Record<string, string> }} Config  first: of each
+ *   kind of map the head that is looked at unasked; weights, words: what is looked at first, by the texts of examples; amount: how much is kept of a text unasked
 
  * @typedef {{ show(picture: ModelPicture, values: Values, example: Example | null): Promise<void> }} Panel
  */

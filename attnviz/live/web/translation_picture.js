@@ -111,8 +111,9 @@ function rankedStep(position, count, isNaive) {
  * @typedef {{ name: string, n_layers: number, n_heads: number, supervised_head: [number, number] | null, metrics: Record<string, number> }} Card
  * @typedef {{ steps: { token: Token }[] }} Draft
  * @typedef {{ layer?: number | null, head?: number | null, isMean?: boolean | null, followed?: [layer: number, head: number] | null, words?: boolean,
- *   hideSpecial?: boolean, query?: number | null, key?: number | null, isGiven?: boolean }} TranslationQuestion  what was chosen; null: nothing;
- *   query and key: the cell, by the numbers of the address; isGiven: whether the target was typed
+ *   hideSpecial?: boolean, query?: number | null, key?: number | null, word?: string, isGiven?: boolean }} TranslationQuestion  what was chosen; null: nothing;
+ *   query and key: the cell, by the numbers of the address; word: the first one to look at
+ *   where none was asked; isGiven: whether the target was typed
  */
 
 // Letters from which on a word is more likely a noun, a verb or an adjective than a small word.
@@ -120,7 +121,7 @@ const LONGER = 4;
 
 /** @param {string} output @param {Draft} draft @param {AttentionMap} cross @param {Card} card @param {TranslationQuestion} asked */
 export function describeTranslation(output, draft, cross, card, asked) {
-  const { isGiven = false, words = true, hideSpecial = false, query = null, key = null } = asked;
+  const { isGiven = false, words = true, hideSpecial = false, query = null, key = null, word = "" } = asked;
   const [layer, head] = placeOf(cross, card, asked);
   const isTrained = String([layer, head]) === String(card.supervised_head);
   const heads = new AlignmentHeads(cross, draft, card, { words, hideSpecial });
@@ -137,7 +138,6 @@ export function describeTranslation(output, draft, cross, card, asked) {
     place: [layer, head],
     shape: [cross.layers, cross.heads],
     translation: output,
-    unlike: [],
     queries: matrix.queries.map(alignedToken),
     keys: matrix.keys.map(alignedToken),
     directions: [axisDirection(matrix.queries), axisDirection(matrix.keys)],
@@ -146,7 +146,8 @@ export function describeTranslation(output, draft, cross, card, asked) {
     links: null,
     choices: matrix.rows.map(() => []),
   };
-  const cell = askedCell(matrix, firstRow, { query, key }) ?? clearestCell(matrix);
+  const row = matrix.queries.findIndex(({ text }) => text === word);
+  const cell = askedCell(matrix, firstRow, { query, key }) ?? (row < 0 ? clearestCell(matrix) : [row, largestOf(matrix, row)]);
   const ranked = heads.ranked(matrix.rows[cell[0]] + firstRow, cell, Boolean(firstRow));
   return { described, weights: new Uint8Array(matrix.weights.slice().buffer), cell, ranked, firstRow };
 }

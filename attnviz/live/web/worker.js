@@ -20,6 +20,7 @@ import { describeLikelihood, describeHead, describeHidden, describeLink, withLab
  * @import { HeadPlace, MapFiles } from "./map_package.js"
  * @import { Amount } from "./models/selection.js"
  * @import { Progress, Runtime } from "./runtime.js"
+ * @import { HeadShown } from "./run_model.js"
  * @import { Read } from "./selectors.js"
  * @import { TranslationQuestion } from "./translation_picture.js"
  * @import { WordQuestion } from "./word_links.js"
@@ -66,8 +67,8 @@ const WORK = {
     keep(key, Promise.resolve(maps));
     const cross = maps.find(({ kind }) => kind === "cross");
     if (extra?.steps && cross) keepDraft(`${name} ${key}`, { output, extra, cross, card: model.card });
-    return { output, left: model.left(), cut: cut ?? cutPair, maps: maps.map(({ kind, layers, heads }) => ({ kind, shape: [layers, heads] })),
-      ...describe(model, request, extra, maps) };
+    const shapes = maps.map(({ kind, layers, heads, queries, keys }) => ({ kind, shape: [layers, heads], tokens: [queries.length, keys.length] }));
+    return { output, left: model.left(), cut: cut ?? cutPair, maps: shapes, ...describe(model, request, extra, maps) };
   },
 
   /** Writes on behind a text, with what is written so far as progress. @param {{ name: string, modelFiles: string, runtimeBytes: number, request: object, tokens: number }} asked
@@ -88,9 +89,13 @@ const WORK = {
     await (await models.get(name))?.complete();
   },
 
-  /** @param {Place} place */
-  async overview({ key, kind, view }) {
-    return overviewOf(await mapOf(key, kind), view);
+  /** Without words that are asked, heads are ranked by all of their weights. @param {Place & { isWhole: boolean }} place */
+  async overview({ key, kind, view, isWhole }) {
+    const map = await mapOf(key, kind), made = overviewOf(map, view), { layers, heads } = map;
+    const isSmall = layers * heads * map.queries.length * map.keys.length <= WEIGHTS_KEPT;
+    const places = isWhole && isSmall ? Array.from({ length: layers * heads }, (_, at) => /** @type {HeadPlace} */ ([Math.floor(at / heads), at % heads])) : [];
+    if (made) for (const [name, chunk] of headChunks(map, view, places)) made.chunks.set(name, chunk);
+    return made;
   },
 
   /** @param {Place & { places: HeadPlace[] }} place */
@@ -138,9 +143,9 @@ const WORK = {
     return describeHeadOf(await traceOf(key), answer, asked);
   },
 
-  /** What every selector keeps of a text. @param {{ key: string, text: string, read: Read, amount: Amount, layer: number, head: number | null }} given */
-  async selectors({ key, text, read, amount, layer, head }) {
-    return describeSelectors(text, /** @type {any} */ (await mapOf(key, "encoder")), read, amount, layer, head);
+  /** What every selector keeps of a text. @param {{ key: string, text: string, read: Read, amount: Amount, shown: HeadShown }} given */
+  async selectors({ key, text, read, amount, shown }) {
+    return describeSelectors(text, /** @type {any} */ (await mapOf(key, "encoder")), read, amount, shown);
   },
 
   /** Question and passage in one head as a matrix. @param {{ key: string, place: TextPlace, seen: AnswerHead, view: View }} given */
@@ -177,7 +182,8 @@ function describe({ card }, request, extra, maps) {
 /** @param {any} request @param {any} extra @param {any} card @param {any} map */
 function describeRead({ text, words, sentences: wanted, share }, extra, card, map) {
   const read = { sentences: extra.sentences, selects: card.selects, name: card.name };
-  const all = describeSelectors(text, map, read, { words, wanted, share }, card.selects[0], null);
+  const shown = { kind: map.kind, layer: card.selects[0], head: null, view: { words: true, hideSpecial: false } };
+  const all = describeSelectors(text, map, read, { words, wanted, share }, shown);
   return { ...describeSelection(text, extra, card), read, rows: all.map(({ row }) => row) };
 }
 

@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.head_view import Between, HeadView, View
+from attnviz.analysis.wording import ABOUT
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.models import catalog
 from attnviz.models.base import ModelCard
@@ -73,10 +74,6 @@ def number(count: int) -> str:
     return str(count)
 
 
-_ABOUT = {
-    "layer": "A model reads a text in layers: each starts from what the one before made of it. The first is 0.",
-    "head": "Each layer has several heads, and each looks at the text in its own way. The first is 0.",
-}
 _BETWEEN_LABELS = {
     "all": "All",
     "first-first": "First → first",
@@ -306,7 +303,7 @@ def _follow_words(question: WordQuestion, shape: tuple[int, int]) -> None:
             continue
         st.session_state[key] = min(number_shown, size - 1)
         is_off = key == "head" and head is None
-        column.number_input(label, 0, size - 1, key=key, disabled=is_off, on_change=pin, help=_ABOUT[key])
+        column.number_input(label, 0, size - 1, key=key, disabled=is_off, on_change=pin, help=ABOUT[label])
 
 
 def scale_picker(sidebar: DeltaGenerator) -> bool:
@@ -339,7 +336,7 @@ def _stepper(label: str, key: str, default: int, size: int, *, disabled: bool = 
         return 0
     default = min(default, size - 1)
     st.session_state[key] = min(max(value(key, default), 0), size - 1)
-    asked = st.number_input(label, 0, size - 1, key=key, disabled=disabled, on_change=pin, help=_ABOUT[key])
+    asked = st.number_input(label, 0, size - 1, key=key, disabled=disabled, on_change=pin, help=ABOUT[label])
     number = min(max(asked, 0), size - 1)
     publish(key, number, default)
     return number

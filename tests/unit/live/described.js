@@ -6,6 +6,7 @@ import { promptOf } from "../../../attnviz/live/web/models/load_model.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
 import { drawnPart } from "../../../attnviz/figures/answer_spans.js";
 import { describeSelectors, describeSelection } from "../../../attnviz/live/web/selectors.js";
+import { differences } from "../../../attnviz/live/web/alignments.js";
 import { AlignmentHeads, describeTranslation } from "../../../attnviz/live/web/translation_picture.js";
 import { describeLikelihood } from "../../../attnviz/live/web/wording.js";
 import { base64, openedMap } from "./maps.js";
@@ -18,7 +19,7 @@ function prompted(given) {
   }
 }
 
-export default function ({ answers = [], drawn = [], heads = [], likely = [], prompts = [], small = [], translations = [], selections = [] }) {
+export default function ({ answers = [], different = [], drawn = [], heads = [], likely = [], prompts = [], small = [], translations = [], selections = [] }) {
   const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(openedMap), "m"));
   const seen = heads.map(({ maps, answer, asked }) => describeHeadOf(maps.map(openedMap), answer, asked));
   const matrices = heads.map(({ maps, answer, asked }, at) => matrixOf(maps.map(openedMap), answer.place, seen[at], asked.view));
@@ -32,11 +33,12 @@ export default function ({ answers = [], drawn = [], heads = [], likely = [], pr
     const units = unitsOf(passage, map.queries, sentences);
     const read = { sentences, ...card };
     const chosen = describeSelection(passage, choose(openedMap(map), units, sentences, { ...amount, selects: card.selects }), card);
-    return { ...chosen, all: describeSelectors(passage, openedMap(map), read, amount, 1, 2) };
+    return { ...chosen, all: describeSelectors(passage, openedMap(map), read, amount, { layer: 1, head: 2, view: { words: true } }), cut: describeSelectors(passage, openedMap(map), read, amount, { layer: 1, head: 2, view: { words: false } })[0].passage.units };
   });
   return {
     found, seen, matrices, written, kept, prompts: prompts.map(prompted),
     likely: likely.map((each) => describeLikelihood(...each)),
+    different: different.map(differences),
     drawn: drawn.map((each) => drawnPart(...each)),
     small: small.map((value) => [powerOfTen(value), twoDigits(value)]),
   };

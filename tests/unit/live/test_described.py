@@ -21,7 +21,8 @@ from attnviz.analysis.answer_attention import (
 )
 from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix, word_groups
-from attnviz.analysis.translation_alignment import clearest_link, describe_likelihood, ranked_step, read_as, truer
+from attnviz.analysis.summary_selection import read_passage
+from attnviz.analysis.translation_alignment import describe_likelihood, differences, opening_cell, ranked_step, read_as, truer
 from attnviz.analysis.wording import Sentence, power_of_ten, two_digits
 from attnviz.analysis.write import copied_link, describe_given, describe_next
 from attnviz.core.errors import PromptError
@@ -90,6 +91,15 @@ ASKED: list[tuple[dict[str, Any], Place, View]] = [
     # The word "chat", and the head that a click on it leads to.
     ({"query": 2, "followed": [0, 1]}, (0, 1), View(words=True)),
     ({"query": 2, "key": 0, "layer": 1, "head": 2}, (1, 2), View(words=True)),
+    # The word of an example.
+    ({"word": "le"}, (1, 2), View(words=True)),
+]
+# Translations of one text: equal ones, of other words, in another order, and letters that take two places.
+DIFFERENT = [
+    ["Elle ne mange jamais de viande."],
+    ["ses vieilles amis", "ses vieux amis", "ses vieux amis"],
+    ["a b a b c a", "b a b a c", "c a b"],
+    ["L'été 𝒳 a, b_1!", "l'été a 𝒳 b_1", ""],
 ]
 # ln p of a given translation and of the model's own.
 LIKELY = [(-9.2, -2.3), (-2.3, -2.304), (-1.0, -40.0), (-40.0, -1.0), (-13.92, -14.63), (0.0, -12.0)]
@@ -151,6 +161,7 @@ def made_by_the_site() -> dict[str, Any]:
             "translations": translations,
             "selections": selections,
             "drawn": drawn,
+            "different": DIFFERENT,
         },
     )
 
@@ -191,6 +202,7 @@ def test_a_browser_describes_what_the_app_does():
     assert made["likely"] == [sentence_parts(describe_likelihood(*each)) for each in LIKELY]
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
         assert_selection(actual, text)
+    assert made["different"] == json.loads(json.dumps([differences(each) for each in DIFFERENT]))
     assert made["drawn"] == [[0, 7], [0, 2_400], [1_306, 3_700], [0, 2_395]]
 
 
@@ -239,11 +251,9 @@ def assert_translation(actual: dict[str, Any], card: dict[str, Any], place: Plac
     layer, head = place
     attention = read_as(CROSS, WRITTEN, truer(card["metrics"], layer, head))
     matrix = head_matrix(attention, layer=layer, head=head, view=view)
-    link = clearest_link(matrix)
-    assert link is not None
     first = int(truer(card["metrics"], layer, head) == "naive")
     if asked.get("query") is None:
-        assert actual["cell"] == [link.query, link.key]
+        assert tuple(actual["cell"]) == opening_cell(matrix, asked.get("word", ""))
     else:
         row = next(row for row, at in enumerate(matrix.rows) if at == asked["query"] - first)
         words = [column for column, key in enumerate(matrix.keys) if not key.special]
@@ -262,7 +272,7 @@ def assert_translation(actual: dict[str, Any], card: dict[str, Any], place: Plac
     )  # fmt: skip
     header, chunks = unpack_chunks(alignments([aligned])[1])
     expected = header["models"][0]
-    assert actual["described"] == {name: value for name, value in expected.items() if name != "slot"}
+    assert actual["described"] == {name: value for name, value in expected.items() if name not in ("slot", "unlike")}
     np.testing.assert_array_equal(np.frombuffer(base64.b64decode(actual["weights"]), "<f4"), np.frombuffer(chunks["1"], "<f4"))
     if "query" not in asked:
         assert actual["followed"] is None
@@ -280,6 +290,8 @@ def assert_selection(actual: dict[str, Any], written: str) -> None:
     assert_described(actual, expected.story, expected.more)
     described = describe_selectors(Result(trace, SUMMARIZER, 0.0), layer=1, head=2)
     assert [each["key"] for each in actual["all"]] == list(KEYS)
+    cut = read_passage(trace.prompt.text, trace.encoder.keys, words=False)
+    assert actual["cut"] == [[unit.start, unit.end] for unit in cut.units]
     for made, (story, more) in zip(actual["all"], described, strict=True):
         assert_described(made, story, more)
 

@@ -81,10 +81,16 @@ def test_a_browser_unfolds_a_weight_as_the_app_does():
 def test_a_text_that_was_typed_opens_on_a_word():
     # The example's weight is of a longer text.
     weight = {"layer": 3, "head": 1, "query": 10, "key": 2}
-    picture = {"said": {"tokens": ["[CLS]", "a", "cat", "[SEP]"], "maps": [{"shape": [6, 12]}]}}
-    unasked, last = call(
-        *(["../address", "placeOnCompute", {"weight": weight}, picture, values] for values in ({}, {"query": 99}))
+    said = {"tokens": ["[CLS]", "a", "cat", "[SEP]"], "maps": [{"shape": [6, 12]}]}
+    weights = {"An example": weight, "a cat": weight | {"query": 1}}
+    asked = [("A cat", {}), ("A cat", {"query": 99}), ("a cat", {})]
+    unasked, last, own = call(
+        *(
+            ["../address", "placeOnCompute", {"weights": weights}, {"said": said | {"prompt": {"text": text}}}, values]
+            for text, values in asked
+        )
     )
+    assert own["query"] == 1
     assert unasked == {"layer": 3, "head": 1, "query": 2, "key": 2, "words": False}
     # What an address names is shown, a mark too.
     assert last["query"] == 3

@@ -71,7 +71,7 @@ function lengthOf(text) {
  * @param {Spans} sentences
  * @returns {Unit[]}
  */
-export function unitsOf(text, tokens, sentences) {
+export function unitsOf(text, tokens, sentences, isMerged = true) {
   const letters = [...text];
   /** @type {Unit[]} */
   const units = [];
@@ -79,7 +79,7 @@ export function unitsOf(text, tokens, sentences) {
   let last = null;
   tokens.forEach(({ start, end, special, word }, place) => {
     const unit = units[units.length - 1];
-    if (word !== null && word === last && unit) {
+    if (isMerged && word !== null && word === last && unit) {
       unit.end = Math.max(unit.end, end);
       unit.places.push(place);
     } else if (!special && end > start) {
