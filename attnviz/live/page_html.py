@@ -89,8 +89,8 @@ WEB = Path(__file__).parent / "web"
 _TEMPLATE = Template((WEB / "index.html").read_text(encoding="utf-8"))
 # A page runs the scripts of its own folder alone, and asks nobody else for anything; WebAssembly is compiled, nothing else is.
 POLICY = (
-    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; font-src 'self'; "
-    "img-src 'self' data: blob:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'"
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'"
 )
 
 

@@ -7,8 +7,6 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
-from importlib.resources import files as files_of
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +61,6 @@ SCRIPTS = {
     "write": ("../../figures/write.js", ""),
     "write_panel": ("write_panel.js", ""),
 }
-# Letters that travel: Latin-1, and what the pages write besides.
-_LETTERS = "".join(map(chr, (*range(32, 127), *range(160, 256)))) + "ŒœΣατ–—‘’“”„…′⁰⁴⁵⁶⁷⁸⁹⁻€←↑→↓−√∞≤≥"
 SCRIPT_OF = {"translate": "alignments.js", "compute": "steps.js"}
 # Pages whose models have another task than their name.
 TASKS = {"compute": "encode"}
@@ -159,25 +155,8 @@ def _write_files(folder: Path, models: Sequence[str], report: Report) -> list[Si
     _write(folder / "write.css", MARKUP_STYLE + WRITE_STYLE)
     _write(folder / "document.html", template())
     shutil.copy(WEB / "start.js", folder / "start.js")
-    (folder / "source-sans.woff2").write_bytes(font())
     shutil.copy(assets_folder() / "icon.svg", folder / "icon.svg")
     return _write_pictures(folder / "pictures", models, report)
-
-
-@cache
-def font() -> bytes:
-    """Return the app's letters, Streamlit's Source Sans, as WOFF2: of them what the pages write, for all take 170 kB."""
-    from fontTools import subset
-
-    (letters,) = Path(str(files_of("streamlit"))).glob("static/static/media/SourceSansVF-Upright*.woff2")
-    # Of its names the licence stays, and who made it.
-    options = subset.Options(flavor="woff2", name_IDs=[0, 13, 14])
-    font, written = subset.load_font(letters, options), BytesIO()
-    subsetter = subset.Subsetter(options)
-    subsetter.populate(text=_LETTERS)
-    subsetter.subset(font)
-    subset.save_font(font, written, options)
-    return written.getvalue()
 
 
 def _write_block_pages(
@@ -253,7 +232,7 @@ def _write_pages(
 ) -> list[str]:
     """Write every page; list what a first visit needs."""
     styles = [f"{name}.css" for name in ("site", "steps", "write")]
-    own_files = [*(f"{name}.js" for name in SCRIPTS), "start.js", "source-sans.woff2", *styles, "icon.svg", "document.html"]
+    own_files = [*(f"{name}.js" for name in SCRIPTS), "start.js", *styles, "icon.svg", "document.html"]
     needed = [f"{folders.files}/{name}" for name in own_files]
     for page in (*SITE_PAGES, *APP_PAGES):
         config = {"page": page.name, **site_parameters(page), "modelsFolder": folders.models}
