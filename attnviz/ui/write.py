@@ -189,10 +189,11 @@ def show_text(upcoming: Upcoming) -> DeltaGenerator:
             if key is not None:
                 st.session_state.key = key
 
-    drawn, place = written_text(trace, chosen=upcoming.place, upcoming=name), st.empty()
-    with place.container():
+    drawn = written_text(trace, chosen=upcoming.place, upcoming=name)
+    with st.container(key="writing", gap=None):
         _markup("written-text", drawn | {"theme": asdict(theme())}, pick)
-    return place
+        # What grows stands in its stead (layout.css). In a place that is emptied the text is gone for a moment at each run.
+        return st.empty()
 
 
 def show_bars(upcoming: Upcoming, options: WritingOptions, *, edited: bool) -> None:

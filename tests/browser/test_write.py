@@ -59,10 +59,15 @@ def test_what_came_stays_where_it_is_stopped(page: Page, app_url: str) -> None:
     open_page(page, app_url, "write", text="Once upon a time there", more=200)
     page.get_by_role("button", name="Write on").click()
     expect(page.get_by_text(" of 200 tokens")).to_be_visible()
+    # The text stands there once, while it grows and after.
+    expect(page.locator(".st-key-writing [role=status]")).to_be_visible()
+    expect(page.locator(".text.long")).to_be_hidden()
     page.get_by_role("button", name="Stop").click()
     settle(page)
     assert 0 < len(written(page)) < 200
     expect(page.locator("button.written")).to_have_count(len(written(page)))
+    expect(page.locator(".text.long")).to_be_visible()
+    expect(page.locator(".st-key-writing [role=status]")).to_have_count(0)
 
 
 def test_why_a_word_is_written_stays_after_a_reload(page: Page, app_url: str) -> None:
