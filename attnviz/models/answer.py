@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.core.trace import AttentionTrace, Token
-from attnviz.text.english import seems_english
 from attnviz.text.spans import Span, Window
+from attnviz.text.words import seems_english
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from attnviz.analysis.wording import LONGEST_NAME, cut, join_names
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models.result import Result
 from attnviz.settings import assets_folder
-from attnviz.text.english import seems_english
+from attnviz.text.words import seems_english
 from attnviz.ui.address.address_sync import LINK_CHARACTERS, forget_cell, remember, remembered, visit
 from attnviz.ui.layout import checked, escaped
 

@@ -23,7 +23,7 @@ from attnviz.nn.attention import KeyValues, attend
 from attnviz.nn.encoder import Answerer
 from attnviz.nn.seq2seq import ReadSource, RecurrentState, Seq2Seq
 from attnviz.nn.translator import Translator
-from attnviz.text.english import small_words
+from attnviz.text.words import small_words
 
 States = Float[Tensor, "one token dim"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnviz.text.english import seems_english
+from attnviz.text.words import seems_english
 
 
 @pytest.mark.parametrize(

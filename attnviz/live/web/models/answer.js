@@ -186,7 +186,7 @@ function logOdds(share) {
 }
 
 /**
- * Say whether nothing speaks against English, as attnviz.text.english does: how many answers are right was measured on English passages.
+ * Say whether nothing speaks against English, as attnviz.text.words does: how many answers are right was measured on English passages.
  * @param {string} text
  * @param {{ english: string[], others: string[][], foreign: string[], articles: string[] }} small words of languages
  */

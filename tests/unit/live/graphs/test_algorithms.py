@@ -20,11 +20,10 @@ from attnviz.core.trace import Token
 from attnviz.models.answer import SpanDecoding
 from attnviz.models.hub.minilm import packaged
 from attnviz.survey.corpora import shipped
-from attnviz.text.english import seems_english, small_words
 from attnviz.text.sentences import Sentences
 from attnviz.text.spans import Window, best_spans, marginals, merged, pair_logits, windows
 from attnviz.text.tokens import encode
-from attnviz.text.words import PIECE, Words
+from attnviz.text.words import PIECE, Words, seems_english, small_words
 from tests import languages
 from tests.javascript import run
 
