@@ -8,8 +8,8 @@ from streamlit.testing.v1 import AppTest
 
 from attnviz.core import journal
 from attnviz.figures.heads_grid import EXAMPLES
-from attnviz.files.container import value_to_bytes
 from attnviz.files.shipped import examples_folder, read_shipped
+from attnviz.files.trace_file import value_to_bytes
 from attnviz.lessons.lesson_file import read_lesson
 from attnviz.lessons.library import shipped_lessons
 from attnviz.settings import page_file

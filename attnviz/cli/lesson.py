@@ -104,7 +104,7 @@ def new_lesson(arguments: argparse.Namespace) -> int:
 def check_lessons(arguments: argparse.Namespace) -> int:
     """Print what is wrong with each lesson, or its right answers; 1 where anything is wrong."""
     # Imported here: the command's help must not wait for torch.
-    from attnviz.lessons.check import ComputedSource, examine
+    from attnviz.lessons.check_lesson import ComputedSource, examine
     from attnviz.lessons.lesson_file import read_lesson
 
     source, status = ComputedSource(progress_line), 0
@@ -127,7 +127,7 @@ def check_lessons(arguments: argparse.Namespace) -> int:
 def print_lesson(arguments: argparse.Namespace) -> int:
     """Write a lesson as a worksheet, in the format that the file's ending names."""
     # Imported here: the command's help must not wait for torch.
-    from attnviz.lessons.check import ComputedSource, truths
+    from attnviz.lessons.check_lesson import ComputedSource, truths
     from attnviz.lessons.lesson_file import read_lesson
     from attnviz.lessons.library import lessons_of
     from attnviz.lessons.worksheet import worksheet, worksheet_html
@@ -151,7 +151,7 @@ def print_lesson(arguments: argparse.Namespace) -> int:
 def grade_folder(arguments: argparse.Namespace) -> int:
     """Grade every file of the folder, and say how many could not be read."""
     # Imported here: the command's help must not wait for torch.
-    from attnviz.lessons.check import ComputedSource, truths
+    from attnviz.lessons.check_lesson import ComputedSource, truths
     from attnviz.lessons.hand_in import HandIn, grades_csv, read_folder
     from attnviz.lessons.lesson_file import read_lesson
     from attnviz.lessons.library import shipped_lessons

@@ -38,9 +38,9 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    "svg": Format("attnviz.export.png:sheet_svg", "image/svg+xml", "drawing"),
-    "png": Format("attnviz.export.png:sheet_png", "image/png", "drawing"),
-    "pdf": Format("attnviz.export.png:sheet_pdf", "application/pdf", "drawing"),
+    "svg": Format("attnviz.export.svg_png_pdf:sheet_svg", "image/svg+xml", "drawing"),
+    "png": Format("attnviz.export.svg_png_pdf:sheet_png", "image/png", "drawing"),
+    "pdf": Format("attnviz.export.svg_png_pdf:sheet_pdf", "application/pdf", "drawing"),
     "html": Format("attnviz.export.matrix:explorer_page", "text/html", "page"),
     "csv": Format("attnviz.export.weights:csv", "text/csv", "numbers"),
     "npz": Format("attnviz.export.weights:npz", "application/octet-stream", "numbers"),

@@ -11,7 +11,7 @@ from typing import Any
 from attnviz.core import journal
 from attnviz.core.errors import ArgumentError, EditError, TraceError, described
 from attnviz.core.trace import AttentionTrace, check_trace
-from attnviz.files.container import LEAST, describe, is_beginning, rebuild, seal, unseal
+from attnviz.files.trace_file import LEAST, describe, is_beginning, rebuild, seal, unseal
 
 # What reading a header that was made by hand, or with bad intent, may run into.
 _MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.core.errors import TraceError
-from attnviz.files.container import value_from_bytes, value_to_bytes
+from attnviz.files.trace_file import value_from_bytes, value_to_bytes
 from attnviz.settings import assets_folder
 
 # So much of a model's weights tells whether it was trained again: every number of them changes.

@@ -104,7 +104,7 @@ class Worksheet:
 def worksheet(
     lesson: Lesson, right: Mapping[str, Truth], source: AnswerSource, *, site: str = "", is_offered: bool = False
 ) -> Worksheet:
-    """Lay a lesson out for paper; `right` are its answers by number, as `attnviz.lessons.check.truths` computes them.
+    """Lay a lesson out for paper; `right` are its answers by number, as `attnviz.lessons.check_lesson.truths` computes them.
 
     site        where the app is reached, such as https://attnviz.school.example: addresses begin with it
     is_offered  the app there knows the lesson by its name: addresses open its steps, whose pictures wait for an answer

@@ -15,7 +15,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from attnviz.address import PAGES
-from attnviz.lessons.check import ComputedSource
+from attnviz.lessons.check_lesson import ComputedSource
 from attnviz.lessons.classroom.class_values import answer_key
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
 from attnviz.lessons.library import read_named, shipped_lessons

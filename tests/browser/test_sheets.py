@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from attnviz import AttentionTrace, Prompt
-from attnviz.export import matrix, png, sheet
+from attnviz.export import matrix, sheet, svg_png_pdf
 from attnviz.export.picture import Picture, part_of, parts, picture
 from attnviz.export.sheet import FONT, Sheet, side_by_side, titled
 from tests.factories import make_map, typed
@@ -36,7 +36,7 @@ def traced(count: int) -> Picture:
 
 def overlapping(page: Page, path: Path, sheet: Sheet) -> list[tuple[str, str]]:
     """The pairs of texts whose boxes meet; first makes sure that every label is a text, inside of the sheet."""
-    path.write_bytes(png.sheet_svg(sheet))
+    path.write_bytes(svg_png_pdf.sheet_svg(sheet))
     page.goto(path.as_uri())
     boxes = page.evaluate(TEXTS)
     assert sorted(text for text, *_ in boxes) == sorted(label.text for label in sheet.labels)

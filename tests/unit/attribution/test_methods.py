@@ -19,7 +19,7 @@ from attnviz.attribution.token_removal import attribution_report
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt
 from attnviz.export.matters_report import draw_attribution
-from attnviz.export.png import sheet_svg
+from attnviz.export.svg_png_pdf import sheet_svg
 from attnviz.figures.matters_text import methods_table
 from attnviz.models.capabilities import bind_target
 from attnviz.models.targets import BoundTarget, Target

@@ -18,7 +18,7 @@ from pypdf import PdfReader
 from attnviz.analysis.head_view import View
 from attnviz.core.errors import AttnvizError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
-from attnviz.export import FORMATS, Picture, export, picture, pictures, png
+from attnviz.export import FORMATS, Picture, export, picture, pictures, svg_png_pdf
 from attnviz.export import matrix as on_paper
 from attnviz.export.picture import is_whole, other_head, part_of, parts
 from attnviz.export.sheet import COLUMN, FONT, PAGE, Rectangle, printed_text
@@ -176,12 +176,14 @@ def test_a_pdf_has_its_text_in_fonts_that_it_embeds() -> None:
 
 def test_any_installed_font_that_has_a_character_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if none of those that are named were installed, and no font had a snowman."""
-    monkeypatch.setattr(png, "_named_fonts", lambda: ([], frozenset()))
-    letters = png._letters
-    monkeypatch.setattr(png, "_letters", lambda path: letters(path) - {"\u2603"} if "DejaVuSans.ttf" in path else frozenset())
-    assert png._fonts(frozenset("ab")) == (["DejaVu Sans"], frozenset())
+    monkeypatch.setattr(svg_png_pdf, "_named_fonts", lambda: ([], frozenset()))
+    letters = svg_png_pdf._letters
+    monkeypatch.setattr(
+        svg_png_pdf, "_letters", lambda path: letters(path) - {"\u2603"} if "DejaVuSans.ttf" in path else frozenset()
+    )
+    assert svg_png_pdf._fonts(frozenset("ab")) == (["DejaVu Sans"], frozenset())
     shown = picture(traced(make_map(sentence("a \u2603 b\u200d"))))
-    drawn = [text.get_text() for text in png._figure(on_paper.draw_matrix(shown), 72.0).axes[0].texts]
+    drawn = [text.get_text() for text in svg_png_pdf._figure(on_paper.draw_matrix(shown), 72.0).axes[0].texts]
     assert drawn[-1] == "No installed font has U+2603: install one, or take SVG."
     assert drawn.count("b") == 2
 

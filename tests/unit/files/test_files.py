@@ -15,8 +15,8 @@ import attnviz
 from attnviz.core.errors import ArgumentError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
-from attnviz.files import container, from_bytes, to_bytes
-from attnviz.files.container import describe
+from attnviz.files import from_bytes, to_bytes, trace_file
+from attnviz.files.trace_file import describe
 from tests.factories import assert_same, dot_product_map, make_map, pair, special, typed
 
 SOURCE = (*typed("un|believ|able مرحبا 😀 a&b"), special("</s>"))
@@ -140,7 +140,7 @@ def edited(change: dict[str, Any], tensors: dict[str, np.ndarray] | None = None,
         for step in above:
             place = place[int(step) if step.isdecimal() else step]
         place[int(last) if last.isdecimal() else last] = value
-    return container.seal(header, {**kept, **(tensors or {})})
+    return trace_file.seal(header, {**kept, **(tensors or {})})
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -184,7 +184,7 @@ def test_tensors_that_cannot_be_are_refused(name: str, array: np.ndarray, messag
 
 def test_half_a_character_in_a_file_is_refused_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing could show it, print it or save it again. A file can only have it escaped."""
-    monkeypatch.setattr(container.json, "dumps", lambda value, **_: plainly(value))
+    monkeypatch.setattr(trace_file.json, "dumps", lambda value, **_: plainly(value))
     plainly = json.JSONEncoder().encode
     for place in ("model", "output", "revision", "prompt.text", "tokens.0.0.text", "versions.torch"):
         with pytest.raises(TraceError, match=r"half of a character|whole characters"):
@@ -236,7 +236,7 @@ def test_each_way_of_being_no_trace_is_told_apart(tmp_path: Path, monkeypatch: p
     picture.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
     other.write_bytes(serialized({"a": np.zeros(3)}))
     cut.write_bytes(data[: len(data) // 40])
-    monkeypatch.setattr(container, "PLAIN", 3)
+    monkeypatch.setattr(trace_file, "PLAIN", 3)
     newer.write_bytes(to_bytes(full_trace()))
     monkeypatch.undo()
     for path, message in (
@@ -251,7 +251,7 @@ def test_each_way_of_being_no_trace_is_told_apart(tmp_path: Path, monkeypatch: p
 
 
 def test_a_deeply_nested_header_is_refused() -> None:
-    nested = serialized({"a": np.zeros(1, np.float32)}, {container.KEY: "[" * 100_000})
+    nested = serialized({"a": np.zeros(1, np.float32)}, {trace_file.KEY: "[" * 100_000})
     with pytest.raises(TraceError, match="no header"):
         from_bytes(nested)
 

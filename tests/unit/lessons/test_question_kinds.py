@@ -18,7 +18,7 @@ from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.core.sampling import TEMPERATURES, Continuation
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, Shares, WeightStore
 from attnviz.figures.explorer import overview
-from attnviz.lessons.check import ComputedSource
+from attnviz.lessons.check_lesson import ComputedSource
 from attnviz.lessons.lesson_file import LessonQuestion, LessonStep
 from attnviz.lessons.picture_link import LessonPicture, read_link
 from attnviz.lessons.question_kinds import (

@@ -12,7 +12,7 @@ from attnviz.analysis.heads.verdict import ClaimReport
 from attnviz.cli import main
 from attnviz.core.sampling import Candidate
 from attnviz.core.trace import Prompt
-from attnviz.lessons.check import ComputedSource, examine
+from attnviz.lessons.check_lesson import ComputedSource, examine
 from attnviz.lessons.hand_in import HandIn, write_hand_in
 from attnviz.lessons.lesson_file import parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
@@ -48,7 +48,7 @@ def source() -> Iterator[ComputedSource]:
     """Claims are tested over few sentences: what all of them say travels, and is held against the atlas."""
     few = [each for each in shipped(TREEBANK) if {word.relation for word in each.words} >= {"compound", "obj"}][:70]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("attnviz.lessons.check.corpus", lambda name: few)
+        patched.setattr("attnviz.lessons.check_lesson.corpus", lambda name: few)
         yield ComputedSource()
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attnviz.lessons.check import ComputedSource, truths
+from attnviz.lessons.check_lesson import ComputedSource, truths
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, read_lesson
 from attnviz.lessons.library import shipped_lessons
 from attnviz.lessons.picture_link import read_link

@@ -11,7 +11,7 @@ import pytest
 from attnviz.analysis.matters import AttributionReport, Faithfulness, Removals
 from attnviz.attribution.methods import titles_of
 from attnviz.export import matters_report as exported
-from attnviz.export import png
+from attnviz.export import svg_png_pdf
 from attnviz.figures.matters_text import methods_table
 
 
@@ -48,7 +48,7 @@ def test_agreement_leaves_the_outputs_own_words_out():
 
 
 def test_the_sheet_is_a_picture_with_a_strip_a_way():
-    drawn = png.sheet_svg(exported.draw_attribution(made(), "rollout", titles_of(made().figures))).decode()
+    drawn = svg_png_pdf.sheet_svg(exported.draw_attribution(made(), "rollout", titles_of(made().figures))).decode()
     assert drawn.count("data-share") == 4
     assert all(title in drawn for title in ("Attention rollout", "Leaving one word out", "Chance", "&lt;b&gt;"))
 

@@ -6,7 +6,7 @@ import pytest
 
 from attnviz.analysis.head_metrics import Link
 from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.export import png, translation_links
+from attnviz.export import svg_png_pdf, translation_links
 from attnviz.export.picture import picture
 from attnviz.export.sheet import LINE, Arc, Label, Sheet, width_of
 from tests.factories import make_map, numbered, special
@@ -36,7 +36,7 @@ def test_no_two_texts_touch(written: int, read: int) -> None:
 
 def test_the_file_has_every_word_as_text_and_every_link_with_its_weight() -> None:
     sheet = drawn(5, 7)
-    tree = ElementTree.fromstring(png.sheet_svg(sheet))
+    tree = ElementTree.fromstring(svg_png_pdf.sheet_svg(sheet))
     texts = [text.text for text in tree.iter(f"{SVG}text")]
     assert texts[:7] == [token.text for token in numbered(7)]
     assert texts[7:12] == [*(token.text for token in numbered(4)), "</s>"]

@@ -13,7 +13,7 @@ from PIL import Image
 
 from attnviz.core.errors import LessonError
 from attnviz.lessons import worksheet as printing
-from attnviz.lessons.check import truths
+from attnviz.lessons.check_lesson import truths
 from attnviz.lessons.lesson_file import parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
 from attnviz.lessons.worksheet import SheetStep, Worksheet, _with_questions_of_same_text, worksheet, worksheet_html
