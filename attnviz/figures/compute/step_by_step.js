@@ -47,8 +47,7 @@ export function follow(data, before) {
   const walk = before ?? /** @type {Walk} */ ({ seq: 0 });
   if (before?.data.key !== data.key) Object.assign(walk, { guess: null, guessed: null });
   const isNewer = before && walk.seq > data.seq && walk.step in data.steps;
-  const isThere = data.at[0] in data.steps && holds(resultOf(data.steps[data.at[0]]), [data.at[1], data.at[2]]);
-  const [step, ...cell] = isThere ? data.at : data.first ?? data.at;
+  const [step, ...cell] = data.at[0] in data.steps ? data.at : data.first ?? data.at;
   Object.assign(walk, { data }, isNewer ? {} : { seq: data.seq, step, cell, expanded: data.expanded });
   if (isNewer && data.hidden !== null && isLocked(walk, walk.step)) walk.step = data.hidden;
   if (!holds(result(walk), walk.cell)) walk.cell = [...data.steps[walk.step].start];

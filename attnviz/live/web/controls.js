@@ -155,7 +155,7 @@ const SCALES = ["0 to 1", "Fit to this head"];
 const scaleOf = (page, { scale }) => scale ?? SCALES[page === "summarize" ? 1 : 0];
 
 /** @param {SitePage} sitePage */
-const scale = (sitePage) => choice("Colours", SCALES, scaleOf(sitePage.config.page, sitePage.values), (chosen) => sitePage.change({ scale: chosen === scaleOf(sitePage.config.page, {}) ? null : chosen }));
+const scale = (sitePage) => choice("Colour scale", SCALES, scaleOf(sitePage.config.page, sitePage.values), (chosen) => sitePage.change({ scale: chosen === scaleOf(sitePage.config.page, {}) ? null : chosen }));
 
 /** @param {string} name @param {string[]} options @param {string} chosen @param {(value: string) => void} onChange */
 function choice(name, options, chosen, onChange) {

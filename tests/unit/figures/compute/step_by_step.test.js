@@ -18,8 +18,8 @@ test("it opens where Python says, at a cell that is there", () => {
   assert.deepEqual(walk({ at: [2, 1, 2] }).cell, [0, 0]);
   assert.equal(walk({ expanded: "S:0:1" }).expanded, "S:0:1");
   assert.equal(walk({ expanded: "X:0:1" }).expanded, null);
-  const opened = walk({ at: [1, 7, 0], first: [0, 1, 1] });
-  assert.deepEqual([opened.step, opened.cell], [0, [1, 1]]);
+  const opened = ["1,7,0", "7,0,0"].map((at) => walk({ at: at.split(",").map(Number), first: [0, 1, 1] }));
+  assert.deepEqual(opened.map(({ step: own, cell }) => [own, ...cell]), [[1, 0, 0], [0, 1, 1]]);
 });
 
 test("a cell that was chosen stays while the same rows and columns stand there", () => {
