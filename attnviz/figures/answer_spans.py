@@ -23,7 +23,7 @@ from attnviz.analysis.head_view import HeadMatrix, View
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.figures.html import sentence_parts
 from attnviz.figures.matrix import STYLE as MATRIX
-from attnviz.figures.matrix import DrawnMatrix, Marks, one_matrix
+from attnviz.figures.matrix import DrawnMatrix, Marks, one_matrix, rounded
 from attnviz.text.spans import Span
 from attnviz.text.words import visible_text
 
@@ -83,9 +83,10 @@ def describe_passage(
     tokens: Sequence[Token], spans: Sequence[Span], *bars: Float[np.ndarray, " token"], declined: bool
 ) -> dict[str, Any]:
     """Describe a passage as the page draws it: where its tokens stand, the bars under each, and the best spans."""
+    highest = max(float(values.max(initial=0)) for values in bars)
     return {
         "units": [[token.start, token.end] for token in tokens],
-        "bars": [{"name": name, "values": values.round(6).tolist()} for name, values in zip(BARS, bars, strict=True)],
+        "bars": [{"name": name, "values": rounded(values, highest, 6)} for name, values in zip(BARS, bars, strict=True)],
         "spans": [[span.start, span.end, round(span.probability, 4)] for span in spans],
         "declined": declined,
     }

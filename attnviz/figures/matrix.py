@@ -2,6 +2,7 @@
 
 import base64
 import io
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,7 @@ class DrawnMatrix:
     def record(self, theme: Theme) -> dict[str, Any]:
         """Write the matrix for the script that draws it."""
         marks, edited = self.marks, self.marks.edited
-        cells: dict[str, Any] = {"weights": self.weights.astype(float).round(7).ravel().tolist()}
+        cells: dict[str, Any] = {"weights": rounded(self.weights, self.highest, 7)}
         cells["masked"] = None if self.visible is None or self.visible.all() else (~self.visible).ravel().tolist()
         if self.weights.size > MOST_CELLS:
             cells = {"weights": [], "masked": [] if cells["masked"] else None, "image": self._image(theme)}
@@ -87,6 +88,16 @@ class DrawnMatrix:
         buffer = io.BytesIO()
         Image.fromarray(pixels).save(buffer, "PNG")
         return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
+
+
+def rounded(numbers: Float[np.ndarray, "..."], highest: float, digits: int) -> list[float]:
+    """Round numbers for a script: to so many digits where the largest is near 1, to more where it is small.
+
+    >>> rounded(np.array([0.81234, 0.00001]), 0.8, 3), rounded(np.array([0.00081234, 0.00001]), 0.0008, 3)
+    ([0.812, 0.0], [0.000812, 1e-05])
+    """
+    zeros = max(int(-math.log10(highest)), 0) if highest else 0
+    return numbers.astype(float).round(digits + zeros).ravel().tolist()
 
 
 def labels(tokens: Sequence[Token]) -> tuple[str, ...]:

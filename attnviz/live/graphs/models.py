@@ -135,7 +135,7 @@ def encode_graph(encoder: Any) -> Graph:
 class SharedFiles:
     """The embedded encoder's weights, which other models stand on: each file is fetched once, whichever model needs it.
 
-    layers  what attention needs; top: what the last states need besides
+    layers  what attention and Compute need; top: what the last states need besides
     """
 
     embeddings: WeightFile
@@ -147,7 +147,7 @@ class SharedFiles:
     def of(encoder: Any) -> "SharedFiles":
         """Divide an encoder's weights."""
         last = f"encoder.layer.{encoder.config.num_hidden_layers - 1}."
-        after = (".value.", ".attention.output.", ".intermediate.", ".output.")
+        after = (".intermediate.", ".output.")
         files: dict[str, dict[str, Tensor]] = {"embeddings": {}, "layers": {}, "top": {}}
         weights = dict(encoder.named_parameters())
         words = weights.pop(WORDS)

@@ -241,13 +241,13 @@ export class SitePicture extends ModelPicture {
 
   /** @param {string} kind @param {View} view @returns {Promise<Overview | null>} */
   async overview(kind, view) {
-    if (!isFirst(view)) return super.overview(kind, view);
+    if (!this.#hasFiles(kind, view)) return super.overview(kind, view);
     return /** @type {any} */ (readPackage(await this.#fetch(this.#map(kind).file)));
   }
 
   /** @param {string} kind @param {View} view @param {HeadPlace[]} places @returns {Promise<Map<string, Uint8Array<ArrayBuffer>>>} */
   async heads(kind, view, places) {
-    if (!isFirst(view)) return super.heads(kind, view, places);
+    if (!this.#hasFiles(kind, view)) return super.heads(kind, view, places);
     const { layers = [] } = this.#map(kind);
     const files = [...new Set(places.map(([layer]) => layers[layer]))];
     const parts = await Promise.all(files.map(async (file) => readPackage(await this.#fetch(file))));
@@ -278,6 +278,12 @@ export class SitePicture extends ModelPicture {
     this.#aligned ??= this.#fetch(`${this.said.name}.align`).then(readPackage);
     const message = await this.#aligned;
     return { ...message, cells: { ...message.cells }, models: message.models.map((/** @type {object} */ each) => ({ ...each })) };
+  }
+
+  /** Whether a view came with the site; heads that no word was asked about are ranked by all of them, and of a long text a file has one layer.
+   * @param {string} kind @param {View} view */
+  #hasFiles(kind, view) {
+    return isFirst(view) && Boolean(this.said.link || !this.#map(kind).layers);
   }
 
   /** @param {string} kind */

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.answer_attention import joint
-from attnviz.figures.answer_spans import joint_matrix
+from attnviz.figures.answer_spans import describe_passage, joint_matrix
 from attnviz.figures.theme import LIGHT
 from attnviz.text.spans import Span
 from tests.factories import typed
@@ -21,3 +21,11 @@ def test_the_table_has_starts_down_and_ends_across():
     # The best are numbered in their cells, and the first of them is read.
     assert [drawn["rows"][start] + drawn["columns"][end] for start, end in drawn["ranks"]] == ["bd", "aa"]
     assert drawn["selected"] == drawn["ranks"][0]
+
+
+def test_probabilities_of_a_millionth_keep_their_proportions():
+    tokens, likely, best = typed("a b c"), np.array([4e-8, 1e-8, 1e-9]), Span(0, 1, 4e-8)
+    bars = describe_passage(tokens, [best], likely, likely[::-1], declined=True)["bars"]
+    assert [each["values"] for each in bars] == [pytest.approx(likely, rel=1e-5), pytest.approx(likely[::-1], rel=1e-5)]
+    table = joint(tokens, np.log(likely), np.log(likely), [best], limit=2)
+    assert max(joint_matrix(table).record(LIGHT)["weights"]) == pytest.approx(1.6e-7, rel=1e-5)
