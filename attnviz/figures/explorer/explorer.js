@@ -374,7 +374,7 @@ export class Explorer {
     const isReady = store.ready(layer, head);
     this.#later(store.head(layer, head), (matrix) => {
       if (state.layer !== layer || state.head !== head) return;
-      if (state.query === null) [state.query, state.key] = matrix.strongest(1)[0] ?? [0, 0];
+      if (state.query === null) [state.query, state.key] = state.firstCell(matrix);
       if (!isReady) this.draw();
       // The table of a long text takes some frames' time: the picture comes first.
       requestAnimationFrame(() => setTimeout(() => links.draw()));

@@ -102,6 +102,18 @@ export class ExplorerState {
     Object.assign(this, { layer, head, query, key });
   }
 
+  /** The cell of a head to look at first: its strongest link between two words, else what the first typed token looks at hardest.
+   * @param {Head} head @returns {[query: number, key: number]} */
+  firstCell(head) {
+    const { overview, overview: { words } } = this;
+    const [rows, columns] = /** @type {const} */ (["queries", "keys"]).map((axis) => overview[axis].map((_, at) => wordOf(overview, axis, at)));
+    const isLink = (/** @type {number} */ query, /** @type {number} */ key) =>
+      isWord(words.queries[rows[query]]) && isWord(words.keys[columns[key]]) && words.own[rows[query]] !== columns[key];
+    const [link] = head.strongest(1, isLink);
+    if (link) return [link[0], link[1]];
+    return head.strongestOf("queries", Math.max(overview.queries.findIndex(([, special]) => !special), 0)) ?? [0, 0];
+  }
+
   /** What is asked, by words. @returns {Question} */
   get question() {
     const { overview, words, selected: { query, key } } = this;

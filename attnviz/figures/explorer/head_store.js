@@ -222,14 +222,15 @@ export class Head {
     return `${this.signed && weight > 0 ? "+" : ""}${number(weight, this.decimals)}`;
   }
 
-  /** The largest weights, of a difference the furthest from 0, the largest first. @param {number} count @returns {Link[]} */
-  strongest(count) {
+  /** The largest weights, of a difference the furthest from 0, the largest first. @param {number} count
+   * @param {(query: number, key: number) => boolean} isLink those that count @returns {Link[]} */
+  strongest(count, isLink = () => true) {
     /** @type {[cell: number, size: number][]} */
     const candidates = [];
     let least = 0;
     for (let cell = 0; cell < this.codes.length; cell++) {
       const size = Math.abs(this.codes[cell] - this.zero);
-      if (size <= least || this.codes[cell] === MASKED) continue;
+      if (size <= least || this.codes[cell] === MASKED || !isLink(Math.floor(cell / this.nKeys), cell % this.nKeys)) continue;
       candidates.push([cell, size]);
       if (candidates.length < 8 * count) continue;
       candidates.sort((one, other) => other[1] - one[1]).length = count;

@@ -27,6 +27,14 @@ test("a place that the map has not is the nearest, and a cell its most telling o
   assert.deepEqual([layer, head, query, key], [1, 2, 2, 1]);
 });
 
+test("a mean is opened at its strongest link between two words, else at its first word", () => {
+  const named = ["[CLS]", "can", "##yon", ",", "dogs"].map((text, at) => [text, at === 0 ? 1 : 0, ""]);
+  const own = [[0], [1, 2], [3], [4]].map((parts) => ({ text: named[parts[0]][0], special: parts[0] === 0, parts }));
+  const opened = state({ head: null }, overview({ queries: named, keys: named, words: { queries: own, keys: own, own: [0, 1, 2, 3] } }));
+  const firstCell = (weights) => opened.firstCell({ strongest: (_, isLink) => weights.filter(([query, key]) => isLink(query, key)), strongestOf: (_, row) => [row, 0] });
+  assert.deepEqual([firstCell([[4, 0], [3, 4], [2, 1], [4, 2], [1, 4]]), firstCell([[4, 3]])], [[4, 2], [1, 0]]);
+});
+
 test("another map keeps the head and chooses its own cell", () => {
   const opened = state();
   opened.open(overview({ heads: 2, name: "other" }), () => {});

@@ -44,6 +44,7 @@ test("the colours of a long text end where 99 of 100 weights do, and those of a 
 
 test("the strongest links come first", () => {
   assert.deepEqual(HEAD.strongest(3), [[1, 1, 0.9], [0, 1, 0.75], [0, 0, 0.25]]);
+  assert.deepEqual(HEAD.strongest(1, (query) => query === 0), [[0, 1, 0.75]]);
   const many = new Head(0, 0, map(1, 1000), 4, bytes(Array.from({ length: 1000 }, (_, at) => (at * 617) % 1000)));
   assert.deepEqual(many.strongest(5).map(([, , weight]) => weight), [0.0999, 0.0998, 0.0997, 0.0996, 0.0995]);
 });
