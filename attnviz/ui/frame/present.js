@@ -1,5 +1,5 @@
 // The present mode. One press or the key F turns it on, Escape turns it off: at once here, and in the address by Python.
-// layout.css hides all but the picture; here it is enlarged until it fills the screen.
+// present.css hides all but the picture; here it is enlarged until it fills the screen.
 
 // A window of this size shows letters as they are; a larger screen enlarges them, so that 14 px are 28 at 1920 × 1080.
 const PLAIN = { width: 960, height: 540 };
@@ -8,13 +8,19 @@ const LARGEST = 2.5;
 const MARGIN = 7;
 const FIELDS = "input, textarea, select, [contenteditable=true], [role=combobox], [role=textbox]";
 const page = document.documentElement;
+// What present.css says, which stands in the component's template: of the page only while it presents, for at every change of the
+// page the browser would look through all of it for what its `:has` selectors could mean.
+const style = new CSSStyleSheet();
 /** @type {{ turn: number, tell: (on: boolean) => void, listens: boolean, pending: number }}  pending: changes of the full screen that we asked for */
 const state = { turn: 0, tell: () => {}, listens: false, pending: 0 };
 
 /** @param {StreamlitComponent<{ on: boolean, turn: number | null }>} component */
-export default function ({ data, setTriggerValue }) {
+export default function ({ data, setTriggerValue, parentElement }) {
   state.tell = (on) => setTriggerValue("turned", { on, turn: state.turn });
-  if (!state.listens) listen();
+  if (!state.listens) {
+    style.replaceSync(parentElement.querySelector("template")?.content.textContent ?? "");
+    listen();
+  }
   // What a run says that has not heard of the last turn is older already.
   if (state.turn === 0 || data.turn === state.turn || data.turn === null) show(data.on);
   if (!isOn() && isWhole()) changeFullScreen();
@@ -80,6 +86,7 @@ async function changeFullScreen() {
 function show(on) {
   if (on === isOn()) return;
   page.classList.toggle("presenting", on);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets.filter((each) => each !== style), ...(on ? [style] : [])];
   if (on) document.querySelector("[data-testid=stMain]")?.scrollTo(0, 0);
   fit();
   dispatchEvent(new Event("resize"));

@@ -15,10 +15,9 @@ from attnviz.ui.address.address_sync import link, publish, sent, value
 
 _FRAME = Path(__file__).parent
 _LAYOUT = (_FRAME.parent / "layout.css").read_text(encoding="utf-8")
-_PRESENT_STYLE = (_FRAME / "present.css").read_text(encoding="utf-8")
 
 # Within `:root` each rule counts more than Streamlit's own of the same element, which the browser reads later.
-STYLE = f":root {{ {_LAYOUT} }}\n{_PRESENT_STYLE}"
+STYLE = f":root {{ {_LAYOUT} }}"
 
 
 def show_qr_code(address: str, opens: str) -> None:
@@ -84,8 +83,9 @@ def _is_listening(number: str, port: int) -> bool:
 
 
 _PRESENT_COMPONENT = component(
-    "attnviz.present", html="<div></div>", js=Path(__file__).with_name("present.js").read_text(encoding="utf-8")
-)
+    "attnviz.present", html=f"<template>{(_FRAME / 'present.css').read_text(encoding='utf-8')}</template>",
+    js=(_FRAME / "present.js").read_text(encoding="utf-8"),
+)  # fmt: skip
 
 
 def presenter() -> None:
