@@ -1,9 +1,12 @@
 """The picture is the hero: on every page it stands above the fold with its input, output and sentence, and nothing jumps."""
 
+import json
 import re
+from collections.abc import Callable
+from contextlib import closing
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, ViewportSize, expect
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 
 from tests.browser.jumps import forget_moves, moved
 from tests.browser.pages import BEAMER, DESK, LABELS, LEAST_LABEL, PAGES, PHONE, serious, settle
@@ -28,6 +31,8 @@ TYPED = "[class*=st-key-prompt] textarea"
 LEAST_OF_HERO = 0.7
 # Of a page that draws all it is told in frames of their own: of one that is fast, browsers call 0.1 good.
 MOST_SHIFT = 0.1
+# An update that styles so many of a page's elements styles the page; a run needs one or two, and had 13 or more.
+WHOLE_PAGE, WHOLE_PAGES = 0.8, 4
 # The words of the sentence that a button of the toolbar lies on.
 COVERED = """() => {
   const buttons = [...document.querySelectorAll(".st-key-toolbar button")].map((button) => button.getBoundingClientRect());
@@ -196,3 +201,26 @@ def test_the_menu_leads_to_every_page_and_stays_closed_on_a_phone(page: Page, ap
     expect(page.get_by_test_id("stExpandSidebarButton")).to_be_visible()
     sidebar = page.get_by_test_id("stSidebar").bounding_box()
     assert sidebar is None or sidebar["x"] + sidebar["width"] <= 0
+
+
+@pytest.mark.parametrize("path", ["encode", "answer"])
+def test_a_run_styles_what_it_changes_and_not_the_whole_page(browser: Browser, page: Page, app_url: str, path: str) -> None:
+    """Each change of the page costs its whole length where a selector reaches from `:has` to what no class names."""
+    with closing(page.context.new_page()) as measured:
+        measured.set_viewport_size(DESK)
+        measured.goto(f"{app_url}/{path}")
+        settle(measured)
+        measured.locator(TYPED).first.fill("An owl saw the old bridge, and it was glad.")
+        settle(measured)
+        every = measured.evaluate("document.querySelectorAll('body, body *').length")
+        counts = styled(browser, measured, measured.get_by_role("button", name="Run", exact=True).click)
+    assert len([count for count in counts if count >= WHOLE_PAGE * every]) <= WHOLE_PAGES, f"of {every}: {counts}"
+
+
+def styled(browser: Browser, page: Page, act: Callable[[], object]) -> list[int]:
+    """How many elements each change of the page, from an act until it rests, has given a style."""
+    browser.start_tracing(page=page, categories=["-*", "devtools.timeline"])
+    act()
+    settle(page)
+    events = json.loads(browser.stop_tracing())["traceEvents"]
+    return [event["args"].get("elementCount", 0) for event in events if event["name"] == "UpdateLayoutTree"]
