@@ -102,7 +102,8 @@ export class ExplorerState {
     Object.assign(this, { layer, head, query, key });
   }
 
-  /** The cell of a head to look at first: its strongest link between two words, else what the first typed token looks at hardest.
+  /** The cell of a head to look at first: its strongest link between two words, else what the first typed token looks at hardest;
+   * as attnviz/analysis/head_ranking.py chooses it.
    * @param {Head} head @returns {[query: number, key: number]} */
   firstCell(head) {
     const { overview, overview: { words } } = this;

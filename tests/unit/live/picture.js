@@ -1,5 +1,7 @@
 // Makes overviews, heads and sentences of maps as the site's worker does: of maps under views, what is drawn and said.
 
+import { ExplorerState } from "../../../attnviz/figures/explorer/explorer_state.js";
+import { Head } from "../../../attnviz/figures/explorer/head_store.js";
 import { firstCell } from "../../../attnviz/live/web/head_metrics.js";
 import { Lens } from "../../../attnviz/live/web/head_view.js";
 import { nameOfHead } from "../../../attnviz/figures/drawing/elements.js";
@@ -37,11 +39,15 @@ export default (cases) => cases.map(({ map, view, theme }) => {
     const masked = Array.from(first.weights, (_, cell) => !visible(Math.floor(cell / first.keys.length), cell % first.keys.length));
     const { chunks, ...header } = overview;
     const heads = Object.fromEntries([...headChunks(own, view, places)].map(([name, chunk]) => [name, base64(chunk)]));
+    // The explorer has no weights, but their digits, in whichever host.
+    const explorer = new ExplorerState();
+    explorer.open(overview, () => {});
+    const opens = [...headChunks(own, view, places).values()].map((chunk, at) => explorer.firstCell(new Head(...places[at], overview, chunk[0], chunk.subarray(1))));
     const links = new WordLinks(own, view);
     const questions = QUESTIONS.map((question) => links.first(question));
     const rows = [...links.words.queries.keys()].map((word) => base64(new Uint8Array(links.table([word]).buffer)));
     const drawing = { table: { ...first, masked }, model: "t", kind: own.kind, layer: 0, head: 0, isFull: false, theme };
-    answer = { overview: header, links: questions, rows, thumbs: base64(chunks.get("thumbs")), heads, told, csv: asCsv({ ...first, masked }, { layer: 0, head: 0 }),
+    answer = { overview: header, links: questions, rows, thumbs: base64(chunks.get("thumbs")), heads, told, opens, csv: asCsv({ ...first, masked }, { layer: 0, head: 0 }),
       svg: drawMatrix(drawing, base64),
       ends: [true, false].map((isFull) => endsOf({ ...first, masked }, isFull)) };
   }

@@ -67,7 +67,7 @@ def assert_same(made: dict[str, Any], attention: AttentionMap, view: View) -> No
     thumbs = np.frombuffer(zlib.decompress(chunks["thumbs"]), np.uint8)
     np.testing.assert_array_equal(np.frombuffer(base64.b64decode(made["thumbs"]), np.uint8), thumbs)
     places = [(layer, head) for layer in range(attention.n_layers) for head in (*range(attention.n_heads), None)]
-    for (layer, head), told in zip(places, made["told"], strict=True):
+    for (layer, head), told, opens in zip(places, made["told"], made["opens"], strict=True):
         matrix = head_matrix(attention, layer=layer, head=head, view=view)
         decimals = decimals_of(matrix)
         chunk = base64.b64decode(made["heads"][chunk_name(layer, head)])
@@ -76,6 +76,8 @@ def assert_same(made: dict[str, Any], attention: AttentionMap, view: View) -> No
         codes = codes_of(matrix.weights, matrix.visible, decimals)
         np.testing.assert_array_equal(low + 256 * high.astype(np.uint16), codes.ravel())
         cell = first_cell(matrix)
+        # Of weights that are equal in the digits that are drawn, the explorer opens the first.
+        assert codes[tuple(opens)] == codes[cell]
         link = describe_link(matrix, head_name(layer, head), cell)
         assert told["sentences"] == [sentence_parts(each) for each in (link, describe_head(matrix))]
         assert told["hidden"] == describe_hidden(matrix, renormalized=False)
