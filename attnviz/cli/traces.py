@@ -12,7 +12,7 @@ import attnviz
 from attnviz import export
 from attnviz.analysis.head_ranking import has_two_rows
 from attnviz.analysis.head_view import View, default_map
-from attnviz.analysis.wording import plain
+from attnviz.analysis.wording import join_names, plain
 from attnviz.cli.arguments import MODEL, add_command, positive
 from attnviz.core import journal
 from attnviz.core.edits import Edits
@@ -117,7 +117,11 @@ def trace_text(arguments: argparse.Namespace) -> int:
     given = {each.name: getattr(arguments, each.name) for each in fields(Prompt)[1:]}
     prompt = Prompt(text, **given)
     edits = Edits.parse(arguments.edits)
-    trace = catalog.load(arguments.model, progress=progress_line).trace(prompt, edits)
+    model = catalog.load(arguments.model, progress=progress_line)
+    if unread := [name for name, text in given.items() if text and name not in (*model.card.reads, "language")]:
+        options = join_names([f"--{name}" for name in unread])
+        raise AttnvizError(f"{arguments.model} does not read {options}: leave it out, or choose a model that does.")
+    trace = model.trace(prompt, edits)
     for said in cuts(trace):
         progress_line(f"attnviz: warning: {trace.model} read only the beginning: {said}", None)
     if arguments.out == STREAM or not (arguments.out or arguments.json):

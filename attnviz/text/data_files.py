@@ -103,7 +103,7 @@ def find_format(path: Path) -> FileFormat:
     Raises:
         CorpusError: it cannot be read, or is none of the formats; the message names the one that is.
     """
-    if not path.is_file():
+    if path.exists() and not (path.is_file() or path.is_dir()):
         # What a pipe gives can be read once.
         return FileFormat("text", f"{path.name} is read as one text a line")
     lines = list(islice((line.rstrip("\r\n") for line in text_lines(path) if line.strip()), SNIFFED))

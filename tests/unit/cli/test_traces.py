@@ -65,6 +65,19 @@ def test_a_trace_is_saved_exactly_and_told(tmp_path: Path, capsys: pytest.Captur
     assert f"Saved {path}" in said.err
 
 
+@pytest.mark.parametrize(
+    ("model", "options"), [("minilm", ["--question", "--target"]), ("dot-lstm-en-fr", ["--pair"]), ("summarize-en", ["--question"])]
+)
+def test_what_a_model_does_not_read_is_refused(
+    model: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.attn"
+    given = [each for option in options for each in (option, "Who?")]
+    assert cli.main(["trace", model, TEXT, *given, "-o", str(path)]) == 1
+    assert f"{model} does not read {' and '.join(options)}: leave it out" in capsys.readouterr().err
+    assert not path.exists()
+
+
 def test_the_language_that_is_written_is_chosen_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make, kind, config, source = tiny.MBART_50
     folder, path = tmp_path / "mbart", tmp_path / "x.attn"

@@ -83,6 +83,12 @@ def test_a_format_is_known_by_what_is_in_it(name, content, said, prompts, tmp_pa
     assert list(read_prompts(path)) == prompts
 
 
+def test_what_is_not_there_is_not_said_to_be_read(tmp_path):
+    for path in (tmp_path / "nowhere.txt", tmp_path):
+        with pytest.raises(CorpusError, match="cannot be read"):
+            find_format(path)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
