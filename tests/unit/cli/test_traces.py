@@ -66,7 +66,8 @@ def test_a_trace_is_saved_exactly_and_told(tmp_path: Path, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize(
-    ("model", "options"), [("minilm", ["--question", "--target"]), ("dot-lstm-en-fr", ["--pair"]), ("summarize-en", ["--question"])]
+    ("model", "options"),
+    [("minilm", ["--question", "--target"]), ("dot-lstm-en-fr", ["--pair"]), ("summarize-en", ["--question"])],
 )
 def test_what_a_model_does_not_read_is_refused(
     model: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
