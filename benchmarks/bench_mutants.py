@@ -134,6 +134,6 @@ def rows(given: Namespace) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    smoke = "tests/unit/core/test_from_weights.py"
+    smoke = "tests/unit/core/test_trace_from_weights.py"
     sizes = {"mutants": (500, 1), "seconds": (15.0, 1.0), "seed": (1, 4), "tests": (TESTS, smoke)}
     run(rows, minutes=120, sizes={"folders": (FOLDERS, ["core"]), **sizes})

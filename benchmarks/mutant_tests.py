@@ -100,7 +100,7 @@ class LineTests:
         """
         lines = self.by_line.get(mutant.name, {})
         tests = set[str]().union(*(lines.get(line, ()) for line in mutant.lines))
-        own = f"tests/unit/{mutant.path.relative_to(ROOT / 'attnviz').parent}/test_{mutant.path.stem}.py"
+        own = f"tests/unit/{mutant.path.relative_to(ROOT / 'attnviz').parent}/test_{mutant.path.stem}"
         if "" in tests:
             tests = tests.union(*lines.values(), (test for test in self.seconds if test.startswith((own, VALUES))))
         # What holds for all values is told of a class before what holds for one.

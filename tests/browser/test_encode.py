@@ -28,7 +28,7 @@ from tests.browser.pages import (
 
 # The explorer keeps four digits of a weight.
 DIGITS = 5.1e-5
-# tests/unit/analysis/test_first_word.py has more of them, and the attention of transformers itself.
+# tests/unit/analysis/test_head_ranking_first_word.py has more of them, and the attention of transformers itself.
 TROPHY = "The trophy did not fit in the suitcase because it was too big."
 
 

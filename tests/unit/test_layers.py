@@ -249,3 +249,22 @@ def test_a_circle_is_seen_also_where_an_import_is_lazy_but_not_where_only_a_type
     lazy = {"a": ("import b", ()), "b": ("def run():\n    from c import d", ()), "c": ("import a", ())}
     assert set(circle_of(lazy)) == {"a", "b", "c"}
     assert circle_of(lazy | {"c": ("if TYPE_CHECKING:\n    import a", ())}) == []
+
+
+def test_a_test_is_named_for_what_it_tests() -> None:
+    """It stands in the folder of its module and begins with its name, or its package's: `test_site_style` is of site.py."""
+    # What runs both languages, or all that ships, is of no one module.
+    across = {
+        "live": {"address", "described", "lessons", "picture", "steps", "algorithms", "models"},
+        "lessons": {"shipped_lessons"},
+    }
+    wrong = []
+    for path in [path for kind in ("test_*.py", "*.test.js") for path in (ROOT / "tests" / "unit").glob(f"*/**/{kind}")]:
+        parts = path.parent.relative_to(ROOT / "tests" / "unit").parts
+        name = path.stem.removeprefix("test_").removesuffix(".test")
+        modules = (
+            {each.stem for each in ROOT.joinpath("attnviz", *parts).glob("*.*")} | {parts[-1]} | across.get(parts[0], set())
+        )
+        if not any(f"{name}_".startswith(f"{module}_") for module in modules):
+            wrong.append(path)
+    assert wrong == []

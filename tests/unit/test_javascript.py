@@ -12,7 +12,7 @@ from attnviz.figures.html import bundle
 from attnviz.figures.translate import alignments
 from attnviz.live.site import scripts
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 IN_NODE = sorted((ROOT / "tests" / "unit").rglob("*.test.js"))

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { SitePicture } from "../../../attnviz/live/web/run_model.js";
+import { SitePicture } from "../../../../attnviz/live/web/run_model.js";
 
 test("heads of a long text come from the worker, all of them, where no word is asked about", async () => {
   const view = { words: false, hideSpecial: false };

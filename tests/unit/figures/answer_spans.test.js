@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { drawAnswer, drawnPart, linkingHeads } from "../../../../attnviz/figures/answer_spans.js";
-import { all, FakeElement, named } from "../fake_page.js";
+import { drawAnswer, drawnPart, linkingHeads } from "../../../attnviz/figures/answer_spans.js";
+import { all, FakeElement, named } from "./fake_page.js";
 
 const palette = { colour: (share) => `colour ${share}`, ink: () => "ink" };
 const SEEN = { side: "cross", question: [["[CLS]", 1], ["who", 0], ["<b>", 0]], shares: [0, 0.25, 0.5], word: null, bars: null, name: "who",

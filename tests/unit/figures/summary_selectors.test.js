@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { drawKept, selectorsTable } from "../../../../attnviz/figures/summary_selectors.js";
-import { all, FakeElement, named } from "../fake_page.js";
+import { drawKept, selectorsTable } from "../../../attnviz/figures/summary_selectors.js";
+import { all, FakeElement, named } from "./fake_page.js";
 
 const row = (key, sentences, words, ...figures) => ({ key, name: key, sentences, words, figures });
 const lines = (table) => all(table).filter(({ tag }) => tag === "p");

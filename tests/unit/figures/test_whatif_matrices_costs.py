@@ -10,7 +10,7 @@ from attnviz.core.trace import HeadCosts, RemovalCurve
 from attnviz.export import svg_png_pdf, whatif_sheets
 from attnviz.figures.theme import DARK
 from attnviz.figures.whatif_matrices import cost_grid, heights, random_band, removal_figure, removal_lines
-from tests.unit.analysis.whatif.test_cost_words import COSTS, CURVE
+from tests.unit.analysis.test_whatif_comparison_cost_words import COSTS, CURVE
 
 
 def picks(drawn: str) -> list[str]:
