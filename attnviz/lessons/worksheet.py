@@ -31,7 +31,6 @@ from attnviz.lessons.question_kinds import (
 )
 
 Paper = Literal["A4", "Letter"]
-PAPERS: tuple[Paper, ...] = ("A4", "Letter")
 RIGHT_TO_LEFT = ("ar", "dv", "fa", "he", "ps", "ur", "yi")
 _OF_METHODS = (
     "What each word is worth to the output: a row is a method, a column a word. Orange speaks for the output, blue against it; "

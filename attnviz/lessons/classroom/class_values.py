@@ -114,8 +114,8 @@ def read_nickname(typed: str) -> str:
     return name
 
 
-# Characters of a written answer, of a question and of one word; words of a text; cells or heads of a grid.
-LONGEST_ANSWER, LONGEST_ASK, LONGEST_WORD, MOST_WORDS, MOST_CELLS = 200, 500, 200, 400, 3_200
+# Characters of a written answer and of a question; words of a text; cells or heads of a grid.
+LONGEST_ANSWER, LONGEST_ASK, MOST_WORDS, MOST_CELLS = 200, 500, 400, 3_200
 # What a lesson or a program has written, and no model.
 _AS_WRITTEN = ("kind", "lesson", "number", "prose", "text", "link", "cells")
 _COVERED = "“…” stands for a word that is not shown here."
