@@ -118,8 +118,10 @@ def read_hand_in(data: bytes, name: str) -> HandIn:
         answers[number] = answer
         seconds[number] = _seconds(each.get("seconds"))
     lesson, student = record.get("lesson"), record.get("student", "")
-    if not _is_text(lesson, 200) or not _is_text(student, LONGEST_NAME):
+    if not _is_text(lesson, 200):
         raise LessonError(f"{name} does not say which lesson it answers: ask for the file again.")
+    if not _is_text(student, LONGEST_NAME):
+        raise LessonError(f"{name} has no name that can be read, of at most {LONGEST_NAME} characters: ask for the file again.")
     return HandIn(lesson, answers, seconds, student)
 
 

@@ -219,6 +219,9 @@ class _Reader:
             if len(drafts[-1].questions) > MOST_QUESTIONS:
                 self.fail(begin + 1, f"a step has at most {MOST_QUESTIONS} questions: make two steps of it.")
         else:
+            if astray := next((each for each in tokens if each.info.strip().lower().startswith("question")), None):
+                at = astray.map[0] + 1 if astray.map else begin + 1
+                self.fail(at, "a question stands in no list or quote, and begins with a line ```question: write it so.")
             pictures = list(self._pictures(tokens))
             drafts[-1].pictures += pictures
             if len(drafts[-1].pictures) > 1:
@@ -269,11 +272,17 @@ class _Reader:
         try:
             # Nothing but texts, lists and pairs: “no” stays a word, and no tag makes an object.
             written = yaml.load(text, Loader=yaml.BaseLoader)
+            pairs = yaml.compose(text, Loader=yaml.BaseLoader)
         except (yaml.YAMLError, RecursionError, ValueError) as error:
             mark = getattr(error, "problem_mark", None)
-            self.fail(line + (mark.line if mark else 0), f"{name} cannot be read: write lines such as “name: text”.")
+            at = line + (mark.line if mark else 0)
+            self.fail(at, f"{name} cannot be read: write lines such as “name: text”, and a text that has a colon in quotes.")
         if not isinstance(written, dict) or not all(isinstance(key, str) for key in written):
             self.fail(line, f"{name} cannot be read: write lines such as “name: text”.")
+        keys = [key for key, _ in pairs.value]
+        for at, key in enumerate(keys):
+            if key.value in [each.value for each in keys[:at]]:
+                self.fail(line + key.start_mark.line, f"{name} has the line “{key.value}: …” twice: leave one of them.")
         for field_name, value in written.items():
             if isinstance(value, list) and all(isinstance(each, str) for each in value):
                 written[field_name] = tuple(value)

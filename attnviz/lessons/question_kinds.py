@@ -253,6 +253,10 @@ def check_fields(question: LessonQuestion) -> None:
     if unknown := next((name for name in question.fields if name not in known), None):
         meant = nearest(unknown, known, 1)
         raise LessonError(f"a question of kind {question.kind} has no field {unknown!r}: it takes {', '.join(meant or known)}.")
+    if "choices" in question.fields:
+        choices = [plain(each) for each in question.texts("choices")]
+        if len(choices) < 2 or not all(choices) or len(set(choices)) < len(choices):
+            raise LessonError("choices are two or more texts that differ, such as choices: [one, two].")
     points_of(question)
 
 
@@ -414,8 +418,6 @@ def _next(question: LessonQuestion, picture: LessonPicture | None, source: Answe
         raise LessonError("a question about the next word is about a text as it stands: leave chat out of the link.")
     result = source.result(picture)
     names, now = next_shares(question, result)
-    if len(names) < 2:
-        raise LessonError("a question about the next word has two choices or more; without any the word is typed.")
     best = clear_first(now, names)
     ranked = np.argsort(now)[::-1][: len(question.texts("choices")) or LIKELIEST]
     sentence = f"The model gives {words_with_percents([names[at] for at in ranked], [now[at] for at in ranked])}."
@@ -461,8 +463,8 @@ def _order(question: LessonQuestion, picture: LessonPicture | None, source: Answ
 def _choice(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
     """Take the teacher's answer, one of the choices; with `from`, and `to`, the model's numbers are said with it."""
     choices, answer = question.texts("choices"), question.text("answer")
-    if sum(same_answer(each, answer) for each in choices) != 1 or len(choices) < 2:
-        raise LessonError("the answer has to be one of the choices, and stand there once.")
+    if not any(same_answer(each, answer) for each in choices):
+        raise LessonError("the answer has to be one of the choices.")
     return Truth(answer, _link_in_words(question, picture, source) if "from" in question.fields else "", _is(answer))
 
 

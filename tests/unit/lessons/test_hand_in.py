@@ -79,7 +79,7 @@ HOSTILE = {
     "a name that is none": record(student=7),
     "no lesson": record(lesson=None),
     "half a character": record(answers=[{"question": "1.1", "answer": "\ud800"}]),
-    "a NUL byte": record(student="a\x00"),
+    "a NUL byte in a name": record(student="a\x00"),
     "too large": record(padding="a" * 300_000),
     "answers that are strings": record(answers=["cat"]),
     "a page": b"<!doctype html><script>alert(1)</script>",
@@ -103,6 +103,7 @@ def test_a_damaged_or_foreign_file_is_one_sentence(name: str) -> None:
         read_hand_in(HOSTILE[name], "a.json")
     assert "a.json" in str(raised.value)
     assert "\n" not in str(raised.value)
+    assert ("no name" in str(raised.value)) == ("name" in name)
 
 
 @pytest.mark.parametrize("seconds", [None, "7", -1, True, [], 1e400, float("nan")])
