@@ -23,7 +23,9 @@ const FIELDS = {
   cell: (form, choose) => (matchMedia(NARROW_SCREEN).matches ? twoLists(form, choose) : cellGrid(form, choose)),
   head: (form, choose) => gridOf(form, "Choose a head: a row is a layer.", choose),
   number: (_, choose) => [shareField(choose)],
-  choice: (form, choose) => [oneOf(make("div.choices", {}, ...form.choices.map((each) => option(each))), choose)],
+  // A choice is a text, no name of a word: "f(2)" stands as it is.
+  choice: (form, choose) =>
+    [oneOf(make("div.choices", {}, ...form.choices.map((each) => option(each, false, { "aria-label": null }, make("bdi", {}, each)))), choose)],
   order: (form, choose) => [inOrder(form.choices, choose)],
   text: (_, choose, longest) => [textField(longest, choose)],
 };
@@ -146,7 +148,7 @@ function inOrder(words, choose) {
 function shareField(choose) {
   const range = { min: "0", max: "100", "aria-label": "Your guess, in percent" };
   const slider = make("input", { ...range, type: "range", value: "50" });
-  const field = make("input", { ...range, type: "number", placeholder: "0 to 100", "aria-label": "Your guess in percent, typed" });
+  const field = make("input", { ...range, type: "number", step: "0.1", placeholder: "0 to 100", "aria-label": "Your guess in percent, typed" });
   /** @param {HTMLInputElement} from @param {HTMLInputElement} to */
   const copy = (from, to) => () => {
     to.value = from.value;
@@ -156,6 +158,8 @@ function shareField(choose) {
   // Half is a guess, too: a tap on the slider where it stands counts.
   slider.addEventListener("pointerup", copy(slider, field));
   field.addEventListener("input", copy(field, slider));
+  // What is no share is said by the browser.
+  field.addEventListener("change", () => field.reportValidity());
   return make("div.share", {}, slider, field, "%");
 }
 
