@@ -361,6 +361,9 @@ def test_no_address_and_no_text_breaks_it(page: Page, site: str):
         page.wait_for_selector(f"{HERO}, {NOTICE}:not([hidden])")
     # What is beyond the last layer is the last one.
     expect(opened(page, f"{site}/encode/?layer=99&head=99").locator(".explorer .where")).to_contain_text("head 11 of layer 5")
+    typed(page, f"{'a' * 400} b c")
+    expect(page.locator(STORY)).to_contain_text("aaa")
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_a_text_is_run_here_in_a_full_browser_and_without_a_network(browser: Browser, site: str):
@@ -414,6 +417,8 @@ def test_what_goes_wrong_is_one_sentence(browser: Browser, site: str):
             context.route("**/models-*/*/model.json", partial(answers, answer))
             typed(page, "The cat sat.")
             expect(page.locator(NOTICE)).to_contain_text(said)
+            # What was noticed in the picture before is gone with it.
+            expect(page.locator("#hint")).to_be_empty()
             page.get_by_role("button", name="What is “it”?").click()
             expect(page.locator(STORY)).to_have_text(FIRST)
             context.unroute_all()

@@ -205,6 +205,7 @@ export class SitePage {
   /** @param {Error} error */
   fail(error) {
     this.parts.hero.hidden = true;
+    this.parts.hint.replaceChildren();
     this.say(error instanceof SaidError ? error.message : sentenceOf(error instanceof LeftError ? "left" : error.message));
     if (!(error instanceof LeftError)) console.warn(error);
   }
