@@ -103,6 +103,16 @@ def test_what_a_task_does_not_read_gets_its_sentence():
     assert len(app.error) == 1
 
 
+@pytest.mark.parametrize(("change", "typed"), [("word", ""), ("model", ""), ("model", "It ran.")])
+def test_what_was_typed_as_the_second_text_is_what_the_address_opens(change: str, typed: str):
+    app = open_page("whatif", change=change, text="It ran.", other="He sat.")
+    app.text_area(key="typed_other").set_value(typed)
+    app.button(key="run-prompt").click().run()
+    again = open_page("whatif", **app.session_state.address)
+    assert [box.value for box in app.text_area] == [box.value for box in again.text_area]
+    assert [len(each.error) for each in (app, again)] == [not typed] * 2
+
+
 def test_the_same_twice_changes_nothing():
     app = open_page("whatif", other=examples("whatif")[0].text, layer="3", head="1")
     assert "both sides are the same in every head" in said(app)

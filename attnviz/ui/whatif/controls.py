@@ -240,12 +240,15 @@ def _texts(first: Example, *, is_two: bool) -> tuple[str, str]:
     """Draw the text boxes and return the texts that were run last; without a second one both sides read the first."""
     run = remembered("text", first.text)
     boxes = [text_box("First text", first=first.text)]
-    if is_two or value("other", "") not in ("", run):
+    if is_two or value("other", run) != run:
         boxes.append(TextBox("other", "Second text", "The same again, with a word changed", _other(first, run)))
     texts = run_texts(boxes)
     text = texts["text"]
-    other = texts.get("other") or text
+    other = texts.get("other", text)
     remember("other", other, _other(first, text))
+    if len(boxes) > 1 and not is_two and other == text:
+        # The same text needs no second box.
+        st.rerun()
     long_notice("text", text)
     return text, other
 
