@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_view import head_weights, whole_words
-from attnviz.analysis.wording import Part, Sentence, head_name, percent, quoted, whole_percent
+from attnviz.analysis.wording import Part, Sentence, head_name, join_names, percent, quoted, whole_percent
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 from attnviz.text.sentences import Sentences
@@ -403,7 +403,7 @@ def describe_rouge(abstracts: int) -> str:
 def describe_sentences(passage: Passage, selection: Selection, shares: Float[np.ndarray, " sentence"]) -> Sentence:
     """Say which sentences are kept, and how far the first that is not stays behind the last that is."""
     numbers = [int(number) + 1 for number in np.flatnonzero(selection.sentences)]
-    named = "Sentence " + str(numbers[0]) if len(numbers) == 1 else "Sentences " + " and ".join(map(str, numbers))
+    named = f"Sentence{'s' if len(numbers) > 1 else ''} {join_names([*map(str, numbers)])}"
     least = float(shares[selection.sentences].min())
     others = shares[passage.read & ~selection.sentences]
     gets = "is kept. It gets" if len(numbers) == 1 else "are kept. Each gets at least"

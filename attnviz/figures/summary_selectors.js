@@ -54,6 +54,8 @@ export function selectorsTable(rows, chosen, pick) {
   // Equal figures are all the best, but nothing is where nothing fits.
   const best = names.map((_, at) => Math.max(...rows.map(({ figures }) => figures[at] ?? 0)) || Infinity);
   const large = rows.find(({ key }) => key === chosen);
+  // Beside three columns of figures nothing else fits: what a row keeps stands below its name.
+  const isBelow = names.length > 1;
   const lines = rows.map((row) => {
     const { key, name, sentences, words } = row;
     const button = make("button", { type: "button", "data-selector": key, "aria-pressed": String(row === large) }, name);
@@ -61,10 +63,10 @@ export function selectorsTable(rows, chosen, pick) {
     const said = differenceOf(row, row === large ? undefined : large);
     const kept = [sentences, words].map((text, at) => make("p", { dir: "auto", title: text }, said[at]));
     const attributes = { "data-pick": key, class: row === large ? "chosen" : "", onclick: () => pick(key) };
-    return make("tr", attributes, make("td", {}, button), ...figures, make("td", {}, ...kept));
+    return make("tr", attributes, make("td", {}, button, ...(isBelow ? kept : [])), ...figures, isBelow ? null : make("td", {}, ...kept));
   });
-  const top = make("tr", {}, make("th", {}, "Choose by"), ...names.map((name) => make("th.figure", {}, name)), make("th", {}, "Keeps"));
-  return make("div.scroll", {}, make("table.ways", {}, top, ...lines));
+  const top = make("tr", {}, make("th", {}, "Choose by"), ...names.map((name) => make("th.figure", {}, name)), isBelow ? null : make("th", {}, "Keeps"));
+  return make("div.scroll", {}, make("table.ways", { "data-below": isBelow }, top, ...lines));
 }
 
 /** What a row keeps: of another than the one shown large, where it differs from that one. @param {{ sentences: string, words: string }} row

@@ -98,9 +98,11 @@ def test_a_summary_of_one_word_is_not_counted(copied, said):
     [
         ([1, 0], "Sentence 1 of 2 is kept. It gets 75\xa0% of the attention; the next best gets 25\xa0%."),
         ([1, 1], "Sentences 1 and 2 of 2 are kept. Each gets at least 25\xa0% of the attention."),
+        ([1, 1, 1], "Sentences 1, 2 and 3 of 3 are kept. Each gets at least 0\xa0% of the attention."),
     ],
 )
 def test_what_is_told_of_kept_sentences(kept, said):
-    passage = read_passage("Cats sleep. Dogs bark.", typed("Cats sleep. Dogs bark."))
-    selection = Selection(np.ones(4, bool), np.array(kept, bool))
-    assert plain(describe_sentences(passage, selection, np.array([0.75, 0.25]))) == said
+    text = " ".join(("Cats sleep.", "Dogs bark.", "Ants work.")[: len(kept)])
+    selection = Selection(np.ones(2 * len(kept), bool), np.array(kept, bool))
+    shares = np.array([0.75, 0.25, 0.0])[: len(kept)]
+    assert plain(describe_sentences(read_passage(text, typed(text)), selection, shares)) == said

@@ -33,6 +33,7 @@ test("the best of every column stands out, but nothing where nothing fits", () =
   assert.deepEqual(figuresOf(measured), [["figure best", "39.8"], ["figure", "–"], ["figure", "28.1"]]);
   assert.deepEqual(figuresOf(selectorsTable([row("a", "", "", null)], "", () => {})), []);
   const scored = selectorsTable([row("a", "", "", 50, 0, 12.5), row("b", "", "", 25, 0, 50)], "", () => {});
+  assert.deepEqual(all(scored).filter(({ tag }) => tag === "th").map((each) => each.textContent), ["Choose by", "ROUGE-1", "ROUGE-2", "ROUGE-L"]);
   assert.deepEqual(figuresOf(scored), [["figure best", "50.0"], ["figure", "0.0"], ["figure", "12.5"], ["figure", "25.0"], ["figure", "0.0"], ["figure best", "50.0"]]);
 });
 
