@@ -126,10 +126,12 @@ class Answers:
     def confidence(self) -> float | None:
         """How many of the answers this sure are right, 0 to 1; None: the model declines, or that was not measured.
 
-        It was measured where passages answer, and are English: the answer is right no more often than the passage gives one.
+        It was measured where passages answer, and are English, as their questions are: the answer is right no more often than
+        the passage gives one.
         """
-        best, nothing = self.result.spans[0].probability, self.result.nothing
-        if self.declined or not self.decoding.calibrated or not seems_english(self.trace.prompt.text):
+        best, nothing, prompt = self.result.spans[0].probability, self.result.nothing, self.trace.prompt
+        is_english = seems_english(prompt.text) and seems_english(prompt.question or "")
+        if self.declined or not self.decoding.calibrated or not is_english:
             return None
         return min(self.decoding.confidence(best, nothing), 1 - nothing)
 

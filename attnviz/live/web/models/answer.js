@@ -243,7 +243,8 @@ export class Answerer {
     const judged = judge(this.options.decoding, span.probability, found.nothing);
     const spans = found.spans.map((each) => ({ ...each, text: textOf(each, text, tokens) }));
     const output = judged.declined ? "" : spans[0].text;
-    const confidence = seemsEnglish(text, this.options.small_words) ? judged.confidence : null;
+    const isEnglish = [text, question ?? ""].every((each) => seemsEnglish(each, this.options.small_words));
+    const confidence = isEnglish ? judged.confidence : null;
     return { output, extra: { ...found, ...judged, confidence, spans, tokens }, maps: await this.maps(pair, windows[found.best], best) };
   }
 
