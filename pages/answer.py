@@ -15,7 +15,7 @@ from attnviz.ui.edit_panel import comparing_editor
 from attnviz.ui.explorer import in_chosen_quantity
 from attnviz.ui.frame.sidebar import machines
 from attnviz.ui.layout import escaped, header, hero
-from attnviz.ui.prompt_box import question_box, show_text_notices
+from attnviz.ui.prompt_box import question_box, show_notice, show_text_notices
 
 
 def show_answers(results: Mapping[int, Result], editors: Mapping[int, Editor], view: AnswerView) -> None:
@@ -49,8 +49,7 @@ if results:
     results = in_chosen_quantity(results, sidebar)
     try:
         show_answers(results, editors, view)
-        if example:
-            st.caption(f":material/lightbulb: {example.notice}")
+        show_notice(example, next(iter(results.values())))
         for place, (slot, each) in zip(st.columns(len(results), gap="large"), results.items(), strict=True):
             with place:
                 show_every_head(each, editors[slot], view, slot)

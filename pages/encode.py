@@ -32,7 +32,7 @@ from attnviz.ui.frame.sidebar import (
     own_language_button,
 )
 from attnviz.ui.layout import answer, escaped, header, hero, story
-from attnviz.ui.prompt_box import Example, compare_button, examples, prompt_box, show_text_notices
+from attnviz.ui.prompt_box import Example, compare_button, examples, prompt_box, show_notice, show_text_notices
 
 
 def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, example: Example | None) -> None:
@@ -61,8 +61,7 @@ def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, examp
         story(link, describe_head(whole, number))
     if hidden := describe_hidden(matrix, head.view.renormalize, number):
         st.caption(hidden)
-    if example:
-        st.caption(f":material/lightbulb: {example.notice}")
+    show_notice(example, current_result(result, editing))
     if not explain_quantity(result, attention.kind, head.layer):
         explain_weight(attention, matrix, head, cell)
 

@@ -12,7 +12,7 @@ from attnviz.ui.edit_panel import edit_toggle
 from attnviz.ui.explorer import explain_quantity, quantity_picker
 from attnviz.ui.frame.sidebar import machine
 from attnviz.ui.layout import escaped, header, hero, story
-from attnviz.ui.prompt_box import prompt_box, show_text_notices
+from attnviz.ui.prompt_box import prompt_box, show_notice, show_text_notices
 from attnviz.ui.summarize import (
     describe_summary,
     show_every_head,
@@ -50,8 +50,7 @@ if prompt and (ran := run_edited(model, "summarize", prompt)):
                 show_selectors(summary, model, summarize.reference_summary())
             with right:
                 show_summary(shown, summary, written)
-        if example:
-            st.caption(f":material/lightbulb: {example.notice}")
+        show_notice(example, shown)
         summarize.reference_box()
         summarize.show_measured()
         downloads = [summary_download(current_result(moving, editing), heads, view, summary)]

@@ -16,7 +16,7 @@ from attnviz.ui.edit_panel import edit_toggle, show_edit_buttons
 from attnviz.ui.explorer import ShownHead, explain_quantity, in_chosen_quantity
 from attnviz.ui.frame.sidebar import forced_target, language_picker, machines, own_language_button, written_language
 from attnviz.ui.layout import escaped, header, hero, story
-from attnviz.ui.prompt_box import prompt_box, show_text_notices
+from attnviz.ui.prompt_box import prompt_box, show_notice, show_text_notices
 from attnviz.ui.translate import (
     AlignmentView,
     alignment_download,
@@ -90,8 +90,7 @@ elif typed:
                 edit_toggle(st.container(width="content"), (str(large),))
                 explain_alignment(shown[large], view, large)
                 explain_quantity(shown[large], "cross", view.of(shown[large]).layer)
-                if example:
-                    st.caption(f":material/lightbulb: {example.notice}")
+                show_notice(example, shown[large])
             with folded:
                 show_advanced(large, results[large], editors[large], view)
         except TraceError as error:

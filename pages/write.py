@@ -15,7 +15,7 @@ from attnviz.ui.edit_panel import show_edit_buttons, show_edit_panel
 from attnviz.ui.explorer import ShownHead, explore
 from attnviz.ui.frame.sidebar import head_controls, language_picker, machine, own_language_button, written_language
 from attnviz.ui.layout import escaped, header, hero, story
-from attnviz.ui.prompt_box import examples, prompt_box, show_text_notices
+from attnviz.ui.prompt_box import examples, prompt_box, show_notice, show_text_notices
 from attnviz.ui.write import (
     Upcoming,
     asked_to_write,
@@ -91,8 +91,7 @@ if prompt:
             head, question = head_controls(current.first, place, paired=False, unasked=upcoming.link)
             downloads = [head_download(shown, kind, head)]
             show_writing(current, upcoming, head, question, prompt=prompt, writes=writes)
-            if example:
-                st.caption(f":material/lightbulb: {example.notice}")
+            show_notice(example, shown)
         except TraceError as error:
             st.info(escaped(error), icon=":material/visibility_off:")
         machine(shown)

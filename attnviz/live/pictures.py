@@ -395,12 +395,14 @@ def _picture(name: str, task: Task, results: Sequence[Result], example: Mapping[
         tokens = len(attention.queries), len(attention.keys)
         maps.append(found | {"first": opened, "shape": (attention.n_layers, attention.n_heads), "tokens": tokens})
         files |= packages
+    models = tuple(result.card.name for result in results)
     said = {
         "name": name,
         "page": task,
-        "models": tuple(result.card.name for result in results),
+        "models": models,
         "label": example["label"],
-        "notice": example["notice"].replace("**", ""),
+        # Some are about one model.
+        "notice": example["notice"].replace("**", "") if example.get("model", models[0]) in models else "",
         "prompt": _prompt(trace.prompt),
         "output": trace.output,
         "shown": next(iter(described.first)),

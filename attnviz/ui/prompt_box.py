@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from attnviz.analysis.wording import LONGEST_NAME, cut, join_names
+from attnviz.analysis.wording import join_names, quoted, written
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models.result import Result
 from attnviz.settings import assets_folder
@@ -22,9 +22,9 @@ class Example:
     """A prompt, one line on what to notice, and the link it is shown for (layer, head, query, key, measured weight), if any.
 
     Of a translation, `word` is looked at first, and comes from `origin`; `target` is a translation that is given. Of a question
-    about the text, `answer` is what answer-en finds; empty where it finds that the text does not say. `other`: one to
-    compare the text with, by a `model` of its own or a `second` one, with `edits` or without. `word` is then what comes next in
-    the text, `rather` what comes next in the other.
+    about the text, `answer` is what answer-en finds; empty where it finds that the text does not say. `model`: the one that the
+    notice is about, where it is about one. `other`: one to compare the text with, by a `second` model or the same, with `edits`
+    or without. `word` is then what comes next in the text, `rather` what comes next in the other.
     """
 
     label: str
@@ -191,15 +191,15 @@ def _joint_notices(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _text_notices(result: Result) -> Iterator[_Notice]:
-    trace, card = result.trace, result.card
-    if card.languages[:1] == ("en",) and not seems_english(trace.prompt.text):
+    trace, card, prompt = result.trace, result.card, result.trace.prompt
+    if card.languages[:1] == ("en",) and not all(map(seems_english, filter(None, (prompt.text, prompt.pair, prompt.question)))):
         can = " can read: expect guesses."
         yield "This does not look like English, the only language that ", can, can
-    for which, text, end in (("text", trace.prompt.text, trace.cut), ("second sentence", trace.prompt.pair, trace.cut_pair)):
+    for which, text, end in (("text", prompt.text, trace.cut), ("second sentence", prompt.pair, trace.cut_pair)):
         if text is not None and end is not None:
             most = f"{card.max_tokens:,} tokens at most: the {which} was cut after character {end:,} of {len(text):,}."
             yield "", f" reads {most}", f" read {most}"
-    if trace.prompt.pair and "pair" not in card.reads:
+    if prompt.pair and "pair" not in card.reads:
         once = "one text at a time: the second sentence was not used."
         yield "", f" reads {once}", f" read {once}"
     for attention in trace.maps:
@@ -220,7 +220,7 @@ def _unknown(trace: AttentionTrace) -> str:
     """Name the typed tokens that the vocabulary has no piece for, once each."""
     tokens = trace.maps[0].keys
     texts = dict.fromkeys(token.text for token in tokens if not token.special and token.piece in ("[UNK]", "<unk>"))
-    names = [f"“{cut(text, LONGEST_NAME)}”" for text in texts]
+    names = [written(quoted(text)) for text in texts]
     return ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
 
 
@@ -259,6 +259,19 @@ def prompt_box(
     long_notice("text", text)
     prompt = checked(lambda: Prompt(text, pair=pair or None), text, pair)
     return prompt, example if prompt else None
+
+
+def show_notice(example: Example | None, result: Result) -> None:
+    """Say what to notice about an example, where that is true.
+
+    It is not of another model than the one that it is about, nor where this one was edited or read the text in a chat; and not
+    of a translation without the word that it is about.
+    """
+    if example is None or example.word not in result.trace.output:
+        return
+    trace = result.trace
+    if not example.model or (example.model == result.card.name and example.text == trace.prompt.text and not trace.edits):
+        st.caption(f":material/lightbulb: {example.notice}")
 
 
 def sentence_box(first: str) -> Prompt | None:

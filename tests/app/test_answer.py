@@ -83,10 +83,14 @@ def test_a_calibrated_model_says_how_often_it_is_right_when_so_sure(app: AppTest
     assert f"about {100 * often / (1 + often):.0f}\xa0% of such answers are correct" in html(app)
 
 
-def test_what_was_measured_in_english_is_not_said_of_other_texts(app: AppTest, models: dict[str, str]) -> None:
-    open_page(app, models["sure"], passage="Ich habe das Buch nicht gesehen.")
+@pytest.mark.parametrize("typed", [{"passage": "Ich habe das Buch nicht gesehen."}, {"question": "من هي؟"}], ids=list)
+def test_what_was_measured_in_english_is_not_said_of_other_texts(
+    app: AppTest, models: dict[str, str], typed: dict[str, str]
+) -> None:
+    open_page(app, models["sure"], **typed)
     assert "sure" in html(app)
     assert "such answers" not in html(app)
+    assert any("does not look like English" in each.value for each in app.info)
 
 
 def test_an_answer_is_right_no_more_often_than_the_passage_answers(app: AppTest, models: dict[str, str]) -> None:

@@ -18,6 +18,7 @@ from attnviz.survey.corpora import shipped_atlas
 from attnviz.ui import visitor_limits as settings
 from attnviz.ui.background.jobs import Job
 from attnviz.ui.layout import size
+from attnviz.ui.prompt_box import examples
 from tests import tiny
 from tests.factories import make_map, numbered
 from tests.tiny import FAMILY
@@ -31,6 +32,15 @@ def test_the_page_runs_and_tells_the_picture_in_words(app: AppTest) -> None:
     app.run()
     assert not app.exception
     assert any("sends" in each.proto.body and "animal" in each.proto.body for each in app.get("html"))
+
+
+def test_a_notice_about_heads_stands_only_where_its_model_read_the_text_unchanged() -> None:
+    for page, others in {"encode": [{"model": "answer-en"}, {"edits": "e3.1z"}], "write": [{"chat": "true"}]}.items():
+        example = examples(page)[0]
+        assert example.model
+        assert "·H" in example.notice
+        shown = [open_page(page, **address).caption for address in ({}, *others)]
+        assert [any(example.notice in each.value for each in captions) for captions in shown] == [True, *[False] * len(others)]
 
 
 def test_run_without_a_change_keeps_what_was_chosen_and_another_text_does_not() -> None:

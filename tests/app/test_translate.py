@@ -414,6 +414,13 @@ def test_a_text_of_another_kind_is_translated_all_the_same(app: AppTest, folders
     assert not app.error
 
 
+def test_a_notice_about_a_word_stands_only_where_the_translation_has_it() -> None:
+    (example, *_) = examples("translate")
+    for target, stands in (("", True), ("Bonjour.", False)):
+        app = open_page(PAGE, models="transformer-en-fr", text=example.text, target=target)
+        assert any(example.notice in each.value for each in app.caption) is stands
+
+
 def test_a_wrong_name_gets_only_translators(app: AppTest) -> None:
     open_page(app, models=["minilmm", "bahdanau-en-frr"])
     one, other = (error.value for error in app.error)
