@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import link_weights
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix, word_names
-from attnviz.analysis.wording import MOSTLY, WEIGHT, Part, Sentence, cut, percent, quoted, whole_percent
+from attnviz.analysis.wording import MOSTLY, WEIGHT, Part, Sentence, percent, quoted, whole_percent
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.text.spans import Span
 
@@ -23,8 +23,6 @@ _LOOKING, _TAKING = ("look", "at"), ("take", "from")
 _LEAST_SAID, _SECOND = 0.1, 0.05
 # Starts, and ends, that are drawn of start × end: more could not be read.
 DRAWN = 16
-# Of an answer in a sentence.
-MOST_CHARACTERS = 60
 
 
 def sides(trace: AttentionTrace) -> tuple[Side, ...]:
@@ -207,7 +205,7 @@ def describe_answer(
     nothing    p(no answer) of a model that declines, 0 to 1; None: it answers
     threshold  p(no answer) above which it declines; None: where no answer is likelier than any span
     """
-    best = (quoted(cut(texts[0], MOST_CHARACTERS)), Part(f" ({percent(spans[0].probability)})"))
+    best = (quoted(texts[0]), Part(f" ({percent(spans[0].probability)})"))
     if nothing is not None:
         limit = "more than any answer" if threshold is None else f"it declines above {percent(threshold)}"
         return (Part(f"No answer has {percent(nothing)}: {limit}. The likeliest answer would be "), *best, Part("."))
@@ -215,7 +213,7 @@ def describe_answer(
         return (Part("There is no other answer."),)
     return (
         Part("The next best answer is "),
-        quoted(cut(texts[1], MOST_CHARACTERS)),
+        quoted(texts[1]),
         Part(f" ({percent(spans[1].probability)})."),
     )
 
@@ -235,7 +233,7 @@ def describe_question_words(
     word    the word of the question that was asked about; None: the one with the largest weight
     """
     look, at = _LOOKING if number == WEIGHT else _TAKING
-    shares, subject = attention.of_text(*answer), quoted(cut(text, MOST_CHARACTERS))
+    shares, subject = attention.of_text(*answer), quoted(text)
     places = [place for place in np.argsort(-shares, kind="stable") if is_word(attention.question[place]) and shares[place] > 0]
     if not places:
         return (Part("In this head nothing passes between "), subject, Part(" and the words of the question."))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attnviz.analysis.wording import Part, Sentence, cut, percent, quoted, signed
+from attnviz.analysis.wording import Part, Sentence, percent, quoted, signed, written
 from attnviz.text.spans import DECLINED
 
 
@@ -337,7 +337,7 @@ def _becomes(report: AttributionReport, removals: WordRemovals, after: MaskedOut
         return (Part(f"the likeness of the two texts {change}."),)
     if after.text is None or before is None:
         return (Part(f"{target} {change}."),)
-    is_same, now = after.text == before, quoted(cut(after.text, _LONGEST))
+    is_same, now = after.text == before, quoted(after.text, _LONGEST)
     full, now_sure = removals.amount(removals.before.probability), removals.amount(after.probability)
     # Of the whole output: "93 % falls to 1 %".
     short = f": it {change}." if full == now_sure else f": {full} {change.split()[0]} to {now_sure}."
@@ -363,7 +363,7 @@ def describe_output(report: AttributionReport, removals: WordRemovals) -> str:
     if removals.kind == _COSINE:
         return f"With all words: {amount}. It is the cosine of the two texts' mean vectors; 1 is the same direction."
     if removals.kind == "translation":
-        text = f" is “{cut(removals.before.text, _LONGEST)}”" if removals.before.text else ""
+        text = f" is {written(quoted(removals.before.text, _LONGEST))}" if removals.before.text else ""
         return f"The translation{text}; the model is {amount} sure of each of its pieces, on average."
     if removals.kind == "sentence":
         return f"{target[:1].upper()}{target[1:]} gets {amount} of the attention that chooses sentences."
@@ -445,7 +445,7 @@ def describe_attention(report: AttributionReport, removals: WordRemovals, method
     >>> for part in plain(describe_attention(report, removals, "attention")).replace("\xa0", " ").split(": "):
     ...     print(part)
     It marks “b” most, and not “a”. On this text it finds what matters worse than chance does
-    without the words it marks most, the probability falls from 93 % to 61 % on average; without random words, to 53 %.
+    without the words it marks most, the probability falls from 93 % to 61 % on average; without random words it is 53 %.
     """
     if method not in report.shares:
         return (Part(report.refused.get(method, "This was not measured.")),)
@@ -458,5 +458,5 @@ def describe_attention(report: AttributionReport, removals: WordRemovals, method
     how = "as well as" if is_alike else "better than" if own > chance else "worse than"
     words = f"On this text it finds what matters {how} chance does: without the words it marks most, "
     what = {_COSINE: "the likeness", "sentence": "its share"}.get(removals.kind, "the probability")
-    words += f"{what} {removals.change(full - own)} on average; without random words, to {removals.amount(full - chance)}."
+    words += f"{what} {removals.change(full - own)} on average; without random words it is {removals.amount(full - chance)}."
     return *marks, Part(words)

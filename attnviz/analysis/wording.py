@@ -11,6 +11,7 @@ from attnviz.core.edits import Edit, Edits, HeadPatched, HeadSet, LinkCut, Weigh
 from attnviz.core.errors import EditedRowError, EditError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 from attnviz.core.weights import Kind, Quantity
+from attnviz.text.words import visible_text
 
 # A share of the attention from which on a head is called by it.
 MOSTLY = 0.5
@@ -54,9 +55,9 @@ class Part:
 Sentence = tuple[Part, ...]
 
 
-def quoted(text: str) -> Part:
-    """Name a token, or a text, in a sentence."""
-    return Part(text, strong=True, quoted=True)
+def quoted(text: str, most: int = LONGEST_NAME) -> Part:
+    """Name a token, or a text, in a sentence, by so many characters at most."""
+    return Part(cut(visible_text(text), most) if text else "", strong=True, quoted=True)
 
 
 def plain(sentence: Sentence) -> str:
@@ -283,7 +284,7 @@ def describe_edit(edit: Edit, maps: Mapping[Kind, AttentionMap]) -> str:
 
 
 def _named(tokens: tuple[Token, ...], place: int) -> str:
-    return f"“{tokens[place].text}”" if place < len(tokens) else str(place)
+    return written(quoted(tokens[place].text)) if place < len(tokens) else str(place)
 
 
 def describe_refusal(error: EditError, trace: AttentionTrace) -> str:

@@ -1,7 +1,7 @@
 // A text with bars under its words: where an answer starts and ends, or what each word receives; and what is marked in it. Above a
 // passage the question that is asked of it, as words that can be clicked, and below the heads that link both.
 
-import { directionOf, headButtons, make, percent, visibleText, wholePercent, word } from "./drawing/elements.js";
+import { cutText, directionOf, headButtons, make, percent, visibleText, wholePercent, word } from "./drawing/elements.js";
 
 /** @import { Palette } from "./drawing/palette.js" */
 
@@ -131,13 +131,10 @@ function questionButtons({ question, shares, word: chosen }, palette, isFull, ch
   return make("div.asked", { dir: directionOf(question.map(([text, special]) => (special ? "" : text)).join("")) }, ...buttons);
 }
 
-const MOST_LETTERS = 60;
-
 /** The heads that give most to the chosen word, or to the one that the answer looks at most. @param {SeenQuestion} seen @param {string} answer
  * @param {(layer: number, head: number) => void} open */
 export function linkingHeads({ side, heads, name, layer, head }, answer, open) {
-  const letters = Array.from(answer);
-  const short = letters.length <= MOST_LETTERS ? answer : `${letters.slice(0, MOST_LETTERS - 1).join("")}…`;
+  const short = cutText(answer);
   const [who, whom] = side === "question" ? [name, short] : [short, name];
   const listed = heads.map(([own, number, weight]) => ({ layer: own, head: number, weight }));
   const rows = headButtons(listed, (own, number) => own === layer && number === head, open);

@@ -21,7 +21,7 @@ from attnviz.analysis.matters import (
     removal_rows,
     strongest_first,
 )
-from attnviz.analysis.wording import Part, percent, signed, whole_percent
+from attnviz.analysis.wording import LONGEST_NAME, Part, cut, percent, signed, whole_percent
 from attnviz.figures.blocks import Block, Pick, PictureBlock, SentencesBlock, TextBlock
 from attnviz.figures.curve import Axes, Series, lines_figure
 from attnviz.figures.html import sentence_html, text_direction
@@ -196,7 +196,15 @@ def _bars(report: AttributionReport, removals: WordRemovals, removed: tuple[int,
     whole = _bar("all words there", removals, removals.before.probability, end, removals.before.text or "", " whole", None)
     named = removed or (strongest_first(report, removals)[0],)
     rows = [
-        _bar(row.name, removals, row.probability, end, row.says, " named" if row.places == named else "", row.places)
+        _bar(
+            cut(row.name, LONGEST_NAME * len(row.places)),
+            removals,
+            row.probability,
+            end,
+            row.says,
+            " named" if row.places == named else "",
+            row.places,
+        )
         for row in removal_rows(report, removals, removed, after)
     ]
     return f'<div><h4>{heading}</h4><div class="bars">{whole}{"".join(rows)}</div></div>'

@@ -66,13 +66,14 @@ def visible(text: str) -> str:
 
 
 def visible_text(text: str) -> str:
-    """Make the white space of a text visible. Not escaped.
+    """Make the white space of a text visible; what has nothing else that anybody sees is named by its characters. Not escaped.
 
-    >>> visible_text("a\\nb"), visible_text("a\\tb"), visible_text("")
-    ('a↵b', 'a⇥b', '␣')
+    >>> visible_text("a\\nb"), visible_text("a\\tb"), visible_text(""), visible_text("\\u200b")
+    ('a↵b', 'a⇥b', '␣', 'U+200B')
     """
     shown = text.replace("\r\n", "↵").replace("\n", "↵").replace("\r", "↵").replace("\t", "⇥")
-    return shown if shown.strip() else "␣"
+    letters = "".join(shown.split())
+    return (shown if visible(letters) else " ".join(f"U+{ord(letter):04X}" for letter in letters)) or "␣"
 
 
 def _named_bytes(piece: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.wording import describe_edits, head_name
+from attnviz.analysis.wording import describe_edits, head_name, quoted, written
 from attnviz.analysis.write import continuation_of, describe_next, next_changes
 from attnviz.core.edits import NO_EDITS, Edit, Edits, LinkCut, WeightSet
 from attnviz.core.errors import ModelError
@@ -146,7 +146,7 @@ def show_edit_buttons(editing: Editor | None, picture: ShownHead) -> None:
     slot, now = editing.slot, set(edits_now(editing.slot).each)
     head, matrix, (row, column) = picture.head, picture.matrix, picture.cell
     places = places_of(picture.attention, head.view)
-    asking, asked = (f"“{escaped(token.text)}”" for token in (matrix.queries[row], matrix.keys[column]))
+    asking, asked = (escaped(written(quoted(token.text))) for token in (matrix.queries[row], matrix.keys[column]))
     place = {"layer": head.layer, "head": head.head}
     cell = {"query": places.row_of(matrix.rows[row]), "key": places.column_of(matrix.columns[column])}
     heads, links, words = (places.edits_of(click) for click in (place, place | cell, {"key": cell["key"]}))

@@ -1,7 +1,6 @@
 // Canvases at the screen's own resolution, and the labels on them.
 
 const LABEL = 14;
-const LONGEST_LABEL = 24;
 
 /** @param {number} value @param {number} low @param {number} high */
 export const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
@@ -31,13 +30,14 @@ export function fit(canvas, width, height) {
 /** @param {Element} element */
 export const fontOf = (element, style = "") => `${style} ${LABEL}px ${getComputedStyle(element).fontFamily}`;
 
-/** @param {string} text */
-export const cut = (text) => (text.length > LONGEST_LABEL ? `${text.slice(0, LONGEST_LABEL - 1)}…` : text);
-
 /** As much of a text as fits, in the context's font. @param {CanvasRenderingContext2D} context @param {string} text @param {number} room */
 export function shorten(context, text, room) {
+  const letters = Array.from(text);
   let part = text;
-  while (part.length > 1 && context.measureText(part).width > room) part = `${part.slice(0, part.endsWith("…") ? -2 : -1)}…`;
+  while (part.length > 1 && context.measureText(part).width > room) {
+    letters.pop();
+    part = `${letters.join("")}…`;
+  }
   return part;
 }
 

@@ -47,11 +47,28 @@ export function layered(className) {
 /** Whether Python takes a character for no space. @param {string} letter */
 const isShown = (letter) => letter === "\ufeff" || (/\S/u.test(letter) && !"\u001c\u001d\u001e\u001f\u0085".includes(letter));
 
-/** A token as it is shown, as attnviz/text/words.py writes it: line breaks and spaces can be seen. @param {string} text */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/u;
+
+/** A token as it is shown, as attnviz/text/words.py writes it: line breaks, spaces and a token of nothing else can be seen.
+ * @param {string} text */
 export function visibleText(text) {
   const shown = text.replaceAll("\r\n", "↵").replaceAll("\n", "↵").replaceAll("\r", "↵").replaceAll("\t", "⇥");
-  return Array.from(shown).some(isShown) ? shown : "␣";
+  const letters = Array.from(shown).filter(isShown);
+  if (letters.some((letter) => !INVISIBLE.test(letter))) return shown;
+  return letters.map((letter) => `U+${(letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`).join(" ") || "␣";
 }
+
+// Characters of a token, or of a text, that a sentence names, and of one that is a label.
+const [LONGEST_NAME, LONGEST_LABEL] = [60, 24];
+
+/** Cut a text to so many characters, the last of them an ellipsis. @param {string} text */
+export function cutText(text, most = LONGEST_NAME) {
+  const letters = Array.from(text);
+  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
+}
+
+/** @param {string} text */
+export const cut = (text) => cutText(text, LONGEST_LABEL);
 
 // Letters that are read from right to left: the first letter of a text that has a direction decides (Unicode annex 9, rule P2).
 const RIGHT_TO_LEFT = /[\p{sc=Arabic}\p{sc=Hebrew}\p{sc=Syriac}\p{sc=Thaana}\p{sc=Nko}]/u;

@@ -1,8 +1,8 @@
 // A matrix on a canvas, queries down and keys across: where its cells stand, the lines between them, the labels, and a row and a
 // column that cross.
 
-import { cut, fontOf, shorten } from "./canvas.js";
-import { make } from "./elements.js";
+import { fontOf, shorten } from "./canvas.js";
+import { cut, make } from "./elements.js";
 
 /**
  * @import { Palette, Theme } from "./palette.js"

@@ -1,8 +1,8 @@
 // Where a picture is drawn: its element, the colours, the note beside the pointer, and how much room there is. It lives until
 // its element has left the page.
 
-import { contextOf, cut, fontOf } from "./canvas.js";
-import { LiveRegion, Note } from "./elements.js";
+import { contextOf, fontOf } from "./canvas.js";
+import { cut, LiveRegion, Note } from "./elements.js";
 import { Palette } from "./palette.js";
 import { THEMES } from "./themes.js";
 

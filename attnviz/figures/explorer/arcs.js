@@ -1,8 +1,8 @@
 // Arcs from queries, on the left, to keys, on the right; an arc's opacity and width are the weight. Several heads lie over each other,
 // each in a colour of its own. Only what can be seen is drawn: the canvas is as high as its frame, whatever the text's length.
 
-import { clamp, cut, fit, fontOf } from "../drawing/canvas.js";
-import { make, layered, listen } from "../drawing/elements.js";
+import { clamp, fit, fontOf } from "../drawing/canvas.js";
+import { cut, make, layered, listen } from "../drawing/elements.js";
 import { headTitle, gatherArcs, MOST_ARCS } from "./head_store.js";
 import { View, onScroll } from "./view.js";
 import { MOST_LINKS } from "./view_options.js";

@@ -1,6 +1,6 @@
 // The headline: where some words look, in a sentence about words.
 
-import { make, word, percent } from "../drawing/elements.js";
+import { cutText, make, word, percent } from "../drawing/elements.js";
 import { isWord, numberedName } from "./word_weights.js";
 
 /**
@@ -22,12 +22,12 @@ const VERBS = { weight: ["looks", "look", "at"], "norm share": ["takes", "take",
  * @param {Overview} overview */
 export function rowMeaning({ words, signed }) {
   const split = words.queries.find(({ parts }) => parts.length > 1);
-  const row = split ? `token (“${split.text}” has ${split.parts.length})` : "word";
+  const row = split ? `token (“${cutText(split.text)}” has ${split.parts.length})` : "word";
   return signed ? `after less before, where each row's ${row} looks` : `each row is one ${row}, and where it looks`;
 }
 
 /** @param {string} text */
-const strong = (text) => make("strong", {}, word(text));
+const strong = (text) => make("strong", {}, word(cutText(text)));
 
 /** @param {Overview["words"]} words @param {"queries" | "keys"} axis @param {number[]} indices @returns {Sentence} */
 export function names(words, axis, indices) {

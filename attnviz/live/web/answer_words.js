@@ -1,10 +1,10 @@
 // What the page Answer draws and says of an answer, in the head that says most about it or in another one: what
 // attnviz/live/pictures.py writes for the pictures that come with the site.
 
-import { percent, wholePercent, visibleText } from "../../figures/drawing/elements.js";
+import { cutText, percent, wholePercent, visibleText } from "../../figures/drawing/elements.js";
 import { isWord, numberedName } from "../../figures/explorer/word_weights.js";
 import { Lens } from "./head_view.js";
-import { cutTo, MOSTLY, quoted, textPart } from "./wording.js";
+import { MOSTLY, quoted, textPart } from "./wording.js";
 
 /**
  * @import { NamedWeights } from "../../figures/matrix.js"
@@ -108,7 +108,7 @@ function headShares(map, side, view, place, column) {
  * @param {string} text of the answer @param {TextPlace} place @param {number | null} asked the word that was chosen @returns {Sentence} */
 function describeQuestionWords(shown, text, place, asked = null) {
   const { question } = shown;
-  const [shares, subject] = [shown.ofText(place), quoted(cutTo(text))];
+  const [shares, subject] = [shown.ofText(place), quoted(text)];
   const places = [...shares.keys()].filter((at) => isWord(question[at]) && shares[at] > 0);
   places.sort((one, other) => shares[other] - shares[one] || one - other);
   if (!places.length) return [textPart("In this head nothing passes between "), subject, textPart(" and the words of the question.")];
@@ -152,7 +152,7 @@ function describeWord(shown, asked) {
 }
 
 /** @param {Token} token */
-const labelOf = ({ text }) => cutTo(visibleText(text), MOST_LABEL);
+const labelOf = ({ text }) => cutText(visibleText(text), MOST_LABEL);
 
 /**
  * @typedef {{ start: number, end: number, probability: number, text: string }} Span
@@ -285,11 +285,11 @@ const isInside = (token, [start, end]) => token.segment === 1 && !token.special 
 function describeAnswer({ spans, declined, nothing, limit }) {
   const [best, next] = spans;
   /** @type {Sentence} */
-  const named = [quoted(cutTo(best.text)), textPart(` (${percent(best.probability)})`)];
+  const named = [quoted(best.text), textPart(` (${percent(best.probability)})`)];
   if (declined) {
     const why = limit === null ? "more than any answer" : `it declines above ${percent(limit)}`;
     return [textPart(`No answer has ${percent(nothing)}: ${why}. The likeliest answer would be `), ...named, textPart(".")];
   }
   if (!next) return [textPart("There is no other answer.")];
-  return [textPart("The next best answer is "), quoted(cutTo(next.text)), textPart(` (${percent(next.probability)}).`)];
+  return [textPart("The next best answer is "), quoted(next.text), textPart(` (${percent(next.probability)}).`)];
 }

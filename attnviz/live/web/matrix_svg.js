@@ -1,6 +1,6 @@
 // A head as a drawing for paper: the file that attnviz/export/matrix.py and svg.py write. Places are in points, y runs downwards.
 
-import { nameOfHead, visibleText } from "../../figures/drawing/elements.js";
+import { cutText, nameOfHead, visibleText } from "../../figures/drawing/elements.js";
 import { colourLimit } from "../../figures/drawing/canvas.js";
 import { significant, roundEven, decimals } from "../../figures/drawing/numbers.js";
 
@@ -172,8 +172,7 @@ const colourOf = (theme, shade) => `#${theme.scale.slice(6 * shade, 6 * shade + 
 
 /** A token as a label: a long one is cut, and what no printer knows becomes �. @param {string} text */
 function printed(text) {
-  const letters = Array.from(visibleText(text).replace(UNPRINTABLE, "\ufffd"));
-  return letters.length > MOST_IN_LABEL ? `${letters.slice(0, MOST_IN_LABEL - 1).join("")}…` : letters.join("");
+  return cutText(visibleText(text).replace(UNPRINTABLE, "\ufffd"), MOST_IN_LABEL);
 }
 
 /** How wide a text is about, in its font's size. @param {string} text */

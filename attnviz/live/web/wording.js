@@ -1,6 +1,6 @@
 // A picture's numbers in words, as attnviz/analysis/wording.py says them: a test compares both.
 
-import { make, percent, visibleText } from "../../figures/drawing/elements.js";
+import { cutText, make, percent, visibleText } from "../../figures/drawing/elements.js";
 import { strongestLink, summarize } from "./head_metrics.js";
 import { LETTER_OF_BYTE } from "./models/letter_of_byte.js";
 import { decimals, raised } from "../../figures/drawing/numbers.js";
@@ -24,7 +24,7 @@ const PATTERNS = {
 };
 
 /** @param {string} text @returns {Part} */
-export const quoted = (text) => [text, 2];
+export const quoted = (text) => [text && cutText(visibleText(text)), 2];
 /** @param {string} text @returns {Part} */
 export const textPart = (text) => [text, 0];
 
@@ -151,7 +151,6 @@ function timesOf(difference) {
 
 // Tokens that could stand in a text, as attnviz/analysis/write.py names them; a test compares both.
 
-const LONGEST_NAME = 60;
 
 /** Gives labels to what a language model says of a text. @param {any} writing as models/write.js makes it */
 export function withLabels({ tokens, next, ...rest }) {
@@ -177,13 +176,7 @@ function candidateLabels(candidates) {
 /** @param {Named} candidate @param {string} name */
 function spacedLabel([, text], name) {
   if (text.includes("\ufffd")) return (text.startsWith(" ") ? "␣ " : "") + name;
-  return cutTo(visibleText(text.replace(/ +/g, (run) => (run.length === 1 ? "␣" : `␣×${run.length}`))));
-}
-
-/** @param {string} text */
-export function cutTo(text, most = LONGEST_NAME) {
-  const letters = Array.from(text);
-  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
+  return cutText(visibleText(text.replace(/ +/g, (run) => (run.length === 1 ? "␣" : `␣×${run.length}`))));
 }
 
 /** @param {Named} candidate */
@@ -193,7 +186,7 @@ function candidateLabel([piece, text, isJoined]) {
     const codes = Array.from(piece.replace(/^\u0120+/, ""), (letter) => LETTER_OF_BYTE.indexOf(letter).toString(16).toUpperCase().padStart(2, "0"));
     return `part of a letter (${codes.join(" ")})`;
   }
-  return (isJoined ? "…" : "") + cutTo(visibleText(text.replace(/^ +| +$/g, "")));
+  return (isJoined ? "…" : "") + cutText(visibleText(text.replace(/^ +| +$/g, "")));
 }
 
 // Sentences in large type; a token in them is text, never markup.

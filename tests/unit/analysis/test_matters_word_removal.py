@@ -111,7 +111,7 @@ def test_attention_is_compared_with_chance_by_the_numbers_that_are_said(own: flo
     figures = {"attention": Faithfulness(own, 0.0), "random": Faithfulness(chance, 0.0)}
     sentence = plain(describe_attention(replace(REPORT, shares=shares, figures=figures), REMOVALS, "attention"))
     assert sentence.startswith(f"It marks “The” most, and not “the(2)”. On this text it finds what matters {how} chance does")
-    numbers = f"from 60 % to {100 * (0.6 - own):.0f} % on average; without random words, to {100 * (0.6 - chance):.0f} %."
+    numbers = f"from 60 % to {100 * (0.6 - own):.0f} % on average; without random words it is {100 * (0.6 - chance):.0f} %."
     assert sentence.replace("\xa0", " ").endswith(numbers)
     shares["attention"][5] = 1.0
     same = replace(REPORT, shares=shares, figures=figures)

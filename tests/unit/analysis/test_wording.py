@@ -5,6 +5,7 @@ import pytest
 
 from attnviz.analysis.head_view import View, head_matrix
 from attnviz.analysis.wording import Part, describe_head, describe_hidden, describe_link, head_name, percent, plain
+from attnviz.core.trace import Token
 from tests.factories import given_map, make_map, numbered, pair, sentence, typed
 
 TOKENS = sentence("The animal slept , it")
@@ -58,6 +59,12 @@ def test_tokens_are_quoted_even_where_they_look_like_a_head():
     said = describe_link(matrix_of([[0.4, 0.6], [0.5, 0.5]], tokens), "L3·H1", (0, 1))
     assert plain(said) == "L3·H1 sends “L3·H1” to “L2” with weight 60\xa0%: its strongest link between different words."
     assert [part.text for part in said if part.strong] == ["L3·H1", "L3·H1", "L2"]
+
+
+def test_a_token_that_cannot_be_seen_is_shown_and_a_long_one_is_cut():
+    tokens = (Token("\n", 0, 1), Token("x" * 400, 1, 401))
+    said = plain(describe_link(matrix_of([[0.4, 0.6], [0.5, 0.5]], tokens), "L0·H0", (0, 1)))
+    assert said.startswith(f"L0·H0 sends “↵” to “{'x' * 59}…” with")
 
 
 def test_plain_joins_the_parts():

@@ -1,6 +1,6 @@
 // What a class sees on the wall: how to join, the question, and after the reveal the guesses on the picture.
 
-import { drawn, make, nameOfHead, wholePercent } from "../../../figures/drawing/elements.js";
+import { cutText, drawn, make, nameOfHead, wholePercent } from "../../../figures/drawing/elements.js";
 import { questionLines, wordNamed } from "../../../figures/lessons/question.js";
 import { classPicture, shade } from "../phone/class_picture.js";
 import { refusesPhones } from "../phone/server_requests.js";
@@ -26,10 +26,7 @@ const LETTER = 7;
 const LONGEST = 16;
 
 /** @param {string} name */
-const label = (name) => {
-  const text = wordNamed(name).textContent ?? "";
-  return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
-};
+const label = (name) => cutText(wordNamed(name).textContent ?? "", LONGEST);
 
 /** @param {WallPicture} picture @param {readonly string[]} scale @param {readonly string[]} right names of heads */
 function wallPicture(picture, scale, right = []) {

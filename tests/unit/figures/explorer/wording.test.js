@@ -44,6 +44,10 @@ test("words that get as much are alike, and those that stand several times have 
   assert.equal(said(["x", "the", "a", "the"], [0.0, 0.6, 0.0, 0.4]), "x looks mostly at the(1) (60\u00A0%), then at the(2) (40\u00A0%)");
 });
 
+test("a very long word is cut between letters, also between those that take two", () => {
+  assert.equal(said(["😀".repeat(99), "[CLS]"], [0.9, 0.1]), `${"😀".repeat(59)}… looks mostly at itself (90\u00A0%)`);
+});
+
 test("a text without a word is told by the token that is looked at most", () => {
   assert.equal(said(["[CLS]", "!", "?", "[SEP]"], [0.2, 0.28, 0.28, 0.24]), "[CLS] looks at no word in particular: at most ! (28\u00A0%)");
   assert.equal(said(["[CLS]", "a", "b", "?"], [0.4, 0.06, 0.04, 0.5]), "[CLS] looks at no word in particular: at most a (6\u00A0%)");

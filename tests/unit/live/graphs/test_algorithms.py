@@ -14,6 +14,7 @@ import transformers as hf
 
 from attnviz.analysis.answer_attention import joint
 from attnviz.analysis.summary_selection import read_passage, top
+from attnviz.analysis.wording import quoted
 from attnviz.analysis.write import candidate_labels
 from attnviz.core.sampling import TEMPERATURES, Candidate, Continuation, WritingOptions, chance, draw, sampling_probabilities
 from attnviz.core.trace import Token
@@ -75,6 +76,28 @@ def test_what_reads_alike_is_named_as_in_python():
     assert [each[2] for each in told["next"][0]] == names
     assert len({*names}) == len(names)
     assert names[:5] == ["(", "␣(", "↵", "␣↵", "↵␣×11"]
+
+
+def test_a_token_that_nobody_sees_and_a_long_one_are_quoted_as_in_python():
+    texts = [
+        "",
+        " ",
+        "\u3000",
+        "\x85",
+        "\n",
+        "a\tb",
+        "\u200b",
+        "\u200b \u200d",
+        "\x07",
+        "\ufeff",
+        "\ufe0f",
+        "x\u200b",
+        "x" * 70,
+        70 * "😀",
+    ]
+    told = call(*(["../wording", "quoted", text] for text in texts))
+    assert told == [[quoted(text).text, 2] for text in texts]
+    assert [text for text, _ in told[6:8]] == ["U+200B", "U+200B U+200D"]
 
 
 def test_what_is_not_english_is_told_as_in_python():
