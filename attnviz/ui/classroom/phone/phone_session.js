@@ -19,7 +19,9 @@ export function screens(phone, view, answered) {
   if (state === "ended") return { title: "The class has ended", body: [make("p", {}, "Thank you for your answers.")] };
   if (!question) return { title: "You are in", body: [make("p", {}, "The first question comes when the teacher asks it. Keep this page open.")] };
   const title = question.ask;
-  const comes = question.step?.reveals === false ? "Your teacher has the right answers." : "The answer comes when the teacher reveals it.";
+  // What is written may be graded, or read by the teacher alone: the phone is not told.
+  const later = question.kind === "text" ? "Your teacher goes on when the class is ready." : "The answer comes when the teacher reveals it.";
+  const comes = question.step?.reveals === false ? "Your teacher has the right answers." : later;
   if (state === "revealed" && truth) return { title, body: [revealed({ question, truth, own: answered, scale: scaleNow(phone.scales) })] };
   if (answered !== null) {
     const sent = make("p.verdict", {}, phone.pending ? "Sending: " : "Sent: ", make("bdi", {}, answerInWords(question, answered)));
