@@ -204,7 +204,7 @@ class AttributionReport:
 
     own      the places of the output's own words, which are never masked
     targets  the parts of the output that can be explained, and what each is called
-    part     which part of a long text this is about, in words; empty: all of it
+    part     a sentence that says which part of a long text this is about; empty: all of it
     """
 
     target: str

@@ -129,6 +129,16 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def cuts(trace: AttentionTrace) -> list[str]:
+    """Say where each text was cut because the model reads no more; nothing where it read all."""
+    texts = (("text", trace.prompt.text, trace.cut), ("second sentence", trace.prompt.pair, trace.cut_pair))
+    return [
+        f"the {name} was cut after character {at:,} of {len(text):,}"
+        for name, text, at in texts
+        if text is not None and at is not None
+    ]
+
+
 def head_name(layer: int, head: int | None) -> str:
     """Name a head L3·H1, or L3 for the mean of a layer. Layers and heads count from 0.
 

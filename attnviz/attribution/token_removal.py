@@ -28,6 +28,7 @@ from attnviz.analysis.matters import (
     most_important_first,
     removed_tokens,
 )
+from attnviz.analysis.wording import cuts, join_names
 from attnviz.attribution.attention_methods import Mixing, check_layered, recorded, rolled_out
 from attnviz.attribution.methods import Method, method_named
 from attnviz.attribution.passes import Attention, AttentionTape, Frozen, Stop, curved, same
@@ -198,7 +199,17 @@ def attribution_report(
     probability = float(bound.outcome(bound.ids[None]).log_probability.exp())
     own = frozenset(place for place, group in enumerate(groups) if not bound.fixed.isdisjoint(group))
     texts = tuple(joined([bound.tokens[place] for place in group]).text for group in groups)
-    return AttributionReport(bound.target, probability, texts, own, shares, figures, made.refused, offered, bound.part)
+    part = _part(model, prompt, bound)
+    return AttributionReport(bound.target, probability, texts, own, shares, figures, made.refused, offered, part)
+
+
+def _part(model: AttentionModel, prompt: Prompt, bound: BoundTarget) -> str:
+    """Say which part of its texts a model has read; nothing where it is all."""
+    if bound.part:
+        return f"This passage is read in overlapping windows. What is explained is {bound.part}."
+    # Only of as many tokens as it reads can some be missing.
+    said = cuts(model.trace(prompt)) if len(bound.tokens) >= model.card.max_tokens else []
+    return f"{model.card.name} reads {model.card.max_tokens:,} tokens at most: {join_names(said)}." if said else ""
 
 
 def deletion(model: AttentionModel, prompt: Prompt, target: str, ranked: Sequence[int]) -> Removals:

@@ -12,7 +12,7 @@ import attnviz
 from attnviz import export
 from attnviz.analysis.head_ranking import has_two_rows
 from attnviz.analysis.head_view import View, default_map
-from attnviz.analysis.wording import join_names, plain
+from attnviz.analysis.wording import cuts, join_names, plain
 from attnviz.cli.arguments import MODEL, add_command, positive
 from attnviz.core import journal
 from attnviz.core.edits import Edits
@@ -281,16 +281,6 @@ def summary(trace: AttentionTrace) -> dict[str, Any]:
         "edits": trace.edits.text,
         "maps": maps,
     }
-
-
-def cuts(trace: AttentionTrace) -> list[str]:
-    """Say where each text was cut because the model reads no more; nothing where it read all."""
-    prompt = trace.prompt
-    return [
-        f"the {name} was cut after character {at:,} of {len(text):,}"
-        for name, text, at in (("text", prompt.text, trace.cut), ("pair", prompt.pair, trace.cut_pair))
-        if text is not None and at is not None
-    ]
 
 
 def _described(trace: AttentionTrace) -> str:

@@ -6,8 +6,9 @@ import sys
 from typing import Any
 
 import attnviz
+from attnviz.analysis.wording import cuts
 from attnviz.cli.arguments import MODEL, add_command, file_path, natural, natural_to, positive, print_now
-from attnviz.cli.traces import STREAM, check_trace_name, cuts, progress_line, typed_text
+from attnviz.cli.traces import STREAM, check_trace_name, progress_line, typed_text
 from attnviz.core.edits import Edits
 from attnviz.core.sampling import MOST_SEED, MOST_TOKENS, WritingOptions
 from attnviz.core.trace import Prompt

@@ -173,14 +173,13 @@ def experiment_blocks(
     alone = after or removals.output(first) or removals.before
     hint = f" {describe_colours(removals)} Click a word to take it away."
     about = Part(describe_output(report, removals)), Part(hint, hint=True)
-    part = f"This passage is read in overlapping windows. What is explained is {report.part}."
     takes = {
         str(place): Pick({"taken": ".".join(map(str, sorted({*removed} ^ {place})))}, otherwise={"taken": str(place)})
         for place in range(len(report.words))
         if place not in report.own
     }
     return [
-        *([TextBlock(part, "notice")] if report.part else []),
+        *([TextBlock(report.part, "notice")] if report.part else []),
         SentencesBlock((describe_removal(report, removals, removed or (first,), alone), about)),
         PictureBlock("removals", removals_figure(report, removals, removed, after, looked=looked, theme=theme), takes),
     ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from attnviz.analysis.wording import join_names, quoted, written
+from attnviz.analysis.wording import cuts, join_names, quoted, written
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models.result import Result
 from attnviz.settings import assets_folder
@@ -195,10 +195,9 @@ def _text_notices(result: Result) -> Iterator[_Notice]:
     if card.languages[:1] == ("en",) and not all(map(seems_english, filter(None, (prompt.text, prompt.pair, prompt.question)))):
         can = " can read: expect guesses."
         yield "This does not look like English, the only language that ", can, can
-    for which, text, end in (("text", prompt.text, trace.cut), ("second sentence", prompt.pair, trace.cut_pair)):
-        if text is not None and end is not None:
-            most = f"{card.max_tokens:,} tokens at most: the {which} was cut after character {end:,} of {len(text):,}."
-            yield "", f" reads {most}", f" read {most}"
+    for cut in cuts(trace):
+        most = f"{card.max_tokens:,} tokens at most: {cut}."
+        yield "", f" reads {most}", f" read {most}"
     if prompt.pair and "pair" not in card.reads:
         once = "one text at a time: the second sentence was not used."
         yield "", f" reads {once}", f" read {once}"

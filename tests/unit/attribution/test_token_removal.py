@@ -195,3 +195,12 @@ def test_milliseconds_are_those_that_a_method_takes(monkeypatch):
     made = shares_by_method(bound_of(), [METHODS["random"], METHODS["last-layer"]])
     assert made.milliseconds == {"random": 250, "last-layer": 500}
     assert [*made.shares] == ["random"]
+
+
+def test_a_report_says_what_of_a_text_was_not_read() -> None:
+    translator = attnviz.load("dot-lstm-en-fr")
+    text = "The cat sat. " * 40
+    cut = translator.trace(text).cut
+    said = f"dot-lstm-en-fr reads 128 tokens at most: the text was cut after character {cut} of 520."
+    assert attribution_report(translator, Prompt(text), "", ["attention"]).part == said
+    assert attribution_report(translator, Prompt("The cat sat."), "", ["attention"]).part == ""
