@@ -151,7 +151,6 @@ function timesOf(difference) {
 
 // Tokens that could stand in a text, as attnviz/analysis/write.py names them; a test compares both.
 
-
 /** Gives labels to what a language model says of a text. @param {any} writing as models/write.js makes it */
 export function withLabels({ tokens, next, ...rest }) {
   return {
