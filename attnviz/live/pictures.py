@@ -490,7 +490,7 @@ def writing(trace: AttentionTrace) -> dict[str, Any]:
     A candidate is its piece, its text, its label and ln p.
     """
     continuation, tokens, following = continuation_of(trace), text_tokens(trace), []
-    for place, scores in enumerate(continuation.log_probabilities.round(4).tolist()):
+    for place, scores in enumerate(continuation.log_probabilities.astype(float).round(4).tolist()):
         last = place == len(tokens) - 1
         before = text_written_on(trace)[: None if last else trace.maps[-1].queries[place + 1].start]
         candidates = continuation.next_tokens(place)
@@ -502,7 +502,7 @@ def writing(trace: AttentionTrace) -> dict[str, Any]:
         "starts": [token.start for token in trace.maps[-1].queries],
         "tokens": [(gap, name, round(share, 5)) for gap, name, share in tokens],
         "next": following,
-        "rest": continuation.rest.round(4).tolist(),
+        "rest": continuation.rest.astype(float).round(4).tolist(),
     }
 
 
