@@ -120,7 +120,7 @@ def trace_text(arguments: argparse.Namespace) -> int:
     model = catalog.load(arguments.model, progress=progress_line)
     if unread := [name for name, text in given.items() if text and name not in (*model.card.reads, "language")]:
         options = join_names([f"--{name}" for name in unread])
-        raise AttnvizError(f"{arguments.model} does not read {options}: leave it out, or choose a model that does.")
+        raise AttnvizError(f"{arguments.model} does not read {options}: run it without, or choose a model that does.")
     trace = model.trace(prompt, edits)
     for said in cuts(trace):
         progress_line(f"attnviz: warning: {trace.model} read only the beginning: {said}", None)

@@ -81,9 +81,9 @@ function describeSentences({ units, sentenceScores, keptSentences }) {
   const chosen = places(keptSentences);
   const read = [...new Set(units.flatMap(({ candidate, sentence }) => (candidate ? [sentence] : [])))];
   const others = read.filter((place) => !keptSentences[place]).map((place) => sentenceScores[place]);
-  const numbers = chosen.map((place) => place + 1);
-  const listed = [numbers.slice(0, -1).join(", "), ...numbers.slice(-1)].filter(Boolean).join(" and ");
-  const names = `Sentence${chosen.length > 1 ? "s" : ""} ${listed}`;
+  // As a list is written in British English: “1, 2 and 3”.
+  const numbers = new Intl.ListFormat("en-GB").format(chosen.map((place) => String(place + 1)));
+  const names = `Sentence${chosen.length > 1 ? "s" : ""} ${numbers}`;
   const least = wholePercent(Math.min(...chosen.map((place) => sentenceScores[place])));
   const gets = chosen.length > 1 ? "are kept. Each gets at least" : "is kept. It gets";
   const rest = others.length ? `; the next best gets ${wholePercent(Math.max(...others))}` : "";

@@ -75,7 +75,7 @@ def test_what_a_model_does_not_read_is_refused(
     path = tmp_path / "x.attn"
     given = [each for option in options for each in (option, "Who?")]
     assert cli.main(["trace", model, TEXT, *given, "-o", str(path)]) == 1
-    assert f"{model} does not read {' and '.join(options)}: leave it out" in capsys.readouterr().err
+    assert f"{model} does not read {' and '.join(options)}: run it without" in capsys.readouterr().err
     assert not path.exists()
 
 
