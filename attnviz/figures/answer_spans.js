@@ -1,7 +1,7 @@
 // A text with bars under its words: where an answer starts and ends, or what each word receives; and what is marked in it. Above a
 // passage the question that is asked of it, as words that can be clicked, and below the heads that link both.
 
-import { cutText, directionOf, headButtons, make, percent, visibleText, wholePercent, word } from "./drawing/elements.js";
+import { cutText, directionOf, grouped, headButtons, make, percent, visibleText, wholePercent, word } from "./drawing/elements.js";
 
 /** @import { Palette } from "./drawing/palette.js" */
 
@@ -63,9 +63,6 @@ export function drawnPart(count, spans) {
   }
   return [from, to];
 }
-
-/** @param {number} count */
-const grouped = (count) => count.toLocaleString("en");
 
 /** @param {string} text */
 const unread = (text) => make("span", { class: "unread" }, text);

@@ -42,7 +42,7 @@ export async function load(base, manifest, { ort, Tokenizer }, onProgress) {
   await new Source(base, (url) => fetch(url), onProgress).all(manifest.parts ?? []);
   if (!ort.InferenceSession || !Tokenizer) throw new Error("no runtime");
   onProgress(1, 1);
-  return { card: { name: "minilm" }, left: () => 1e6, complete: async () => {}, trace: async ({ text }) => {
+  return { card: { name: "minilm", max_tokens: 512 }, left: () => 1e6, complete: async () => {}, trace: async ({ text }) => {
     const words = [...text.matchAll(/\\w+|[^\\w\\s]/g)].map(({ 0: word, index }, at) =>
       ({ text: word, start: index, end: index + word.length, special: false, segment: 0, word: at, piece: "" }));
     const [layers, heads, size] = [6, 12, words.length];

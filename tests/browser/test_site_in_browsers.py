@@ -197,7 +197,7 @@ RUN = f"""async () => {{ {UNTIL}
   part("#box-text").value = "A dog barked at cats.";
   part("#typed button").click();
   await until(() => /character/.test(part("#hint").textContent) || part("#notice").textContent);
-  return /character (.*):/.exec(part("#hint").textContent)?.[1] ?? part("#notice").textContent;
+  return /character (.*) of/.exec(part("#hint").textContent)?.[1] ?? part("#notice").textContent;
 }}"""
 # Waits until a worker has taken over.
 TAKEN = f"""async () => {{ {UNTIL}

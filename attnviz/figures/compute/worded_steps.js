@@ -2,7 +2,7 @@
 // attnviz/analysis/compute/ has the numbers of a worked example and of one weight of a model in the app, live/web/link_steps.js those of
 // a text that was typed on the site.
 
-import { visibleText } from "../drawing/elements.js";
+import { grouped, visibleText } from "../drawing/elements.js";
 import { eightDigits, decimals, largestRemainder, MINUS, numberText, significant, spelled, summed, unitsOf100 } from "../drawing/numbers.js";
 
 /**
@@ -109,8 +109,6 @@ const quotedCell = ({ name, shown }, row, column) => [shown[row][column], name];
 const termOf = (text) => [text, ""];
 /** @param {number[]} values */
 const sumOf = (values) => values.reduce((sum, value) => sum + value, 0);
-/** @param {number} value */
-const grouped = (value) => value.toLocaleString("en");
 /** @param {KnownVector} vector @param {number} index */
 const textAt = ({ values, known }, index) => known.get(index)?.[0] ?? numberText(values[index]);
 /** A factor; a negative one in brackets. @param {string} text */

@@ -101,6 +101,9 @@ export const headWords = (layer, head) => (head === null ? `mean over the heads 
 /** A share in whole percent. @param {number} share */
 export const wholePercent = (share) => `${Math.round(100 * share)}\u00A0%`;
 
+/** A whole number as it is read: 12,345. @param {number} value */
+export const grouped = (value) => value.toLocaleString("en");
+
 /** The same, but never none or all of it where that is not so. @param {number} share */
 export function percent(share) {
   if (share >= 0.995 && share < 0.9995) return "over 99\u00A0%";

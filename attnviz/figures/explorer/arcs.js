@@ -2,7 +2,7 @@
 // each in a colour of its own. Only what can be seen is drawn: the canvas is as high as its frame, whatever the text's length.
 
 import { clamp, fit, fontOf } from "../drawing/canvas.js";
-import { cut, make, layered, listen } from "../drawing/elements.js";
+import { cut, grouped, make, layered, listen } from "../drawing/elements.js";
 import { headTitle, gatherArcs, MOST_ARCS } from "./head_store.js";
 import { View, onScroll } from "./view.js";
 import { MOST_LINKS } from "./view_options.js";
@@ -153,7 +153,7 @@ export class ArcsView extends View {
       if (mark !== this.mark) return;
       const { arcs, least, isCapped, leftOut } = gatherArcs(heads, links, fullScale);
       this.arcs = arcs;
-      const most = isCapped ? `The strongest ${MOST_ARCS.toLocaleString("en")} are drawn. ` : "";
+      const most = isCapped ? `The strongest ${grouped(MOST_ARCS)} are drawn. ` : "";
       this.left.textContent = `${most}Left out: ${(100 * leftOut).toFixed(leftOut < 0.1 ? 1 : 0)} % of the attention`;
       this.from.textContent = ` ${least.toPrecision(least < 0.1 ? 1 : 2)}`;
       this.paint();

@@ -173,7 +173,7 @@ export function namesOf({ config: { models, page } }, values) {
 /** What the page says of traces, as of a picture that came with the site. @param {any[]} traces @param {string[]} names
  * @param {Record<string, string>} prompt @param {Record<string, [layer: number, head: number | null]>} unasked @returns {Said} */
 function saidOf(traces, names, prompt, unasked) {
-  const [{ output, maps, cut, first = unasked, shown, ...told }] = traces;
+  const [{ output, maps, cuts: _, first = unasked, shown, ...told }] = traces;
   /** @type {{ kind: string, shape: [number, number], tokens: [number, number] }[]} */
   const all = maps;
   return {
@@ -182,13 +182,23 @@ function saidOf(traces, names, prompt, unasked) {
     name: names[0],
     models: names,
     label: "",
-    notice: cut === null ? "" : `${names[0]} read the text up to its character ${cut}: it reads no more at once.`,
+    notice: noticeOf(traces, names),
     prompt,
     output,
     shown: shown ?? all.find(({ kind }) => kind in first)?.kind ?? all[0].kind,
     maps: all.map(({ kind, shape, tokens }) => ({ kind, shape, tokens, file: "", first: first[kind] ?? [shape[0] - 1, 0] })),
     shapes: traces.map(({ shape }) => shape),
   };
+}
+
+/** What models say of their texts; several that say the same say it together. @param {{ cuts: string[] }[]} traces @param {string[]} names */
+function noticeOf(traces, names) {
+  const cuts = [...new Set(traces.flatMap((trace) => trace.cuts))];
+  const sentences = cuts.map((cut) => {
+    const speakers = names.filter((_, place) => traces[place].cuts.includes(cut));
+    return `${new Intl.ListFormat("en-GB").format(speakers)} ${speakers.length === 1 ? "reads" : "read"} ${cut}`;
+  });
+  return sentences.join(" ");
 }
 
 // Letters of what is written that a bar shows.

@@ -1,6 +1,6 @@
 // A picture's numbers in words, as attnviz/analysis/wording.py says them: a test compares both.
 
-import { cutText, make, percent, visibleText } from "../../figures/drawing/elements.js";
+import { cutText, grouped, make, percent, visibleText } from "../../figures/drawing/elements.js";
 import { strongestLink, summarize } from "./head_metrics.js";
 import { LETTER_OF_BYTE } from "./models/letter_of_byte.js";
 import { decimals, raised } from "../../figures/drawing/numbers.js";
@@ -41,6 +41,16 @@ export function describeLink(matrix, name, [query, key]) {
   if (link.query === query && link.key === key) return [...lead, textPart(": its strongest link between different words.")];
   const best = [quoted(queries[link.query].text), textPart(" to "), quoted(keys[link.key].text)];
   return [...lead, textPart("; its strongest link between different words is "), ...best, textPart(` (${percent(link.weight)}).`)];
+}
+
+/** What a model reads at most, and where each text was cut for it; nothing where it read all.
+ * @param {Record<string, string>} prompt @param {{ cut: number | null, cutPair: number | null }} trace @param {number} most tokens */
+export function describeCuts({ text, pair }, { cut, cutPair }, most) {
+  /** @type {[name: string, text: string, at: number | null][]} */
+  const texts = [["text", text, cut], ["second sentence", pair, cutPair]];
+  return texts.flatMap(([name, whole, at]) =>
+    at === null ? [] : [`${grouped(most)} tokens at most: the ${name} was cut after character ${grouped(at)} of ${grouped([...whole].length)}.`],
+  );
 }
 
 /** Where most of a head's attention goes, or how far it is spread. @param {HeadMatrix} matrix @returns {Sentence} */
@@ -146,7 +156,7 @@ function timesOf(difference) {
   if (difference === Infinity) return "infinitely";
   if (difference > Math.log(1e6)) return `10${raised(Math.round(difference / Math.LN10))} times`;
   const times = Math.exp(difference);
-  return times >= 10 ? `${Math.round(times).toLocaleString("en")} times` : `${times.toFixed(1)} times`;
+  return times >= 10 ? `${grouped(Math.round(times))} times` : `${times.toFixed(1)} times`;
 }
 
 // Tokens that could stand in a text, as attnviz/analysis/write.py names them; a test compares both.

@@ -10,7 +10,7 @@ import { fetchFile, importFrom, openRuntime, openSegmenter } from "./runtime.js"
 import { describeSelectors, describeSelection } from "./selectors.js";
 import { AlignmentHeads, describeTranslation } from "./translation_picture.js";
 import { WordLinks } from "./word_links.js";
-import { describeLikelihood, describeHead, describeHidden, describeLink, withLabels } from "./wording.js";
+import { describeCuts, describeLikelihood, describeHead, describeHidden, describeLink, withLabels } from "./wording.js";
 
 /**
  * @import { AskedCell } from "./alignments.js"
@@ -63,12 +63,12 @@ const WORK = {
   async run({ key, name, modelFiles, runtimeBytes, inspects, request }, onProgress) {
     const model = await opened(name, modelFiles, runtimeBytes, inspects, onProgress);
     await forgetOldTraces();
-    const { maps, extra, output, cut, cutPair } = await model.trace(request);
+    const { maps, extra, output, ...trace } = await model.trace(request);
     keep(key, Promise.resolve(maps));
     const cross = maps.find(({ kind }) => kind === "cross");
     if (extra?.steps && cross) keepDraft(`${name} ${key}`, { output, extra, cross, card: model.card });
     const shapes = maps.map(({ kind, layers, heads, queries, keys }) => ({ kind, shape: [layers, heads], tokens: [queries.length, keys.length] }));
-    return { output, left: model.left(), cut: cut ?? cutPair, maps: shapes, ...describe(model, request, extra, maps) };
+    return { output, left: model.left(), cuts: describeCuts(/** @type {Record<string, string>} */ (request), trace, model.card.max_tokens), maps: shapes, ...describe(model, request, extra, maps) };
   },
 
   /** Writes on behind a text, with what is written so far as progress. @param {{ name: string, modelFiles: string, runtimeBytes: number, request: object, tokens: number }} asked

@@ -23,7 +23,7 @@ from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix, word_groups
 from attnviz.analysis.summary_selection import read_passage
 from attnviz.analysis.translation_alignment import describe_likelihood, differences, opening_cell, ranked_step, read_as, truer
-from attnviz.analysis.wording import Sentence, power_of_ten, two_digits
+from attnviz.analysis.wording import Sentence, cuts, power_of_ten, two_digits
 from attnviz.analysis.write import copied_link, describe_given, describe_next
 from attnviz.core.errors import PromptError
 from attnviz.core.sampling import TEMPERATURES, Continuation
@@ -101,6 +101,13 @@ DIFFERENT = [
     ["a b a b c a", "b a b a c", "c a b"],
     ["L'été 𝒳 a, b_1!", "l'été a 𝒳 b_1", ""],
 ]
+# A text and a second one, where each was cut, and what a model reads at most.
+CUT: list[tuple[dict[str, str], int | None, int | None, int]] = [
+    ({"text": "𝒳" * 2600}, 2549, None, 2048),
+    ({"text": "a b", "pair": "c d " * 400}, None, 1021, 512),
+    ({"text": "a " * 300, "pair": "b " * 300}, 509, 508, 512),
+    ({"text": "a"}, None, None, 512),
+]
 # ln p of a given translation and of the model's own.
 LIKELY = [(-9.2, -2.3), (-2.3, -2.304), (-1.0, -40.0), (-40.0, -1.0), (-13.92, -14.63), (0.0, -12.0)]
 OUTPUT = "le chaton mange"
@@ -156,6 +163,7 @@ def made_by_the_site() -> dict[str, Any]:
         {
             "answers": answers,
             "heads": heads,
+            "cut": [[prompt, {"cut": cut, "cutPair": cut_pair}, most] for prompt, cut, cut_pair, most in CUT],
             "likely": LIKELY,
             "small": SMALL,
             "translations": translations,
@@ -199,6 +207,8 @@ def test_a_browser_describes_what_the_app_does():
     for actual, (card, place, view, asked) in zip(made["written"], expected, strict=True):
         assert_translation(actual, card, place, view, asked)
     assert made["small"] == [[power_of_ten(each), two_digits(each)] for each in SMALL]
+    traces = [(AttentionTrace("t", Prompt(**prompt), MAPS[:1], cut=cut, cut_pair=pair), most) for prompt, cut, pair, most in CUT]
+    assert made["cut"] == [[f"{most:,} tokens at most: {told}." for told in cuts(trace)] for trace, most in traces]
     assert made["likely"] == [sentence_parts(describe_likelihood(*each)) for each in LIKELY]
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
         assert_selection(actual, text)
