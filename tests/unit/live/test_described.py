@@ -207,8 +207,9 @@ def test_a_browser_describes_what_the_app_does():
     for actual, (card, place, view, asked) in zip(made["written"], expected, strict=True):
         assert_translation(actual, card, place, view, asked)
     assert made["small"] == [[power_of_ten(each), two_digits(each)] for each in SMALL]
-    traces = [(AttentionTrace("t", Prompt(**prompt), MAPS[:1], cut=cut, cut_pair=pair), most) for prompt, cut, pair, most in CUT]
-    assert made["cut"] == [[f"{most:,} tokens at most: {told}." for told in cuts(trace)] for trace, most in traces]
+    for told, (prompt, cut, cut_pair, most) in zip(made["cut"], CUT, strict=True):
+        trace = AttentionTrace("t", Prompt(**prompt), MAPS[:1], cut=cut, cut_pair=cut_pair)
+        assert told == [f"{most:,} tokens at most: {each}." for each in cuts(trace)]
     assert made["likely"] == [sentence_parts(describe_likelihood(*each)) for each in LIKELY]
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
         assert_selection(actual, text)
