@@ -149,7 +149,7 @@ class AttentionTape(TorchFunctionMode):
         if self._recent and not any(made is each for each in args):
             self._recent[id(made)] = made
         if func in _LINEAR or (func in _MATMUL and len(args) > 1 and args[1].dim() == 2):
-            self._linear(func, args, made)
+            self._linear(func, args, kwargs.get("weight"), made)
         elif func in _NORM:
             self._norm(func, args, kwargs, made)
         elif func in _POWERS:
@@ -178,7 +178,9 @@ class AttentionTape(TorchFunctionMode):
                 known.attention.state = made
 
     def _power(self, func: Any, args: Any, made: Tensor) -> None:
-        known, power = self._of(args[0]), _POWERS[func] or args[1]
+        known, power = self._of(args[0]), _POWERS[func] or next(iter(args[1:]), None)
+        if isinstance(power, Tensor):
+            return
         if power == 2:
             centred = isinstance(known, _Centred)
             self._know(made, _Squares(known.of if isinstance(known, _Centred) else args[0], centred))
@@ -220,12 +222,12 @@ class AttentionTape(TorchFunctionMode):
         if isinstance(state, _State):
             self._know(made, state)
 
-    def _linear(self, func: Any, args: Any, output: Tensor) -> None:
+    def _linear(self, func: Any, args: Any, named: Tensor | None, output: Tensor) -> None:
         if not self._awaits_output:
             return
         self._awaits_output = False
         last = self.attentions[-1]
-        weight = args[1] if func is F.linear else args[2 if func is torch.addmm else 1].T
+        weight = named if named is not None else args[1] if func is F.linear else args[2 if func is torch.addmm else 1].T
         n_heads, n_queries = last.weights.shape[1:3]
         if weight.shape[1] == n_heads * last.value.shape[3]:
             last.output, last.mixed = weight, output.reshape(-1, n_queries, output.shape[-1])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers as hf
 
 import attnviz
 from attnviz import AttentionTrace, Prompt
@@ -216,8 +217,16 @@ def _assert_as_computed(family: tiny.Family, model: Any, traced: Any, trace: Att
             assert off.max() <= 2.5 * own.max() + rounding + TOLERANCE
 
 
+# It reads the embedding of the next token beside that of each, padding too.
+MOBILEBERT = tiny.Family("mobilebert", tiny.ENCODER, lambda: hf.MobileBertConfig(
+    vocab_size=tiny.VOCABULARY, hidden_size=24, num_attention_heads=3, num_hidden_layers=2, intermediate_size=11,
+    embedding_size=7, intra_bottleneck_size=12, max_position_embeddings=61))  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "family", tiny.some_now(family for family in tiny.FAMILIES if family.architecture != tiny.SEQ2SEQ), ids=str
+    "family",
+    [MOBILEBERT, *tiny.some_now(family for family in tiny.FAMILIES if family.architecture != tiny.SEQ2SEQ)],
+    ids=str,
 )
 def test_many_texts_show_what_each_shows_alone(family: tiny.Family) -> None:
     model = capabilities(attnviz.wrap(family.model(), tiny.tokenizer(family.architecture)))

@@ -16,7 +16,11 @@ from attnviz.models.tasks import run_task
 from tests import tiny
 
 TEXT = "the cat sat on"
-DECODERS = [family for family in (*tiny.FAMILIES, tiny.GPTJ) if family.architecture == tiny.DECODER]
+# transformers says of a Llama 4 that writes that it is its own layers.
+LLAMA4 = tiny.Family("llama4", tiny.DECODER, lambda: hf.Llama4TextConfig(
+    vocab_size=tiny.VOCABULARY, hidden_size=24, num_attention_heads=6, num_key_value_heads=2, num_hidden_layers=2, head_dim=4,
+    intermediate_size=13, intermediate_size_mlp=11, num_local_experts=2))  # fmt: skip
+DECODERS = [family for family in (*tiny.FAMILIES, tiny.GPTJ, LLAMA4) if family.architecture == tiny.DECODER]
 each_decoder = pytest.mark.parametrize("family", tiny.some_now(DECODERS), ids=str)
 
 

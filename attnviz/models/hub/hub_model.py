@@ -181,7 +181,10 @@ class TracedModel(Capabilities):
 
 def body_of(model: Any) -> Any:
     """Find the layers that attend: all of a model that writes, which needs its top to go on."""
-    return model if writes(model) else model.base_model
+    if writes(model):
+        return model
+    # Llama4ForCausalLM takes itself for its layers.
+    return model.model if model.base_model is model and model.get_output_embeddings() else model.base_model
 
 
 def writes(model: Any) -> bool:
@@ -204,7 +207,7 @@ def n_pieces(model: Any) -> int | None:
     """Count the pieces that a model can read; None: transformers does not know where it keeps them."""
     try:
         weight = getattr(model.get_input_embeddings(), "weight", None)
-    except NotImplementedError:
+    except (NotImplementedError, AttributeError):
         return None
     return len(weight) if isinstance(weight, Tensor) else None
 
@@ -246,6 +249,15 @@ def trace_batches(model: TracedModel, texts: Sequence[str]) -> Iterator[tuple[in
         yield from _traced(model, texts, batch, [encoded[index] for index in batch])
 
 
+def keeps_padding_apart(model: TracedModel) -> bool:
+    """Say whether a text reads the same beside padding: MobileBERT mixes into each token the embedding of the next one."""
+    short, long = (model.encode([text]) for text in ("a", "a a a"))
+    quiet = attention_readers.quiet_options(model.body)
+    with model.computing(), torch.inference_mode():
+        alone, padded = (model.body(**_padded(model, texts), **quiet)[0] for texts in ([short], [short, long]))
+    return attention_readers.same_states(padded[:1, : len(short)], alone)
+
+
 def _encoded(model: TracedModel, texts: Sequence[str]) -> Iterator[tuple[int, Encoded]]:
     for index, text in enumerate(texts):
         try:
@@ -272,7 +284,7 @@ def _traced(
     model: TracedModel, texts: Sequence[str], batch: list[int], encoded: list[Encoded]
 ) -> Iterator[tuple[int, AttentionTrace]]:
     with model.computing(), torch.inference_mode(), attention_readers.recording() as recorded:
-        model.body(**_padded(model, encoded))
+        model.body(**_padded(model, encoded), **attention_readers.quiet_options(model.body))
         layers = device.to_host([attention_readers.weights_of(call) for call in recorded.calls])
     longest = max(map(len, encoded))
     for row, (index, read) in enumerate(zip(batch, encoded, strict=True)):
@@ -563,7 +575,7 @@ def _states(model: TracedModel, encoded: Encoded, ids: Int[Tensor, "batch token"
 def _run(model: TracedModel, part: Any, encoded: Encoded, ids: Int[Tensor, "batch token"]) -> Any:
     others = {name: value.expand(len(ids), -1) for name, value in model.tensors(encoded).items() if name != "input_ids"}
     with model.computing():
-        return part(input_ids=ids, **others)
+        return part(input_ids=ids, **others, **attention_readers.quiet_options(getattr(part, "func", part)))
 
 
 def _ids(model: TracedModel, encoded: Encoded) -> Int[Tensor, " token"]:

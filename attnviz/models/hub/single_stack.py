@@ -37,6 +37,7 @@ from attnviz.models.hub.hub_model import (
     Rows,
     TracedModel,
     has_labels,
+    keeps_padding_apart,
     label_log_probabilities,
     label_names,
     n_pieces,
@@ -344,7 +345,7 @@ class StackModel(TracedModel):
 
     def says_more(self, prompt: Prompt) -> bool:
         """Say whether there is a pair, or a layer on top that finds something likeliest."""
-        return bool(prompt.pair) or self.model.base_model is not self.model
+        return bool(prompt.pair) or self.body is not self.model
 
     def reading(self, prompt: Prompt) -> EncoderReading:
         """Read a text, or a pair of them: last states, and what layers on top find likeliest."""
@@ -374,9 +375,8 @@ class StackModel(TracedModel):
 
     def last_states(self, inputs: dict[str, Tensor]) -> Float[Tensor, "row token state"]:
         """Compute the last states of inputs, in float32."""
-        options = {"use_cache": False} if "use_cache" in self.accepts else {}
         with self.computing():
-            outputs: Any = self.body(**inputs, **options, output_hidden_states=True)
+            outputs: Any = self.body(**inputs, **quiet_options(self.body), output_hidden_states=True)
         return outputs.hidden_states[-1].float()
 
     def scorer(self, prompt: Prompt) -> Scorer:
@@ -441,8 +441,12 @@ class StackModel(TracedModel):
         return whole_text(self, self.encode_prompt(prompt))
 
     def trace_all(self, texts: Sequence[str]) -> Iterator[tuple[int, AttentionTrace]]:
-        """Trace texts of like length together, where queries and keys can be recorded."""
-        return trace_batches(self, texts) if self.reader.records else super().trace_all(texts)
+        """Trace texts of like length together, where queries and keys can be recorded, and padding changes nothing."""
+        return trace_batches(self, texts) if self.reader.records and self._keeps_padding_apart else super().trace_all(texts)
+
+    @cached_property
+    def _keeps_padding_apart(self) -> bool:
+        return keeps_padding_apart(self)
 
 
 def _likeliest(model: TracedModel, source: Encoded, logits: Tensor) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:

@@ -165,8 +165,13 @@ def _read(name: str, model: Any, body: Any, probe: dict[str, Tensor]) -> tuple[R
         f'{name} attends otherwise under "{given}", as it was loaded, than under "eager", in which attention shows: load it '
         'with attn_implementation="eager".'
     )
-    with failing_as(UnsupportedModelError, sentence), torch.inference_mode():
-        own = body(**probe, **quiet_options(body))[0]
+    try:
+        with failing_as(UnsupportedModelError, sentence), torch.inference_mode():
+            own = body(**probe, **quiet_options(body))[0]
+    except UnsupportedModelError:
+        use_eager(model)
+        reader_for(body, probe)  # where it fails under "eager", too, this says why
+        raise
     use_eager(model)
     reader = reader_for(body, probe)
     states, stacks = reader.read(probe)

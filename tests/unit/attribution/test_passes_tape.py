@@ -244,11 +244,19 @@ def test_an_output_matrix_stands_the_other_way_round_in_addmm() -> None:
     torch.testing.assert_close(attention.mixed, made[None])
 
 
+def test_a_power_of_several_numbers_is_no_norm() -> None:
+    powers = torch.arange(1, 4)
+    with torch.no_grad(), AttentionTape() as tape:
+        torch.testing.assert_close(torch.pow(torch.tensor(0.5), powers), 0.5**powers)
+        torch.pow(powers, exponent=2)
+    assert not tape.norms
+
+
 def test_a_linear_layer_of_another_size_is_no_output_matrix() -> None:
     for size, known in ((6, True), (3, False)):
         with torch.no_grad(), AttentionTape() as tape:
             context = F.scaled_dot_product_attention(QUERY, KEY, VALUE)
-            F.linear(context.transpose(1, 2).flatten(2)[..., :size], torch.randn(7, size))
+            F.linear(context.transpose(1, 2).flatten(2)[..., :size], weight=torch.randn(7, size))
             F.linear(torch.randn(1, 4, 6), torch.randn(8, 6))
         (attention,) = tape.attentions
         assert (attention.output is not None) == known

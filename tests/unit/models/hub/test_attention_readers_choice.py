@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers as hf
 
 import attnviz
 from attnviz.core.errors import UnsupportedModelError
@@ -47,6 +48,23 @@ def test_a_model_that_cannot_be_switched_is_held_against_itself_as_it_was_loaded
             attnviz.wrap(model, tiny.tokenizer(tiny.DECODER))
     assert attnviz.wrap(model, tiny.tokenizer(tiny.DECODER)).trace("the cat sat").decoder.causal
     assert model.config._attn_implementation == "sdpa"
+
+
+def test_a_model_that_fails_as_it_was_loaded_says_why_unless_eager_attention_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny.FAMILY["bert"].model()
+    model.set_attn_implementation("sdpa")
+
+    def fails(*given: Any, **named: Any) -> Any:
+        raise ValueError("Input language unknown.")
+
+    monkeypatch.setattr(type(model.encoder), "forward", fails)
+    with pytest.raises(UnsupportedModelError, match=r"^This bert model cannot read .* \(Input language unknown\); choose"):
+        attnviz.wrap(model, tiny.tokenizer())
+    monkeypatch.undo()
+    monkeypatch.setattr("transformers.integrations.sdpa_attention.sdpa_attention_forward", fails)
+    monkeypatch.setitem(hf.AttentionInterface._global_mapping, "sdpa", fails)
+    with pytest.raises(UnsupportedModelError, match=r'attends otherwise under "sdpa", as it was loaded, than under "eager"'):
+        attnviz.wrap(model, tiny.tokenizer())
 
 
 def test_a_model_is_held_against_one_that_is_built_anew(monkeypatch: pytest.MonkeyPatch) -> None:

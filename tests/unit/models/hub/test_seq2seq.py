@@ -225,6 +225,21 @@ def test_a_model_of_two_languages_has_no_mark_for_them() -> None:
     assert traced.pieces_of(Prompt(TEXT))[0] != tokenizer.convert_tokens_to_ids("cat")
 
 
+def test_a_decoder_that_does_not_say_where_its_pieces_are_is_read() -> None:
+    config = hf.FSMTConfig(
+        langs=["en", "de"], src_vocab_size=tiny.VOCABULARY, tgt_vocab_size=tiny.VOCABULARY,
+        **{name: size for name, size in tiny.BART.items() if name != "vocab_size"},
+    )  # fmt: skip
+    model = hf.FSMTForConditionalGeneration(config).eval()
+    trace = attnviz.wrap(model, tiny.tokenizer(tiny.SEQ2SEQ)).trace(Prompt(TEXT, target=TARGET))
+    assert trace.kinds == ("decoder", "cross", "encoder")
+    ids = tiny.tokenizer(tiny.SEQ2SEQ)(TEXT, return_tensors="pt")["input_ids"]
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        want = model.get_encoder()(ids, output_attentions=True).attentions
+    np.testing.assert_allclose(trace.encoder.layer_weights(1), want[1][0], atol=1e-6)
+
+
 def bert_with_gpt2(n_pieces: int) -> Any:
     """A decoder with another vocabulary than its encoder has."""
     torch.manual_seed(0)

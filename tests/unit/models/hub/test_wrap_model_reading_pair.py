@@ -9,7 +9,7 @@ import transformers as hf
 
 import attnviz
 from attnviz import Prompt
-from attnviz.attribution.methods import METHODS
+from attnviz.attribution.methods import METHODS, attribute
 from attnviz.core.errors import AttnvizError, ModelError, PromptError
 from attnviz.models.capabilities import bind_target, capabilities
 from attnviz.models.hub import download as hub
@@ -115,6 +115,10 @@ def test_vectors_take_the_place_of_tokens_in_both_halves(classifier: tuple[Any, 
 
 
 def test_a_decoder_that_was_cut_from_an_encoder_decoder_reads_text() -> None:
-    model = made(hf.BartForCausalLM, BART())
-    trace = attnviz.wrap(model, tiny.tokenizer(tiny.DECODER)).trace("the cat sat")
+    model: Any = attnviz.wrap(made(hf.BartForCausalLM, BART()), tiny.tokenizer(tiny.DECODER))
+    trace = model.trace("the cat sat")
     assert (trace.kinds, trace.decoder.n_layers) == (("decoder",), 3)
+    # transformers gives it a cache that is as deep as the encoder, which has fewer layers.
+    ((_, together),) = model.trace_all(["the cat sat"])
+    np.testing.assert_allclose(together.decoder.weights(2, 1), trace.decoder.weights(2, 1), atol=1e-6)
+    assert len(attribute(model, Prompt("the cat sat"), "leave-one-out").values) == 3
