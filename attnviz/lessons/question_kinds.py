@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attnviz.analysis.head_view import HeadMatrix, word_at, word_names
-from attnviz.analysis.wording import MOSTLY, head_name, whole_percent
+from attnviz.analysis.wording import MOSTLY, head_name, percent, whole_percent
 from attnviz.core.errors import LessonError, nearest
 from attnviz.core.trace import AttentionMap, Shares, Token, WeightStore
 from attnviz.core.weights import LayerWeights, Slab, Weights, whole_slab
@@ -78,7 +78,7 @@ def words_only(weights: np.ndarray, tokens: Sequence[Token], axis: int) -> np.nd
 
 
 def words_with_percents(names: Iterable[str], weights: Iterable[float]) -> str:
-    return ", ".join(f"“{name}” {whole_percent(weight)}" for name, weight in zip(names, weights, strict=True))
+    return ", ".join(f"“{name}” {percent(weight)}" for name, weight in zip(names, weights, strict=True))
 
 
 @runtime_checkable
@@ -319,7 +319,7 @@ def _weight(question: LessonQuestion, picture: LessonPicture | None, source: Ans
         value = read_number(given)
         return value is not None and abs(value - weight) <= tolerance + 1e-6
 
-    sentence = f"“{question.text('from')}” gives “{question.text('to')}” {whole_percent(weight)}."
+    sentence = f"“{question.text('from')}” gives “{question.text('to')}” {percent(weight)}."
     return Truth(f"{weight:.2f}", sentence, accepts, row, weight, tolerance)
 
 

@@ -99,6 +99,11 @@ def test_a_class_is_asked_about_a_picture_and_its_guesses_come_back_onto_it(
     expect(phones[1].locator(".verdict")).to_have_text("Not this time.")
     assert teacher.evaluate(SMALLEST) >= 28
     assert hidden.count() == 0
+    # On the whole screen, too, the picture leaves room for the buttons.
+    teacher.keyboard.press("f")
+    expect(teacher.locator(":root")).to_have_class("presenting")
+    assert teacher.locator("#phone .picture svg").evaluate("svg => svg.getBoundingClientRect().height / innerHeight") < 0.67
+    teacher.keyboard.press("Escape")
     teacher.locator(".st-key-class-picture button").click()
     # The same picture, at the word that was asked about.
     teacher.wait_for_url("**/encode?**query=10**")
@@ -144,5 +149,14 @@ def test_behind_a_front_that_hides_the_phones_own_routes_the_phone_is_a_page_of_
         expect(phone.locator(".verdict")).to_have_text("Sent: cat")
         store.reveal(started.code, started.secret)
         expect(phone.locator(".verdict")).to_have_text("You were right.")
-    assert (store.overview(started.code).joined, store.overview(started.code).answered) == (1, 1)
+        assert (store.overview(started.code).joined, store.overview(started.code).answered) == (1, 1)
+        # A narrow phone shows all twelve heads of a layer.
+        rows, columns = tuple(f"L{layer}" for layer in range(6)), tuple(f"H{head}" for head in range(12))
+        heads = ClassQuestion("head", "Which head?", rows=rows, columns=columns)
+        phone.set_viewport_size({"width": 320, "height": 568})
+        store.ask(started.code, started.secret, heads, AnswerKey(("L5·H11",), weights=(0.5,) * 72))
+        store.reveal(started.code, started.secret)
+        grid = phone.locator(".grid.heads:has(thead)")
+        expect(grid).to_be_visible()
+        assert grid.evaluate("box => box.scrollWidth <= box.clientWidth")
     store.dispose()

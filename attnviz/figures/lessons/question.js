@@ -57,8 +57,16 @@ export function questionLines({ kind, words, marked, choices, other = [], other_
   ];
 }
 
-/** A word as it stands in a text, for whom it may run from right to left: the second "the" is named "the(2)". @param {string} name */
-export const wordNamed = (name) => make("bdi", {}, name.replace(/\((\d+)\)$/, "") || "␣");
+const NUMBERED = /\((\d+)\)$/;
+
+/** A word, which may run from right to left; of several alike with its number, small: the second "the" is named "the(2)". @param {string} name */
+export const wordNamed = (name) => {
+  const number = NUMBERED.exec(name)?.[0];
+  return make("bdi", {}, name.replace(NUMBERED, "") || "␣", number && make("sub", {}, number));
+};
+
+/** @param {string} name */
+const spokenName = (name) => name.replace(NUMBERED, ", number $1");
 
 /** @param {string} name */
 const isSpecial = (name) => /^[[<].+[\]>]$/.test(name);
@@ -69,8 +77,7 @@ export const plainWord = (name, isMarked) =>
 
 /** @param {string} name @param {boolean} [isMarked] @param {Record<string, unknown>} [more] @param {...Node} content */
 function option(name, isMarked = false, more = {}, ...content) {
-  const number = /\((\d+)\)$/.exec(name);
-  const label = number && `${name.slice(0, number.index)}, number ${number[1]}`;
+  const label = NUMBERED.test(name) ? spokenName(name) : null;
   const attributes = { type: "button", "data-answer": name, "aria-pressed": "false", "aria-label": label, ...more };
   return make("button.option", { class: isMarked ? "marked" : "", ...attributes }, ...(content.length ? content : [wordNamed(name)]));
 }
@@ -137,7 +144,7 @@ function inOrder(words, choose) {
       const place = chosen.indexOf(words[at]) + 1;
       each.dataset.place = place ? String(place) : "";
       each.setAttribute("aria-pressed", String(place > 0));
-      each.setAttribute("aria-label", place ? `${words[at]}, number ${place}` : words[at]);
+      each.setAttribute("aria-label", spokenName(words[at]) + (place ? `, place ${place}` : ""));
     }
     choose(chosen.length === words.length ? chosen.join(" > ") : "");
   });

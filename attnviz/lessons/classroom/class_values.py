@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.head_view import HeadMatrix, word_at, word_names
-from attnviz.analysis.wording import cut, head_words, whole_percent
+from attnviz.analysis.wording import cut, head_words, percent, whole_percent
 from attnviz.core.errors import AttnvizError, ClassError, is_unicode
 from attnviz.figures.theme import LIGHT
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
@@ -412,20 +412,25 @@ def class_sentence(overview: ClassOverview) -> str:
         guessed = f"Half of the class guessed {whole_percent(median(values))} or less"
         return f"{guessed}; {near} of {len(values)} came near. {key.sentence}"
     first = results[0]
-    chosen = f"{first.count} of {overview.answered}"
+    leaders = [each.answer for each in results if each.count == first.count]
     if question.kind == "text" or first.is_right is None:
         return key.sentence
     right = sum(each.count for each in results if each.is_right)
     if question.kind not in ("token", "cell", "head"):
         return f"{right} of {overview.answered} are right. {key.sentence}".strip()
+    found = f"“{key.right[0]}”" if len(key.right) == 1 else f"one of {len(key.right)} that are right"
+    if len(leaders) > 1:
+        which = " and ".join(f"“{each}”" for each in leaders) if len(leaders) == 2 else f"{len(leaders)} answers"
+        chosen = f"{which} were chosen most, by {first.count} of {overview.answered} each"
+        return f"{chosen}; {right} found {found}. {key.sentence}".strip()
+    chosen = f"{first.count} of {overview.answered} chose “{first.answer}”"
     if first.is_right:
         same = {"token": "so does the head", "cell": "it is the strongest", "head": "this head does it"}[question.kind]
         places = question.words if question.kind == "token" else question.answers
         weight = dict(zip(places, key.weights, strict=False)).get(first.answer)
-        number = "" if weight is None else f": {whole_percent(weight)}"
-        return f"{chosen} chose “{first.answer}”, and {same}{number}. {key.sentence}".strip()
-    found = f"“{key.right[0]}”" if len(key.right) == 1 else f"one of {len(key.right)} that are right"
-    return f"{chosen} chose “{first.answer}”; {right} found {found}. {key.sentence}".strip()
+        number = "" if weight is None else f": {percent(weight)}"
+        return f"{chosen}, and {same}{number}. {key.sentence}".strip()
+    return f"{chosen}; {right} found {found}. {key.sentence}".strip()
 
 
 def class_comment(overview: ClassOverview) -> str:
@@ -484,7 +489,7 @@ def _word(name: str, weight: float) -> str:
     shown = html.escape(name)
     return (
         f'<span class="word" style="background:{LIGHT.scale[place]};color:{colour}"><bdi>{shown}</bdi>'
-        f"<small>{whole_percent(weight)}</small></span>"
+        f"<small>{percent(weight)}</small></span>"
     )
 
 
@@ -560,7 +565,7 @@ def answer_key(question: LessonQuestion, form: QuestionForm, truth: Truth) -> An
         right = (f"{truth.value:.6f}",)
     elif form.answers:
         right = tuple(filter(truth.accepts, form.answers))
-    weights = tuple(round(min(max(float(each), 0.0), 1.0), 3) for each in truth.weights)
+    weights = tuple(round(min(max(float(each), 0.0), 1.0), 6) for each in truth.weights)
     return AnswerKey(right, truth.tolerance, truth.sentence, weights, "", question.text("right"), question.text("wrong"))
 
 

@@ -500,9 +500,9 @@ def _show_controls(overview: ClassOverview, teacher: StartedClass, upcoming: Spo
         if overview.state == "open":
             _do("Close answers", "close", teacher, icon=":material/lock:")
         if upcoming and upcoming.place:
-            # The class does not read the next question before it is asked.
+            # By its number alone, without a tooltip: the class does not read the next question before it is asked.
             st.button(f"Ask question {upcoming.place.number}", key="class-next", type="secondary" if can_reveal else "primary",
-                      help=escaped(upcoming.question.ask), on_click=_ask_later, args=(upcoming,))  # fmt: skip
+                      on_click=_ask_later, args=(upcoming,))  # fmt: skip
         link = overview.key.link if overview.key else overview.question.step.link if overview.question else ""
         if link and overview.state != "ended":
             st.button("Show the picture", key="class-picture", icon=":material/grid_on:", on_click=_open_picture,

@@ -3,7 +3,7 @@
 /** As much of an element as is drawn. */
 export class FakeElement {
   constructor(tag) {
-    Object.assign(this, { tag, className: "", attributes: {}, children: [], style: { setProperty() {} } });
+    Object.assign(this, { tag, className: "", attributes: {}, children: [], dataset: {}, style: { setProperty() {} } });
   }
 
   setAttribute(name, value) {

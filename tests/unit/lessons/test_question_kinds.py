@@ -29,6 +29,7 @@ from attnviz.lessons.question_kinds import (
     read_number,
     same_answer,
     truth_of,
+    words_with_percents,
 )
 from attnviz.models.base import ModelCard
 from attnviz.models.edit import edited
@@ -121,6 +122,10 @@ def test_a_sentence_has_one_end_and_says_nothing_of_what_is_nothing() -> None:
     assert truth("output").sentence == "The model says “le chat”."
     one_word = read_link("/encode?text=the+cat+saw+the+dog&layer=0&head=1")
     assert truth("token", one_word, **{"from": "cat"}).sentence == "“cat” gives “cat” 100\N{NO-BREAK SPACE}%."
+
+
+def test_what_is_a_little_more_than_nothing_is_not_said_to_be_nothing() -> None:
+    assert words_with_percents(("cold", "wet"), (0.68, 0.001)) == "“cold” 68\xa0%, “wet” under 1\xa0%"
 
 
 def test_a_claim_that_does_not_hold_is_false() -> None:

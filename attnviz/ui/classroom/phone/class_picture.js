@@ -129,7 +129,8 @@ function shadedGrid(shown) {
   const { question, truth, scale } = shown;
   const between = question.kind === "head" ? "·" : " → ";
   const label = question.kind === "head" ? "div" : "span";
-  const heads = question.columns.map((name) => make("th", { scope: "col" }, make(label, {}, wordNamed(name))));
+  // Of twelve heads a phone has room for the numbers.
+  const heads = question.columns.map((name) => make("th", { scope: "col" }, make(label, {}, wordNamed(question.kind === "head" ? name.replace("H", "") : name))));
   const rows = question.rows.map((row, down) =>
     make("tr", {}, make("th", { scope: "row" }, wordNamed(row)), ...question.columns.map((column, across) => {
       const answer = `${row}${between}${column}`;
@@ -140,7 +141,7 @@ function shadedGrid(shown) {
     })),
   );
   const table = make("table", {}, make("thead", {}, make("tr", {}, make("th"), ...heads)), make("tbody", {}, ...rows));
-  return make("div.options", {}, make("div.grid", { tabindex: 0, role: "region", "aria-label": "The picture" }, table), legend(shown, "numbers: guesses"));
+  return make("div.options", {}, make(`div.grid.${question.kind}s`, { tabindex: 0, role: "region", "aria-label": "The picture" }, table), legend(shown, "numbers: guesses"));
 }
 
 /** @param {Shown} shown @param {string[]} [answers] */

@@ -21,9 +21,9 @@ import { refusesPhones } from "../phone/server_requests.js";
 
 // Of a matrix, in units of its own: a cell, its letters, and of a letter the width on average.
 const CELL = 20;
-const FONT = 13;
-const LETTER = 7;
-const LONGEST = 16;
+const FONT = 16;
+const LETTER = 8.6;
+const LONGEST = 24;
 
 /** @param {string} name */
 const label = (name) => cutText(wordNamed(name).textContent ?? "", LONGEST);
@@ -75,7 +75,7 @@ function smallHeads({ rows, columns, heads: [layers, heads], hidden_rows: down, 
   const size = rows.length * columns.length;
   const colours = Array.from({ length: 256 }, (_, value) => /rgb\(([^)]*)\)/.exec(shade(scale, value / 255))?.[1].split(",").map(Number) ?? []);
   const grid = make("div.heads", { style: `grid-template-columns:auto repeat(${heads},1fr)` }, make("span"));
-  for (let head = 0; head < heads; head += 1) grid.append(make("span", {}, `H${head}`));
+  for (let head = 0; head < heads; head += 1) grid.append(make("span", {}, String(head)));
   for (let layer = 0; layer < layers; layer += 1) {
     grid.append(make("span", {}, nameOfHead(layer, null)));
     for (let head = 0; head < heads; head += 1) {
@@ -133,7 +133,10 @@ export default function ({ data: [wall], parentElement, setTriggerValue }) {
   if (!(root instanceof HTMLElement) || root.dataset.drawn === drawn) return;
   if (!hint.root) listenForKeys();
   const question = `${wall.view.code} ${wall.view.number} ${wall.view.question?.ask}`;
-  if (hint.question !== question) [hint.question, hint.isOpen] = [question, false];
+  if (hint.question !== question) {
+    [hint.question, hint.isOpen] = [question, false];
+    document.querySelector("[data-testid=stMain]")?.scrollTo(0, 0);
+  }
   hint.root = root;
   root.dataset.drawn = drawn;
   root.classList.toggle("pictured", Boolean(wall.picture) && wall.view.state !== "ended");

@@ -12,9 +12,14 @@ test("a choice that ends in a number in brackets is written whole", () => {
   assert.deepEqual(buttons.map((each) => [each.textContent, each.attributes["aria-label"]]), [["f(1)", undefined], ["f(2)", undefined]]);
 });
 
-test("the second of two equal words is named by its number", () => {
-  const [, second] = drawnOf("order", ["the(1)", "the(2)"]).filter(({ tag }) => tag === "button");
-  assert.deepEqual([second.textContent, second.attributes["aria-label"]], ["the", "the, number 2"]);
+test("the second of two equal words shows its number, and is named by it, also in an order", () => {
+  const order = drawQuestion({ kind: "order", ask: "", words: [], marked: [], choices: ["the(1)", "the(2)"], rows: [], columns: [] }, () => {}, 9);
+  const [, second] = all(order).filter(({ tag }) => tag === "button");
+  const spoken = () => second.attributes["aria-label"];
+  assert.deepEqual([second.textContent, spoken()], ["the(2)", "the, number 2"]);
+  const list = all(order).find(({ click }) => click);
+  list.click({ target: { closest: () => ({ dataset: { answer: "the(2)" } }) } });
+  assert.equal(spoken(), "the, number 2, place 1");
 });
 
 test("a share is typed with a digit behind the point, and the browser says what is none", () => {

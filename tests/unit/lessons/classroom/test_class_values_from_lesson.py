@@ -15,6 +15,7 @@ from attnviz.lessons.classroom.class_values import (
     ClassQuestion,
     QuestionPlace,
     WallPicture,
+    answer_key,
     class_question,
     covered,
     from_record,
@@ -23,6 +24,7 @@ from attnviz.lessons.classroom.class_values import (
 )
 from attnviz.lessons.lesson_file import LessonQuestion, parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
+from attnviz.lessons.question_kinds import Truth
 from tests.unit.lessons.test_question_kinds import HEAD_0, HEAD_1, PICTURE, Given
 
 WORDS = ("[CLS]", "the(1)", "cat", "saw", "the(2)", "dog", "[SEP]")
@@ -58,6 +60,12 @@ def test_a_key_accepts_what_is_right(kind, fields, right, wrong) -> None:
         ClassQuestion(**from_record(asdict(question))),
         AnswerKey(**from_record(asdict(key))),
     )
+
+
+def test_a_picture_rounds_no_weight_to_another_percent_than_its_sentence() -> None:
+    question = LessonQuestion("token", "Which?", {"from": "a"}, 0)
+    key = answer_key(question, ClassQuestion("token", "Which?", ("a", "b")), Truth("a", "", bool, (0.5752, 0.0004)))
+    assert key.weights == (0.5752, 0.0004)
 
 
 def test_phones_draw_the_weights_of_the_head_that_is_asked_about() -> None:
