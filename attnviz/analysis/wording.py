@@ -235,6 +235,15 @@ def describe_hidden(matrix: HeadMatrix, renormalized: bool, number: str = WEIGHT
     return f"Hidden tokens hold {percent(matrix.hidden)} of {whole}; {scaling}."
 
 
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun.
+
+    >>> counted(1, "step"), counted(5, "step")
+    ('1 step', '5 steps')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def percent(share: float) -> str:
     r"""Write a share in whole percent, but never as none or all of it where that is not so.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz import settings
+from attnviz.analysis.wording import counted
 from attnviz.cli.arguments import EXIT_CODES, PLAIN, add_command, file_path
 from attnviz.cli.traces import progress_line
 from attnviz.core import journal
@@ -118,9 +119,10 @@ def check_lessons(arguments: argparse.Namespace) -> int:
             print(error)
             status = 1
             continue
-        print(f"{path.name}: “{lesson.title}”, {len(lesson.steps)} steps, {len(answers)} questions. Right answers:")
+        parts = f"{counted(len(lesson.steps), 'step')}, {counted(len(answers), 'question')}"
+        print(f"{path.name}: “{lesson.title}”, {parts}. Right answers:")
         for number, _, question in lesson.questions:
-            print(f"  {number} {question.ask}  {answers[number].answer or '(not graded)'}")
+            print(f"  {number} {question.ask}  {answers[number].in_words or '(not graded)'}")
     return status
 
 

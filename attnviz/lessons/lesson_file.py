@@ -15,8 +15,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from attnviz.address import MOST_STEPS
-from attnviz.core.errors import LessonError
+from attnviz.address import MOST_STEPS, PARAMETERS, renamed
+from attnviz.core.errors import LessonError, nearest
 from attnviz.lessons.picture_link import MOST_QUESTIONS, PICTURED, LessonPicture, page_of, read_link
 
 # Bytes of a file: the longest lesson that is shipped has 3,535. The slowest text of this size (rows of a table, brackets that
@@ -26,6 +26,8 @@ LARGEST = 60_000
 LARGEST_BLOCK = 10_000
 # Lists, quotes and emphasis within each other: paper takes 15 of them.
 _DEEPEST = 12
+# A link whose address has spaces is none for Markdown: the step would have no picture.
+_NO_LINK = re.compile(r"\]\((/[^()]*\s[^()]*)\)")
 _LANGUAGE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 _FRONT = {"title": True, "minutes": True, "language": False, "models": False, "for": False, "needs": False, "reveal": False}
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").use(front_matter_plugin)
@@ -213,6 +215,8 @@ class _Reader:
         first = tokens[0]
         begin, end = first.map or (0, 0)
         if first.type == "heading_open" and first.tag == "h2":
+            if not tokens[1].content:
+                self.fail(begin + 1, "this step has no name: write it behind the ##.")
             drafts.append(_Draft(tokens[1].content, begin + 1))
         elif first.type == "fence" and first.info.strip() == "question":
             drafts[-1].questions.append(self._question(first, begin + 1))
@@ -234,6 +238,8 @@ class _Reader:
         line = 1
         for block in tokens:
             line = block.map[0] + 1 if block.map else line
+            if block.type == "inline" and (lost := _NO_LINK.search(block.content)):
+                self.fail(line, f"{lost[1][:60]} has spaces, and is no link: write + for each, or press Copy link in the app.")
             for inline in block.children or ():
                 if inline.type == "image":
                     self.fail(line, "a lesson loads no image: link to a picture of the app instead.")
@@ -252,9 +258,15 @@ class _Reader:
         if page not in PICTURED:
             self.fail(line, f"the app has no page {page[:40]!r}: it has {', '.join(PICTURED)}.")
         try:
-            return read_link(href)
+            picture = read_link(href)
         except LessonError as error:
             self.fail(line, str(error))
+        known = PARAMETERS[page]
+        if unknown := next((each for each in picture.parameters if each not in (*known, *renamed(page, [each]))), None):
+            meant = nearest(unknown, list(known), 1)
+            hint = f"did you mean {meant[0]}?" if meant else "copy the link from the app again."
+            self.fail(line, f"the address of {page} has no {unknown[:40]!r}: {hint}")
+        return picture
 
     def _question(self, fence: Token, line: int) -> LessonQuestion:
         fields = self._fields(fence.content, line + 1, "a question")

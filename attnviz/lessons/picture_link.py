@@ -196,7 +196,7 @@ def read_link(href: str) -> LessonPicture:
     >>> read_link("/encode?text=The+cat+sat.&layer=3&head=1").prompt.text
     'The cat sat.'
     """
-    href = current_address(href)
+    href = f"/{current_address(href).lstrip('/')}"
     parts = urlsplit(href)
     try:
         written = parse_qs(parts.query, keep_blank_values=True, max_num_fields=100, strict_parsing=bool(parts.query))

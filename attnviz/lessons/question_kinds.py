@@ -18,7 +18,7 @@ from attnviz.core.errors import LessonError, nearest
 from attnviz.core.trace import AttentionMap, Shares, Token, WeightStore
 from attnviz.core.weights import LayerWeights, Slab, Weights, whole_slab
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
-from attnviz.lessons.picture_link import STEERED, Answers, LessonPicture
+from attnviz.lessons.picture_link import STEERED, TASKS, Answers, LessonPicture
 from attnviz.models.result import Result
 from attnviz.text.words import visible
 
@@ -275,6 +275,8 @@ def points_of(question: LessonQuestion) -> int:
 def _needs(picture: LessonPicture | None) -> LessonPicture:
     if picture is None:
         raise LessonError("this question is about a picture, and its step links to none: add a link such as /encode?text=….")
+    if picture.page not in TASKS:
+        raise LessonError(f"this question is about a model's text, and the page {picture.page} has none: link to another page.")
     if steered := next((name for name in STEERED if picture.get(name)), None):
         raise LessonError(f"a question is about a model's own first translation: leave {steered} out of the link.")
     return picture

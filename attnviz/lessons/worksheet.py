@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import segno
 
 from attnviz.analysis.head_view import head_matrix
+from attnviz.analysis.wording import counted
 from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.export import draw_sheet
 from attnviz.export.matrix import draw_grid, draw_matrix
@@ -119,12 +120,12 @@ def worksheet(
         printed = _step(step, _with_questions_of_same_text(step, lesson), numbers, source)
         steps.append(replace(printed, address=site + address, code=_code(site + address)) if address else printed)
     key = tuple(
-        (number, question.ask, right[number].answer or "not graded", right[number].sentence)
+        (number, question.ask, right[number].in_words or "not graded", right[number].sentence)
         for number, _, question in lesson.questions
     )
     graded = sum(points_of(question) for number, _, question in lesson.questions if right[number].answer)
     models = f"model: {', '.join(lesson.models)}" if lesson.models else ""
-    facts = filter(None, (f"{lesson.minutes} minutes", models, lesson.audience))
+    facts = filter(None, (counted(lesson.minutes, "minute"), models, lesson.audience))
     return Worksheet(lesson.title, " · ".join(facts), lesson.language, lesson.intro, tuple(steps), key, graded)
 
 
@@ -177,7 +178,7 @@ def _code(address: str) -> bytes:
 def _question(number: str, question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> SheetQuestion:
     form, kind, points = question_form(question, picture, source), KINDS[question.kind], points_of(question)
     ask = f"{form.ask} ({', '.join(form.choices)})" if form.kind == "order" else form.ask
-    worth = "1 point" if points == 1 else f"{points} points"
+    worth = counted(points, "point")
     choices = form.choices if form.kind == "choice" else ()
     return SheetQuestion(number, ask, worth if kind.is_graded else "", choices, 0 if choices else kind.lines)
 
@@ -296,7 +297,7 @@ def _question_html(question: SheetQuestion) -> str:
 
 def _key(sheet: Worksheet) -> Iterator[str]:
     yield f'<section class="key">\n<h2 dir="auto">Answers: {html.escape(sheet.title)}</h2>'
-    yield f'<p class="facts">{sheet.points} points. Computed from the models.</p>\n<table>'
+    yield f'<p class="facts">{counted(sheet.points, "point")}. Computed from the models.</p>\n<table>'
     for number, ask, answer, sentence in sheet.key:
         cells = (f'<td dir="auto">{html.escape(each)}</td>' for each in (ask, answer, sentence))
         yield f'<tr><th scope="row">{number}</th>{"".join(cells)}</tr>'

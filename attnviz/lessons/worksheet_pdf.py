@@ -1,10 +1,12 @@
 """A worksheet as a PDF, set by Typst: text that can be selected, pictures that are vectors."""
 
+import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
 from markdown_it.tree import SyntaxTreeNode
 
+from attnviz.analysis.wording import counted
 from attnviz.core.errors import LessonError
 from attnviz.lessons.lesson_file import MARKDOWN
 from attnviz.lessons.worksheet import Paper, SheetQuestion, SheetStep, Worksheet
@@ -79,7 +81,7 @@ def _blocks(sheet: Worksheet) -> Iterator[str]:
         yield from _step(step, place, drawn)
         drawn += len(step.drawings)
     yield f"pagebreak()\nheading(level: 2, {_text(f'Answers: {sheet.title}')})"
-    yield f'par(small("{sheet.points} points. Computed from the models."))'
+    yield 'par(small("' + counted(sheet.points, "point") + '. Computed from the models."))'
     cells = (_text(each) for row in sheet.key for each in row)
     yield f"table(columns: (auto, 3fr, 2fr, 3fr), stroke: (x: none, y: .5pt), inset: (x: 4pt, y: 6pt), {', '.join(cells)})"
 
@@ -146,5 +148,5 @@ def _text(text: str) -> str:
     >>> print(_text('say "a\\\\b"'))
     "say \\"a\\\\b\\""
     """
-    shown = "".join(character for character in text if character.isprintable() or character in " \n")
+    shown = "".join(character for character in text if unicodedata.category(character) != "Cc" or character == "\n")
     return '"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -15,6 +15,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from attnviz.address import PAGES
+from attnviz.analysis.wording import counted
 from attnviz.lessons.check_lesson import ComputedSource
 from attnviz.lessons.classroom.class_values import answer_key
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
@@ -121,7 +122,7 @@ def lesson_html(lesson: Lesson, root: str, why: Why) -> str:
         title, attribute = f"<h2>{number}. {html.escape(step.title)}</h2>", " data-waits" if waits else ""
         picture = _picture(step, root, reason, waits)
         steps.append(f'<section class="step"{attribute}>{title}{prose}{picture}{questions}</section>')
-    about = " · ".join(filter(None, (f"{lesson.minutes} minutes", ", ".join(lesson.models))))
+    about = " · ".join(filter(None, (counted(lesson.minutes, "minute"), ", ".join(lesson.models))))
     audience = f" For {html.escape(lesson.audience)}." if lesson.audience else ""
     return f"""<div id="lesson" lang="{html.escape(lesson.language)}">
 <p class="about">{html.escape(about)}.{audience}</p>

@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attnviz import memory, settings
 from attnviz.address import PAGES
-from attnviz.analysis.wording import Sentence
+from attnviz.analysis.wording import Sentence, counted
 from attnviz.core.errors import AttnvizError, SettingError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.html import SCRIPT, sentence_html
@@ -171,9 +171,9 @@ def story(*sentences: Sentence, place: DeltaGenerator | None = None) -> None:
 def size(attention: AttentionMap) -> str:
     """Say how much a map shows, in words."""
     queries, keys = len(attention.queries), len(attention.keys)
-    tokens = f"{keys} token{'' if keys == 1 else 's'}" if queries == keys else f"{queries} × {keys} tokens"
+    tokens = counted(keys, "token") if queries == keys else f"{queries} × {keys} tokens"
     heads = attention.n_layers * attention.n_heads
-    return f"{tokens} · {heads} head{'' if heads == 1 else 's'}"
+    return f"{tokens} · {counted(heads, 'head')}"
 
 
 def answer(text: str) -> None:

@@ -18,7 +18,7 @@ from streamlit.components.v2 import component
 from attnviz import settings
 from attnviz.address import LESSON, Written, read_parameter, renamed, write_parameter
 from attnviz.analysis.head_view import HeadView, word_at, word_names
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import counted, head_name
 from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import AttentionMap, Prompt, Shares
@@ -394,7 +394,7 @@ def _show_points(place: LessonPlace) -> None:
             continue
         made += points_of(question) if given and truth.answer and truth.accepts(given) else 0
         parts.append(verdict_html(question, given, truth) if truth.answer else answered_html(question, given))
-    _show_summary(place, f"{made} of {most} points.", parts)
+    _show_summary(place, f"{made} of {counted(most, 'point')}.", parts)
 
 
 def _show_answers(place: LessonPlace) -> None:
@@ -585,7 +585,7 @@ def _card(name: str, lesson: Lesson) -> None:
                   args=(LessonPlace(name, lesson, 1, {}), 1))  # fmt: skip
         if lesson.audience:
             st.caption(f"For {escaped(lesson.audience)}.")
-        st.caption(f":material/schedule: {lesson.minutes} minutes · {len(lesson.steps)} steps{models}")
+        st.caption(f":material/schedule: {counted(lesson.minutes, 'minute')} · {counted(len(lesson.steps), 'step')}{models}")
 
 
 def show_upload() -> None:

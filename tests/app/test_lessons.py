@@ -126,7 +126,7 @@ def test_text_of_a_lesson_is_text(guesses: list) -> None:
 
 def test_the_end_has_points_and_a_file_that_is_graded(guesses: list) -> None:
     app = lesson("lessons", step="3", answers=given(("1.1", "cat", 3), ("2.1", "so", 9)))
-    assert "of 1 points" in html(app)
+    assert "of 1 point." in html(app)
     hand_in = read_hand_in(app.code[0].value.encode(), "a.json")
     assert (hand_in.lesson, hand_in.answers, hand_in.seconds) == ("own", {"1.1": "cat", "2.1": "so"}, {"1.1": 3.0, "2.1": 9.0})
 

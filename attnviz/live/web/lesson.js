@@ -143,7 +143,7 @@ function showPoints({ questions }, given, graded) {
   const made = [...graded].reduce((sum, [number, isRight]) => sum + (isRight ? questions[number].points : 0), 0);
   const left = Object.keys(questions).length - given.size;
   const place = /** @type {HTMLElement} */ (document.getElementById("points"));
-  place.textContent = `${most ? `${made} of ${most} points.` : "Your teacher has the right answers."}${left ? ` ${left} question${left === 1 ? " is" : "s are"} still open.` : ""}`;
+  place.textContent = `${most ? `${made} of ${most} point${most === 1 ? "" : "s"}.` : "Your teacher has the right answers."}${left ? ` ${left} question${left === 1 ? " is" : "s are"} still open.` : ""}`;
 }
 
 /** The file that `attnviz grade` reads. @param {string} lesson @param {Map<string, Given>} given @param {string} student */

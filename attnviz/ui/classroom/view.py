@@ -13,7 +13,7 @@ from streamlit.components.v2 import component
 
 from attnviz import settings
 from attnviz.analysis.head_view import HeadMatrix, word_at
-from attnviz.analysis.wording import MOSTLY
+from attnviz.analysis.wording import MOSTLY, counted
 from attnviz.core.edits import Edits, HeadSet
 from attnviz.core.errors import AttnvizError, BusyError, ClassError, LessonError
 from attnviz.figures.html import bundle
@@ -326,7 +326,7 @@ def _chosen_lesson() -> tuple[str, Lesson] | None:
 def show_plan(name: str, lesson: Lesson) -> None:
     """Show a teacher a lesson before it begins: how long it takes, for whom, its questions with their answers."""
     with st.container(key="class-plan"):
-        facts = [f"{lesson.minutes} minutes", f"{len(class_numbers(lesson))} questions"]
+        facts = [counted(lesson.minutes, "minute"), counted(len(class_numbers(lesson)), "question")]
         facts += [f"for {lesson.audience}"] if lesson.audience else []
         st.markdown(f"**{escaped(lesson.title)}** · {escaped(' · '.join(facts))}")
         st.caption(f"Pupils need to know: {escaped(lesson.needs or 'nothing')}.")
@@ -346,9 +346,8 @@ def show_plan(name: str, lesson: Lesson) -> None:
 def _show_planned(place: QuestionPlace) -> None:
     try:
         truth = truth_of(place.question, place.step.picture, PageSource())
-        said = (
-            f"**{escaped(truth.answer)}** {escaped(truth.sentence)}" if truth.answer else "Answered in words; nobody grades it."
-        )
+        answer = f"**{escaped(truth.in_words)}** {escaped(truth.sentence)}"
+        said = answer if truth.answer else "Answered in words; nobody grades it."
     except AttnvizError as error:
         said = escaped(error)
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -30,6 +30,10 @@ def test_a_lesson_has_its_parts() -> None:
     ]
 
 
+def test_a_link_without_its_first_slash_is_the_same() -> None:
+    assert parsed(STEP.replace("](/", "](")).steps[0].picture == parsed(STEP).steps[0].picture
+
+
 def test_words_that_yaml_takes_for_values_stay_words() -> None:
     (question,) = (
         parsed(STEP + "```question\nkind: order\nask: Rank\nwords: [no, 1.0, null]\nfrom: yes\n```").steps[0].questions
@@ -98,6 +102,9 @@ BROKEN = {
     "deep emphasis": (STEP + "*" * 30 + "a" + "*" * 30 + "\n", "line 13", "nested"),
     "emphasis deep in a list": (STEP + "- " * 4 + "*" * 10 + "a" + "*" * 10 + "\n", "line 13", "nested"),
     "a language in words": (FRONT.replace("minutes", "language: english\nminutes") + "## A step\n\na\n", "line", "such as en"),
+    "spaces in an address": (STEP + "[a](/encode?text=The cat sat.&layer=3)\n", "line 13", "spaces"),
+    "a parameter that is not there": (STEP.replace("layer=3", "layr=3"), "line 11", "did you mean layer?"),
+    "a step without a name": (STEP + "##\n\na\n", "line 13", "no name"),
     "too many steps": (FRONT + "## A step\n\na\n\n" * 41, "line", "steps"),
     "too many questions": (STEP + QUESTION * 41, "line", "questions"),
 }  # fmt: skip

@@ -178,6 +178,8 @@ def test_a_question_about_a_picture_needs_one(kind: str) -> None:
     fields = {name: "cat" for name in (*KINDS[kind].required, *KINDS[kind].either[:1])}
     with pytest.raises(LessonError, match="picture"):
         truth(kind, None, **fields | ({"words": ("cat", "dog")} if kind == "order" else {}))
+    with pytest.raises(LessonError, match="the page train has none"):
+        truth(kind, read_link("/train?topic=toy-reverse"), **fields | ({"words": ("cat", "dog")} if kind == "order" else {}))
 
 
 def test_a_claim_of_few_cases_is_not_asked() -> None:

@@ -118,8 +118,15 @@ def test_pdf_has_the_same_as_text_on_its_paper(sheet, paper, size) -> None:
     assert all(question.ask.split(",")[0] in whole for step in sheet.steps for question in step.questions)
     assert "L0·H0" in texts[-1]
     assert "L0·H0" not in " ".join(texts[:-1])
+    assert "“cat” gives “dog” 20 %" in whole
     # Pictures are vectors: what they are named after can be selected.
     assert "[SEP]" in texts[0]
+
+
+def test_a_share_stands_in_the_key_as_it_is_asked_for() -> None:
+    text = LESSON.replace("kind: token", "kind: number").replace("from: cat", "from: cat\nto: dog")
+    lesson, source = parse_lesson(text.encode(), "mine.md"), Given()
+    assert worksheet(lesson, truths(lesson, source), source).key[0][2] == "20\N{NO-BREAK SPACE}%"
 
 
 def test_right_to_left_and_chinese_letters_are_there(sheet) -> None:
@@ -190,7 +197,7 @@ def test_every_code_of_a_printed_page_opens_its_step(is_offered: bool, monkeypat
 def test_without_a_host_there_is_no_code_and_a_long_address_has_none(sheet) -> None:
     assert [step.code for step in sheet.steps] == [b""] * 3
     assert sheet.steps[0].address.startswith("/encode?")
-    text = LESSON.replace("the+cat+saw+the+dog", "the+cat+saw+the+dog&note=" + "a" * 3000)
+    text = LESSON.replace("the+cat+saw+the+dog", "the+cat+saw+the+dog&pair=" + "a" * 3000)
     lesson, source = parse_lesson(text.encode(), "mine.md"), Given()
     printed = worksheet(lesson, truths(lesson, source), source, site="https://attnviz.school.example")
     assert [bool(step.code) for step in printed.steps] == [False, False, True]
