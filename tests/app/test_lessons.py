@@ -137,7 +137,7 @@ def test_a_questionnaire_shows_nobody_how_an_answer_was(page: str, step: str, fo
     for answer in ("cat", ""):
         shown = html(lesson(page, step=step, answers=given(("1.1", answer, 3))))
         assert ("You said “cat”." if answer else "Not answered.") in shown
-        assert not re.search("The answer is|Right:|Indeed|of 1 points", shown)
+        assert not re.search("The answer is|Right:|Indeed|of 1 point", shown)
 
 
 def test_a_step_without_a_picture_asks_on_lessons(guesses: list) -> None:
