@@ -177,7 +177,7 @@ def rivals_table(tested: ClaimResult, *, theme: Theme = LIGHT) -> str:
     kind = "holds" if tested.holds else "fails"
     rows = [_rival_row("The claim", tested.rate, kind, (tested.low, tested.high))]
     rows += [_rival_row(describe_rival(rival).capitalize(), rival.rate, "fails") for rival in tested.rivals]
-    return f'<div style="{css_variables(theme)}"><table class="claims"><tbody>{"".join(rows)}</tbody></table></div>'
+    return f'<div style="{css_variables(theme)}"><table class="claims rivals"><tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def _rival_row(name: str, rate: float, kind: str, interval: tuple[float, float] | None = None) -> str:

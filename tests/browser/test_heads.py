@@ -66,6 +66,8 @@ def test_a_claim_is_tested_on_sentences_of_ones_own_in_a_room_of_its_own_and_its
     settle(slow)
     jumped, parts = moved(slow)
     assert round(jumped, 2) == 0, parts
+    # Beside a lesson the column of the rivals is as narrow as 200 px: their rates stand in it all the same.
+    assert slow.locator(".rivals").evaluate("table => { table.style.width = '200px'; return table.scrollWidth <= 200; }")
     slow.locator(".case.right").first.click()
     slow.wait_for_url("**/encode?**")
     assert (parameters(slow)["text"], parameters(slow)["layer"], parameters(slow)["head"]) == ("The cat saw the dog.", "0", "2")

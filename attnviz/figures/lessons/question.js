@@ -69,11 +69,13 @@ export const wordNamed = (name) => {
 const spokenName = (name) => name.replace(NUMBERED, ", number $1");
 
 /** @param {string} name */
-const isSpecial = (name) => /^[[<].+[\]>]$/.test(name);
+const isSpecial = (name) => /^[[<].+[\]>](\(\d+\))?$/.test(name);
 
 /** @param {string} name @param {boolean} isMarked */
 export const plainWord = (name, isMarked) =>
-  make("span.word", { class: isSpecial(name) ? "special" : isMarked ? "marked" : "" }, wordNamed(name));
+  isSpecial(name)
+    ? make("span.word.special", {}, wordNamed(name.replace(NUMBERED, "")))
+    : make("span.word", { class: isMarked ? "marked" : "" }, wordNamed(name));
 
 /** @param {string} name @param {boolean} [isMarked] @param {Record<string, unknown>} [more] @param {...Node} content */
 function option(name, isMarked = false, more = {}, ...content) {

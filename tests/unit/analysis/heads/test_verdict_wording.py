@@ -103,7 +103,7 @@ def result(**changes) -> ClaimResult:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({}, ["It holds: L1·H2", "75\xa0% of 1,200 cases", "50\xa0% to 88\xa0%", "; 70 held-out"]),
+        ({}, ["It holds: L1·H2", "75\xa0% of 1,200 cases", "(95\xa0% interval 50\xa0% to 88\xa0%", "; 70 held-out"]),
         ({}, ["is 50 points above the best head of an untrained model.", "; the best head of an untrained model 25\xa0%."]),
         ({"rivals": (Rival("offset -1", 0.5), Rival("chance", 0.25))}, ["25 points above the rule “always the word before”."]),
         ({"holds": False, "rate": 0.24 + MARGIN}, ["It does not hold", "be 5 points above ", "and is 4.0 points above it."]),

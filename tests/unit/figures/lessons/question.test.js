@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { drawQuestion } from "../../../../attnviz/figures/lessons/question.js";
+import { drawQuestion, plainWord } from "../../../../attnviz/figures/lessons/question.js";
 import { all } from "../fake_page.js";
 
 const drawnOf = (kind, choices = []) => all(drawQuestion({ kind, ask: "", words: [], marked: [], choices, rows: [], columns: [] }, () => {}, 9));
@@ -20,6 +20,11 @@ test("the second of two equal words shows its number, and is named by it, also i
   const list = all(order).find(({ click }) => click);
   list.click({ target: { closest: () => ({ dataset: { answer: "the(2)" } }) } });
   assert.equal(spoken(), "the, number 2, place 1");
+});
+
+test("a special token is named as it stands, also where there are two", () => {
+  const words = [plainWord("[SEP](2)", false), plainWord("the(2)", true)];
+  assert.deepEqual(words.map((each) => [each.className, each.textContent]), [["word special", "[SEP]"], ["word marked", "the(2)"]]);
 });
 
 test("a share is typed with a digit behind the point, and the browser says what is none", () => {
