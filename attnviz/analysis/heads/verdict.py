@@ -396,7 +396,8 @@ def describe_verdict(tested: ClaimResult) -> str:
         )
     rate = (
         f"{whose} looks from {source} to {target} in {whole_percent(tested.rate)} of {tested.queries:,} cases "
-        f"(95\xa0% interval {whole_percent(tested.low)} to {whole_percent(tested.high)}; {tested.sentences:,} held-out sentences)"
+        f"(95\xa0% interval {whole_percent(tested.low)} to {whole_percent(tested.high)}; "
+        f"{tested.sentences:,} held-out sentences)"
     )
     strongest = tested.strongest_rival
     best = describe_rival(strongest)
