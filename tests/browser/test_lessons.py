@@ -65,6 +65,8 @@ def test_a_lesson_is_walked_by_keyboard_and_is_the_same_after_reload_back_and_fo
     holds_no_answer(page, received)
     breaks_no_rule_and_fits_a_phone(page)
     views = [steady(page)]
+    tab_to(page, ".stSidebar a")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     answer(page, *["ArrowRight"], "Enter")
     expect(page.locator(".lesson-answer")).to_contain_text("You said “animal”")
     settle(page)
