@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from attnviz.analysis.whatif_comparison import bootstrap
-from attnviz.cli.arguments import MODEL, ONE_TEXT, add_command, file_path, positive
+from attnviz.cli.arguments import MODEL, ONE_TEXT, add_command, output_path, positive
 from attnviz.cli.traces import progress_line
 from attnviz.core import journal
 from attnviz.core.edits import NO_EDITS, Edits
@@ -42,7 +42,7 @@ def add_ablate_command(commands: Any) -> None:
     ablate.add_argument("--limit", type=positive, metavar="N", help="read the first N texts (default: all)")
     ablate.add_argument("--to", choices=("zero", "mean", "uniform"), default="zero", help="what a head is set to")
     ablate.add_argument("--edits", nargs="+", metavar="EDITS", help="measure these instead of every head, layer and kind")
-    ablate.add_argument("--out", type=file_path, metavar="CSV", help="write the table here too; CSV.jsonl keeps what is done")
+    ablate.add_argument("--out", type=output_path, metavar="CSV", help="write the table here too; CSV.jsonl keeps what is done")
 
 
 def ablate_file(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attnviz.core.errors import shortened
+from attnviz.core.errors import AttnvizError, shortened
 
 PLAIN = argparse.RawDescriptionHelpFormatter
 MODEL = "a name of `attnviz models`, a Hugging Face id, or a folder"
@@ -68,6 +68,34 @@ def file_path(text: str) -> Path:
     if not Path(text).name or os.path.isdir(text):
         raise argparse.ArgumentTypeError(f"this is the path of a file, not {shortened(text)}")
     return Path(text)
+
+
+def output_path(text: str) -> Path:
+    """Read the path of a file to write, where it can be: a long run must not find out at its end.
+
+    Raises:
+        AttnvizError: as of `check_can_write`.
+    """
+    path = file_path(text)
+    check_can_write(path)
+    return path
+
+
+def check_can_write(path: Path) -> None:
+    """Check that a file can be written there.
+
+    >>> check_can_write(Path("nowhere/heads.csv"))
+    Traceback (most recent call last):
+    attnviz.core.errors.AttnvizError: There is no folder nowhere, so nowhere/heads.csv cannot be written: choose another place.
+
+    Raises:
+        AttnvizError: there is no such folder, or nothing may be written there.
+    """
+    if not path.parent.is_dir():
+        raise AttnvizError(f"There is no folder {path.parent}, so {path} cannot be written: choose another place.")
+    # A device or a pipe is written to as it is, a file is replaced.
+    if not os.access(path if path.exists() and not path.is_file() else path.parent, os.W_OK):
+        raise AttnvizError(f"{path} cannot be written (Permission denied): choose another place.")
 
 
 def print_now(line: object) -> None:

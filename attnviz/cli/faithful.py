@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.attribution.methods import USUAL, method_named
-from attnviz.cli.arguments import MODEL, ONE_TEXT, add_command, file_path, positive, print_now
+from attnviz.cli.arguments import MODEL, ONE_TEXT, add_command, output_path, positive, print_now
 from attnviz.cli.traces import progress_line
 from attnviz.core import journal
 from attnviz.core.errors import AttnvizError
@@ -41,7 +41,7 @@ def add_faithful_command(commands: Any) -> None:
     faithful.add_argument("--target", default="", help="what to explain, such as token:0 or sentence:1 (default: the output)")
     faithful.add_argument("--limit", type=positive, default=500, metavar="N", help="how many texts (default: 500)")
     faithful.add_argument("--max-tokens", type=positive, default=170, metavar="N", help="leave out longer texts (default: 170)")
-    faithful.add_argument("--out", type=file_path, metavar="CSV", help="each text's figures (default: faithful-MODEL.csv)")
+    faithful.add_argument("--out", type=output_path, metavar="CSV", help="each text's figures (default: faithful-MODEL.csv)")
 
 
 def measure_faithfulness(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from attnviz.analysis.heads.atlas import to_json
 from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.verdict import ClaimResult, check_head, describe_verdict, unit_name
-from attnviz.cli.arguments import MODEL, add_command, file_path, natural, positive
+from attnviz.cli.arguments import MODEL, add_command, natural, output_path, positive
 from attnviz.cli.traces import progress_line
 from attnviz.core import journal
 from attnviz.core.errors import ClaimError, CorpusError, shortened
@@ -45,7 +45,7 @@ def add_heads_commands(commands: Any) -> None:
     claim.add_argument("--text", default="ewt", metavar="CORPUS", help="ewt, winogender, CoNLL-U, or a text (default: ewt)")
     claim.add_argument("--first", type=positive, metavar="N", help="read the first N sentences only")
     claim.add_argument("--examples", type=natural, default=3, help="how many examples to show (default: 3)")
-    claim.add_argument("-o", "--out", type=file_path, metavar="FILE", help="write a table of the results, as CSV")
+    claim.add_argument("-o", "--out", type=output_path, metavar="FILE", help="write a table of the results, as CSV")
     claim.set_defaults(wrong=claim.error)
     survey = add_command(commands, run_survey, "survey", "measure every head over a corpus", _SURVEY)
     survey.add_argument("model", nargs="?", help=MODEL)
@@ -61,10 +61,10 @@ def add_heads_commands(commands: Any) -> None:
     )
     roles.add_argument("model", help=MODEL)
     roles.add_argument("--most", type=positive, default=5, metavar="N", help="so many heads of each role (default: 5)")
-    roles.add_argument("-o", "--out", type=file_path, metavar="FILE", help="write all heads as CSV")
+    roles.add_argument("-o", "--out", type=output_path, metavar="FILE", help="write all heads as CSV")
     atlas = add_command(commands, make_atlas, "atlas", "test every obvious claim of every head")
     atlas.add_argument("model", help=MODEL)
-    atlas.add_argument("-o", "--out", type=file_path, required=True, metavar="FILE", help="the file to write, as JSON")
+    atlas.add_argument("-o", "--out", type=output_path, required=True, metavar="FILE", help="the file to write, as JSON")
     atlas.add_argument("--first", type=positive, metavar="N", help="read the first N sentences only")
 
 

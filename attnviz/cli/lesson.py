@@ -7,7 +7,7 @@ from typing import Any
 
 from attnviz import settings
 from attnviz.analysis.wording import counted
-from attnviz.cli.arguments import EXIT_CODES, PLAIN, add_command, file_path
+from attnviz.cli.arguments import EXIT_CODES, PLAIN, add_command, output_path
 from attnviz.cli.traces import progress_line
 from attnviz.core import journal
 from attnviz.core.errors import LessonError
@@ -79,11 +79,11 @@ def add_lesson_commands(commands: Any) -> None:
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="lessons, as Markdown")
     paper = add_command(actions, print_lesson, "print", "make a worksheet")
     paper.add_argument("file", type=Path, metavar="FILE", help="a lesson, or the name of one that travels with attnviz")
-    paper.add_argument("-o", "--out", type=file_path, required=True, metavar="SHEET", help="the .html or .pdf to write")
+    paper.add_argument("-o", "--out", type=output_path, required=True, metavar="SHEET", help="the .html or .pdf to write")
     paper.add_argument("--paper", choices=("A4", "Letter"), default="A4", help="A4, unless you say otherwise")
     grade = add_command(commands, grade_folder, "grade", "grade what a class hands in", _GRADE)
     grade.add_argument("folder", type=Path, metavar="FOLDER", help="the files that were handed in")
-    grade.add_argument("-o", "--out", type=file_path, required=True, metavar="CSV", help="the table to write")
+    grade.add_argument("-o", "--out", type=output_path, required=True, metavar="CSV", help="the table to write")
     grade.add_argument(
         "--lesson", nargs="+", type=Path, default=[], metavar="FILE", help="lessons of your own that were answered"
     )

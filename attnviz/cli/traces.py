@@ -13,7 +13,7 @@ from attnviz import export
 from attnviz.analysis.head_ranking import has_two_rows
 from attnviz.analysis.head_view import View, default_map
 from attnviz.analysis.wording import cuts, join_names, plain
-from attnviz.cli.arguments import MODEL, add_command, positive
+from attnviz.cli.arguments import MODEL, add_command, check_can_write, positive
 from attnviz.core import journal
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
@@ -25,6 +25,8 @@ from attnviz.models import catalog
 STREAM = "-"
 # Of weights and of bits, in JSON: the sixth depends on how a processor rounds (docs/limits.md).
 DECIMALS = 5
+# What chooses heads to draw, and how.
+_OF_HEADS = ("kind", "layer", "head", "words", "hide-special")
 _TRACE = """examples:
   attnviz trace minilm "The cat sat." -o cat.attn
   attnviz trace bahdanau-en-fr "I am tired." -o - | attnviz show - -o tired.svg
@@ -112,7 +114,7 @@ def trace_text(arguments: argparse.Namespace) -> int:
     """Trace a text; the trace goes to a file or a pipe, what it is to the person."""
     if not arguments.out and sys.stdout.isatty() and not arguments.json:
         raise AttnvizError("Say where to save the trace, such as -o x.attn; or -o - for a pipe.")
-    check_trace_name(arguments.out)
+    check_trace_name(arguments.out, arguments.json)
     text = typed_text() if arguments.text == STREAM else arguments.text
     given = {each.name: getattr(arguments, each.name) for each in fields(Prompt)[1:]}
     prompt = Prompt(text, **given)
@@ -137,19 +139,33 @@ def trace_text(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def check_trace_name(name: str | None) -> None:
-    """Keep a trace from being saved under the name of a picture or a table.
+def check_trace_name(name: str | None, as_json: bool) -> None:
+    """Keep a trace from the name of a picture or a table, from where nothing can be written, and from stdout beside JSON.
 
     Raises:
-        AttnvizError: it ends as one; the message says how to draw it.
+        AttnvizError: it would be; the message says what to do.
     """
+    if name == STREAM and as_json:
+        raise AttnvizError("-o - and --json both write to stdout: save the trace in a file, such as -o x.attn.")
     if name and name.lower().endswith(tuple(f".{each}" for each in export.FORMATS)):
         trace = Path(name).with_suffix(".attn")
         raise AttnvizError(f"A trace is no {Path(name).suffix} file: say -o {trace}, and then attnviz show {trace} -o {name}")
+    if name and name != STREAM:
+        check_can_write(Path(name))
 
 
 def show_trace(arguments: argparse.Namespace) -> int:
     """Tell what is in a trace, or write its picture or table."""
+    drawn = arguments.out or arguments.format
+    if arguments.json and drawn:
+        raise AttnvizError("--json says what is in a trace, and no picture or table is written then: leave one of them out.")
+    if arguments.next or not drawn:
+        given = {
+            name.replace("_", "-"): getattr(arguments, name) for name in ("kind", "layer", "head", "words", "hide_special")
+        }
+        if unread := join_names([f"--{name}" for name, value in given.items() if value is not None and value is not False]):
+            instead = "leave out --next" if arguments.next else "say where that goes, such as -o x.svg"
+            raise AttnvizError(f"No picture or table of heads is made here, which {unread} would choose: {instead}.")
     trace = _opened(arguments.file)
     if arguments.next and not arguments.out and not arguments.format:
         arguments.format = "json" if arguments.json else "csv"

@@ -46,6 +46,8 @@ def train_toy(arguments: argparse.Namespace) -> int:
         if not 1 <= value <= MOST:
             raise SettingError(f"--{option} is a whole number from 1 to {MOST:,}, not {value}")
     recipe = dataclasses.replace(preset(arguments.name).recipe, **wished)
+    path = arguments.out or arguments.runs / f"{arguments.name}.safetensors"
+    path.parent.mkdir(parents=True, exist_ok=True)
     device.use_one_core()
     training, every = Training(recipe), max(1, recipe.steps // 20)
     print_now(training.look())
@@ -53,8 +55,6 @@ def train_toy(arguments: argparse.Namespace) -> int:
         training.step()
         if training.taken % every == 0 or training.ended:
             print_now(training.look())
-    path = arguments.out or arguments.runs / f"{arguments.name}.safetensors"
-    path.parent.mkdir(parents=True, exist_ok=True)
     journal.write(path, to_file(recipe, training.look()))
     print_now(f"saved in {path}; look at it with: attnviz trace {path} {recipe.task.example!r} -o trace.attn")
     return 0

@@ -7,7 +7,7 @@ from typing import Any
 
 import attnviz
 from attnviz.analysis.wording import cuts
-from attnviz.cli.arguments import MODEL, add_command, file_path, natural, natural_to, positive, print_now
+from attnviz.cli.arguments import MODEL, add_command, natural, natural_to, output_path, positive, print_now
 from attnviz.cli.traces import STREAM, check_trace_name, progress_line, typed_text
 from attnviz.core.edits import Edits
 from attnviz.core.sampling import MOST_SEED, MOST_TOKENS, WritingOptions
@@ -41,7 +41,10 @@ def add_write_command(commands: Any) -> None:
     write.add_argument("--seed", type=natural_to(MOST_SEED), default=0, help="what chance begins with (default: 0)")
     write.add_argument("--edits", default="", help="what to change in the model's attention, such as d23.0z (L23·H0 off)")
     write.add_argument(
-        "-o", "--out", metavar="FILE", help="save the trace with what could have come, such as x.attn; -: stdout"
+        "-o",
+        "--out",
+        metavar="FILE",
+        help="save the trace with what could have come, such as x.attn; -: stdout",
     )
     write.add_argument("--json", action="store_true", help="print every token with its log p and its candidates, as JSON")
 
@@ -50,7 +53,7 @@ def write_text(arguments: argparse.Namespace) -> int:
     """Write on from a text, and print both; the trace goes to a file or a pipe."""
     from attnviz.models.tasks import run_task
 
-    check_trace_name(arguments.out)
+    check_trace_name(arguments.out, arguments.json)
     text = typed_text() if arguments.text == STREAM else arguments.text
     names = ("tokens", "temperature", "top_k", "top_p", "seed")
     options = WritingOptions(**{name: getattr(arguments, name) for name in names})
@@ -107,14 +110,17 @@ def add_why_commands(commands: Any) -> None:
         "--random", type=natural, default=0, metavar="N", help="set the strongest parts also to what they are in N random texts"
     )
     patch.add_argument(
-        "--together", type=file_path, metavar="FILE", help="also set the k best parts together, k = 1, 2, 4, …: a table as CSV"
+        "--together",
+        type=output_path,
+        metavar="FILE",
+        help="also set the k best parts together, k = 1, 2, 4, …: a CSV table",
     )
     for command in (parts, patch):
         command.add_argument("--word", metavar="W", help="the word (default: the likeliest)")
         command.add_argument("--rather-than", metavar="W", help="a word that it is compared with")
     for command in (parts, lens, patch):
         command.add_argument("--most", type=natural, default=10, metavar="N", help="so many are printed (default: 10)")
-        command.add_argument("-o", "--out", type=file_path, metavar="FILE", help="x.svg, .png, .pdf, .html, .csv or .json")
+        command.add_argument("-o", "--out", type=output_path, metavar="FILE", help="x.svg, .png, .pdf, .html, .csv or .json")
 
 
 def _command(commands: Any, name: str, help: str) -> argparse.ArgumentParser:
@@ -130,9 +136,11 @@ def explain(arguments: argparse.Namespace) -> int:
     from attnviz.analysis.write import describe_together
     from attnviz.attribution import parts_and_lens, patching
     from attnviz.attribution.quantity_maps import run
-    from attnviz.export.write import together_csv, why_file, why_lines
+    from attnviz.export.write import check_format, together_csv, why_file, why_lines
     from attnviz.survey.corpora import random_passages
 
+    to = arguments.out.suffix.lstrip(".").lower() if arguments.out else "csv"
+    check_format(to)
     text = typed_text() if arguments.text == STREAM else arguments.text
     model = catalog.load(arguments.model, progress=progress_line)
     if arguments.why == "patch":
@@ -153,7 +161,7 @@ def explain(arguments: argparse.Namespace) -> int:
             else parts_and_lens.parts(result, arguments.word, arguments.rather_than, position=arguments.position)
         )
     if arguments.out:
-        arguments.out.write_bytes(why_file(made, arguments.out.suffix.lstrip(".")))
+        arguments.out.write_bytes(why_file(made, to))
         print(f"Saved {arguments.out}", file=sys.stderr)
         return 0
     for line in why_lines(made, arguments.most):

@@ -30,8 +30,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     try:
         yield from _replacing(Path(path))
     except OSError as error:
-        # A full disk says so without a name.
-        error.filename = error.filename or str(path)
+        # A full disk says so without a name, a folder that there is not by that of the file that replaces this one.
+        error.filename = str(path)
         raise
 
 

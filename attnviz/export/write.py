@@ -65,16 +65,25 @@ def _file(
     to: str, title: str, draw: Callable[[], Sheet], table: Callable[[], Table], record: Callable[[], dict[str, object]]
 ) -> bytes:
     """Write a drawing, a table or plain values in a format; a page has the drawing, and is called `title`."""
+    check_format(to)
     if to in ("svg", "png", "pdf"):
         return draw_sheet(draw(), to)
     if to == "csv":
         return csv_table(*table())
     if to == "json":
         return text_format.dumps(record(), ensure_ascii=False).encode("utf-8")
-    if to == "html":
-        body = draw_sheet(draw(), "svg").decode("utf-8").partition("?>")[2]
-        return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>{body}</html>'.encode()
-    raise AttnvizError(f"This is not written as {to!r}: choose svg, png, pdf, html, csv or json.")
+    body = draw_sheet(draw(), "svg").decode("utf-8").partition("?>")[2]
+    return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>{body}</html>'.encode()
+
+
+def check_format(to: str) -> None:
+    """Check that what comes next, and why, is written in a format.
+
+    Raises:
+        AttnvizError: it is not; the message names those that there are.
+    """
+    if to not in ("svg", "png", "pdf", "html", "csv", "json"):
+        raise AttnvizError(f"This is not written as {to!r}: choose svg, png, pdf, html, csv or json.")
 
 
 def next_record(trace: AttentionTrace) -> dict[str, object]:

@@ -157,6 +157,13 @@ def test_models_are_listed_and_told_about(capsys: pytest.CaptureFixture[str]) ->
     (["models", "minilmm"], "mean minilm"),
     (["trace", "minilm", "a", "-o", "cat.svg"], "say -o cat.attn, and then attnviz show cat.attn -o cat.svg"),
     (["write", "smollm2", "a", "-o", "a/story.PNG"], "A trace is no .PNG file: say -o a/story.attn"),
+    (["trace", "minilm", "a", "-o", "none/x.attn"], "There is no folder none, so none/x.attn cannot be written"),
+    (["claim", "minilm", "any: det -> head", "-o", "none/x.csv"], "There is no folder none, so none/x.csv cannot be written"),
+    (["trace", "minilm", "a", "-o", "-", "--json"], "both write to stdout"),
+    (["patch", "smollm2", "a", "b", "-o", "x.npz"], "not written as 'npz': choose svg"),
+    (["show", "{file}", "--layer", "0", "--words"], "which --layer and --words would choose: say where that goes"),
+    (["show", "{file}", "--next", "--head", "0", "-o", "x.svg"], "which --head would choose: leave out --next"),
+    (["show", "{file}", "--json", "-o", "x.svg"], "no picture or table is written then: leave one of them out"),
 ])  # fmt: skip
 def test_a_failure_is_one_line_and_exit_code_1(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str

@@ -66,3 +66,10 @@ def test_a_full_disk_is_said_of_the_file():
     with pytest.raises(OSError, match="No space left") as raised:
         journal.write("/dev/full", b"more than a buffer" * 4096)
     assert raised.value.filename == "/dev/full"
+
+
+def test_a_folder_that_is_not_there_is_said_of_the_file_itself(tmp_path):
+    path = tmp_path / "none" / "x.csv"
+    with pytest.raises(OSError, match="No such file") as raised:
+        journal.write(path, "")
+    assert raised.value.filename == str(path)
