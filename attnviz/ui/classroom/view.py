@@ -267,7 +267,7 @@ def show_start() -> None:
     _show_reach()
     _show_lesson_choice()
     nicknames = st.checkbox("Ask for nicknames", key="class_nicknames")
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Start a class", key="class-start", type="primary", icon=":material/groups:",
                   on_click=start_class, kwargs={"nicknames": nicknames})  # fmt: skip
         st.html('<a class="class-join" href="./?join" target="_blank">Join a class</a>')
