@@ -44,6 +44,7 @@ COVERED = """() => {
   }).map((text) => text.textContent);
 }"""
 SMALL: ViewportSize = {"width": 1280, "height": 720}
+TABLET: ViewportSize = {"width": 834, "height": 1194}
 LEAST_OF_SCREEN = 0.75
 PICTURES = """() => {
   const boxes = [];
@@ -120,6 +121,7 @@ def test_a_page_is_seen_at_once_nothing_jumps_overflows_or_is_serious_and_the_ba
         # Figures follow the theme.
         expect(coloured).not_to_have_attribute("style", light or "")
     assert serious(slow, "dark") == []
+    fits_a_tablet(slow)
     fits_a_phone(slow)
     fills_a_beamer(slow)
 
@@ -133,6 +135,14 @@ def stays_when_run(page: Page, path: str) -> None:
     jumped, parts = moved(page)
     assert round(jumped, 2) == 0, f"{path or 'home'} jumped by {jumped:.3f} after Run: {parts}"
     assert not below_the_fold(page, path)
+
+
+def fits_a_tablet(page: Page) -> None:
+    page.set_viewport_size(TABLET)
+    settle(page)
+    columns = page.locator("[data-testid=stMain] [data-testid=stColumn]")
+    beyond = columns.evaluate_all("(all) => all.map((each) => each.scrollWidth - each.clientWidth)")
+    assert max(beyond, default=0) <= 1
 
 
 def fits_a_phone(page: Page) -> None:

@@ -285,6 +285,15 @@ NAVIGATION = """() => {
 }"""
 
 
+def test_on_a_tablet_the_toolbar_takes_no_room_from_the_answer(browser: Browser, site: str):
+    with watched(browser, viewport={"width": 834, "height": 1194}) as context:
+        page = opened(context.new_page(), f"{site}/answer/")
+        answer, toolbar = (page.locator(place).bounding_box() for place in ("#answer", "#toolbar"))
+        assert answer
+        assert toolbar
+        assert toolbar["y"] >= answer["y"] + answer["height"]
+
+
 def test_the_navigation_fades_at_the_edge_of_a_phone_and_goes_on(browser: Browser, site: str):
     with watched(browser, viewport={"width": 390, "height": 844}, has_touch=True) as context:
         page = opened(context.new_page(), f"{site}/encode/")

@@ -298,6 +298,12 @@ def test_four_models_fit_any_window_and_axe_finds_nothing(page: Page, app_url: s
     assert min(sizes) >= 14
 
 
+def test_a_matrix_of_many_columns_ends_before_the_words_beside_it(page: Page, app_url: str, folders: list[str]) -> None:
+    page.set_viewport_size({"width": 1400, "height": 1000})
+    open_page(page, app_url, "translate", models=folders[:1], text=" ".join([TEXT] * 3), target=TARGET)
+    assert page.locator(".alignment .matrix").evaluate("(matrix) => matrix.scrollWidth - matrix.clientWidth") <= 1
+
+
 def assert_fits(page: Page) -> None:
     """No part of the picture is wider than its frame."""
     frame = page.locator(".alignment").bounding_box()
