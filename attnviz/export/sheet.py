@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 from jaxtyping import Bool, Float, UInt8
@@ -221,7 +223,8 @@ def width_of(text: str) -> float:
     >>> width_of("ab"), width_of("中文"), round(width_of("it"), 2)
     (1.2, 2.0, 0.7)
     """
-    return sum((_width(character) for character in text), 0.0)
+    # One after the other, as a browser adds: since Python 3.12, sum() rounds otherwise.
+    return reduce(add, map(_width, text), 0.0)
 
 
 def _width(character: str) -> float:

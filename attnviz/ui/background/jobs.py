@@ -408,22 +408,27 @@ def _import_all() -> None:
 
 
 _needed = threading.Event()
-_importing = threading.Thread(target=_import_all, name="attnviz-import", daemon=True)
 _starting = threading.Lock()
 
 
-def begin() -> None:
+def begin() -> threading.Thread:
     """Begins, once, without making anybody wait."""
     with _starting:
-        if _importing.ident is None:
-            _importing.start()
+        return _import_thread()
+
+
+@cache
+def _import_thread() -> threading.Thread:
+    # Made when it begins: in a process that was forked, Python 3.13.0 starts no thread that was made before.
+    thread = threading.Thread(target=_import_all, name="attnviz-import", daemon=True)
+    thread.start()
+    return thread
 
 
 def finish() -> None:
     """Waits until it is done, and begins it if nobody has."""
     _needed.set()
-    begin()
-    _importing.join()
+    begin().join()
 
 
 Made = TypeVar("Made")
