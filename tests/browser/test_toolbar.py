@@ -1,5 +1,6 @@
 """The toolbar at the picture: it presents, and Copy link copies at once, over plain http too; the QR code is the link."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from attnviz.ui.frame.toolbar import picture_of
@@ -39,6 +40,16 @@ def test_an_address_a_press_and_the_key_f_present_and_copy_link_copies_at_once_w
     page.get_by_role("button", name="QR code").click()
     expect(code).not_to_have_attribute("src", first or "")
     assert code.get_attribute("src") == picture_of(page.url)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("whatif", {"change": "head", "order": "cost"}), ("heads", {"drawing": "true"}), ("compute", {"source": "model"})],
+)
+def test_on_a_projector_nothing_stands_below_the_screen(page: Page, app_url: str, name: str, values: dict[str, str]) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    open_page(page, app_url, name, present="true", **values)
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollHeight <= main.clientHeight")
 
 
 def presents_and_returns(page: Page) -> None:
