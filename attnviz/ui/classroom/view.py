@@ -425,9 +425,11 @@ def _wall(code: str, teacher: StartedClass | None) -> None:
     try:
         overview = _overview(code, teacher)
     except AttnvizError as error:
-        st.warning(escaped(error), icon=":material/groups:")
+        is_gone = teacher and isinstance(error, ClassError) and error.reason == "unknown"
+        said = "This class was deleted, or its day is over." if is_gone else escaped(error)
+        st.warning(said, icon=":material/groups:")
         if teacher:
-            st.button("Start another class", key="class-again", on_click=start_class)
+            _offer_another()
         return
     where, joins = _join_address(code, teacher)
     qr = segno.make(joins, micro=False).svg_data_uri(border=2, light="#fff", omitsize=True)
@@ -503,9 +505,15 @@ def _show_controls(overview: ClassOverview, teacher: StartedClass, upcoming: Spo
             st.button(f"Ask question {upcoming.place.number}", key="class-next", type="secondary" if can_reveal else "primary",
                       on_click=_ask_later, args=(upcoming,))  # fmt: skip
         link = overview.key.link if overview.key else overview.question.step.link if overview.question else ""
-        if link and overview.state != "ended":
+        if overview.state == "ended":
+            _offer_another()
+        elif link:
             st.button("Show the picture", key="class-picture", icon=":material/grid_on:", on_click=_open_picture,
                       args=(link,))  # fmt: skip
+
+
+def _offer_another() -> None:
+    st.button("Start another class", key="class-again", icon=":material/groups:", on_click=start_class)
 
 
 def _do(label: str, action: str, teacher: StartedClass, *, icon: str, primary: bool = False) -> None:

@@ -1,6 +1,6 @@
 // The picture after the reveal: how dark the head drew each word, what the class guessed, and one's own guess in it.
 
-import { make, percent, wholePercent } from "../../../figures/drawing/elements.js";
+import { make, percent } from "../../../figures/drawing/elements.js";
 import { plainWord, wordNamed } from "../../../figures/lessons/question.js";
 
 /** @param {string} hex "#rrggbb" @returns {number[]} */
@@ -62,8 +62,8 @@ export function classPicture(shown) {
   return pictures[shown.question.kind](shown);
 }
 
-/** @param {ClassQuestion} question @param {string} answer */
-export const answerInWords = ({ kind }, answer) => (kind === "number" ? wholePercent(shareOf(answer)) : answer);
+/** A share has the one digit behind the point that it can be given with. @param {ClassQuestion} question @param {string} answer */
+export const answerInWords = ({ kind }, answer) => (kind === "number" ? `${Math.round(1000 * shareOf(answer)) / 10}\u00A0%` : answer);
 
 /** A share as it was given, such as "57 %" or ".57". @param {string} answer */
 const shareOf = (answer) => (answer.includes("%") ? Number.parseFloat(answer) / 100 : Number(answer.replace(",", ".")));

@@ -1,10 +1,12 @@
 """The teacher's page: whether phones get here, and what may be revealed."""
 
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from attnviz.core.errors import ClassError
 from attnviz.lessons.classroom.class_values import ClassOverview, ClassQuestion, ClassState, ClassStep
 from attnviz.ui.classroom import view
 
@@ -17,6 +19,38 @@ def test_an_answer_can_be_revealed_once_and_that_of_a_questionnaire_never(state:
     assert view._can_reveal(overview) is (reveals and state in ("open", "closed"))
     keys = view._keys(overview, None)
     assert ("Space: reveal" in keys) is view._can_reveal(overview)
+
+
+def wall() -> None:
+    import streamlit as st
+
+    from attnviz.lessons.classroom.class_values import StartedClass
+    from attnviz.ui.classroom.view import _wall
+
+    st.session_state.wall_refused = ""
+    _wall("KRTF", StartedClass("KRTF", "invite", "secret"))
+
+
+@pytest.mark.parametrize(
+    ("state", "offered", "said"),
+    [("open", False, []), ("ended", True, []), ("deleted", True, ["This class was deleted, or its day is over."])],
+)
+def test_behind_a_class_that_is_over_its_teacher_starts_another(
+    state: str, offered: bool, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overview(*_: object) -> ClassOverview:
+        if state == "deleted":
+            raise ClassError("There is no class with this code.", "unknown")
+        return ClassOverview("KRTF", 1, cast(ClassState, state), False)
+
+    monkeypatch.setattr(view, "_overview", overview)
+    monkeypatch.setattr(view, "_draw_wall", lambda *_, **__: None)
+    monkeypatch.setattr(view, "_join_address", lambda *_: ("", "https://attnviz.school.example/join"))
+    monkeypatch.setattr(view, "_next_of_lesson", lambda _: None)
+    app = AppTest.from_function(wall).run()
+    assert not app.exception
+    assert ("Start another class" in [each.label for each in app.button]) is offered
+    assert [each.value for each in app.warning] == said
 
 
 def reach() -> None:
