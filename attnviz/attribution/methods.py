@@ -110,7 +110,7 @@ def titles_of(names: Iterable[str]) -> dict[str, str]:
     return {name: method_named(name).title for name in names}
 
 
-def attribute(model: AttentionModel, prompt: Prompt, method: str = "frozen-gradient", target: str = "") -> Shares:
+def attribute(model: AttentionModel, prompt: Prompt | str, method: str = "frozen-gradient", target: str = "") -> Shares:
     """Compute by one method how much each token contributes to a model's output.
 
     `target` is as in `Target`, empty for what the model is for.

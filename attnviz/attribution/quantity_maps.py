@@ -11,7 +11,7 @@ from attnviz.analysis.wording import TITLES
 from attnviz.attribution.attention_methods import Composition, as_array, carried, composition, recorded
 from attnviz.attribution.passes import Attention
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.errors import ArgumentError, ModelError
+from attnviz.core.errors import ArgumentError, ModelError, described
 from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import AttentionMap, AttentionTrace, Messages, Prompt
 from attnviz.core.weights import MaskedWeights, Quantity, rounding_of
@@ -36,6 +36,8 @@ def in_quantity(model: AttentionModel, result: Result, quantity: Quantity) -> Re
         ModelError: the text is too long, something is edited, or norms of this model cannot be computed.
         PromptError: the model cannot read the prompt.
     """
+    if quantity not in TITLES:
+        raise ModelError(f"A quantity is one of {', '.join(TITLES)}, not {described(quantity)}.")
     if quantity == result.quantity:
         return result
     if result.trace.edits:

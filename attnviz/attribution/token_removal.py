@@ -296,13 +296,14 @@ class Cell:
     key: int
 
 
-def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:
+def why(model: AttentionModel, prompt: Prompt | str, cell: Cell) -> PairShares:
     """Decompose the score of one cell over the tokens that were typed, everything below it held fixed (`Frozen`).
 
     Raises:
         ModelError: the text is too long, or the queries and keys of this head are not known.
         PromptError: the model cannot read the prompt.
     """
+    prompt = Prompt.of(prompt)
     bound = capabilities(model).bind_trace(prompt)
     if len(bound.tokens) > MOST_TOKENS:
         raise ModelError(

@@ -25,10 +25,12 @@ def save(trace: AttentionTrace, path: str | os.PathLike[str], *, exact: bool = F
     they are.
 
     Raises:
-        ArgumentError: this is no trace.
+        ArgumentError: this is no trace, or no path.
         TraceError: the file cannot be written.
     """
     check_trace(trace)
+    if not isinstance(path, str | os.PathLike):
+        raise ArgumentError(f"save takes the path of the file to write, not {described(path)}.")
     path = Path(path)
     try:
         journal.write(path, to_bytes(trace, exact=exact))

@@ -253,13 +253,13 @@ def capabilities(model: AttentionModel) -> Capabilities:
     return model if isinstance(model, Capabilities) else UndeclaredModel(model.card, model)
 
 
-def bind_target(model: AttentionModel, prompt: Prompt, target: Target | str | None = None) -> BoundTarget:
+def bind_target(model: AttentionModel, prompt: Prompt | str, target: Target | str | None = None) -> BoundTarget:
     """Bind a model and a prompt to what is explained of its output; without a target, or with an empty one, to the default.
 
     Raises:
         ModelError: this model has no such output.
         PromptError: it cannot read the prompt.
     """
-    declared = capabilities(model)
+    declared, prompt = capabilities(model), Prompt.of(prompt)
     target = Target.of(target) if isinstance(target, str) and target else target
     return declared.bind_target(prompt, target or declared.default_target(prompt))

@@ -85,7 +85,7 @@ def write(model: AttentionModel, prompt: Prompt, options: WritingOptions, edits:
         return declared.write(prompt, options.edited if edits else options.unedited)
 
 
-def draft(model: AttentionModel, prompt: Prompt, options: DecodingOptions, edits: Edits = NO_EDITS) -> Draft:
+def draft(model: AttentionModel, prompt: Prompt | str, options: DecodingOptions, edits: Edits = NO_EDITS) -> Draft:
     """Translate as the options say, with the edits; where `prompt.target` is given, it is what the model is made to write.
 
     Raises:
@@ -94,6 +94,7 @@ def draft(model: AttentionModel, prompt: Prompt, options: DecodingOptions, edits
     """
     from attnviz.models.translate import TRANSLATE
 
+    prompt = Prompt.of(prompt)
     declared = capabilities(model).in_language(prompt.language)
     translator, prefix = declared.translator(), declared.task_prefix(TRANSLATE)
     whole = replace(prompt, text=prefix + prompt.text)

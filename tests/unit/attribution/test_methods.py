@@ -16,13 +16,15 @@ from attnviz.attribution import attention_methods, gradients, token_removal
 from attnviz.attribution import attention_methods as attention
 from attnviz.attribution.methods import METHODS, Method, attribute, method_named, titles_of
 from attnviz.attribution.token_removal import attribution_report
-from attnviz.core.errors import AttnvizError, ModelError
+from attnviz.core.errors import AttnvizError, ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.export.matters_report import draw_attribution
 from attnviz.export.svg_png_pdf import sheet_svg
 from attnviz.figures.matters_text import methods_table
+from attnviz.models.base import DecodingOptions
 from attnviz.models.capabilities import bind_target
 from attnviz.models.targets import BoundTarget, Target
+from attnviz.models.tasks import draft
 from tests.tiny import first_now
 
 LIKE = Prompt("A man plays the guitar.", pair="Somebody makes music.")
@@ -123,6 +125,15 @@ def test_a_target_that_is_not_there_gets_one_sentence(name, prompt, target, says
     with pytest.raises(AttnvizError, match=says) as caught:
         read(name, prompt, target)
     assert str(caught.value).count(". ") == 0
+
+
+def test_a_text_is_a_prompt(unchecked):
+    model = loaded("transformer-en-fr")
+    text, prompt = attribute(model, FRANCE.text, "gradient-norm"), attribute(model, Prompt(FRANCE.text), "gradient-norm")
+    assert text.values.tolist() == prompt.values.tolist()
+    assert draft(model, FRANCE.text, DecodingOptions()).trace.output == draft(model, FRANCE, DecodingOptions()).trace.output
+    with pytest.raises(PromptError, match="a str or a Prompt, not int 5"):
+        attribute(model, 5)
 
 
 def test_a_name_that_is_none_gets_the_names_there_are():

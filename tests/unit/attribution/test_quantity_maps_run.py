@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+import attnviz
 from attnviz.attribution import quantity_maps as module
 from attnviz.core.edits import Edits
+from attnviz.core.errors import ModelError
 from attnviz.models.base import DecodingOptions
 from attnviz.models.catalog import Task
 
@@ -24,3 +26,9 @@ def test_readings_are_added_to_encode_alone(task: Task, monkeypatch: pytest.Monk
     got: Any = module.run(model, task, "a text", edits=edits, options=options, quantity="norms")
     read = [("read", model)] if task == "encode" else []
     assert got == [("run", model, task, "a text", edits, options), *read, ("in", model, "norms"), ("of", model)]
+
+
+@pytest.mark.parametrize("quantity", ["norm", None, 5])
+def test_a_quantity_that_is_none_gets_those_that_there_are(quantity: Any, unchecked: None) -> None:
+    with pytest.raises(ModelError, match="one of weights, norms, mixing, not"):
+        module.run(attnviz.load("minilm"), "encode", "The cat sat.", quantity=quantity)

@@ -224,6 +224,13 @@ def test_what_is_neither_a_path_nor_a_file_is_told(given: Any) -> None:
         attnviz.open(given)
 
 
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("given", [None, 3])
+def test_a_trace_is_saved_under_a_path_alone(given: Any) -> None:
+    with pytest.raises(ArgumentError, match="save takes the path of the file to write, not"):
+        attnviz.save(full_trace(), given)
+
+
 @pytest.mark.parametrize("path", ["a\0b", chr(0xD83D)], ids=["NUL", "surrogate"])
 def test_what_can_be_no_path_is_told(path: str) -> None:
     with pytest.raises(TraceError, match="cannot be the path of a file"):
