@@ -52,6 +52,18 @@ def test_on_a_projector_nothing_stands_below_the_screen(page: Page, app_url: str
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollHeight <= main.clientHeight")
 
 
+def test_forced_colours_leave_bars_and_shades(page: Page, app_url: str) -> None:
+    for name, mark in (("", ".bar-room i"), ("write", ".bars .bar i"), ("whatif", '[data-pick="3.1"]')):
+        open_page(page, app_url, name)
+        colour = page.locator(mark).first.evaluate_handle("mark => () => getComputedStyle(mark).backgroundColor")
+        before = colour.evaluate("colour => colour()")
+        page.emulate_media(forced_colors="active")
+        try:
+            assert colour.evaluate("colour => colour()") == before
+        finally:
+            page.emulate_media(forced_colors="none")
+
+
 def presents_and_returns(page: Page) -> None:
     """What a back row reads is in test_fold.py."""
     sidebar = page.get_by_test_id("stSidebar")
