@@ -1,7 +1,9 @@
 """What several commands have in common: kinds of arguments, what their help says, and lines that are printed at once."""
 
 import argparse
+import json
 import os
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -96,6 +98,11 @@ def check_can_write(path: Path) -> None:
     # A device or a pipe is written to as it is, a file is replaced.
     if not os.access(path if path.exists() and not path.is_file() else path.parent, os.W_OK):
         raise AttnvizError(f"{path} cannot be written (Permission denied): choose another place.")
+
+
+def as_json(value: object) -> str:
+    """Write plain values as JSON, in the letters that stdout has: for others only JSON's own escapes are JSON."""
+    return json.dumps(value, ensure_ascii=(sys.stdout.encoding or "").replace("-", "").lower() != "utf8")
 
 
 def print_now(line: object) -> None:

@@ -1,7 +1,6 @@
 """`attnviz trace`, `attnviz show` and `attnviz models`: traces in a shell, from files or through pipes."""
 
 import argparse
-import json
 import sys
 import time
 from dataclasses import fields
@@ -13,7 +12,7 @@ from attnviz import export
 from attnviz.analysis.head_ranking import has_two_rows
 from attnviz.analysis.head_view import View, default_map
 from attnviz.analysis.wording import cuts, join_names, plain
-from attnviz.cli.arguments import MODEL, add_command, check_can_write, positive
+from attnviz.cli.arguments import MODEL, add_command, as_json, check_can_write, positive
 from attnviz.core import journal
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
@@ -135,7 +134,7 @@ def trace_text(arguments: argparse.Namespace) -> int:
         attnviz.save(trace, arguments.out, exact=arguments.exact)
         progress_line(f"Saved {arguments.out}", None)
     if arguments.json:
-        print(json.dumps(summary(trace), ensure_ascii=False))
+        print(as_json(summary(trace)))
     return 0
 
 
@@ -170,7 +169,7 @@ def show_trace(arguments: argparse.Namespace) -> int:
     if arguments.next and not arguments.out and not arguments.format:
         arguments.format = "json" if arguments.json else "csv"
     if not arguments.out and not arguments.format:
-        print(json.dumps(summary(trace), ensure_ascii=False) if arguments.json else _described(trace))
+        print(as_json(summary(trace)) if arguments.json else _described(trace))
         return 0
     to = arguments.format or Path(arguments.out).suffix.lstrip(".").lower()
     if to not in export.FORMATS:
@@ -205,7 +204,7 @@ def compare_traces(arguments: argparse.Namespace) -> int:
     said = plain(comparison.sentence())
     if arguments.json:
         bits = comparison.divergence.round(DECIMALS).tolist()
-        print(json.dumps({"kind": comparison.before.kind, "bits": bits, "sentence": said}, ensure_ascii=False))
+        print(as_json({"kind": comparison.before.kind, "bits": bits, "sentence": said}))
         return 0
     print(said)
     print("".join(f"{f'H{head}':>7}" for head in range(comparison.before.n_heads)).rjust(7 * comparison.before.n_heads + 5))
@@ -221,7 +220,7 @@ def rank_trace(arguments: argparse.Namespace) -> int:
     ranked = attnviz.rank_heads(trace, several[0] or (), several[1], kind=arguments.kind, step=arguments.step)
     ranked = ranked[: arguments.first]
     if arguments.json:
-        print(json.dumps([{**vars(each), "weight": round(each.weight, DECIMALS)} for each in ranked], ensure_ascii=False))
+        print(as_json([{**vars(each), "weight": round(each.weight, DECIMALS)} for each in ranked]))
         return 0
     for each in ranked:
         print(f"{each.name:<9}{100 * each.weight:5.1f} %  {arguments.query} → {arguments.key or each.key}")
@@ -236,10 +235,10 @@ def list_models(arguments: argparse.Namespace) -> int:
     if arguments.name:
         card = vars(catalog.load(arguments.name, progress=progress_line).card)
         fields = {name: value for name, value in card.items() if value not in ("", (), {}, None)}
-        print(json.dumps(fields, ensure_ascii=False) if arguments.json else _aligned(fields))
+        print(as_json(fields) if arguments.json else _aligned(fields))
         return 0
     if arguments.json:
-        print(json.dumps({"attnviz": catalog.available(), "hub": catalog.HUB}))
+        print(as_json({"attnviz": catalog.available(), "hub": catalog.HUB}))
         return 0
     print("They come with attnviz and need no network:")
     own = {name: not entry.large for name, entry in catalog.CATALOG.items()}

@@ -1,13 +1,12 @@
 """`attnviz write`: a model writes on, and keeps what it could have written; `parts`, `lens`, `patch`: why it writes a word."""
 
 import argparse
-import json
 import sys
 from typing import Any
 
 import attnviz
 from attnviz.analysis.wording import cuts
-from attnviz.cli.arguments import MODEL, add_command, natural, natural_to, output_path, positive, print_now
+from attnviz.cli.arguments import MODEL, add_command, as_json, natural, natural_to, output_path, positive, print_now
 from attnviz.cli.traces import STREAM, check_trace_name, progress_line, typed_text
 from attnviz.core.edits import Edits
 from attnviz.core.sampling import MOST_SEED, MOST_TOKENS, WritingOptions
@@ -72,7 +71,7 @@ def write_text(arguments: argparse.Namespace) -> int:
     if arguments.json:
         from attnviz.export.write import next_record
 
-        print(json.dumps(next_record(result.trace), ensure_ascii=False))
+        print(as_json(next_record(result.trace)))
         return 0
     print(result.trace.output if "cross" in result.trace.kinds else text + result.trace.output)
     return 0

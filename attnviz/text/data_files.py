@@ -138,7 +138,10 @@ def _json_format(path: Path, lines: Sequence[str]) -> FileFormat:
     if whole is None and path.suffix not in (".json", ".jsonl") and not any(isinstance(each, dict | list) for each in objects):
         # A line of prose may begin with a bracket.
         return FileFormat("text", f"{path.name} is read as one text a line")
-    raise CorpusError(f"{path.name} is JSON, but neither one object a line (.jsonl) nor SQuAD's: write one object a line.")
+    raise CorpusError(
+        f"{path.name} is JSON, but neither one object a line (.jsonl), a list of texts or of objects, nor SQuAD's: write one "
+        "object a line."
+    )
 
 
 def _parsed(text: str) -> Any:

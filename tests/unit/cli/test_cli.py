@@ -10,6 +10,7 @@ import pytest
 
 import attnviz
 from attnviz import cli
+from attnviz.cli.arguments import as_json
 from attnviz.core.errors import ModelError
 from attnviz.settings import app_folder
 
@@ -106,6 +107,15 @@ def test_a_terminal_without_these_letters_gets_their_numbers(monkeypatch):
     monkeypatch.setattr(cli, "serve", lambda _: print("L2·H0 → \udcff") or 0)
     assert cli.main([]) == 0
     assert out.buffer.getvalue() == b"L2\\xb7H0 \\u2192 \\udcff\n"
+
+
+def test_json_is_json_on_a_terminal_without_these_letters(monkeypatch):
+    for encoding, written in (("ascii", b'"\\u00e9\\ud83d\\ude00"\n'), ("utf-8", '"é😀"\n'.encode())):
+        out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(cli, "serve", lambda _: print(as_json("é😀")) or 0)
+        assert cli.main([]) == 0
+        assert out.buffer.getvalue() == written
 
 
 def test_too_little_memory_is_one_line(monkeypatch, capsys):
