@@ -20,7 +20,10 @@ TEXT = "the cat sat on"
 LLAMA4 = tiny.Family("llama4", tiny.DECODER, lambda: hf.Llama4TextConfig(
     vocab_size=tiny.VOCABULARY, hidden_size=24, num_attention_heads=6, num_key_value_heads=2, num_hidden_layers=2, head_dim=4,
     intermediate_size=13, intermediate_size_mlp=11, num_local_experts=2))  # fmt: skip
-DECODERS = [family for family in (*tiny.FAMILIES, tiny.GPTJ, LLAMA4) if family.architecture == tiny.DECODER]
+ELECTRA = tiny.Family("electra", tiny.DECODER, lambda: hf.ElectraConfig(
+    vocab_size=tiny.VOCABULARY, embedding_size=7, hidden_size=24, num_attention_heads=3, num_hidden_layers=2,
+    intermediate_size=13, max_position_embeddings=61, is_decoder=True))  # fmt: skip
+DECODERS = [family for family in (*tiny.FAMILIES, tiny.GPTJ, LLAMA4, ELECTRA) if family.architecture == tiny.DECODER]
 each_decoder = pytest.mark.parametrize("family", tiny.some_now(DECODERS), ids=str)
 
 

@@ -42,6 +42,7 @@ from attnviz.ui.address.address_sync import Going, fold, forget, link, sent, val
 from attnviz.ui.classroom.hub import class_store, store_place
 from attnviz.ui.classroom.phone_page import STYLE
 from attnviz.ui.classroom.phone_requests import TOO_MANY, starts, wrong_codes
+from attnviz.ui.download import file_button
 from attnviz.ui.frame.toolbar import network_address, toolbar_place
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.lessons import PageSource, lesson_named, offered_lessons, ordered, place_of
@@ -553,6 +554,7 @@ def _lesson_title(name: str) -> str:
         return name
 
 
+@st.fragment(run_every=LOOK)
 def _show_written(teacher: StartedClass) -> None:
     """Show what the class has written in words: for its teacher alone, not for the wall."""
     try:
@@ -566,17 +568,17 @@ def _show_written(teacher: StartedClass) -> None:
 
 
 def show_downloads(teacher: StartedClass) -> None:
-    """Offer the class as a table, and as a page that one can keep."""
+    """Offer the class as a table, and as a page that one can keep, with every answer that is there when they are asked for."""
+    store, code, secret = class_store(), teacher.code, teacher.secret
     try:
-        table = class_store().csv(teacher.code, teacher.secret)
-        history = class_store().history(teacher.code, teacher.secret)
+        store.overview(code, secret)
     except AttnvizError:
         return
-    name = f"class-{teacher.code}"
     with st.popover("Download", icon=":material/download:", key="class-download"):
-        st.download_button("Answers (CSV)", table, f"{name}.csv", "text/csv", key="class-csv", on_click="ignore")
-        st.download_button("Report (HTML)", class_report(teacher.code, history), f"{name}.html", "text/html",
-                           key="class-html", on_click="ignore")  # fmt: skip
+        file_button(f"class-{code}.csv", lambda: store.csv(code, secret), "Answers (CSV)", "class-csv")
+        file_button(
+            f"class-{code}.html", lambda: class_report(code, store.history(code, secret)), "Report (HTML)", "class-html"
+        )
 
 
 def _next_of_lesson(teacher: StartedClass) -> SpotQuestion | None:
