@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, WebSocket, expect
@@ -99,6 +100,13 @@ def test_a_class_is_asked_about_a_picture_and_its_guesses_come_back_onto_it(
     expect(phones[1].locator(".verdict")).to_have_text("Not this time.")
     assert teacher.evaluate(SMALLEST) >= 28
     assert hidden.count() == 0
+    # What has come while the page stood is in the files.
+    teacher.locator(".st-key-class-download button").click()
+    for file in ("csv", "html"):
+        with teacher.expect_download() as download:
+            press(teacher, f"class-{file}")
+        assert b"suitcase" in Path(download.value.path()).read_bytes()
+    teacher.keyboard.press("Escape")
     # On the whole screen, too, the picture leaves room for the buttons.
     teacher.keyboard.press("f")
     expect(teacher.locator(":root")).to_have_class("presenting")
@@ -159,4 +167,17 @@ def test_behind_a_front_that_hides_the_phones_own_routes_the_phone_is_a_page_of_
         grid = phone.locator(".grid.heads:has(thead)")
         expect(grid).to_be_visible()
         assert grid.evaluate("box => box.scrollWidth <= box.clientWidth")
+    store.dispose()
+
+
+def test_what_a_class_has_written_reaches_its_teacher_while_the_page_stands(page: Page, app_url: str, class_store: str) -> None:
+    store = ClassStore(class_store)
+    started = store.start()
+    page.goto(f"{app_url}/class?class={started.code}&teach={started.code}.{started.invite}.{started.secret}")
+    expect(page.locator("#phone .code")).to_be_visible()
+    number = store.ask(started.code, started.secret, ClassQuestion("text", "What do you think?"), AnswerKey())
+    store.answer(started.code, store.join(started.code), number, "Two <b>heads</b>.")
+    store.reveal(started.code, started.secret)
+    page.get_by_text("What was written").click()
+    expect(page.get_by_text("Two <b>heads</b>.")).to_be_visible()
     store.dispose()

@@ -81,8 +81,9 @@ class Writer:
             probe = torch.arange(6, device=model.model.device)[None] % (n_pieces(model.model) or 6)
             whole = model.model(input_ids=probe, **self.uncached).logits[0]
             states = model.body(input_ids=probe, **self.uncached)[0]
-            # Some cap or scale what the layer on top gives.
-            self._plain_head = _same(model.model.get_output_embeddings()(states)[0], whole)
+            head = model.model.get_output_embeddings()
+            # Some cap or scale what the layer on top gives; between ELECTRA's and the states lies another, of another size.
+            self._plain_head = states.shape[-1] == head.weight.shape[-1] and _same(head(states)[0], whole)
             self.caches = self._gives_same_with_cache(probe, whole)
 
     def _gives_same_with_cache(self, probe: Int[Tensor, "one token"], whole: WordLogits) -> bool:
