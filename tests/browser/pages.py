@@ -12,6 +12,7 @@ SENTENCE = "The animal didn't cross the street because it was too tired."
 HOSTILE = '<script>window.hacked=1</script> </script> <img src=x onerror="window.hacked=1"> a&b "q" مرحبا 😀 中文'
 DESK: ViewportSize = {"width": 1440, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
+TABLET: ViewportSize = {"width": 834, "height": 1194}
 BEAMER: ViewportSize = {"width": 1920, "height": 1080}
 LEAST_LABEL = 28
 # The size on the screen of every text that is seen, in the page and in components; indices of a formula belong to their letter.

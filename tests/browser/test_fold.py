@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 
 from tests.browser.jumps import forget_moves, moved
-from tests.browser.pages import BEAMER, DESK, LABELS, LEAST_LABEL, PAGES, PHONE, serious, settle
+from tests.browser.pages import BEAMER, DESK, LABELS, LEAST_LABEL, PAGES, PHONE, TABLET, serious, settle
 
 # What is typed, what a model makes of it in one line, the sentence that the picture's numbers make.
 PARTS = {
@@ -44,7 +44,6 @@ COVERED = """() => {
   }).map((text) => text.textContent);
 }"""
 SMALL: ViewportSize = {"width": 1280, "height": 720}
-TABLET: ViewportSize = {"width": 834, "height": 1194}
 LEAST_OF_SCREEN = 0.75
 PICTURES = """() => {
   const boxes = [];

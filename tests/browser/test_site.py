@@ -21,7 +21,7 @@ from attnviz.live.site import build
 from attnviz.settings import assets_folder
 from tests import shared
 from tests.browser.harness import watched
-from tests.browser.pages import serious, settle
+from tests.browser.pages import TABLET, serious, settle
 from tests.factories import HOSTILE
 
 FIRST = "L3·H1 sends “it” to “animal” with weight 68\xa0%: its strongest link between different words."
@@ -286,7 +286,7 @@ NAVIGATION = """() => {
 
 
 def test_on_a_tablet_the_toolbar_takes_no_room_from_the_answer(browser: Browser, site: str):
-    with watched(browser, viewport={"width": 834, "height": 1194}) as context:
+    with watched(browser, viewport=TABLET) as context:
         page = opened(context.new_page(), f"{site}/answer/")
         answer, toolbar = (page.locator(place).bounding_box() for place in ("#answer", "#toolbar"))
         assert answer
