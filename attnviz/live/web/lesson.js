@@ -32,6 +32,7 @@ export function openLesson(lesson, files) {
     const isRight = showVerdict(form, question, question.graded ? await fetched(number) : null, answer);
     if (isRight !== null) graded.set(number, isRight);
     showPoints(lesson, given, graded);
+    openQuestions();
     await openPictures(fetched);
   };
   for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySelectorAll("form.question"))) {
@@ -63,6 +64,7 @@ export function openLesson(lesson, files) {
     const own = student.replace(/[^\p{L}\p{N}_]+/gu, "-").replace(/^-|-$/g, "") || Date.now().toString(36);
     saveFile(`${lesson.name}-${own}.json`, new Blob([handIn(lesson.name, given, student)], { type: "application/json" }));
   });
+  openQuestions();
   showPoints(lesson, given, graded);
 }
 
@@ -85,6 +87,17 @@ function store(lesson, given) {
     localStorage.setItem(keyOf(lesson), JSON.stringify([...given]));
   } catch {
     // There is no room, or the browser keeps nothing: the answers last as long as the page.
+  }
+}
+
+// What a question speaks of can be the answer to the one before it: of a step each opens when those before it are answered.
+function openQuestions() {
+  for (const step of document.querySelectorAll(".step")) {
+    let isWaiting = false;
+    for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (step.querySelectorAll("form.question"))) {
+      form.hidden = isWaiting;
+      isWaiting ||= !form.matches(".answered, [data-typed]");
+    }
   }
 }
 
