@@ -158,6 +158,8 @@ def _table_format(path: Path, lines: Sequence[str]) -> FileFormat | None:
         # Names of columns stand between no quotes that a line ends in, and a lone \r is data.
         heading = tuple(cell.strip().strip('"').casefold() for cell in lines[0].split(delimiter))
         if set(heading) <= known and (len(heading) > 1 or heading[0] in TEXTS[:4]):
+            if twice := next((each for each in heading if each and heading.count(each) > 1), ""):
+                raise CorpusError(f"{path.name} has several columns “{twice}”: give each a name of its own.")
             text = next((heading.index(each) for each in TEXTS if each in heading), None)
             if text is None:
                 raise CorpusError(

@@ -98,6 +98,7 @@ def test_what_is_not_there_is_not_said_to_be_read(tmp_path):
         ("a.jsonl", '{"messages": [{"role": "user", "content": "A dog."}]}\n', "it is a conversation"),
         ("a.json", '[{"text": "A dog."}, {"id": 1}]\n', "Entry 2 of a.json"),
         ("page.txt", "<!DOCTYPE html>\n<html><body>A dog.</body></html>\n", "a page of HTML"),
+        ("a.csv", "text,label,Text\nA dog.,0,A cat.\n", "has several columns “text”"),
         ("a.csv", "id,label\n1,0\n", "name the column of the texts “text”"),
         ("a.txt", WORDS, "is CoNLL-U"),
     ],
