@@ -142,7 +142,7 @@ def test_a_second_sentence_has_a_box_and_stays_when_the_first_is_changed(page: P
 
 # Of each page parts that the app draws, too; and how large all in them is where its panel is so wide.
 PANELS = {
-    "answer": ".asked, .answer-legend, .first", "compute/?at=4,1,1": ".compute",
+    "answer": ".asked, .answer-legend, .first", "compute/?at=4,1,1&text=a+b&model=minilm": ".compute",
     "encode": ".explorer .words, .explorer .bar .fact", "heads": ".atlas", "matters": ".removals",
     "encode/?words=true&hide_special=true": ".explorer .words, .explorer .bar .fact",
 }  # fmt: skip

@@ -329,7 +329,7 @@ export function isReadyPicture(config, example, prompt, values) {
   const asked = values.models ?? (values.model ? [values.model] : null);
   const fields = [...new Set([...config.fields.map((name) => PROMPT[name]), "pair"])];
   return (
-    (!asked?.length || String(asked) === String(example.models)) &&
+    (example.source === "worked" || !asked?.length || String(asked) === String(example.models)) &&
     fields.every((name) => (example.prompt[name] ?? "") === (prompt[name] ?? "")) &&
     (!prompt.target || prompt.target === example.prompt.target) &&
     (!values.into || values.into === example.into) &&
