@@ -340,6 +340,10 @@ def test_what_comes_next_is_seen_without_the_model(page: Page, site: str):
     expect(page.locator(".next .bar")).to_have_count(9)
     expect(page.locator(".next .bar").first).to_have_text("Mary92.3\xa0%")
     expect(page.locator("#said p:first-child")).to_contain_text("sends “to” to “Mary”")
+    # A head that is named is looked at from there, too.
+    opened(page, f"{site}/write/?layer=23&head=0")
+    expect(page.locator("#said p:first-child")).to_contain_text("L23·H0 sends “to” to “Mary”")
+    opened(page, f"{site}/write/")
     # Bars are drawn anew as sampling has it, and no word is further away than a click.
     page.get_by_role("button", name="By chance").click()
     page.get_by_role("slider", name="Temperature").fill("2")

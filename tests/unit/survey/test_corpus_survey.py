@@ -153,7 +153,7 @@ def test_an_atlas_is_read_as_it_was_written(minilm, unchecked):
     measured = merge(*(measure(minilm.trace(shipped("ewt")[at].text).encoder) for at in (0, 5)))
     # Weights of a batch are those of a text alone but for float32's rounding; a distance is a sum of as many as a row is long.
     longest = max(len(minilm.trace(shipped("ewt")[at].text).encoder.queries) for at in (0, 5))
-    np.testing.assert_allclose(atlas.means, measured.means, rtol=longest * np.finfo(np.float32).eps, atol=1e-6)
+    np.testing.assert_allclose(atlas.means, measured.means, rtol=longest * float(np.finfo(np.float32).eps), atol=1e-6)
     assert (atlas.sentences, atlas.command) == (8, "attnviz atlas minilm -o minilm.json --first 8")
     np.testing.assert_allclose(again.rates, atlas.rates, atol=5.1e-4)
     np.testing.assert_array_equal(again.supported, atlas.supported)
