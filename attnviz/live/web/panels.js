@@ -261,7 +261,7 @@ function writePanel(sitePage) {
       const draw = own.writePanel(sitePage, { drawText, drawBars, choices, tell: (/** @type {Sentence[]} */ said) => tell(part("story"), said), write: () => void writeOn(sitePage) });
       again = () => draw(picture, values);
       again();
-      await heads.show(picture, own.unaskedLink(picture, values), null);
+      await heads.show(picture, own.unaskedLink(picture, values, isPinned(values)), null);
     },
   };
 }

@@ -1,7 +1,6 @@
 // The page Write of the site: the text, what could come next behind any of its tokens, and the ways to write on.
 
 import { make, percent } from "../../figures/drawing/elements.js";
-import { isPinned } from "./controls.js";
 import { reshaped } from "./models/sampling.js";
 
 /**
@@ -49,9 +48,9 @@ export function copiedLink({ pieces, next }, place) {
 }
 
 /** What is looked at where nobody asked: the link from the last token to where the next one stands already. A picture that came with the
- * site knows it, but not that of a head of its own. @param {ModelPicture} picture @param {Values} values @returns {Values} */
-export function unaskedLink({ said: { writing, link } }, values) {
-  if ((link && !isPinned(values)) || (values.query ?? null) !== null) return values;
+ * site knows it, where no head is chosen. @param {ModelPicture} picture @param {Values} values @param {boolean} isPinned @returns {Values} */
+export function unaskedLink({ said: { writing, link } }, values, isPinned) {
+  if ((link && !isPinned) || (values.query ?? null) !== null) return values;
   const [query, key] = copiedLink(writing, writing.pieces.length);
   return { ...values, query, key };
 }
