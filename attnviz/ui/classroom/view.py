@@ -42,7 +42,6 @@ from attnviz.ui.address.address_sync import Going, fold, forget, link, sent, val
 from attnviz.ui.classroom.hub import class_store, store_place
 from attnviz.ui.classroom.phone_page import STYLE
 from attnviz.ui.classroom.phone_requests import TOO_MANY, starts, wrong_codes
-from attnviz.ui.download import file_button
 from attnviz.ui.frame.toolbar import network_address, toolbar_place
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.lessons import PageSource, lesson_named, offered_lessons, ordered, place_of
@@ -575,10 +574,10 @@ def show_downloads(teacher: StartedClass) -> None:
     except AttnvizError:
         return
     with st.popover("Download", icon=":material/download:", key="class-download"):
-        file_button(f"class-{code}.csv", lambda: store.csv(code, secret), "Answers (CSV)", "class-csv")
-        file_button(
-            f"class-{code}.html", lambda: class_report(code, store.history(code, secret)), "Report (HTML)", "class-html"
-        )
+        st.download_button("Answers (CSV)", lambda: store.csv(code, secret), f"class-{code}.csv", "text/csv",
+                           key="class-csv", on_click="ignore")  # fmt: skip
+        st.download_button("Report (HTML)", lambda: class_report(code, store.history(code, secret)), f"class-{code}.html",
+                           "text/html", key="class-html", on_click="ignore")  # fmt: skip
 
 
 def _next_of_lesson(teacher: StartedClass) -> SpotQuestion | None:
