@@ -25,7 +25,7 @@ STREAM = "-"
 # Of weights and of bits, in JSON: the sixth depends on how a processor rounds (docs/limits.md).
 DECIMALS = 5
 # What chooses heads to draw, and how.
-_OF_HEADS = ("kind", "layer", "head", "words", "hide-special")
+_OF_HEADS = ("kind", "layer", "head", "words", "hide_special")
 _TRACE = """examples:
   attnviz trace minilm "The cat sat." -o cat.attn
   attnviz trace bahdanau-en-fr "I am tired." -o - | attnviz show - -o tired.svg
@@ -159,9 +159,7 @@ def show_trace(arguments: argparse.Namespace) -> int:
     if arguments.json and drawn:
         raise AttnvizError("--json says what is in a trace, and no picture or table is written then: leave one of them out.")
     if arguments.next or not drawn:
-        given = {
-            name.replace("_", "-"): getattr(arguments, name) for name in ("kind", "layer", "head", "words", "hide_special")
-        }
+        given = {name.replace("_", "-"): getattr(arguments, name) for name in _OF_HEADS}
         if unread := join_names([f"--{name}" for name, value in given.items() if value is not None and value is not False]):
             instead = "leave out --next" if arguments.next else "say where that goes, such as -o x.svg"
             raise AttnvizError(f"No picture or table of heads is made here, which {unread} would choose: {instead}.")

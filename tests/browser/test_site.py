@@ -453,6 +453,7 @@ def test_a_lesson_is_graded_where_it_is_read(page: Page, site: str):
     word.locator("[data-answer=animal]").click()
     # The word that the second asks about is the answer to the first.
     expect(share).to_be_hidden()
+    expect(page.locator('[data-question="2.1"]')).to_be_hidden()
     word.get_by_role("button", name="Answer").click()
     share.get_by_role("spinbutton").fill("12")
     assert serious(page) == []
@@ -461,6 +462,7 @@ def test_a_lesson_is_graded_where_it_is_read(page: Page, site: str):
     expect(share.locator(".verdict")).to_contain_text("You said “12 %”. The answer is 68\N{NO-BREAK SPACE}%.")
     expect(page.locator("#points")).to_contain_text("1 of 6 points.")
     expect(page.locator(".step").first.locator("a.open")).to_be_visible()
+    expect(page.locator('[data-question="2.1"]')).to_be_visible()
     # Of what was answered, and nothing else; the link to the picture comes when both are.
     assert {*filter(None, fetched)} == {"1.1.json", "1.2.json", "step-1.json"}
     with page.expect_download() as download:

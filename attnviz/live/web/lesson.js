@@ -90,14 +90,12 @@ function store(lesson, given) {
   }
 }
 
-// What a question speaks of can be the answer to the one before it: of a step each opens when those before it are answered.
+// What a question speaks of can be the answer to one before it, in its step or in another: each opens when those before it are answered.
 function openQuestions() {
-  for (const step of document.querySelectorAll(".step")) {
-    let isWaiting = false;
-    for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (step.querySelectorAll("form.question"))) {
-      form.hidden = isWaiting;
-      isWaiting ||= !form.matches(".answered, [data-typed]");
-    }
+  let isWaiting = false;
+  for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySelectorAll("form.question"))) {
+    form.hidden = isWaiting;
+    isWaiting ||= !form.matches(".answered, [data-typed]");
   }
 }
 
