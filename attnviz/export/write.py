@@ -23,7 +23,7 @@ from attnviz.analysis.write import (
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace
 from attnviz.core.why import LogitLens, Parts, PatchCurve, Patches
-from attnviz.export import draw_sheet
+from attnviz.export import draw_sheet, formats_of
 from attnviz.export.sheet import (
     FONT,
     PADDING,
@@ -66,7 +66,7 @@ def _file(
 ) -> bytes:
     """Write a drawing, a table or plain values in a format; a page has the drawing, and is called `title`."""
     check_format(to)
-    if to in ("svg", "png", "pdf"):
+    if to in formats_of("drawing"):
         return draw_sheet(draw(), to)
     if to == "csv":
         return csv_table(*table())
@@ -82,8 +82,9 @@ def check_format(to: str) -> None:
     Raises:
         AttnvizError: it is not; the message names those that there are.
     """
-    if to not in ("svg", "png", "pdf", "html", "csv", "json"):
-        raise AttnvizError(f"This is not written as {to!r}: choose svg, png, pdf, html, csv or json.")
+    formats = [*formats_of("drawing"), "html", "csv", "json"]
+    if to not in formats:
+        raise AttnvizError(f"This is not written as {to!r}: choose {', '.join(formats[:-1])} or {formats[-1]}.")
 
 
 def next_record(trace: AttentionTrace) -> dict[str, object]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from attnviz.address import LESSON, NAME, PAGES, PARAMETERS, SLOTS, AppPage, Choice, Flag, Names, Number, Type
+from attnviz.address import LESSON, NAME, PAGES, PARAMETERS, SLOTS, AppPage, Choice, Flag, Names, Number, Type, renamed
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.theme import DARK, FONT, LIGHT, css_variables
 from attnviz.live.pictures import KEYS
@@ -109,11 +109,13 @@ _OWN: dict[str, Type] = {"view": _VIEW, "view1": _VIEW, "way": Choice(KEYS), "sc
 
 
 def site_parameters(page: AppPage) -> dict[str, Any]:
-    """Write what a page reads of an address, as its script knows the types; and what of an address only the app can do."""
+    """Write what a page reads of an address, as its script knows the types; what of it only the app can do; and other names."""
     read = {name: _type(_OWN.get(name) or PARAMETERS[page.name][name]) for name in page.on_site.split()}
     # Of a page that is written whole, all that it does not read is the app's.
     app_only = _APP_ONLY if page.boxes else PARAMETERS[page.name].keys() - LESSON.keys()
-    return {"parameters": read, "appOnly": sorted(app_only - read.keys())}
+    names = sorted({name for parameters in PARAMETERS.values() for name in parameters} - LESSON.keys())
+    new = {old: own for name in names for old, own in renamed(page.name, [name]).items() if own in read}
+    return {"parameters": read, "renamed": new, "appOnly": sorted(app_only - read.keys())}
 
 
 def _type(kind: Type) -> Any:

@@ -98,13 +98,15 @@ export function placeOnCompute({ weights = {} }, { said: { prompt, tokens, maps:
  * @typedef {Record<string, any>} Values  what the address says, by name
  */
 
-/** @param {Record<string, Type>} parameters of a page @param {string} search @returns {Promise<Values>} */
-export async function readAddress(parameters, search) {
+/** What the address of a page says; what has another name there, an old one or that of another page, counts where its own is missing.
+ * @param {Pick<Config, "parameters" | "renamed">} config @param {string} search @returns {Promise<Values>} */
+export async function readAddress({ parameters, renamed }, search) {
   const given = new URLSearchParams(search);
   /** @type {Values} */
   const values = {};
   for (const [name, type] of Object.entries(parameters)) {
-    const written = given.getAll(name);
+    const known = given.has(name) ? name : Object.keys(renamed).find((other) => renamed[other] === name && given.has(other));
+    const written = known ? given.getAll(known) : [];
     const value = written.length ? await readValue(type, written) : null;
     if (value !== null) values[name] = value;
   }

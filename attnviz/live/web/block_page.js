@@ -11,7 +11,7 @@ import { fetchUnpacked, sentenceOf } from "./runtime.js";
  * @import { Type, Values } from "./address.js"
  * @typedef {[values: Values, places: number[][], pressed: string[]]} State  of each place the numbers of its parts; where the buttons lead that are pressed
  * @typedef {{ texts: string[], states: State[] }} Group
- * @typedef {{ page: string, parameters: Record<string, Type>, appOnly: string[], groups: Values[], free: string[], opening: { values: Values, parts: string[], pressed: string[] },
+ * @typedef {{ page: string, parameters: Record<string, Type>, renamed: Record<string, string>, appOnly: string[], groups: Values[], free: string[], opening: { values: Values, parts: string[], pressed: string[] },
  *   choices: ChoiceRow[], unasked: string[], modelsFolder: string }} BlockConfig
  * @typedef {{ name: string, buttons: [label: string, values: Values][], where: Values }} ChoiceRow  buttons that are there where the page shows the values of `where`
  */
@@ -60,7 +60,7 @@ export class BlockPage {
 
   async show() {
     const turn = ++this.#turn;
-    const [values] = await Promise.all([readAddress(this.config.parameters, location.search), this.ready]);
+    const [values] = await Promise.all([readAddress(this.config, location.search), this.ready]);
     try {
       const { shown, parts, pressed, isHere } = await this.#find(values);
       if (turn !== this.#turn) return;

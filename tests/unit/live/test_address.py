@@ -11,6 +11,7 @@ import pytest
 
 from attnviz.address import (
     LARGEST,
+    LESSON,
     MARK,
     PARAMETERS,
     Choice,
@@ -20,6 +21,7 @@ from attnviz.address import (
     Type,
     pack,
     read_parameter,
+    renamed,
     unpack,
     write_parameter,
 )
@@ -129,7 +131,15 @@ def test_an_address_says_the_same_as_in_the_app(page: str):
     known = parameters_of(page)
     cases = [(name, written) for name in known for written in values_of(PARAMETERS[page][name])]
     read = call(
-        *(["../address", "readAddress", known, "?" + urlencode([(name, each) for each in written])] for name, written in cases)
+        *(
+            [
+                "../address",
+                "readAddress",
+                {"parameters": known, "renamed": {}},
+                "?" + urlencode([(name, each) for each in written]),
+            ]
+            for name, written in cases
+        )
     )
     for (name, written), values in zip(cases, read, strict=True):
         wanted = read_parameter(page, name, written)
@@ -159,7 +169,23 @@ def test_what_a_page_writes_the_app_reads(page: str):
     written = parse_qs(query.removeprefix("?"), keep_blank_values=True)
     assert {name: read_parameter(page, name, each) for name, each in written.items()} == values
     again = urlencode({name: write_parameter(value) for name, value in values.items()}, doseq=True)
-    assert call(["../address", "readAddress", known, f"?{again}"]) == [values]
+    assert call(["../address", "readAddress", {"parameters": known, "renamed": {}}, f"?{again}"]) == [values]
+
+
+@pytest.mark.parametrize("page", OF_SITE)
+def test_another_name_means_here_what_it_means_in_the_app(page: str):
+    site = site_parameters(OF_SITE[page])
+    others = sorted({name for each in PARAMETERS.values() for name in each} - PARAMETERS[page].keys() - LESSON.keys())
+    new = {name: renamed(page, [name]).get(name) for name in others}
+    assert site["renamed"] == {name: own for name, own in new.items() if own in site["parameters"]}
+
+
+def test_a_name_of_another_page_is_read_where_the_own_one_is_missing():
+    site = site_parameters(OF_SITE["answer"])
+    read = call(
+        *(["../address", "readAddress", site, search] for search in ("?text=a&mean=true", "?text=a&passage=b", "?key=3"))
+    )
+    assert read == [{"passage": "a", "all_heads": True}, {"passage": "b"}, {"key1": 3}]
 
 
 def test_what_only_the_app_can_do_is_known():
