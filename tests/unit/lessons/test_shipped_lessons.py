@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import attnviz
+from attnviz.analysis.head_view import word_at
 from attnviz.analysis.heads.verdict import ClaimReport
+from attnviz.attribution.token_removal import word_removals, words
 from attnviz.cli import main
 from attnviz.core.sampling import Candidate
 from attnviz.core.trace import Prompt
@@ -17,6 +19,7 @@ from attnviz.lessons.hand_in import HandIn, write_hand_in
 from attnviz.lessons.lesson_file import parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
 from attnviz.lessons.picture_link import TASKS, read_link
+from attnviz.lessons.question_kinds import truth_of
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel
 from attnviz.models.result import Result
@@ -59,6 +62,20 @@ def test_a_shipped_lesson_has_an_answer_to_every_question(name: str, source: Com
     right, wrong = examine(lesson, source)
     assert not wrong
     assert list(right) == [number for number, _, _ in lesson.questions]
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("name", shipped_lessons())
+def test_words_are_ranked_as_the_page_ranks_them(name: str, source: ComputedSource) -> None:
+    for _, step, question in read_lesson(shipped_lessons()[name]).questions:
+        if question.text("by") != "leave-one-out":
+            continue
+        tokens = source.shares(step.picture, "leave-one-out").tokens
+        groups = words(tokens, frozenset(place for place, token in enumerate(tokens) if token.special))
+        without = word_removals(attnviz.load(step.picture.model), step.picture.prompt).without
+        ranked = [word_at(word, tokens) for word in truth_of(question, step.picture, source).answer.split(" > ")]
+        left = [next(p for p, group in zip(without, groups, strict=True) if place in group) for place in ranked]
+        assert left == sorted(left)
 
 
 # Every number in the prose of the lessons that is no quotation, and what it has to be.
