@@ -10,10 +10,12 @@ from streamlit.testing.v1.element_tree import Node
 
 import attnviz
 from attnviz.core.errors import ModelError
+from attnviz.lessons.lesson_file import LessonQuestion
 from attnviz.models.result import Result
 from attnviz.training.background_run import LiveRun
 from attnviz.ui import download as opened
 from attnviz.ui.background import results as models
+from attnviz.ui.classroom import view
 from tests import tiny
 from tests.answerers import tiny_hub_answerer
 from tests.factories import make_map, numbered
@@ -119,6 +121,14 @@ def test_a_trace_file_that_is_refused_says_so_in_text(monkeypatch: pytest.Monkey
     visit.app.session_state.refused = str(ModelError(HOSTILE))
     visit.run()
     assert "zz" in visit.app.error[0].value
+    assert raw(visit.nodes) == []
+
+
+def test_a_question_for_the_class_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "taught_class", lambda: ("ABCD", ""))
+    monkeypatch.setattr(view, "questions_here", lambda: [view.SpotQuestion(LessonQuestion("text", HOSTILE, {}, 0), None)])
+    visit = Visit(monkeypatch, "home")
+    assert any("zz" in each.label for each in visit.app.button)
     assert raw(visit.nodes) == []
 
 

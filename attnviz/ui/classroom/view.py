@@ -240,7 +240,7 @@ def ask_popover() -> None:
             st.html('<a class="class-join" href="./?join" target="_blank">Join a class</a>')
             return
         for number, each in enumerate(questions_here()):
-            st.button(each.question.ask, key=f"ask-{number}", on_click=ask_class, args=(each,))
+            st.button(escaped(each.question.ask), key=f"ask-{number}", on_click=ask_class, args=(each,))
         st.button("Open the class", key="open-class", type="tertiary", icon=":material/groups:", on_click=open_class)
 
 
