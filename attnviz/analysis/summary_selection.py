@@ -3,7 +3,6 @@
 Special tokens do not count as queries: attention received is the mean over the queries that were typed.
 """
 
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_view import head_weights, whole_words
 from attnviz.analysis.wording import Part, Sentence, head_name, join_names, percent, quoted, whole_percent
 from attnviz.core.errors import TraceError
+from attnviz.core.sampling import chance
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 from attnviz.text.sentences import Sentences
 
@@ -335,9 +335,9 @@ def selectors(
 def _without_attention(passage: Passage) -> tuple[Selector, Selector]:
     sizes = len(passage.units), len(passage.sentences)
     # The text itself decides what chance chooses: the same text is always treated alike.
-    dice = np.random.default_rng(zlib.crc32(passage.text.encode()))
+    dice = np.array([chance(sum(map(ord, passage.text)), step) for step in range(sum(sizes))])
     units, sentences = (-np.arange(size, dtype=float) for size in sizes)
-    return Selector("First", units, sentences), Selector("Random", dice.random(sizes[0]), dice.random(sizes[1]))
+    return Selector("First", units, sentences), Selector("Random", dice[: sizes[0]], dice[sizes[0] :])
 
 
 def _typed_queries(attention: AttentionMap) -> list[int]:

@@ -219,8 +219,8 @@ def _weight(model: AttentionModel, example: dict[str, Any]) -> dict[str, Any]:
 AMOUNT = Amount(words=15, sentences=1)
 
 
-# What the address calls the selectors, in their order; what chance keeps is in the app only.
-KEYS = ("trained", "last", "mean", "head", "rollout", "first")
+# What the address calls the selectors, in their order.
+KEYS = ("trained", "last", "mean", "head", "rollout", "first", "random")
 OWN = "summarize-en"
 
 
@@ -241,7 +241,7 @@ def describe_selectors(result: Result, *, layer: int, head: int | None) -> list[
     card, described = result.card, []
     passage = read_passage(result.prompt.text, result.trace.encoder.keys)
     rows = selectors(passage, result.trace, selects=card.selects, layer=layer, head=head)
-    for key, selector in zip(KEYS, rows, strict=False):
+    for key, selector in zip(KEYS, rows, strict=True):
         kept = choose(passage, selector.units, selector.sentences, AMOUNT)
         extract = passage.extract(kept.sentences)
         scores = selector.units - min(float(selector.units.min()), 0.0)
@@ -260,7 +260,7 @@ def measured_selectors() -> dict[str, Any]:
     """Read the ROUGE-1 of selectors on held-out abstracts, as it was measured, and say what it is."""
     figures = json.loads((assets_folder() / "models" / OWN / "metrics.json").read_text(encoding="utf-8"))
     end = ": ROUGE-1"
-    more = "The app also compares what chance keeps, and a summary of your own: pip install attnviz."
+    more = "The app also compares a summary of your own: pip install attnviz."
     note = f"{describe_rouge(figures['abstracts'])} {more}"
     return {"rouge": {name.removesuffix(end): value for name, value in figures.items() if name.endswith(end)}, "note": note}
 

@@ -1,6 +1,7 @@
 // Selectors: rules that choose what to keep of a text, as attnviz/analysis/summary_selection.py has them; and what each keeps.
 
 import { wholePercent, nameOfHead } from "../../figures/drawing/elements.js";
+import { chance } from "./models/sampling.js";
 import { bySentence, byUnit, chooseBy, received, rollout, unitsOf } from "./models/selection.js";
 import { quoted, textPart } from "./wording.js";
 
@@ -98,14 +99,14 @@ function describeSentences({ units, sentenceScores, keptSentences }) {
 /** @param {string} text @param {AttentionMap} map @param {Read} read @param {Amount} amount @param {HeadShown} shown */
 export function describeSelectors(text, map, read, amount, { layer, head, view: { words } }) {
   const units = unitsOf(text, map.queries, read.sentences, words);
-  return selectorsOf(map, units, read, layer, head).map((selector) => {
+  return selectorsOf(text, map, units, read, layer, head).map((selector) => {
     const selection = chooseBy(selector, units, read.sentences, amount);
     return { key: selector.key, name: selector.name, ...describeSelection(text, selection, read, selector) };
   });
 }
 
-/** @param {AttentionMap} map @param {Unit[]} units @param {Read} read @param {number} layer @param {number | null} head @returns {Selector[]} */
-function selectorsOf(map, units, { sentences: { length: count }, selects }, layer, head) {
+/** @param {string} text @param {AttentionMap} map @param {Unit[]} units @param {Read} read @param {number} layer @param {number | null} head @returns {Selector[]} */
+function selectorsOf(text, map, units, { sentences: { length: count }, selects }, layer, head) {
   const before = [...Array(Math.min(...selects)).keys()];
   const last = before[before.length - 1];
   const layers = before.map((each) => received(map, each));
@@ -114,13 +115,18 @@ function selectorsOf(map, units, { sentences: { length: count }, selects }, laye
   const by = (/** @type {string} */ key, /** @type {string} */ name, /** @type {ArrayLike<number>} */ words, sentences = words) => {
     return { key, name, unitScores: byUnit(units, words), sentenceScores: bySentence(units, sentences, count), isAttention: true };
   };
-  const order = (/** @type {number} */ length) => Array.from({ length }, (_, at) => -at);
+  const seed = Array.from(text).reduce((sum, letter) => sum + Number(letter.codePointAt(0)), 0);
+  const without = (/** @type {string} */ key, /** @type {string} */ name, /** @type {(at: number) => number} */ score) => {
+    const [unitScores, sentenceScores] = [units.map((_, at) => score(at)), Array.from({ length: count }, (_, at) => score(units.length + at))];
+    return { key, name, unitScores, sentenceScores, isAttention: false };
+  };
   return [
     by("trained", "Trained selector", received(map, selects[0]), received(map, selects[1])),
     by("last", `Attention, last layer (L${last})`, layers[last]),
     by("mean", "Attention, mean of all layers", mean),
     by("head", `Attention, chosen ${head === null ? "layer" : "head"} (${place})`, received(map, layer, head)),
     by("rollout", "Attention rollout", rollout(map, before)),
-    { key: "first", name: "First", unitScores: order(units.length), sentenceScores: order(count), isAttention: false },
+    without("first", "First", (at) => -at),
+    without("random", "Random", (at) => chance(seed, at)),
   ];
 }
