@@ -115,14 +115,11 @@ export class ExplorerState {
     return head.strongestOf("queries", Math.max(overview.queries.findIndex(([, special]) => !special), 0)) ?? [0, 0];
   }
 
-  /** What is asked, by words. @returns {Question} */
+  /** What is asked, by words, each once: an address can name several tokens of one. @returns {Question} */
   get question() {
     const { overview, words, selected: { query, key } } = this;
-    return {
-      queries: [wordOf(overview, "queries", query), ...words.queries.map((row) => wordOf(overview, "queries", row))],
-      keys: [wordOf(overview, "keys", key), ...words.keys.map((column) => wordOf(overview, "keys", column))],
-      isLink: words.isLink, isAsked: words.isAsked,
-    };
+    const once = (/** @type {"queries" | "keys"} */ axis, /** @type {number} */ first) => [...new Set([first, ...words[axis]].map((place) => wordOf(overview, axis, place)))];
+    return { queries: once("queries", query), keys: once("keys", key), isLink: words.isLink, isAsked: words.isAsked };
   }
 
   /** The cell or the words that are chosen, as an address has them: by their positions in the map. @returns {Chosen} */

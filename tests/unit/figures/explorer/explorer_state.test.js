@@ -62,6 +62,13 @@ test("what is chosen is told as an address has it", () => {
   assert.deepEqual(state({}, overview({ at })).chosen, { query: 5, key: 6, queries: null, keys: null });
 });
 
+test("a word that is asked about by several of its tokens is asked about once", () => {
+  const own = [[0], [1, 2], [3], [4]].map((parts) => ({ text: "", special: false, parts }));
+  const words = { isAsked: true, isLink: true, isPinned: false, queries: [1, 2, 4], keys: [0] };
+  const { queries, keys } = state({ query: 3, key: 0, words }, overview({ words: { queries: own, keys: own, own: [0, 1, 2, 3] } })).question;
+  assert.deepEqual([queries, keys], [[2, 1, 3], [0]]);
+});
+
 test("orders are those that the map knows", () => {
   const between = overview({ notes: [{ ...NOTE, distance: null }] });
   assert.deepEqual(state({}, between).orders, ["model", "entropy"]);
