@@ -40,6 +40,7 @@ from attnviz.analysis.summary_selection import (
 from attnviz.analysis.translation_alignment import (
     Reading,
     describe_alignment,
+    describe_likelihood,
     differences,
     first_row,
     opening_cell,
@@ -286,7 +287,12 @@ def describe_translations(results: Sequence[Result], example: Mapping[str, Any])
         )
         for each, drawn, first in zip(results, aligned, first_rows, strict=True)
     ]
-    _, package = alignments(aligned, **settings, ranked=_by_slot(ranked), firstRows=_by_slot(first_rows))
+    likely = [
+        sentence_parts(describe_likelihood(draft.log_probability, draft.own.log_probability)) if draft.own else None
+        for draft in (each.draft for each in results)
+    ]
+    rows = {"ranked": _by_slot(ranked), "firstRows": _by_slot(first_rows)}
+    _, package = alignments(aligned, **settings, **rows, likely=_by_slot(likely))
     story = (describe_alignment(matrices[0]),)
     shapes = [(each.card.n_layers, each.card.n_heads) for each in results]
     return Described({"cross": first_head(results[0].card)}, story, {"shapes": shapes}, {"align": package})

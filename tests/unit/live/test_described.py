@@ -38,9 +38,10 @@ from attnviz.live.pictures import (
     KEYS,
     describe_selection,
     describe_selectors,
+    describe_translations,
     writing,
 )
-from attnviz.models.base import ModelCard
+from attnviz.models.base import DecodingStep, Draft, ModelCard, Translation
 from attnviz.models.result import Result
 from attnviz.text.sentences import Sentences
 from attnviz.text.spans import Span
@@ -215,6 +216,14 @@ def test_a_browser_describes_what_the_app_does():
         assert_selection(actual, text)
     assert made["different"] == json.loads(json.dumps([differences(each) for each in DIFFERENT]))
     assert made["drawn"] == [[0, 7], [0, 2_400], [1_306, 3_700], [0, 2_395]]
+
+
+def test_an_example_with_a_given_translation_says_how_likely_that_is():
+    trace = AttentionTrace("t", Prompt("a", target=OUTPUT), (CROSS,), output=OUTPUT)
+    draft = Draft(trace, tuple(DecodingStep(token, 0.5, ()) for token in WRITTEN), -9.2, own=Translation("", (), -2.3))
+    card = ModelCard("t", "translates", "encoder-decoder", 2, 3, 5, 99, "cpu")
+    header, _ = unpack_chunks(describe_translations([Result(trace, card, 0.0, output=draft)], {}).files["align"])
+    assert header["likely"] == {"1": json.loads(json.dumps(sentence_parts(describe_likelihood(-9.2, -2.3))))}
 
 
 def assert_answer(
