@@ -126,7 +126,7 @@ export function shownOn(page, picture, values) {
   const view = { words, hideSpecial: Boolean(values.hide_special) };
   if (linked && !isPinned(values)) return { kind: map.kind, layer: linked.layer, head: linked.head, view, slot, isFull };
   const [layer, head] = map.first;
-  const isMean = asksByWords(page) ? Boolean(values.mean) : (values.all_heads ?? (values.head === undefined && head === null));
+  const isMean = asksByWords(page) ? Boolean(values.mean) : (values.all_heads ?? true);
   const [layers, heads] = map.shape;
   return { kind: map.kind, layer: Math.min(values.layer ?? layer, layers - 1), head: isMean ? null : Math.min(values.head ?? head ?? 0, heads - 1), view, slot, isFull };
 }

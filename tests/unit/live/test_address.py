@@ -188,6 +188,13 @@ def test_a_name_of_another_page_is_read_where_the_own_one_is_missing():
     assert read == [{"passage": "a", "all_heads": True}, {"passage": "b"}, {"key1": 3}]
 
 
+def test_on_summarize_a_head_is_one_only_where_its_mean_is_off():
+    picture = {"said": {"shown": "encoder"}, "maps": [{"kind": "encoder", "first": [7, None], "shape": [8, 12]}]}
+    asked: list[dict[str, Any]] = [{}, {"layer": 1, "head": 2}, {"layer": 1, "head": 2, "all_heads": False}]
+    shown = call(*(["../controls", "shownOn", "summarize", picture, values] for values in asked))
+    assert [(each["layer"], each["head"]) for each in shown] == [(7, None), (1, None), (1, 2)]
+
+
 def test_what_only_the_app_can_do_is_known():
     asked = [
         ("encode", "edits=e0.1"),
