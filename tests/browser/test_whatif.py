@@ -36,6 +36,15 @@ def test_a_head_is_chosen_by_keyboard_its_link_opens_again_and_on_a_phone_axe_fi
     assert serious(page, "dark") == []
 
 
+def test_a_word_without_an_end_makes_no_page_wider(page: Page, app_url: str) -> None:
+    long = "a" * 400
+    for path, more in {"whatif": {"other": f"{long} x"}, "encode": {}, "compute": {"source": "model", "query": 1}}.items():
+        open_page(page, app_url, path, text=f"{long} cat", **more)
+        for table in page.locator(".links summary").all():
+            table.click()
+        assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 1, path
+
+
 def choose_head(page: Page, pick: str) -> None:
     cell = page.locator(f'[data-pick="{pick}"]')
     cell.press("Enter")
