@@ -1,6 +1,7 @@
 """Where lessons lie: those that travel with attnviz, a folder of the school's, and files that teachers send."""
 
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
 
 from attnviz.core.errors import LessonError, nearest
@@ -11,6 +12,12 @@ from attnviz.settings import assets_folder
 # The name of a lesson that was sent begins so, and ends with a part of its SHA-256: the same file has the same link.
 SENT = "file-"
 _DIGITS = 12
+# In the order in which a class would take them; lessons of a school's own come first.
+_ORDER = (
+    "what-is-it", "what-heads-do", "compute-one", "where-attention-was-born", "what-it-does-not-tell",
+    "do-heads-mean-something", "does-it-matter", "prettiest-picture", "a-model-learns", "how-it-writes", "seen-before",
+    "who-gets-the-drink", "looking-is-not-doing", "questionnaire",
+)  # fmt: skip
 
 
 def shipped_lessons() -> dict[str, Path]:
@@ -29,6 +36,11 @@ def lessons_of(folder: Path | None) -> dict[str, Path]:
 
 def _of_folder(folder: Path) -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.md")) if path.is_file()}
+
+
+def ordered(names: Collection[str]) -> list[str]:
+    """Order lessons by name as a class would take them."""
+    return sorted(names, key=lambda name: (_ORDER.index(name) if name in _ORDER else -1, name))
 
 
 def read_named(name: str, listed: dict[str, Path]) -> Lesson:

@@ -19,7 +19,7 @@ from attnviz.analysis.wording import counted
 from attnviz.lessons.check_lesson import ComputedSource
 from attnviz.lessons.classroom.class_values import answer_key
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
-from attnviz.lessons.library import read_named, shipped_lessons
+from attnviz.lessons.library import ordered, read_named, shipped_lessons
 from attnviz.lessons.picture_link import LessonPicture
 from attnviz.lessons.question_kinds import QuestionForm, Truth, about, is_hidden, points_of, question_form
 from attnviz.live.block_pages import WrittenPage
@@ -36,7 +36,7 @@ def lessons_for(named: Sequence[Path] = ()) -> dict[str, Lesson]:
         LessonError: something is wrong with a file.
     """
     files = {path.stem: path for path in named} or shipped_lessons()
-    return {name: read_named(name, files) for name in files}
+    return {name: read_named(name, files) for name in (files if named else ordered(files))}
 
 
 def why_missing(

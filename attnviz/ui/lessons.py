@@ -3,7 +3,7 @@
 import html
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from attnviz.core.trace import AttentionMap, Prompt, Shares
 from attnviz.figures.lessons.question import SCRIPT, STYLE
 from attnviz.lessons.hand_in import LONGEST_NAME, HandIn, file_name, read_answers, write_answers, write_hand_in
 from attnviz.lessons.lesson_file import LARGEST, Lesson, LessonQuestion, LessonStep, prose_html
-from attnviz.lessons.library import SENT, lessons_of, read_named, read_sent
+from attnviz.lessons.library import SENT, lessons_of, ordered, read_named, read_sent
 from attnviz.lessons.picture_link import LONGEST_ANSWER, GivenAnswer, LessonPicture, open_question
 from attnviz.lessons.question_kinds import (
     KINDS,
@@ -537,13 +537,6 @@ def _show_step(place: LessonPlace, page: str, title: str) -> None:
     finish()
 
 
-# In the order in which a class would take them; lessons of a school's own come first.
-_ORDER = (
-    "what-is-it", "what-heads-do", "compute-one", "where-attention-was-born", "what-it-does-not-tell",
-    "do-heads-mean-something", "does-it-matter", "prettiest-picture", "a-model-learns", "how-it-writes", "seen-before",
-    "who-gets-the-drink", "looking-is-not-doing", "questionnaire",
-)  # fmt: skip
-
 _KEPT = (
     "Its links work as long as this app keeps the file: on this server, until it is started again. For links that last, "
     "put the file into the folder that `ATTNVIZ_LESSONS` names."
@@ -565,11 +558,6 @@ def show_cards() -> None:
                 _card(name, lesson)
     for sentence in wrong:
         st.warning(escaped(sentence), icon=":material/school:")
-
-
-def ordered(names: Collection[str]) -> list[str]:
-    """Order lessons by name as a class would take them."""
-    return sorted(names, key=lambda name: (_ORDER.index(name) if name in _ORDER else -1, name))
 
 
 @cache

@@ -35,7 +35,7 @@ from attnviz.lessons.classroom.class_values import (
     read_code,
 )
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion
-from attnviz.lessons.library import SENT
+from attnviz.lessons.library import SENT, ordered
 from attnviz.lessons.picture_link import TASKS, LessonPicture, read_link
 from attnviz.lessons.question_kinds import next_shares, truth_of
 from attnviz.ui.address.address_sync import Going, fold, forget, link, sent, value, visit
@@ -44,7 +44,7 @@ from attnviz.ui.classroom.phone_page import STYLE
 from attnviz.ui.classroom.phone_requests import TOO_MANY, starts, wrong_codes
 from attnviz.ui.frame.toolbar import network_address, toolbar_place
 from attnviz.ui.layout import escaped, theme
-from attnviz.ui.lessons import PageSource, lesson_named, offered_lessons, ordered, place_of
+from attnviz.ui.lessons import PageSource, lesson_named, offered_lessons, place_of
 
 _COOKIE = "attnviz-class"
 _TOKEN = re.compile(r"[\w-]{1,100}", re.ASCII)

@@ -55,6 +55,11 @@ CASES: list[tuple[QuestionForm, Truth]] = [
 ]
 
 
+def test_the_first_of_the_list_is_the_one_to_begin_with():
+    assert list(lessons_for())[:3] == ["what-is-it", "what-heads-do", "compute-one"]
+    assert [*lessons_for([shipped_lessons()["what-is-it"]])] == ["what-is-it"]
+
+
 def test_a_page_grades_as_the_app_does():
     question = LessonQuestion("token", "What?", {"right": "Yes."}, 1)
     answers = [each.answers or (("x > y", "y > x") if each.kind == "order" else GIVEN) for each, _ in CASES]
