@@ -21,7 +21,7 @@ from attnviz.analysis.head_view import View
 from attnviz.analysis.summary_selection import Amount, choose, read_passage, selectors
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.live import graphs
-from attnviz.live.graphs.manifest import BOUND, exportable
+from attnviz.live.graphs.models import BOUND, exportable
 from attnviz.models import catalog
 from attnviz.models.base import DecodingOptions
 from attnviz.models.catalog import Task

@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, Page
 from playwright.sync_api import Error as PageError
 
 from attnviz.address import AppPage
-from attnviz.live.graphs.manifest import exportable
+from attnviz.live.graphs.models import exportable
 from attnviz.live.page_html import SITE_PAGES
 from attnviz.live.site import build
 from attnviz.survey.corpora import TREEBANK, shipped

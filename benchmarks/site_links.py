@@ -9,7 +9,7 @@ import numpy as np
 from playwright.sync_api import Browser, Page
 from playwright.sync_api import Error as PageError
 
-from attnviz.live.graphs.manifest import BOUND
+from attnviz.live.graphs.models import BOUND
 from benchmarks.harness import Row, context_of, none
 from tests.browser.harness import WINDOW, Watch
 from tests.browser.pages import settle

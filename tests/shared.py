@@ -56,7 +56,7 @@ def once(name: str, make: Callable[[Path], object]) -> Path:
 
 def exported(name: str, folder: Path) -> dict[str, Any]:
     """What `attnviz.live.graphs.export` writes and returns."""
-    from attnviz.live.graphs.manifest import MANIFEST, export
+    from attnviz.live.graphs.models import MANIFEST, export
 
     made = once(f"graphs of {name}", lambda place: export(name, place))
     shutil.copytree(made, folder, dirs_exist_ok=True)

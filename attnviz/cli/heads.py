@@ -147,21 +147,18 @@ def _examples(attention: Any, tested: ClaimResult, arguments: argparse.Namespace
 
 def run_survey(arguments: argparse.Namespace) -> int:
     """Measure a corpus, or add up measurements."""
-    from attnviz.survey import corpus_survey
-    from attnviz.survey.survey_folder import merge_folders
+    from attnviz.survey.corpus_survey import SurveyJob, merge_folders, survey, survey_on_ray
 
     if arguments.merge:
         merge_folders(arguments.merge, arguments.out)
     elif not (arguments.model and arguments.text):
         arguments.wrong("name a model, and the texts with --text; or --merge folders")
     else:
-        job = corpus_survey.SurveyJob(arguments.model, tuple(arguments.text), _shard(arguments.shard))
+        job = SurveyJob(arguments.model, tuple(arguments.text), _shard(arguments.shard))
         if arguments.ray:
-            from attnviz.survey.corpus_survey import survey_on_ray
-
             survey_on_ray(job, arguments.out, arguments.ray, arguments.workers, progress_line)
         else:
-            corpus_survey.survey(catalog.load(arguments.model, progress=progress_line), job, arguments.out, progress_line)
+            survey(catalog.load(arguments.model, progress=progress_line), job, arguments.out, progress_line)
     progress_line(f"Saved {arguments.out / 'heads.parquet'}", None)
     return 0
 

@@ -26,7 +26,7 @@ from attnviz.lessons.check_lesson import ComputedSource, truths
 from attnviz.lessons.lesson_file import Lesson
 from attnviz.live.block_pages import BLOCK_STYLE, STATES, WrittenPage, write_states
 from attnviz.live.graphs import export
-from attnviz.live.graphs.manifest import exportable
+from attnviz.live.graphs.models import exportable
 from attnviz.live.lessons import Why, absent_lessons, describe_lesson, later_files, lesson_html, lessons_for, why_missing
 from attnviz.live.page_html import (
     APP_PAGES,

@@ -87,11 +87,6 @@ class ToyRecipe:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ModelError("The recipe in this file is damaged: train the model again.") from error
 
-    def rate_at(self, step: int) -> float:
-        """Compute the learning rate of a step, counted from 0: a warmup, a plateau, and a fall to 0 over the second half."""
-        warmup = max(1, min(50, self.steps // 4))
-        return self.learning_rate * min(1.0, (step + 1) / warmup, (self.steps - step) / (0.5 * self.steps))
-
 
 def _checked(recipe: ToyRecipe) -> ToyRecipe:
     whole = (recipe.steps, MOST), (recipe.batch, MOST_BATCH), (recipe.seed, MOST)

@@ -245,6 +245,12 @@ class Frame:
         return float(self.errors.min())
 
 
+def learning_rate_at(recipe: ToyRecipe, step: int) -> float:
+    """Compute the learning rate of a step, counted from 0: a warmup, a plateau, and a fall to 0 over the second half."""
+    warmup = max(1, min(50, recipe.steps // 4))
+    return recipe.learning_rate * min(1.0, (step + 1) / warmup, (recipe.steps - step) / (0.5 * recipe.steps))
+
+
 class Training:
     """A toy model on its way: one optimizer step at a time, and a look at it whenever somebody asks.
 
@@ -274,7 +280,7 @@ class Training:
         """Train on one batch of new examples, and return the loss on it, in nats a token."""
         recipe = self.recipe
         for group in self.optimizer.param_groups:
-            group["lr"] = recipe.rate_at(self.taken)
+            group["lr"] = learning_rate_at(recipe, self.taken)
         batch = batch_of(recipe, list(itertools.islice(self._examples, recipe.batch)))
         self.model.train()
         scores, _ = self.model(batch.source, batch.inputs, recipe.teacher_forcing)

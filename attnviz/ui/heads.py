@@ -37,7 +37,7 @@ from attnviz.figures.heads_grid import (
 )
 from attnviz.models import catalog
 from attnviz.survey.corpora import TREEBANK, available, shipped
-from attnviz.survey.survey_folder import State, opened
+from attnviz.survey.corpus_survey import State, opened
 from attnviz.ui.address.address_sync import dropdown, publish, restore, text_field, toggle, value
 from attnviz.ui.background.corpus_results import claim_verdict, first_words_of
 from attnviz.ui.blocks import show_blocks

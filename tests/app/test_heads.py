@@ -10,7 +10,7 @@ import pytest
 from attnviz.analysis.heads.measures import measure, merge
 from attnviz.cli import main
 from attnviz.survey.corpora import shipped_atlas
-from attnviz.survey.survey_folder import STATE, State, save
+from attnviz.survey.corpus_survey import STATE, State, save
 from attnviz.ui import heads
 from attnviz.ui import heads as page
 from attnviz.ui.background import corpus_results

@@ -1,7 +1,7 @@
 """The page of a phone: one answer of the server, with style, script and question inside: a slow line waits once.
 
 A front that passes on no route but Streamlit's may answer /join with Streamlit's page, which then asks for a page of that name.
-Where it answers otherwise, wall and phones find that out (server_requests.js), and the page stands at /?join=CODE.
+Where it answers otherwise, wall and phones find that out (server_connection.js), and the page stands at /?join=CODE.
 """
 
 import json
@@ -78,7 +78,7 @@ def _page() -> tuple[str, str]:
 
 _PHONE = component(
     "attnviz.phone", html='<main id="phone"></main>', css=STYLE,
-    js=bundle(_FOLDER / "requests_in_app.js"),
+    js=bundle(_FOLDER / "app_connection.js"),
 )  # fmt: skip
 # Seconds between two looks at the class, and between two notes that this phone is here.
 LOOK, NOTE = 2.0, 20.0

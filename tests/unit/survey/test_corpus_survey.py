@@ -21,8 +21,8 @@ from attnviz.models.capabilities import capabilities
 from attnviz.survey import corpus_survey
 from attnviz.survey.corpora import available, corpus, plain, shipped, shipped_atlas
 from attnviz.survey.corpus_attention import look
+from attnviz.survey.corpus_survey import from_bytes, load, merge_folders
 from attnviz.survey.make_atlas import make
-from attnviz.survey.survey_folder import from_bytes, load, merge_folders
 
 NAMES_SEEN = ("dog", "bird", "child", "teacher", "animal", "man", "woman", "king", "queen", "boy", "girl", "horse", "fish")
 TEXTS = [f"The {name} saw the cat, and the cat saw the {name}{' again' * (n % 5)}." for n, name in enumerate(NAMES_SEEN)]

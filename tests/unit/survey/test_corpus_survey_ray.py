@@ -19,8 +19,7 @@ from attnviz.models import catalog
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
 from attnviz.survey import corpus_survey
-from attnviz.survey.corpus_survey import SurveyJob
-from attnviz.survey.survey_folder import STATE, TABLE, load
+from attnviz.survey.corpus_survey import STATE, TABLE, SurveyJob, load
 from tests.factories import make_map, sentence
 
 # Of seven parts the fourth is none that can be read.

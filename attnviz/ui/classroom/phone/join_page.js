@@ -1,7 +1,7 @@
 // A phone's page at /join: the class is named by the address.
 
 import { Phone } from "./phone_session.js";
-import { webLine } from "./server_requests.js";
+import { webLine } from "./server_connection.js";
 
 const query = new URLSearchParams(location.search);
 const code = query.get("code") ?? location.pathname.split("/")[2] ?? "";

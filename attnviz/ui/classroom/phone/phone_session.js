@@ -3,7 +3,7 @@
 import { make } from "../../../figures/drawing/elements.js";
 import { drawQuestion } from "../../../figures/lessons/question.js";
 import { answerInWords, revealed } from "./class_picture.js";
-import { LAST, memory, pause, Sending } from "./server_requests.js";
+import { LAST, memory, pause, Sending } from "./server_connection.js";
 
 // Characters that the server takes.
 const LONGEST_ANSWER = 200;

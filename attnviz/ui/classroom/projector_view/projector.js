@@ -3,7 +3,7 @@
 import { cutText, drawn, make, nameOfHead, wholePercent } from "../../../figures/drawing/elements.js";
 import { questionLines, wordNamed } from "../../../figures/lessons/question.js";
 import { classPicture, shade } from "../phone/class_picture.js";
-import { refusesPhones } from "../phone/server_requests.js";
+import { refusesPhones } from "../phone/server_connection.js";
 
 // The picture beside a question on the wall: one matrix with its words, or every head small. What is hidden is hatched.
 

@@ -15,7 +15,7 @@ from transformers.integrations.gguf.reader import LazyGgufTensor
 from attnviz.core.head_inputs import DotProduct
 from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
-from attnviz.live.graphs.manifest import write_model
+from attnviz.live.graphs.models import write_model
 from attnviz.live.pictures import writing
 from attnviz.models import catalog
 from attnviz.models.head_inputs import InspectedTrace, inspect_result, run_inspectable

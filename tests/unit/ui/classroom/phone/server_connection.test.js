@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { isForeign, openInApp, refusesPhones } from "../../../../../attnviz/ui/classroom/phone/server_requests.js";
+import { isForeign, openInApp, refusesPhones } from "../../../../../attnviz/ui/classroom/phone/server_connection.js";
 
 /** @param {number} status @param {string} type @param {string} body */
 const says = (status, type, body) => () => new Response(body, { status, headers: { "content-type": type } });

@@ -2,7 +2,7 @@
 // Streamlit's. Python is asked again every other second, and answers each request once.
 
 import { Phone } from "./phone_session.js";
-import { Refusal } from "./server_requests.js";
+import { Refusal } from "./server_connection.js";
 
 // Milliseconds: for an answer of the server, and after which the line is taken for down.
 const PATIENT = 10_000;

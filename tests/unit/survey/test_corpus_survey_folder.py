@@ -19,7 +19,7 @@ from attnviz.cli import main
 from attnviz.core.errors import CorpusError
 from attnviz.core.trace import AttentionMap, DenseWeights
 from attnviz.figures.heads_grid import measures_table
-from attnviz.survey.survey_folder import STATE, State, from_bytes, headvis, merge_folders, opened, rows, save, to_bytes
+from attnviz.survey.corpus_survey import STATE, State, from_bytes, headvis, merge_folders, opened, rows, save, to_bytes
 from tests.factories import make_map, numbered
 
 STATISTICS = merge(*(measure(make_map(numbered(size)), "a café") for size in (5, 7)))
