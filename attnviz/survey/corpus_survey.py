@@ -31,7 +31,6 @@ from attnviz.analysis.heads.measures import FIELDS, NAMES, Statistics, measure, 
 from attnviz.core import journal
 from attnviz.core.errors import CorpusError, failing_as
 from attnviz.models.base import AttentionModel, Progress, silent
-from attnviz.survey.self_attention import self_attention
 from attnviz.text.data_files import text_lines
 
 STATE, TABLE = "state.npz", "heads.parquet"
@@ -325,6 +324,9 @@ def _begun(job: SurveyJob, folder: Path) -> State | None:
 
 def read_part(model: AttentionModel, texts: Sequence[str]) -> tuple[Statistics | None, str]:
     """Measure some texts; nothing where the model can read none of them."""
+    # Imported here: a page that opens a survey waits for no PyTorch.
+    from attnviz.survey.self_attention import self_attention
+
     total, kind = None, ""
     for index, attention in self_attention(model, texts):
         part, kind = measure(attention, texts[index]), attention.kind
