@@ -335,7 +335,8 @@ def selectors(
 def _without_attention(passage: Passage) -> tuple[Selector, Selector]:
     sizes = len(passage.units), len(passage.sentences)
     # The text itself decides what chance chooses: the same text is always treated alike.
-    dice = np.array([chance(sum(map(ord, passage.text)), step) for step in range(sum(sizes))])
+    seed = sum(map(ord, passage.text))
+    dice = np.array([chance(seed, step) for step in range(sum(sizes))])
     units, sentences = (-np.arange(size, dtype=float) for size in sizes)
     return Selector("First", units, sentences), Selector("Random", dice[: sizes[0]], dice[sizes[0] :])
 

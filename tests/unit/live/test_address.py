@@ -130,16 +130,9 @@ def values_of(kind: Type) -> list[list[str]]:
 def test_an_address_says_the_same_as_in_the_app(page: str):
     known = parameters_of(page)
     cases = [(name, written) for name in known for written in values_of(PARAMETERS[page][name])]
+    site = {"parameters": known, "renamed": {}}
     read = call(
-        *(
-            [
-                "../address",
-                "readAddress",
-                {"parameters": known, "renamed": {}},
-                "?" + urlencode([(name, each) for each in written]),
-            ]
-            for name, written in cases
-        )
+        *(["../address", "readAddress", site, "?" + urlencode([(name, each) for each in written])] for name, written in cases)
     )
     for (name, written), values in zip(cases, read, strict=True):
         wanted = read_parameter(page, name, written)
