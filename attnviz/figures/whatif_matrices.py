@@ -9,7 +9,7 @@ import numpy as np
 
 from attnviz.analysis.whatif_comparison import Change, Comparison, describe_costs, describe_curve, name_of, written_cost
 from attnviz.analysis.wording import cut, head_name, percent, plain, points, signed, whole_percent
-from attnviz.core.trace import Head, HeadCosts, RemovalCurve
+from attnviz.core.trace import Head, HeadCosts, RemovalCurve, Token
 from attnviz.core.weights import Kind
 from attnviz.figures.blocks import (
     Block,
@@ -28,6 +28,7 @@ from attnviz.figures.head_grid import HeadCell, head_button, head_grid, least_wi
 from attnviz.figures.matrix import MOST_LABEL, DrawnMatrix, labels, matrices_record
 from attnviz.figures.matrix import STYLE as MATRIX
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables, diverging
+from attnviz.text.words import visible_text
 
 STYLE = GRID + MATRIX + CURVE + Path(__file__).with_name("whatif_matrices.css").read_text(encoding="utf-8")
 HOW_COMPARED = how_to_read("""
@@ -142,15 +143,14 @@ def _sides(compared: Comparison, layer: int, head: int, names: tuple[str, str]) 
 def aligned_labels(compared: Comparison) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Name the aligned queries and keys; where both sides differ, both tokens."""
     before, after = compared.before, compared.after
-    sides = ((compared.queries, before.queries, after.queries), (compared.keys, before.keys, after.keys))
-    rows, columns = (
-        tuple(
-            cut(one if (one := before[left].text) == (other := after[right].text) else f"{one}→{other}", MOST_LABEL)
-            for left, right in pairs
-        )
-        for pairs, before, after in sides
-    )
-    return rows, columns
+    rows = (_pair_name(before.queries[left], after.queries[right]) for left, right in compared.queries)
+    columns = (_pair_name(before.keys[left], after.keys[right]) for left, right in compared.keys)
+    return tuple(rows), tuple(columns)
+
+
+def _pair_name(before: Token, after: Token) -> str:
+    one, other = visible_text(before.text), visible_text(after.text)
+    return cut(one if one == other else f"{one}→{other}", MOST_LABEL)
 
 
 def changes_table(changes: Sequence[Change], names: tuple[str, str], *, theme: Theme = LIGHT) -> str:
@@ -159,7 +159,7 @@ def changes_table(changes: Sequence[Change], names: tuple[str, str], *, theme: T
     headings = f'<th scope="col">Looks → at</th>{figures}'
     rows = ""
     for change in changes:
-        link = " → ".join(f"<bdi>{html.escape(token.text)}</bdi>" for token in (change.query, change.key))
+        link = " → ".join(f"<bdi>{html.escape(name)}</bdi>" for name in labels((change.query, change.key)))
         numbers = (percent(change.was), percent(change.now), points(change.now - change.was))
         figures = "".join(f'<td class="figure">{number}</td>' for number in numbers)
         rows += f"<tr><td>{link}</td>{figures}</tr>"

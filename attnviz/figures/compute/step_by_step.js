@@ -1,7 +1,7 @@
 // The walk through the steps: where it stands, where it may go, and what a class does not know yet. A host gives it `tell` and
 // `show`, which reach Python, and `draw`.
 
-import { make } from "../drawing/elements.js";
+import { cutText, make } from "../drawing/elements.js";
 import { inkOn, nearestColour } from "../drawing/palette.js";
 
 /** @import { Theme } from "../drawing/palette.js" */
@@ -122,7 +122,7 @@ export function question(root, walk, step) {
   const answers = make("div", { class: "answers" });
   const show = make("button", { class: "reveal", onclick: () => reveal(root, walk) }, "Reveal");
   if (walk.data.predict === "most") {
-    place.append(`Which token gets most of the attention of “${matrix.rows[row]}”?`);
+    place.append(`Which token gets most of the attention of “${cutText(matrix.rows[row])}”?`);
     matrix.columns.forEach((name, index) => {
       if (!isChoice(step, row, index)) return;
       const guessed = walk.guess === index;
@@ -135,7 +135,7 @@ export function question(root, walk, step) {
       answers.append(button);
     });
   } else {
-    place.append(`How much of the attention of “${matrix.rows[row]}” goes to “${matrix.columns[column]}”?`);
+    place.append(`How much of the attention of “${cutText(matrix.rows[row])}” goes to “${cutText(matrix.columns[column])}”?`);
     const field = make("input", { type: "number", min: 0, max: 1, step: "any", placeholder: "0 to 1", value: walk.guess ?? "" });
     field.setAttribute("aria-label", "Your guess, from 0 to 1");
     field.oninput = () => (walk.guess = field.value);
@@ -159,13 +159,13 @@ export function verdict(walk, step) {
     const truth = Number(matrix.cells[row][column].text);
     const off = Math.abs(truth - Number(walk.guess));
     const said = off < 0.005 ? "Exactly right." : `You said ${Number(walk.guess).toFixed(2).replace("-", "−")}: ${off.toFixed(2)} ${truth > Number(walk.guess) ? "too little" : "too much"}.`;
-    return [make("div", { class: "question" }, `${said} “${matrix.columns[column]}” gets ${matrix.cells[row][column].text}.`)];
+    return [make("div", { class: "question" }, `${said} “${cutText(matrix.columns[column])}” gets ${matrix.cells[row][column].text}.`)];
   }
   const exact = matrix.cells[row].map((cell, index) => (isChoice(step, row, index) ? cell.value ?? 0 : -1));
   const best = exact.indexOf(Math.max(...exact));
   const score = step.matrices[0].cells[row][best].text;
-  const said = walk.guess === best ? "Right:" : `You said “${matrix.columns[Number(walk.guess)]}”, but`;
-  return [make("div", { class: "question" }, `${said} “${matrix.columns[best]}” gets most, ${matrix.cells[row][best].text}: its score ${score} is the largest of the row.`)];
+  const said = walk.guess === best ? "Right:" : `You said “${cutText(matrix.columns[Number(walk.guess)])}”, but`;
+  return [make("div", { class: "question" }, `${said} “${cutText(matrix.columns[best])}” gets most, ${matrix.cells[row][best].text}: its score ${score} is the largest of the row.`)];
 }
 
 /** For another row, or another class. @param {Walk} walk */
@@ -300,7 +300,7 @@ export function written(walk, step) {
       line.append(make("span", { class: own ? "number result" : "number", style: toned(colour) }, ...typeset(text)));
     }
   }
-  if (cell?.exact && numeric(cell.exact) !== numeric(cell.text)) line.append(make("span", { class: "exact" }, `exactly ${cell.exact}`));
+  if (cell?.exact && numeric(cell.exact) !== numeric(cell.text)) line.append(make("span", { class: "exact" }, `more exactly ${cell.exact}`));
   if (walk.expanded && origin) line.append(make("button", { class: "goto", onclick: () => go(walk, origin.step) }, `Step ${origin.step + 1}`));
   return line;
 }

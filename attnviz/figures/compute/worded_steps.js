@@ -2,7 +2,7 @@
 // attnviz/analysis/compute/ has the numbers of a worked example and of one weight of a model in the app, live/web/link_steps.js those of
 // a text that was typed on the site.
 
-import { grouped, visibleText } from "../drawing/elements.js";
+import { cutText, grouped, visibleText } from "../drawing/elements.js";
 import { eightDigits, decimals, largestRemainder, MINUS, numberText, significant, spelled, summed, unitsOf100 } from "../drawing/numbers.js";
 
 /**
@@ -73,7 +73,7 @@ export function describeSteps(numbers) {
 
 /** All steps, or those up to weights that are hidden. @param {Numbers} numbers @returns {WordedStep[]} */
 export function wordedSteps({ known, mixed }) {
-  return known.kind === "worked" ? workedSteps(known, mixed) : linkSteps(known, mixed);
+  return known.kind === "worked" ? workedSteps(known, mixed) : linkSteps({ ...known, query: cutText(known.query), key: cutText(known.key) }, mixed);
 }
 
 /** @param {CellPlace} place */
@@ -542,7 +542,7 @@ function saturation({ tokens, divides }, { divided, undivided }, name) {
   const column = changes[row].indexOf(most);
   const [here, there] = [divided, undivided].map((each) => weightTexts([each[row]]).shown[0][column]);
   if (here === there) return sentence;
-  const without = `${sentence} Without the division by √d_k, ${tokens[row]} → ${tokens[column]}`;
+  const without = `${sentence} Without the division by √d_k, ${cutText(tokens[row])} → ${cutText(tokens[column])}`;
   return divides ? `${without} would be ${there} instead of ${here}.` : `${without} is ${there}; divided it would be ${here}.`;
 }
 

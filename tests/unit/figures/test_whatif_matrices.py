@@ -2,16 +2,17 @@
 
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from attnviz.analysis.whatif_comparison import compare
+from attnviz.analysis.whatif_comparison import Change, compare
 from attnviz.analysis.wording import percent, points
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.export import svg_png_pdf, whatif_sheets
 from attnviz.figures.theme import DARK, LIGHT
-from attnviz.figures.whatif_matrices import changes_table, divergence_grid, three_matrices
+from attnviz.figures.whatif_matrices import aligned_labels, changes_table, divergence_grid, three_matrices
 from tests.factories import sentence, typed
 
 BEFORE, AFTER = sentence("it <was> tired now"), sentence("it <was> wide now")
@@ -79,6 +80,16 @@ def test_the_changes_are_the_largest_of_the_difference(traces):
         each for change in changes for each in (percent(change.was), percent(change.now), points(change.now - change.was))
     ]
     assert compare(traces[0], traces[0]).changes(0, 1) == ()
+
+
+def test_a_link_between_line_ends_or_very_long_tokens_is_named_in_a_few_letters():
+    line, word = (replace(BEFORE[0], text=text) for text in ("\n", "w" * 300))
+    assert "<bdi>↵</bdi> → <bdi>wwww" in changes_table([Change(line, word, 0.2, 0.9)], ("A", "B"))
+    assert "w" * 60 not in changes_table([Change(line, word, 0.2, 0.9)], ("A", "B"))
+    one, other = (traced(*np.full((1, 1, 2, 2), 0.5), tokens=(line, each)) for each in (word, BEFORE[1]))
+    rows, _ = aligned_labels(compare(one, other))
+    assert not any("\n" in name for name in rows)
+    assert "↵" in rows[0]
 
 
 def test_on_paper_both_sides_and_the_difference_stand_with_their_names(traces):

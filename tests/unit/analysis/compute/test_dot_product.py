@@ -188,6 +188,14 @@ def test_a_dot_product_is_unfolded_by_its_formula(changes: dict[str, Any]) -> No
     )
 
 
+def test_sentences_cut_a_token_that_is_very_long() -> None:
+    pair = replace(PAIR, queries=("q" * 300,) * N, keys=("k" * 300,) * KEYS)
+    steps = worded(unfold_dot_product(DotProduct(QUERY, KEY, VALUE, 1.0), pair))
+    said = [step.sentence for step in steps]
+    assert any(f"“{'q' * 59}…” looks for, k what “{'k' * 59}…”" in each for each in said)
+    assert not any("q" * 61 in each or "k" * 61 in each for each in said)
+
+
 def test_a_sink_has_a_score_and_no_product() -> None:
     inside = DotProduct(QUERY, KEY, VALUE, 1.0, sink=0.5)
     steps = by_symbol(worded(unfold_dot_product(inside, QueryKey(PAIR.queries, (*PAIR.keys, "sink"), 3, KEYS))))
