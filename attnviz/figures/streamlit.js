@@ -4,7 +4,7 @@ import { drawAnswer, keptFocus, linkingHeads } from "./answer_spans.js";
 import { Palette } from "./drawing/palette.js";
 import { THEMES } from "./drawing/themes.js";
 import { drawMatrices } from "./matrix.js";
-import { drawKept, selectorsTable } from "./summary_selectors.js";
+import { drawKept, headShares, selectorsTable } from "./summary_selectors.js";
 
 /** @typedef {{ part: keyof typeof PARTS, theme: "light" | "dark", colours: string } & Record<string, any>} Drawn */
 
@@ -15,6 +15,8 @@ const PARTS = {
   matrices: (root, { matrices, theme, hint, picks }, pick) =>
     root.replaceChildren(...drawMatrices(matrices, new Palette(THEMES[theme]), { hint, pick: picks ? (row, column) => pick(`${row}.${column}`) : null })),
   kept: (root, { text, passage }) => drawKept(root, text, passage),
+  shares: (root, drawn, pick) =>
+    root.replaceChildren(headShares(/** @type {any} */ (drawn), new Palette(THEMES[drawn.theme]), (layer, head) => pick(`${layer}.${head}`))),
   selectors: (root, { rows, chosen }, pick) => root.replaceChildren(selectorsTable(rows, chosen, pick)),
 };
 /** @type {WeakMap<HTMLElement, string>} */

@@ -1,4 +1,4 @@
-"""What is kept of a text, as a script draws it; a summary as buttons; and how many of the heads agree."""
+"""What is kept of a text, as a script draws it; and a summary as buttons."""
 
 from pathlib import Path
 from typing import Any
@@ -7,8 +7,6 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.summary_selection import Passage, Selection, SummaryWord
-from attnviz.analysis.wording import head_name
-from attnviz.figures.head_grid import HeadCell, head_grid
 from attnviz.figures.html import direction, label
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 
@@ -50,23 +48,3 @@ def summary_buttons(words: tuple[SummaryWord, ...], *, chosen: int | None = None
         '<p class="written-legend"><b>Marked so</b>: not in the text. '
         "Click a word to see where the model looked when it wrote it.</p></div>"
     )
-
-
-def heads_agreement(
-    shares: Float[np.ndarray, "layer head"], *, selected: tuple[int, int | None] | None = None, theme: Theme = LIGHT
-) -> str:
-    """Draw the share (0 to 1) of each head's attention to words that lands on kept words, as a grid of buttons.
-
-    `data-pick` is "layer.head"; `selected` has no head where it is the mean of a layer.
-
-    >>> heads_agreement(np.array([[0.254, 1.0]]), selected=(0, 1)).count('aria-pressed="true"')
-    1
-    """
-
-    def cell(layer: int, head: int) -> HeadCell:
-        share = float(shares[layer, head])
-        title = f"{head_name(layer, head)}: {100 * share:.1f}\xa0% to kept words"
-        chosen = selected in ((layer, head), (layer, None))
-        return HeadCell(f"{layer}.{head}", f"{100 * share:.0f}", theme.colour(share), title, chosen)
-
-    return f'<div class="percents" style="{css_variables(theme)}">{head_grid(shares.shape, cell)}</div>'

@@ -1,8 +1,11 @@
 // What selectors keep of a text: the text with kept words marked and the rest faded, under every word a bar; and all selectors as a table, a
-// row each, with its figures, of which a click shows one large.
+// row each, with its figures, of which a click shows one large; and which heads look at what is kept.
 
 import { between } from "./answer_spans.js";
-import { directionOf, make, visibleText, wholePercent } from "./drawing/elements.js";
+import { directionOf, make, nameOfHead, visibleText, wholePercent } from "./drawing/elements.js";
+import { inkOn } from "./drawing/palette.js";
+
+/** @import { Palette } from "./drawing/palette.js" */
 
 /**
  * @typedef {{ units: [start: number, end: number][], scores: number[], highest: number, kept: number[], sentence: ArrayLike<number>,
@@ -77,4 +80,23 @@ function differenceOf(row, large) {
   const [more, less] = [mine.filter((word) => !its.includes(word)), its.filter((word) => !mine.includes(word))];
   const words = more.length ? `Also: ${more.join(" ")}` : less.length ? `Without: ${less.join(" ")}` : "The same words";
   return [row.sentences === large.sentences ? "The same sentences" : row.sentences, words];
+}
+
+/** The share (0 to 1) of each head's attention to words that lands on kept words: a row of buttons a layer.
+ * @param {{ shares: number[], shape: [layers: number, heads: number], layer: number, head: number | null }} drawn  shares: layer by layer; head: none
+ *   is chosen, but the mean of the layer @param {Palette} palette @param {(layer: number, head: number) => void} open */
+export function headShares({ shares, shape: [layers, heads], layer, head }, palette, open) {
+  const grid = make("div.costs", { style: `--layers:${layers};--heads:${heads}` }, make("span.axis"));
+  for (let own = 0; own < heads; own++) grid.append(make("span.axis", {}, `H${own}`));
+  for (const [at, share] of shares.entries()) {
+    const [row, column] = [Math.floor(at / heads), at % heads];
+    if (!column) grid.append(make("span.axis.layer", {}, `L${row}`));
+    const [colour, title] = [palette.colour(share), `${nameOfHead(row, column)}: ${(100 * share).toFixed(1)}\u00A0% to kept words`];
+    const isChosen = row === layer && (head === null || column === head);
+    grid.append(make("button.head", {
+      type: "button", "data-pick": `${row}.${column}`, "aria-pressed": String(isChosen), title, "aria-label": title,
+      style: `background:${colour};color:${inkOn(colour)}`, onclick: () => open(row, column),
+    }, make("span", {}, String(Math.round(100 * share)))));
+  }
+  return make("div.percents", {}, grid);
 }

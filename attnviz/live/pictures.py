@@ -36,6 +36,7 @@ from attnviz.analysis.summary_selection import (
     describe_sentences,
     read_passage,
     selectors,
+    shares_of_heads,
 )
 from attnviz.analysis.translation_alignment import (
     Reading,
@@ -248,8 +249,9 @@ def describe_selectors(result: Result, *, layer: int, head: int | None) -> list[
         scores = selector.units - min(float(selector.units.min()), 0.0)
         drawn = kept_passage(passage, kept, scores, None if selector.tokens is None else selector.sentences)
         row = {"key": key, "name": selector.name, "sentences": extract, "words": passage.words(kept.units)}
+        shares = [float(f"{each:.4f}") for each in shares_of_heads(result.trace.encoder, passage, kept.units).ravel()]
         facts = ["The summary", card.name, selector.name]
-        more = {"answer": {"text": extract, "declined": "", "facts": facts}, "passage": drawn, "row": row}
+        more = {"answer": {"text": extract, "declined": "", "facts": facts}, "passage": drawn, "row": row, "shares": shares}
         story: tuple[Sentence, ...] = (NO_LOOK,)
         if selector.tokens is not None:
             story = (describe_sentences(passage, kept, selector.sentences), describe_choice(passage, kept, selector.units))

@@ -16,6 +16,7 @@ from attnviz.figures.answer_spans import STYLE as ANSWER_STYLE
 from attnviz.figures.compute.steps import STYLE as STEPS_STYLE
 from attnviz.figures.explorer.script import STYLE as EXPLORER_STYLE
 from attnviz.figures.explorer.script import template, themes
+from attnviz.figures.head_grid import STYLE as GRID_STYLE
 from attnviz.figures.html import STYLE as MARKUP_STYLE
 from attnviz.figures.html import bundle
 from attnviz.figures.lessons.question import STYLE as QUESTION_STYLE
@@ -53,7 +54,7 @@ STYLES = (MARKUP_STYLE, ANSWER_STYLE, SUMMARY_STYLE, QUESTION_STYLE, (WEB / "sit
 _PASSAGE = (WEB / "passage.css").read_text(encoding="utf-8")
 # Each becomes one script, with the style of its picture in it.
 SCRIPTS = {
-    "site": ("site.js", "".join((*STYLES[:3], _PASSAGE))),
+    "site": ("site.js", "".join((*STYLES[:3], GRID_STYLE, _PASSAGE))),
     "explorer": ("explorer_entry.js", EXPLORER_STYLE),
     "alignments": ("alignments_entry.js", ALIGNMENTS_STYLE),
     "worker": ("worker.js", ""),

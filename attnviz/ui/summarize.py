@@ -39,7 +39,7 @@ from attnviz.figures import html as shared
 from attnviz.figures.before_after import changed_text
 from attnviz.figures.explorer.script import records_script
 from attnviz.figures.head_grid import STYLE as GRID
-from attnviz.figures.summary_passage import STYLE, heads_agreement, kept_passage, summary_buttons
+from attnviz.figures.summary_passage import STYLE, kept_passage, summary_buttons
 from attnviz.models.result import Result
 from attnviz.settings import assets_folder
 from attnviz.ui.address.address_sync import bounded, dropdown, forget, picked_cell, publish, segments, text_field, toggle, value
@@ -225,8 +225,7 @@ def choose_head(layer: int, head: int | None) -> None:
 
 
 _markup = Markup("passage", shared.STYLE + STYLE)
-_record = Markup("summary-records", shared.STYLE + STYLE, records_script())
-_HEADS = Markup("heads-kept", shared.STYLE + GRID)
+_record = Markup("summary-records", shared.STYLE + STYLE + GRID, records_script())
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,7 +366,8 @@ def show_every_head(current: CurrentMap, summary: Summary, view: SummaryView) ->
         if head := picked_cell(picked):
             choose_head(*head)
 
-    _HEADS("heads", heads_agreement(shares, selected=(view.layer, view.head), theme=theme()), pick)
+    chosen = {"layer": view.layer, "head": view.head}
+    _record("heads", {"part": "shares", "shares": shares.ravel().tolist(), "shape": shares.shape, **chosen}, pick)
     all_heads(current.drawn, current.drawn_as(view), choose_head, editing=current.editing)
     # A model that writes has searched for its summary; Compute reads a text, and would look at another.
     if view.head is not None and attention.kind == "encoder":

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 import attnviz
 from attnviz.analysis.summary_selection import Amount, choose, read_passage, selectors
 from tests.tiny import FAMILY
-from tests.visits import open_page, pictures
+from tests.visits import described, open_page
 
 PAGE = "summarize"
 TEXT = "Cats sleep all day. Dogs bark at the moon, and nobody knows why. The end."
@@ -36,10 +36,8 @@ def kept_words(app: AppTest) -> str:
 
 def heads(app: AppTest) -> dict[tuple[int, int], float]:
     """What each head gives to the kept words, in percent."""
-    (picture,) = (picture for picture in pictures(app) if "to kept words" in picture)
-    return {
-        (int(layer), int(head)): float(share) for layer, head, share in re.findall(r'title="L(\d+)·H(\d+): ([\d.]+)', picture)
-    }
+    (drawn,) = (each for each in described(app) if each["part"] == "shares")
+    return {place: 100 * share for place, share in zip(np.ndindex(*drawn["shape"]), drawn["shares"], strict=True)}
 
 
 def test_every_head_shows_what_it_gives_to_kept_words(app: AppTest) -> None:

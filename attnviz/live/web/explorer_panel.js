@@ -163,6 +163,9 @@ export class ExplorerFold {
 
   /** @param {Values} changed */
   #change({ chosenHead, ...values }) {
-    void this.sitePage.change({ ...values, ...(chosenHead === undefined ? {} : asHead(this.sitePage.config.page, chosenHead)) });
+    const { page } = this.sitePage.config;
+    // On Summarize a head that is clicked becomes the selector.
+    const way = page === "summarize" ? { way: "head" } : {};
+    void this.sitePage.change({ ...values, ...(chosenHead === undefined ? {} : { ...asHead(page, chosenHead), ...way }) });
   }
 }

@@ -30,6 +30,12 @@ const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 const paletteNow = () => new Palette(THEMES[DARK.matches ? "dark" : "light"]);
 
+/** Draw now, and again whenever these colours change. @param {(palette: Palette) => void} draw */
+function recoloured(draw) {
+  draw(paletteNow());
+  DARK.onchange = () => draw(paletteNow());
+}
+
 // Translations and their alignments on a page of the site; what is chosen in them becomes the page's address.
 
 class AlignmentPanel {
@@ -235,7 +241,7 @@ export function panelOf(sitePage) {
   const { page } = sitePage.config;
   if (page === "compute") return stepsPanel(sitePage, part("picture"), (text) => (part("hidden").textContent = text));
   if (page === "answer") return answerPanel(sitePage, drawHeadline);
-  if (page === "summarize") return selectionPanel(sitePage, drawHeadline, [openMarkup(), openMarkup("further")]);
+  if (page === "summarize") return selectionPanel(sitePage, drawHeadline, [openMarkup(), openMarkup("further"), openMarkup("further")], recoloured);
   if (page === "write") return writePanel(sitePage);
   return page === "translate" ? alignmentPanel(sitePage) : headPanel(sitePage);
 }

@@ -2,7 +2,7 @@
 
 import { wholePercent, nameOfHead } from "../../figures/drawing/elements.js";
 import { chance } from "./models/sampling.js";
-import { bySentence, byUnit, chooseBy, received, rollout, unitsOf } from "./models/selection.js";
+import { bySentence, byUnit, chooseBy, received, rollout, sharesOfHeads, unitsByHead, unitsOf } from "./models/selection.js";
 import { quoted, textPart } from "./wording.js";
 
 /**
@@ -99,9 +99,11 @@ function describeSentences({ units, sentenceScores, keptSentences }) {
 /** @param {string} text @param {AttentionMap} map @param {Read} read @param {Amount} amount @param {HeadShown} shown */
 export function describeSelectors(text, map, read, amount, { layer, head, view: { words } }) {
   const units = unitsOf(text, map.queries, read.sentences, words);
+  const byHead = unitsByHead(map, units);
   return selectorsOf(text, map, units, read, layer, head).map((selector) => {
     const selection = chooseBy(selector, units, read.sentences, amount);
-    return { key: selector.key, name: selector.name, ...describeSelection(text, selection, read, selector) };
+    const shares = sharesOfHeads(byHead, units, selection.kept);
+    return { key: selector.key, name: selector.name, shares, ...describeSelection(text, selection, read, selector) };
   });
 }
 

@@ -1,14 +1,15 @@
-// The page Summarize: what the chosen selector keeps of a text, and a table of what each of them would keep.
+// The page Summarize: what the chosen selector keeps of a text, a table of what each of them would keep, and which heads look at it.
 
 import { keptFocus } from "../../figures/answer_spans.js";
 import { make } from "../../figures/drawing/elements.js";
-import { drawKept, selectorsTable } from "../../figures/summary_selectors.js";
-import { shownOn } from "./controls.js";
+import { drawKept, headShares, selectorsTable } from "../../figures/summary_selectors.js";
+import { asHead, shownOn } from "./controls.js";
 import { ExplorerFold } from "./explorer_panel.js";
 import { optionsOf } from "./run_model.js";
 import { tell } from "./wording.js";
 
 /**
+ * @import { Palette } from "../../figures/drawing/palette.js"
  * @import { Values } from "./address.js"
  * @import { ModelPicture } from "./run_model.js"
  * @import { Panel, SitePage } from "./site.js"
@@ -16,10 +17,11 @@ import { tell } from "./wording.js";
  */
 
 const ABOUT_BARS = "Marked words and sentences are kept. A bar is the attention that a word receives.";
+const ABOUT_SHARES = "Which heads look at what was kept? Share of each head's attention to words that lands on kept words, in percent. Click a head to choose by it alone.";
 
-/** @param {SitePage} sitePage @param {(picture: ModelPicture, said?: any) => void} drawAnswer @param {HTMLElement[]} roots of the text and of the table
- * @returns {Panel} */
-export function selectionPanel(sitePage, drawAnswer, [text, table]) {
+/** @param {SitePage} sitePage @param {(picture: ModelPicture, said?: any) => void} drawAnswer @param {HTMLElement[]} roots of the text, of the table and of the heads
+ * @param {(draw: (palette: Palette) => void) => void} recoloured @returns {Panel} */
+export function selectionPanel(sitePage, drawAnswer, [text, table, heads], recoloured) {
   const fold = new ExplorerFold(sitePage, "");
   let turn = 0;
   return {
@@ -28,14 +30,18 @@ export function selectionPanel(sitePage, drawAnswer, [text, table]) {
       const { rows, shown } = await selectedOf(sitePage, picture, values);
       if (mine !== turn) return;
       drawAnswer(picture, shown);
-      const restore = keptFocus(table);
+      const restore = [keptFocus(table), keptFocus(heads)];
       drawKept(text, picture.said.prompt.text, shown.passage);
       text.append(make("p.note", {}, ABOUT_BARS));
       const { rouge = {}, note = "" } = sitePage.config.measured ?? {};
       const measured = rows.map((row) => ({ ...row, figures: [/** @type {Record<string, number>} */ (rouge)[row.name] ?? null] }));
       const pick = (/** @type {string} */ key) => void sitePage.change({ way: key === "trained" ? null : key });
       table.replaceChildren(selectorsTable(measured, shown.key, pick), make("p.note", {}, note));
-      restore();
+      const { layer, head } = shownOn("summarize", picture, values);
+      const choose = (/** @type {number} */ own, /** @type {number} */ number) => void sitePage.change({ layer: own, ...asHead("summarize", number), way: "head" });
+      const drawn = { shares: shown.shares, shape: picture.maps[0].shape, layer, head };
+      recoloured((palette) => heads.replaceChildren(make("p.note", {}, ABOUT_SHARES), headShares(drawn, palette, choose)));
+      for (const each of restore) each();
       tell(/** @type {HTMLElement} */ (document.getElementById("story")), shown.story);
       await fold.show(picture, shownOn("summarize", picture, values), values);
     },

@@ -184,7 +184,7 @@ function describeRead({ text, words, sentences: wanted, share }, extra, card, ma
   const read = { sentences: extra.sentences, selects: card.selects, name: card.name };
   const shown = { kind: map.kind, layer: card.selects[0], head: null, view: { words: true, hideSpecial: false } };
   const all = describeSelectors(text, map, read, { words, wanted, share }, shown);
-  return { ...describeSelection(text, extra, card), read, rows: all.map(({ row }) => row) };
+  return { ...describeSelection(text, extra, card), shares: all[0].shares, read, rows: all.map(({ row }) => row) };
 }
 
 /** @param {HeadMatrix} matrix @param {number | null} query @param {number | null} key @returns {[number, number]} */

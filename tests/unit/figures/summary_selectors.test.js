@@ -1,8 +1,9 @@
-// The text: every word once, as typed, with a bar as long as what it receives. The table of selectors: what each keeps, where it differs from the one that is shown large, and the best figures.
+// The text: every word once, as typed, with a bar as long as what it receives. The table of selectors: what each keeps, where it differs from the one that is shown large, and the best figures. And what each head gives to what is kept.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { drawKept, selectorsTable } from "../../../attnviz/figures/summary_selectors.js";
+import { Palette } from "../../../attnviz/figures/drawing/palette.js";
+import { drawKept, headShares, selectorsTable } from "../../../attnviz/figures/summary_selectors.js";
 import { all, FakeElement, named } from "./fake_page.js";
 
 const row = (key, sentences, words, ...figures) => ({ key, name: key, sentences, words, figures });
@@ -58,4 +59,18 @@ test("a blank line stays, other space is one space, and of what was not read the
   const [unread] = named(place, "unread");
   assert.equal(unread.textContent.length, 281);
   assert.equal(place.textContent.replace(unread.textContent, ""), "74\u00A0%onetwo three ");
+});
+
+test("every head has its share, on its colour, and a place to click; of the mean of a layer all of its heads are chosen", () => {
+  const [shares, picked] = [[0, 0.254, 0.5, 1, 0.999, 0.125], []];
+  const palette = new Palette({ scale: Array.from({ length: 256 }, (_, at) => at.toString(16).padStart(2, "0").repeat(3)).join(""), masked: "#808080" });
+  const heads = (layer, head) => all(headShares({ shares, shape: [2, 3], layer, head }, palette, (...place) => picked.push(place))).filter(({ tag }) => tag === "button");
+  const buttons = heads(1, 0);
+  assert.deepEqual(buttons.map((each) => each.textContent), ["0", "25", "50", "100", "100", "13"]);
+  assert.deepEqual(buttons.map(({ attributes }) => attributes["aria-pressed"]), ["false", "false", "false", "true", "false", "false"]);
+  assert.equal(buttons[1].attributes.title, "L0·H1: 25.4\u00A0% to kept words");
+  assert.match(buttons[2].style.cssText, /^background:#808080;/);
+  buttons[5].click();
+  assert.deepEqual(picked, [[1, 2]]);
+  assert.deepEqual(heads(0, null).map(({ attributes }) => attributes["aria-pressed"]), ["true", "true", "true", "false", "false", "false"]);
 });

@@ -33,7 +33,8 @@ export default function ({ answers = [], cut = [], different = [], drawn = [], h
     const units = unitsOf(passage, map.queries, sentences);
     const read = { sentences, ...card };
     const chosen = describeSelection(passage, choose(openedMap(map), units, sentences, { ...amount, selects: card.selects }), card);
-    return { ...chosen, all: describeSelectors(passage, openedMap(map), read, amount, { layer: 1, head: 2, view: { words: true } }), cut: describeSelectors(passage, openedMap(map), read, amount, { layer: 1, head: 2, view: { words: false } })[0].passage.units };
+    const all = describeSelectors(passage, openedMap(map), read, amount, { layer: 1, head: 2, view: { words: true } });
+    return { ...chosen, shares: all[0].shares, all, cut: describeSelectors(passage, openedMap(map), read, amount, { layer: 1, head: 2, view: { words: false } })[0].passage.units };
   });
   return {
     found, seen, matrices, written, kept, prompts: prompts.map(prompted),

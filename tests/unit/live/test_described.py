@@ -319,6 +319,7 @@ def assert_selection(actual: dict[str, Any], written: str) -> None:
 def assert_described(actual: dict[str, Any], story: tuple[Sentence, ...], more: dict[str, Any]) -> None:
     assert actual["story"] == [sentence_parts(each) for each in story]
     assert (actual["answer"], actual["row"]) == (more["answer"], more["row"])
+    assert actual["shares"] == pytest.approx(more["shares"], abs=0.6e-4)
     wanted = json.loads(json.dumps(more["passage"]))
     for name in ("scores", "highest"):
         assert actual["passage"].pop(name) == pytest.approx(wanted.pop(name), abs=1.1e-6)

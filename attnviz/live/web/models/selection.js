@@ -151,6 +151,27 @@ export function byUnit(units, tokens) {
 }
 
 /**
+ * Compute what each head gives to every word, layer by layer.
+ * @param {AttentionMap} map
+ * @param {Unit[]} units
+ */
+export function unitsByHead(map, units) {
+  return Array.from({ length: map.layers * map.heads }, (_, at) => byUnit(units, received(map, Math.floor(at / map.heads), at % map.heads)));
+}
+
+/**
+ * Compute the share of each head's attention to words that lands on kept words, 0 to 1.
+ * @param {number[][]} byHead  what each head gives to every word
+ * @param {Unit[]} units
+ * @param {boolean[]} kept
+ */
+export function sharesOfHeads(byHead, units, kept) {
+  const sum = (/** @type {number[]} */ given, /** @type {boolean[]} */ marks) => given.reduce((all, each, at) => all + (marks[at] ? each : 0), 0);
+  const candidates = units.map(({ candidate }) => candidate);
+  return byHead.map((given) => sum(given, kept) / Math.max(sum(given, candidates), Number.MIN_VALUE));
+}
+
+/**
  * Compute each sentence's share of what all of them receive.
  * @param {Unit[]} units
  * @param {ArrayLike<number>} tokens
