@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from attnviz.figures.heads_grid import HOW_CLAIMS
+from attnviz.figures.head_claims import HOW_CLAIMS
 from attnviz.ui.address.address_sync import finish, value
 from attnviz.ui.background.corpus_results import atlas_of, claim_verdict, roles_of
 from attnviz.ui.blocks import show_blocks

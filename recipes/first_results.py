@@ -7,7 +7,7 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 from attnviz.core import journal
-from attnviz.figures.heads_grid import EXAMPLES
+from attnviz.figures.head_claims import EXAMPLES
 from attnviz.files.shipped import examples_folder, read_shipped
 from attnviz.files.trace_file import value_to_bytes
 from attnviz.lessons.lesson_file import read_lesson

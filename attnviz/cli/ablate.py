@@ -18,7 +18,7 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.journal import Journal, model_facts
 from attnviz.core.trace import Prompt
-from attnviz.export.sheet import NumberCell, csv_table
+from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.models import catalog
 from attnviz.text.data_files import FORMATS, find_format, read_prompts
 

@@ -13,7 +13,7 @@ from attnviz.cli.arguments import MODEL, ONE_TEXT, add_command, output_path, pos
 from attnviz.cli.traces import progress_line
 from attnviz.core import journal
 from attnviz.core.errors import AttnvizError
-from attnviz.export.sheet import NumberCell, csv_table
+from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.models import catalog
 from attnviz.text.data_files import FORMATS, find_format, read_prompts
 

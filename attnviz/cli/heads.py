@@ -132,7 +132,7 @@ def _parsed(text: str) -> Claim | ClaimError:
 
 def _examples(attention: Any, tested: ClaimResult, arguments: argparse.Namespace) -> list[str]:
     """List sentences where the claim fails, then some where it holds, with where the head looks; of ours those for a school."""
-    from attnviz.figures.heads_grid import suitable
+    from attnviz.figures.head_claims import suitable
     from attnviz.survey.corpora import SHIPPED
 
     report = attention.report(tested, arguments.examples)

@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 from attnviz.core.errors import AttnvizError
 from attnviz.export import matrix
+from attnviz.export.paper import Sheet
 from attnviz.export.picture import Picture, picture, pictures
-from attnviz.export.sheet import Sheet
 
 __all__ = ["FORMATS", "Format", "Picture", "draw_sheet", "export", "formats_of", "picture", "pictures"]
 

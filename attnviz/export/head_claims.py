@@ -11,19 +11,8 @@ from attnviz.analysis.heads.roles import HeadRoles
 from attnviz.analysis.heads.verdict import ClaimResult, describe_claim, describe_rival, describe_verdict, short_claim
 from attnviz.analysis.wording import head_name, whole_percent
 from attnviz.core.errors import ClaimError
-from attnviz.export.sheet import (
-    FONT,
-    PADDING,
-    Item,
-    Label,
-    NumberCell,
-    Rectangle,
-    Sheet,
-    csv_table,
-    printable,
-    titled,
-    width_of,
-)
+from attnviz.export.csv_table import NumberCell, csv_table
+from attnviz.export.paper import FONT, PADDING, Item, Label, Rectangle, Sheet, printable, titled, width_of
 from attnviz.figures.theme import LIGHT, ink_on, mixed
 
 SMALL = 5.0

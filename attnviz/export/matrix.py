@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import UInt8
 
-from attnviz.export.picture import Picture, pictures
-from attnviz.export.sheet import (
+from attnviz.export.paper import (
     COLUMN,
     FONT,
     LINE,
@@ -25,6 +24,7 @@ from attnviz.export.sheet import (
     titled,
     width_of,
 )
+from attnviz.export.picture import Picture, pictures
 from attnviz.figures.explorer import page
 from attnviz.figures.theme import LIGHT, rgb
 

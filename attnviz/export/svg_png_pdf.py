@@ -23,7 +23,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from PIL import Image
 
-from attnviz.export.sheet import FONT, PADDING, Arc, Item, Label, Pixels, Polyline, Rectangle, Sheet, width_of
+from attnviz.export.paper import FONT, PADDING, Arc, Item, Label, Pixels, Polyline, Rectangle, Sheet, width_of
 from attnviz.figures.theme import LIGHT
 from attnviz.text.words import visible
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from attnviz.analysis.head_metrics import Link
+from attnviz.export.paper import COLUMN, FONT, PADDING, Arc, Label, Sheet, printed_text, width_of
 from attnviz.export.picture import Picture
-from attnviz.export.sheet import COLUMN, FONT, PADDING, Arc, Label, Sheet, printed_text, width_of
 from attnviz.figures.theme import LIGHT
 
 ROW = 11.0

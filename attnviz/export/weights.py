@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import numpy as np
 
+from attnviz.export.csv_table import csv_table
 from attnviz.export.picture import Picture
-from attnviz.export.sheet import csv_table
 
 COLUMNS = ("layer", "head", "query", "key", "weight", "masked", "query_token", "key_token")
 

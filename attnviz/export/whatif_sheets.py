@@ -9,8 +9,8 @@ from attnviz.analysis.wording import head_name, percent, points
 from attnviz.core.trace import AttentionTrace, HeadCosts, RemovalCurve
 from attnviz.core.weights import Kind
 from attnviz.export import matrix
-from attnviz.export.picture import picture
-from attnviz.export.sheet import (
+from attnviz.export.csv_table import csv_table
+from attnviz.export.paper import (
     COLUMN,
     FONT,
     LINE,
@@ -20,11 +20,11 @@ from attnviz.export.sheet import (
     Polyline,
     Rectangle,
     Sheet,
-    csv_table,
     printable,
     side_by_side,
     titled,
 )
+from attnviz.export.picture import picture
 from attnviz.figures.theme import LIGHT, diverging, ink_on
 from attnviz.figures.whatif_matrices import aligned_labels, heights, largest_of, random_band, removal_lines
 

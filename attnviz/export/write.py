@@ -24,7 +24,8 @@ from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace
 from attnviz.core.why import LogitLens, Parts, PatchCurve, Patches
 from attnviz.export import draw_sheet, formats_of
-from attnviz.export.sheet import (
+from attnviz.export.csv_table import csv_table
+from attnviz.export.paper import (
     FONT,
     PADDING,
     Item,
@@ -32,7 +33,6 @@ from attnviz.export.sheet import (
     Rectangle,
     Sheet,
     Word,
-    csv_table,
     draw_words,
     moved,
     printable,

@@ -179,7 +179,7 @@ def grades_csv(
     files: Mapping[str, HandIn | LessonError], lessons: Mapping[str, Lesson], right: Mapping[str, Mapping[str, Truth]]
 ) -> bytes:
     """Write a row a student, and of every question the answer and its points; the first rows have the models' own answers."""
-    from attnviz.export.sheet import csv_table
+    from attnviz.export.csv_table import csv_table
 
     used = [name for name in lessons if any(isinstance(each, HandIn) and each.lesson == name for each in files.values())]
     columns = [(name, number) for name in used for number, _, _ in lessons[name].questions]

@@ -32,8 +32,8 @@ from attnviz.core.why import RANDOM_TEXTS
 from attnviz.figures.before_after import STYLE as BEFORE_STYLE
 from attnviz.figures.before_after import share_bars
 from attnviz.figures.blocks import Block, Blocks, ColumnsBlock, FoldBlock, Pick, PictureBlock, SentencesBlock, notice_blocks
-from attnviz.figures.heads_grid import EXAMPLES, HOW_CLAIMS, atlas_blocks, evidence_blocks, first_head, verdict_blocks
-from attnviz.figures.heads_grid import STYLE as HEADS_STYLE
+from attnviz.figures.head_claims import EXAMPLES, HOW_CLAIMS, atlas_blocks, evidence_blocks, first_head, verdict_blocks
+from attnviz.figures.head_claims import STYLE as HEADS_STYLE
 from attnviz.figures.html import STYLE as MARKUP_STYLE
 from attnviz.figures.html import sentence_html
 from attnviz.figures.matters_text import LOOKED, experiment_blocks

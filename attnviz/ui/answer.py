@@ -29,7 +29,7 @@ from attnviz.analysis.head_view import Between, HeadMatrix, HeadView, View
 from attnviz.analysis.wording import NUMBERS, Sentence, head_place, head_title, percent
 from attnviz.core.trace import AttentionMap, AttentionTrace
 from attnviz.export import Picture
-from attnviz.export.sheet import Sheet, draw_marked
+from attnviz.export.paper import Sheet, draw_marked
 from attnviz.figures import html as shared
 from attnviz.figures.answer_spans import (
     STYLE,

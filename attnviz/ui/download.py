@@ -15,10 +15,10 @@ from attnviz.analysis.wording import head_name
 from attnviz.core.errors import PromptError, TraceError
 from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import AttentionTrace, Kind, Prompt
-from attnviz.export import FORMATS, Picture, draw_sheet, export, formats_of, matrix, sheet
+from attnviz.export import FORMATS, Picture, draw_sheet, export, formats_of, matrix, paper
+from attnviz.export.paper import Sheet, side_by_side, titled
 from attnviz.export.picture import Source, is_whole, other_head, part_of, parts, prompt_expression, trace_expression
 from attnviz.export.picture import lines as python_lines
-from attnviz.export.sheet import Sheet, side_by_side, titled
 from attnviz.figures.explorer import TooLargeError, check_size
 from attnviz.files import open_trace, to_bytes
 from attnviz.models import catalog
@@ -33,7 +33,7 @@ from attnviz.ui.visitor_limits import check_file
 _KINDS: dict[str, Callable[[Picture], Sheet]] = {
     "Matrix": matrix.draw_matrix,
     "Arcs": matrix.draw_arcs,
-    "Text": lambda shown: sheet.draw_shaded_text(shown, first_cell(shown.matrix)[0]),
+    "Text": lambda shown: paper.draw_shaded_text(shown, first_cell(shown.matrix)[0]),
     "All heads": matrix.draw_grid,
 }
 _MOST_HEADS = 12
@@ -224,7 +224,7 @@ def _sheet(kind: str, heads: list[Picture], part: range | None, slot: int) -> Sh
     drawn = []
     for each in heads:
         cut = part_of(each, part) if part else each
-        drawn.append(sheet.draw_shaded_text(cut, _row(each, slot)) if kind == "Text" else _KINDS[kind](cut))
+        drawn.append(paper.draw_shaded_text(cut, _row(each, slot)) if kind == "Text" else _KINDS[kind](cut))
     if len(drawn) == 1:
         return drawn[0]
     named = drawn if kind == "Text" else [titled(sheet, each.name) for sheet, each in zip(drawn, heads, strict=True)]

@@ -21,8 +21,7 @@ from attnviz.analysis.wording import Part, Sentence, head_name, signed, whole_pe
 from attnviz.core.errors import AttnvizError, CorpusError
 from attnviz.export.head_claims import atlas_csv, claims_csv, draw_atlas, draw_measure, draw_verdict, measure_csv, roles_csv
 from attnviz.figures import html as shared
-from attnviz.figures.head_grid import measured_grid
-from attnviz.figures.heads_grid import (
+from attnviz.figures.head_claims import (
     EXAMPLES,
     STYLE,
     atlas_blocks,
@@ -35,6 +34,7 @@ from attnviz.figures.heads_grid import (
     measures_table,
     verdict_blocks,
 )
+from attnviz.figures.head_grid import measured_grid
 from attnviz.models import catalog
 from attnviz.survey.corpora import TREEBANK, available, shipped
 from attnviz.survey.corpus_survey import State, opened

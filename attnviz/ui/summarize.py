@@ -34,7 +34,7 @@ from attnviz.analysis.summary_selection import (
 )
 from attnviz.analysis.wording import Sentence, head_name
 from attnviz.core.trace import AttentionMap
-from attnviz.export.sheet import Sheet, draw_marked
+from attnviz.export.paper import Sheet, draw_marked
 from attnviz.figures import html as shared
 from attnviz.figures.before_after import changed_text
 from attnviz.figures.explorer.script import records_script

@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import Page
 
 from attnviz import AttentionTrace, Prompt
-from attnviz.export import matrix, sheet, svg_png_pdf
+from attnviz.export import matrix, paper, svg_png_pdf
+from attnviz.export.paper import FONT, Sheet, side_by_side, titled
 from attnviz.export.picture import Picture, part_of, parts, picture
-from attnviz.export.sheet import FONT, Sheet, side_by_side, titled
 from tests.factories import make_map, typed
 
 WORDS = ("WWWWWWWW", "a", "unbelievably", "it", "مرحبا", "中文中文", "MMM", "didn't", ".", "<b>the")
@@ -23,7 +23,7 @@ DRAWINGS: dict[str, Callable[[Picture], Sheet]] = {
     "matrix": matrix.draw_matrix,
     "part": lambda shown: matrix.draw_matrix(part_of(shown, parts(shown)[-1])),
     "arcs": lambda shown: matrix.draw_arcs(part_of(shown, parts(shown)[0])),
-    "text": lambda shown: sheet.draw_shaded_text(shown, 1),
+    "text": lambda shown: paper.draw_shaded_text(shown, 1),
     "grid": matrix.draw_grid,
     "several": lambda shown: side_by_side([titled(matrix.draw_matrix(shown), f"L0·H{head}") for head in range(3)], "three"),
 }

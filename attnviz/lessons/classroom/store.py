@@ -36,7 +36,7 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
 from attnviz.core.errors import BusyError, ClassError, SettingError
-from attnviz.export.sheet import csv_table
+from attnviz.export.csv_table import csv_table
 from attnviz.lessons.classroom.class_values import (
     AnswerKey,
     ClassOverview,

@@ -20,8 +20,8 @@ from attnviz.core.errors import AttnvizError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.export import FORMATS, Picture, export, picture, pictures, svg_png_pdf
 from attnviz.export import matrix as on_paper
+from attnviz.export.paper import COLUMN, FONT, PAGE, Rectangle, printed_text
 from attnviz.export.picture import is_whole, other_head, part_of, parts
-from attnviz.export.sheet import COLUMN, FONT, PAGE, Rectangle, printed_text
 from attnviz.figures.theme import LIGHT
 from tests.factories import make_map, numbered, sentence, typed
 

@@ -7,8 +7,8 @@ import pytest
 from attnviz.analysis.head_metrics import Link
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.export import svg_png_pdf, translation_links
+from attnviz.export.paper import LINE, Arc, Label, Sheet, width_of
 from attnviz.export.picture import picture
-from attnviz.export.sheet import LINE, Arc, Label, Sheet, width_of
 from tests.factories import make_map, numbered, special
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -74,7 +74,7 @@ def test_on_paper_no_two_labels_touch():
 
 
 def box(label):
-    from attnviz.export.sheet import width_of
+    from attnviz.export.paper import width_of
 
     width, height = width_of(label.text) * label.size, label.size
     left = label.x - width * {"start": 0, "middle": 0.5, "end": 1}[label.anchor]

@@ -18,7 +18,7 @@ from attnviz.analysis.heads.measures import FIELDS, measure, merge
 from attnviz.cli import main
 from attnviz.core.errors import CorpusError
 from attnviz.core.trace import AttentionMap, DenseWeights
-from attnviz.figures.heads_grid import measures_table
+from attnviz.figures.head_claims import measures_table
 from attnviz.survey.corpus_survey import STATE, State, from_bytes, headvis, merge_folders, opened, rows, save, to_bytes
 from tests.factories import make_map, numbered
 

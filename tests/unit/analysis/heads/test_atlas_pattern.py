@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.heads.atlas import PATTERNS, WORDS, likeness, pattern_text, read_pattern
-from attnviz.figures.heads_grid import likeness_grid
+from attnviz.figures.head_claims import likeness_grid
 
 
 def test_the_likeness_is_the_correlation_of_all_cells():

@@ -30,7 +30,7 @@ from attnviz.figures.head_grid import measured_grid, with_axes
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 from attnviz.text.data_files import ParsedSentence
 
-STYLE = Path(__file__).with_name("heads_grid.css").read_text(encoding="utf-8")
+STYLE = Path(__file__).with_name("head_claims.css").read_text(encoding="utf-8")
 NONE = "nothing found"
 # Where the longest words may be broken in a narrow cell.
 _LONG = re.compile(

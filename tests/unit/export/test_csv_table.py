@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from attnviz.export.sheet import NumberCell, csv_table
+from attnviz.export.csv_table import NumberCell, csv_table
 
 FORMULA = '=HYPERLINK("http://x.example","click")'
 TEXTS = ["plain", "", "a,b", 'say "no"', "two\nlines", "a\tb", "１", "ü;é", "it's", "\r", "a=b", "ends;", "it-self"]

@@ -10,7 +10,7 @@ from attnviz.analysis.heads.atlas import Atlas, AtlasExample, ClaimFacts, HeadLi
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.measures import FURTHEST, MEASURES, NAMES, Statistics
 from attnviz.analysis.heads.verdict import ClaimResult, Rival
-from attnviz.figures.heads_grid import (
+from attnviz.figures.head_claims import (
     NONE,
     board,
     case_list,
