@@ -221,11 +221,17 @@ def _assert_as_computed(family: tiny.Family, model: Any, traced: Any, trace: Att
 MOBILEBERT = tiny.Family("mobilebert", tiny.ENCODER, lambda: hf.MobileBertConfig(
     vocab_size=tiny.VOCABULARY, hidden_size=24, num_attention_heads=3, num_hidden_layers=2, intermediate_size=11,
     embedding_size=7, intra_bottleneck_size=12, max_position_embeddings=61))  # fmt: skip
+# It turns the positions of a text otherwise where another in its batch is long.
+LONG_ROPE = tiny.Family("long-rope", tiny.DECODER, lambda: hf.Phi3Config(
+    vocab_size=tiny.VOCABULARY, pad_token_id=0, eos_token_id=3, hidden_size=24, num_attention_heads=6, num_key_value_heads=2,
+    num_hidden_layers=2, intermediate_size=13, max_position_embeddings=61, original_max_position_embeddings=7,
+    rope_parameters={"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0, 1.0], "long_factor": [3.0, 5.0],
+                     "original_max_position_embeddings": 7}))  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "family",
-    [MOBILEBERT, *tiny.some_now(family for family in tiny.FAMILIES if family.architecture != tiny.SEQ2SEQ)],
+    [MOBILEBERT, LONG_ROPE, *tiny.some_now(family for family in tiny.FAMILIES if family.architecture != tiny.SEQ2SEQ)],
     ids=str,
 )
 def test_many_texts_show_what_each_shows_alone(family: tiny.Family) -> None:

@@ -59,6 +59,13 @@ class TracedModel(Capabilities):
     # Tokenizers are not safe to share: some switch language or truncation within a call.
     _lock: Any = field(default_factory=threading.Lock)
 
+    def __copy__(self) -> "TracedModel":
+        return self  # it keeps nothing of a call
+
+    def __reduce__(self) -> Any:
+        # transformers leaves hooks in a model that has shown its attention once, which cannot be pickled.
+        raise ModelError(f"{self.card.name} cannot be pickled: load or wrap it in each process.")
+
     def trace(self, prompt: Prompt | str | Messages, edits: Edits | str = NO_EDITS) -> AttentionTrace:
         """Run one forward pass over the prompt, with the edits, and keep the attention of every head.
 
@@ -241,21 +248,17 @@ def check_pieces(known: int | None, ids: Sequence[int]) -> None:
 def trace_batches(model: TracedModel, texts: Sequence[str]) -> Iterator[tuple[int, AttentionTrace]]:
     """Trace every text, each with its place, texts of like length together; texts that the model cannot read are left out.
 
-    The order is that of the lengths, not that of `texts`.
+    The order is that of the lengths, not that of `texts`. Once padding has changed what a text reads, each is read by itself.
     """
-    encoded = dict(_encoded(model, texts))
+    encoded, together = dict(_encoded(model, texts)), True
     for batch in _batches(encoded, model.card.n_layers * model.card.n_heads):
         cancellation_point()
-        yield from _traced(model, texts, batch, [encoded[index] for index in batch])
-
-
-def keeps_padding_apart(model: TracedModel) -> bool:
-    """Say whether a text reads the same beside padding: MobileBERT mixes into each token the embedding of the next one."""
-    short, long = (model.encode([text]) for text in ("a", "a a a"))
-    quiet = attention_readers.quiet_options(model.body)
-    with model.computing(), torch.inference_mode():
-        alone, padded = (model.body(**_padded(model, texts), **quiet)[0] for texts in ([short], [short, long]))
-    return attention_readers.same_states(padded[:1, : len(short)], alone)
+        read = [encoded[index] for index in batch]
+        layers = _weights_together(model, read) if together else None
+        if together := layers is not None:
+            yield from _traced(model, texts, batch, read, layers)
+        else:
+            yield from ((index, model.trace(Prompt(texts[index]))) for index in batch)
 
 
 def _encoded(model: TracedModel, texts: Sequence[str]) -> Iterator[tuple[int, Encoded]]:
@@ -280,12 +283,25 @@ def _batches(encoded: dict[int, Encoded], n_heads: int) -> Iterator[list[int]]:
         yield batch
 
 
+def _weights_together(model: TracedModel, encoded: list[Encoded]) -> list[np.ndarray] | None:
+    """Compute the weights of each layer for texts in one batch, shortest first; None where padding changes the shortest.
+
+    MobileBERT mixes into each token the embedding of the next one; Phi-3 turns positions otherwise where a text is long.
+    """
+    quiet, shortest = attention_readers.quiet_options(model.body), encoded[0]
+    with model.computing(), torch.inference_mode():
+        with attention_readers.recording() as recorded:
+            states = model.body(**_padded(model, encoded), **quiet)[0]
+        if len(shortest) < len(encoded[-1]):
+            alone = model.body(**_padded(model, [shortest]), **quiet)[0]
+            if not attention_readers.same_states(states[:1, : len(shortest)], alone):
+                return None
+        return device.to_host([attention_readers.weights_of(call) for call in recorded.calls])
+
+
 def _traced(
-    model: TracedModel, texts: Sequence[str], batch: list[int], encoded: list[Encoded]
+    model: TracedModel, texts: Sequence[str], batch: list[int], encoded: list[Encoded], layers: list[np.ndarray]
 ) -> Iterator[tuple[int, AttentionTrace]]:
-    with model.computing(), torch.inference_mode(), attention_readers.recording() as recorded:
-        model.body(**_padded(model, encoded), **attention_readers.quiet_options(model.body))
-        layers = device.to_host([attention_readers.weights_of(call) for call in recorded.calls])
     longest = max(map(len, encoded))
     for row, (index, read) in enumerate(zip(batch, encoded, strict=True)):
         # Behind the keys of the longest text stands a sink, where there is one.

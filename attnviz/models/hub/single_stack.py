@@ -37,7 +37,6 @@ from attnviz.models.hub.hub_model import (
     Rows,
     TracedModel,
     has_labels,
-    keeps_padding_apart,
     label_log_probabilities,
     label_names,
     n_pieces,
@@ -153,9 +152,9 @@ class Writer:
         """Tokenize a text that is to be written on.
 
         Raises:
-            PromptError: nothing in it can be read.
+            PromptError: this is no text, or nothing in it can be read.
         """
-        return without_end(self.model.encode([text]))
+        return without_end(self.model.encode([Prompt.of(text).text]))
 
     def text_of(self, index: int) -> str:
         """Spell one piece as it would stand in a text, a space before it included; a mark by its name."""
@@ -443,11 +442,7 @@ class StackModel(TracedModel):
 
     def trace_all(self, texts: Sequence[str]) -> Iterator[tuple[int, AttentionTrace]]:
         """Trace texts of like length together, where queries and keys can be recorded, and padding changes nothing."""
-        return trace_batches(self, texts) if self.reader.records and self._keeps_padding_apart else super().trace_all(texts)
-
-    @cached_property
-    def _keeps_padding_apart(self) -> bool:
-        return keeps_padding_apart(self)
+        return trace_batches(self, texts) if self.reader.records else super().trace_all(texts)
 
 
 def _likeliest(model: TracedModel, source: Encoded, logits: Tensor) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:

@@ -5,6 +5,7 @@ import inspect
 import re
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -298,6 +299,15 @@ def wrapped(model: Any, tokenizer: Any = None, target_tokenizer: Any = None) -> 
     return build(copied, words[0], Facts(name=model.config.name_or_path or type(model).__name__), words[1])
 
 
+def _copied(traced: TracedModel, memo: dict[int, Any]) -> TracedModel:
+    """Copy every weight. How attention shows is found anew, for it is known by the very modules."""
+    model, tokenizer, target_tokenizer = copy.deepcopy((traced.model, traced.tokenizer, traced.target_tokenizer), memo)
+    return replace(build(twin(model), tokenizer, Facts(traced.card.name), target_tokenizer), card=traced.card)
+
+
+TracedModel.__deepcopy__ = _copied
+
+
 def _inside(model: Any) -> Any:
     """Take off what torch.compile, parallel training and peft put around a model.
 
@@ -333,9 +343,12 @@ def twin(model: Any) -> Any:
     tensors = [*model.parameters(), *model.buffers()]
     copied = copy.deepcopy(model, {id(tensor): tensor for tensor in tensors if id(tensor) not in own})
     for name, module in reversed(list(copied.named_modules())):
-        compiled = vars(module).get("forward")
-        if hasattr(compiled, "_torchdynamo_orig_callable"):
+        forward = vars(module).get("forward")
+        if hasattr(forward, "_torchdynamo_orig_callable"):
             del module.forward
+        while isinstance(forward, partial) and forward.func.__module__.startswith("attnviz."):
+            # A model that attnviz traces already: what looks into its passes, and edits them, is put around it anew.
+            module.forward = forward = forward.args[-1]
         if _is_adapted(module):
             module.merge(safe_merge=True)
             copied.set_submodule(name, module.get_base_layer())

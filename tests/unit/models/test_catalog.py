@@ -1,3 +1,5 @@
+import copy
+import pickle
 import subprocess
 import sys
 from typing import Any
@@ -200,6 +202,23 @@ def test_what_is_around_a_model_is_taken_off(around: Any) -> None:
         np.testing.assert_allclose(trace.encoder.layer_weights(layer), want[layer], atol=1e-6)
     # Edits act in it as well.
     assert not traced.trace(TEXT, "e1.2z").encoder.weights(1, 2).any()
+
+
+@pytest.mark.parametrize("name", ["bert", "deberta-v2", "llama", "bart"])
+def test_a_copy_has_weights_of_its_own_and_no_model_is_pickled(name: str) -> None:
+    family = tiny.FAMILY[name]
+    traced = attnviz.wrap(family.model(), tiny.tokenizer(family.architecture))
+    edits = "d1.2z" if family.architecture == tiny.DECODER else "e1.2z"
+    copied, (want, *_) = copy.deepcopy(traced), traced.trace(TEXT, edits).maps
+    assert copied.card == traced.card
+    assert copy.copy(traced) is traced
+    with torch.no_grad():
+        next(traced.model.parameters()).zero_()
+    (after, *_) = copied.trace(TEXT, edits).maps
+    assert not after.weights(1, 2).any()
+    np.testing.assert_array_equal(after.layer_weights(1), want.layer_weights(1))
+    with pytest.raises(ModelError, match="cannot be pickled: load or wrap it in each process"):
+        pickle.dumps(traced)
 
 
 def test_a_pipeline_brings_its_model_and_its_tokenizer() -> None:
