@@ -96,11 +96,11 @@ def method_named(name: str) -> Method:
     >>> method_named("head:cross:2:1").title
     'L2·H1, the head you came from'
     """
-    if match := _HEAD.fullmatch(name):
+    if match := _HEAD.fullmatch(str(name)):
         kind, layer, head = match[1], int(match[2]), int(match[3])
         title = f"L{layer}·H{head}, the head you came from"
         return HeadMethod(name, title, "attention_methods:head_weights", kind=kind, layer=layer, head=head)
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise ModelError(f"{name!r} is no attribution method: choose one of {', '.join(METHODS)}.")
     return METHODS[name]
 

@@ -56,9 +56,10 @@ def _reading(result: Result, word: Word, rather_than: Word, position: int | None
     writer, trace = _writer(result), result.trace
     pieces = writer.ids(result.continuation.pieces)
     place = len(pieces) if position is None else position
-    if not 1 <= place <= len(pieces):
+    if not hasattr(place, "__index__") or not 1 <= place <= len(pieces):
+        named = place if isinstance(place, int) else described(place)
         raise PromptError(
-            f"Words are explained from position 1 to {len(pieces)}, which the first token stands before; not {place}."
+            f"Words are explained from position 1 to {len(pieces)}, which the first token stands before; not {named}."
         )
     if word is None:
         stands = result.continuation.pieces[place] if place < len(pieces) else None

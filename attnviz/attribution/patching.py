@@ -31,6 +31,7 @@ from attnviz.attribution.watched_pass import (
     with_tensor,
 )
 from attnviz.core.errors import ModelError, PromptError, cancellation_point
+from attnviz.core.trace import Prompt
 from attnviz.core.weights import rounding_of
 from attnviz.core.why import WHATS, ComparedWords, PatchCurve, Patches, What
 from attnviz.models.base import AttentionModel, Progress, silent
@@ -174,6 +175,7 @@ class _Patching:
 
     @staticmethod
     def of(writer: Writer, texts: tuple[str, str], words: tuple[Word, Word]) -> "_Patching":
+        texts = (Prompt.of(texts[0]).text, Prompt.of(texts[1]).text)
         encoded = [writer.read(text) for text in texts]
         lengths = [len(each) for each in encoded]
         if lengths[0] != lengths[1] or lengths[0] > MOST_PATCHED:

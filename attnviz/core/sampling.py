@@ -201,7 +201,14 @@ class Continuation:
 
         Where top-p takes in more than the candidates, their shares are of that mass, and too large by less than the last of
         them. Of another temperature than `TEMPERATURES` the mass of the rest is interpolated.
+
+        Raises:
+            PromptError: there is no such position.
         """
+        n_tokens = len(self.pieces)
+        if not hasattr(position, "__index__") or not -n_tokens <= position < n_tokens:
+            named = position if isinstance(position, int) else described(position)
+            raise PromptError(f"What comes next is told behind the tokens at positions 0 to {n_tokens - 1}, not {named}.")
         shares = self._shares(position, options) if options else np.exp(self.log_probabilities[position])
         names = [self.vocabulary[index] for index in self.candidates[position].tolist()]
         return tuple(Candidate(*name, share) for name, share in zip(names, shares.tolist(), strict=True) if share > 0)

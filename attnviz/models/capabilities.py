@@ -261,5 +261,6 @@ def bind_target(model: AttentionModel, prompt: Prompt | str, target: Target | st
         PromptError: it cannot read the prompt.
     """
     declared, prompt = capabilities(model), Prompt.of(prompt)
-    target = Target.of(target) if isinstance(target, str) and target else target
+    if not isinstance(target, Target | None) and target != "":
+        target = Target.of(target)
     return declared.bind_target(prompt, target or declared.default_target(prompt))

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from attnviz.core.errors import ModelError
+from attnviz.core.errors import ArgumentError, ModelError, described
 from attnviz.core.trace import Token
 
 # The kinds of targets: their name in an error, and their label in a list.
@@ -59,7 +59,10 @@ class Target:
 
         Raises:
             ModelError: there is no such target.
+            ArgumentError: this is no text.
         """
+        if not isinstance(text, str):
+            raise ArgumentError(f"A target is a text, such as next:Mary, not {described(text)}.")
         kind, _, place = text.partition(":")
         if kind in _WORDS and (place or kind == "rather"):
             words = tuple(place.split())

@@ -1,5 +1,6 @@
 """Why a word: parts sum to the logit in every family, each is what it adds; the lens ends with the model; patches hold."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -425,6 +426,12 @@ def test_a_text_and_its_words_are_checked():
     number: Any = 3
     with pytest.raises(ArgumentError, match="a text or a candidate, not int 3"):
         attnviz.parts(result, number)
+    with pytest.raises(PromptError, match="a str or a Prompt, not int 3"):
+        attnviz.patch(wrapped, TEXT, number)
+    for ask in (attnviz.parts, attnviz.lens):
+        place: Any = "5"
+        with pytest.raises(PromptError, match=r"position 1 to 6, .* not str '5'"):
+            ask(result, position=place)
 
 
 def test_a_model_that_is_no_sum_says_so():
@@ -439,6 +446,18 @@ def test_a_model_that_is_no_sum_says_so():
     result = attnviz.run(attnviz.wrap(hybrid, tiny.tokenizer(DECODER)), "write", TEXT, tokens=0)
     with pytest.raises(ModelError, match="cannot be taken apart into what was added"):
         attnviz.parts(result, "mat")
+
+
+def test_a_model_that_was_explained_is_wrapped_and_copied_as_any_other():
+    """Each copy is looked into by itself, once: none keeps what was put around the layers of another."""
+    _, wrapped = made(tiny.FAMILY["llama"])
+    result = attnviz.run(wrapped, "write", TEXT, tokens=0)
+    lens = attnviz.lens(result)
+    patches = attnviz.patch(wrapped, TEXT, OTHER, "mat", "ran", "mlps")
+    for other in (attnviz.wrap(wrapped.model, wrapped.tokenizer), copy.deepcopy(wrapped)):
+        there = attnviz.lens(attnviz.run(other, "write", TEXT, tokens=0))
+        np.testing.assert_array_equal(there.rank, lens.rank)
+        np.testing.assert_array_equal(attnviz.patch(other, TEXT, OTHER, "mat", "ran", "mlps").patched, patches.patched)
 
 
 def test_a_written_token_is_explained_where_it_stands():

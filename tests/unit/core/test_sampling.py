@@ -32,6 +32,12 @@ def test_it_names_what_could_come():
     assert made.bits_per_byte("x", (0,)) is None
 
 
+@pytest.mark.parametrize(("position", "named"), [(2, "2"), (-3, "-3"), ("1", "str '1'"), (1.0, "float 1.0")])
+def test_a_position_that_is_none_is_one_sentence(position, named, unchecked):
+    with pytest.raises(PromptError, match=f"positions 0 to 1, not {named}"):
+        Continuation(**parts()).next_tokens(position)
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -8,8 +8,8 @@ import torch
 import transformers as hf
 
 import attnviz
-from attnviz.attribution.methods import METHODS
-from attnviz.core.errors import ModelError
+from attnviz.attribution.methods import METHODS, attribute
+from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.capabilities import bind_target, capabilities
 from attnviz.models.targets import BoundTarget
@@ -247,6 +247,14 @@ def test_a_word_that_cannot_be_explained_is_one_sentence(target: str) -> None:
         return
     with pytest.raises(ModelError, match="name"):
         bind_target(wrapped, TEXT, target)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(("argument", "words"), [("target", "A target is a text"), ("method", "is no attribution method")])
+def test_what_is_no_name_is_one_sentence(argument: str, words: str) -> None:
+    for given in (5, [5]):
+        with pytest.raises(AttnvizError, match=words):
+            attribute(attnviz.wrap(writer(tiny.FAMILY["gpt2"]), tiny.tokenizer(tiny.DECODER)), TEXT, **{argument: given})
 
 
 @pytest.mark.gate
