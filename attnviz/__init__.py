@@ -73,7 +73,7 @@ AttentionTrace._repr_html_ = _frame
 
 def _picture(value: Parts | LogitLens | Patches) -> str:
     """Draw why a word is written where a notebook ends a cell with it."""
-    from attnviz.figures.write import why_page
+    from attnviz.figures.why import why_page
 
     return why_page(value)._repr_html_()
 

@@ -18,7 +18,7 @@ from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.core.weights import layers_of_heads
-from attnviz.export.write import next_file
+from attnviz.export.next_and_why import next_file
 from attnviz.models import catalog
 
 STREAM = "-"

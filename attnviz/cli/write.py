@@ -69,7 +69,7 @@ def write_text(arguments: argparse.Namespace) -> int:
         attnviz.save(result.trace, arguments.out)
         progress_line(f"Saved {arguments.out}", None)
     if arguments.json:
-        from attnviz.export.write import next_record
+        from attnviz.export.next_and_why import next_record
 
         print(as_json(next_record(result.trace)))
         return 0
@@ -131,11 +131,11 @@ def _command(commands: Any, name: str, help: str) -> argparse.ArgumentParser:
 
 def explain(arguments: argparse.Namespace) -> int:
     """Compute why a word is written, and print what is strongest or write all of it to a file."""
+    from attnviz.analysis.next_and_why import describe_together
     from attnviz.analysis.wording import plain
-    from attnviz.analysis.write import describe_together
     from attnviz.attribution import parts_and_lens, patching
     from attnviz.attribution.quantity_maps import run
-    from attnviz.export.write import check_format, together_csv, why_file, why_lines
+    from attnviz.export.next_and_why import check_format, together_csv, why_file, why_lines
     from attnviz.survey.corpora import random_passages
 
     to = arguments.out.suffix.lstrip(".").lower() if arguments.out else "csv"

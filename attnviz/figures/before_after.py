@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
+from attnviz.analysis.next_and_why import NextChange, describe_next_change
 from attnviz.analysis.translation_alignment import differences
 from attnviz.analysis.wording import signed
-from attnviz.analysis.write import NextChange, describe_next_change
 from attnviz.core.trace import Token
 from attnviz.figures.html import label, sentence_html
 from attnviz.figures.theme import LIGHT, Theme, css_variables

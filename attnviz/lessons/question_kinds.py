@@ -394,7 +394,7 @@ def next_shares(question: LessonQuestion, result: Result) -> tuple[tuple[str, ..
         TraceError: the model says nothing of what comes next.
         LessonError: a choice begins with a piece that is likely, so that its own probability is not known.
     """
-    from attnviz.analysis.write import candidate_labels, continuation_of
+    from attnviz.analysis.next_and_why import candidate_labels, continuation_of
 
     continuation = continuation_of(result.trace)
     candidates = continuation.next_tokens(len(continuation.pieces) - 1)

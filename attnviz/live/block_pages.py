@@ -22,9 +22,9 @@ from markdown_it import MarkdownIt
 import attnviz as av
 from attnviz.address import write_parameter
 from attnviz.analysis.matters import FIRST_PAIR
+from attnviz.analysis.next_and_why import next_changes
 from attnviz.analysis.whatif_comparison import CHANGES, Comparison, change_of, compare, side_names
 from attnviz.analysis.wording import describe_edits
-from attnviz.analysis.write import next_changes
 from attnviz.attribution.token_removal import attribution_report, without_words, word_removals
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import Head, Prompt
@@ -41,7 +41,7 @@ from attnviz.figures.matters_text import STYLE as MATTERS_STYLE
 from attnviz.figures.theme import DARK, LIGHT, Theme
 from attnviz.figures.whatif_matrices import HOW_COMPARED, HOW_COSTS, comparison_blocks, cost_blocks, curve_blocks
 from attnviz.figures.whatif_matrices import STYLE as WHATIF_STYLE
-from attnviz.figures.write import HOW_PATCHED, PARTS_STYLE, part_address, patch_blocks, together_blocks
+from attnviz.figures.why import HOW_PATCHED, PARTS_STYLE, part_address, patch_blocks, together_blocks
 from attnviz.files.shipped import examples_of, find_example
 from attnviz.live.pictures import examples_of as examples_in
 from attnviz.models import catalog

@@ -27,6 +27,7 @@ from attnviz.analysis.compute.dot_product import QueryKey, link_steps
 from attnviz.analysis.compute.steps import first_place, worked_steps
 from attnviz.analysis.head_ranking import WordLink, WordLinks, first_link
 from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
+from attnviz.analysis.next_and_why import candidate_labels, continuation_of, copied_link, text_written_on
 from attnviz.analysis.summary_selection import (
     NO_LOOK,
     Amount,
@@ -57,7 +58,6 @@ from attnviz.analysis.wording import (
     percent,
     power_of_ten,
 )
-from attnviz.analysis.write import candidate_labels, continuation_of, copied_link, text_written_on
 from attnviz.core.head_inputs import Tables
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 from attnviz.figures.answer_spans import WHOLE_WORDS, AnswerPlace, describe_head_of, describe_passage
@@ -75,7 +75,7 @@ from attnviz.figures.html import sentence_parts
 from attnviz.figures.matrix import labels
 from attnviz.figures.summary_passage import kept_passage
 from attnviz.figures.translate.alignments import LEAST_WEIGHT, Aligned, alignments
-from attnviz.figures.write import text_tokens
+from attnviz.figures.written_text import text_tokens
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.catalog import Task
 from attnviz.models.compute import compute

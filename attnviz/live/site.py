@@ -22,7 +22,7 @@ from attnviz.figures.html import bundle
 from attnviz.figures.lessons.question import STYLE as QUESTION_STYLE
 from attnviz.figures.summary_passage import STYLE as SUMMARY_STYLE
 from attnviz.figures.translate.alignments import STYLE as ALIGNMENTS_STYLE
-from attnviz.figures.write import STYLE as WRITE_STYLE
+from attnviz.figures.written_text import STYLE as WRITE_STYLE
 from attnviz.lessons.check_lesson import ComputedSource, truths
 from attnviz.lessons.lesson_file import Lesson
 from attnviz.live.block_pages import BLOCK_STYLE, STATES, WrittenPage, write_states

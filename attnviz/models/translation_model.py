@@ -24,7 +24,7 @@ from attnviz.models.edit import EditPoints, Scorer, edited, log_probability
 from attnviz.models.saved_models import SavedModel
 from attnviz.models.targets import BoundTarget, Target, target_labels
 from attnviz.models.translate import WrittenText, decoding_steps, encoded_tokens, piece_name, search_tree, written_tokens
-from attnviz.models.write import WritesFromSource
+from attnviz.models.write_on import WritesFromSource
 from attnviz.nn.attention import Attended
 from attnviz.nn.decoding import END, START, Beam, Decoder, RereadingDecoder, RestrictedDecoder, beam_search, greedy, resume
 from attnviz.nn.edited_pass import current as current_edits

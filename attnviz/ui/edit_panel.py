@@ -7,8 +7,8 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attnviz.analysis.next_and_why import continuation_of, describe_next, next_changes
 from attnviz.analysis.wording import describe_edits, head_name, quoted, written
-from attnviz.analysis.write import continuation_of, describe_next, next_changes
 from attnviz.core.edits import NO_EDITS, Edit, Edits, LinkCut, WeightSet
 from attnviz.core.errors import ModelError
 from attnviz.core.sampling import READING

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.address import Number
-from attnviz.analysis.write import (
+from attnviz.analysis.next_and_why import (
     bits_per_byte,
     candidate_labels,
     continuation_of,
@@ -26,19 +26,8 @@ from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.core.why import LogitLens, Parts
 from attnviz.figures import html as shared
 from attnviz.figures.before_after import changed_text, ranked
-from attnviz.figures.write import (
-    BARS,
-    PARTS_STYLE,
-    SCRIPT,
-    STYLE,
-    bars_at,
-    coming_text,
-    lens_strip,
-    lens_table,
-    next_bars,
-    parts_grid,
-    written_text,
-)
+from attnviz.figures.why import PARTS_STYLE, lens_strip, lens_table, parts_grid
+from attnviz.figures.written_text import BARS, SCRIPT, STYLE, bars_at, coming_text, next_bars, written_text
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.result import Result

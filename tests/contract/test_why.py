@@ -9,8 +9,8 @@ import torch
 import transformers as hf
 
 import attnviz
+from attnviz.analysis.next_and_why import describe_together
 from attnviz.analysis.wording import plain
-from attnviz.analysis.write import describe_together
 from attnviz.attribution import head_roles, parts_and_lens, patching
 from attnviz.core.errors import ArgumentError, EditError, ModelError, PromptError, TraceError
 from attnviz.core.why import ComparedWords

@@ -158,7 +158,7 @@ def test_files_keep_what_comes_next():
 
 
 def test_a_text_has_bits_a_byte(monkeypatch):
-    from attnviz.analysis.write import bits_per_byte
+    from attnviz.analysis.next_and_why import bits_per_byte
 
     trace = attnviz.run(attnviz.load("smollm2"), "write", "The capital of France is Paris.", tokens=0).trace
     model = attnviz.load("smollm2")

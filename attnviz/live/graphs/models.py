@@ -27,7 +27,7 @@ from attnviz.models.saved_models import WEIGHTS, pack
 from attnviz.models.span_finder import LEAST_ROOM, MOST_CHARACTERS
 from attnviz.models.summarize import SummaryModel
 from attnviz.models.translation_model import UNWRITABLE, TranslationModel
-from attnviz.models.write import likeliest
+from attnviz.models.write_on import likeliest
 from attnviz.nn.attention import KeyValues, attend
 from attnviz.nn.encoder import Answerer
 from attnviz.nn.seq2seq import ReadSource, RecurrentState, Seq2Seq

@@ -159,7 +159,7 @@ function timesOf(difference) {
   return times >= 10 ? `${grouped(Math.round(times))} times` : `${times.toFixed(1)} times`;
 }
 
-// Tokens that could stand in a text, as attnviz/analysis/write.py names them; a test compares both.
+// Tokens that could stand in a text, as attnviz/analysis/next_and_why.py names them; a test compares both.
 
 /** Gives labels to what a language model says of a text. @param {any} writing as models/write.js makes it */
 export function withLabels({ tokens, next, ...rest }) {

@@ -58,7 +58,7 @@ export function unaskedLink({ said: { writing, link } }, values, isPinned) {
 /** The place that is looked at: behind the token that was clicked, else behind the last one. @param {Writing} writing @param {Values} values */
 export const placeOf = ({ pieces }, { query = null }) => (query === null || query >= pieces.length ? pieces.length : query + 1);
 
-/** What the model expects at a place, and how likely what stands there was; as attnviz/analysis/write.py says it, which a test compares.
+/** What the model expects at a place, and how likely what stands there was; as attnviz/analysis/next_and_why.py says it, which a test compares.
  * @param {Writing} writing @param {number} place @returns {Sentence[]} */
 export function describePlace({ pieces, tokens, next }, place) {
   const isNext = place === pieces.length;

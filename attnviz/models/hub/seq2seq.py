@@ -38,7 +38,7 @@ from attnviz.models.hub.hub_model import (
 )
 from attnviz.models.targets import AttentionSite, BoundTarget, Target, no_such_output, target_labels
 from attnviz.models.translate import TRANSLATE, TranslatingModel, WrittenText, decoding_steps
-from attnviz.models.write import WritesFromSource
+from attnviz.models.write_on import WritesFromSource
 from attnviz.nn import edited_pass
 from attnviz.nn.decoding import Beam
 from attnviz.text.tokens import Encoded, placed_ids

@@ -50,7 +50,7 @@ from attnviz.models.hub.hub_model import (
 )
 from attnviz.models.span_finder import ANSWER, NO_ANSWER, QuestionAndPassage, SpanFinder, span_facts, span_outcome
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, no_such_output, target_labels
-from attnviz.models.write import WordLogits, Written, continuation, write_on
+from attnviz.models.write_on import WordLogits, Written, continuation, write_on
 from attnviz.nn import edited_pass
 from attnviz.nn.attention import Attended
 from attnviz.text.spans import Window

@@ -6,12 +6,12 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.write import part_name
+from attnviz.analysis.next_and_why import part_name
 from attnviz.core.trace import Prompt
 from attnviz.core.why import RANDOM_TEXTS, PatchCurve, Patches
-from attnviz.export.write import draw_why, together_csv, why_file
+from attnviz.export.next_and_why import draw_why, together_csv, why_file
 from attnviz.figures import html as shared
-from attnviz.figures.write import PART_PLACES, PARTS_STYLE, patch_blocks, together_blocks
+from attnviz.figures.why import PART_PLACES, PARTS_STYLE, patch_blocks, together_blocks
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.survey.corpora import random_passages
 from attnviz.ui.address.address_sync import visit_button

@@ -21,10 +21,10 @@ from attnviz.analysis.answer_attention import (
 )
 from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix, word_groups
+from attnviz.analysis.next_and_why import copied_link, describe_given, describe_next
 from attnviz.analysis.summary_selection import read_passage
 from attnviz.analysis.translation_alignment import describe_likelihood, differences, opening_cell, ranked_step, read_as, truer
 from attnviz.analysis.wording import Sentence, cuts, power_of_ten, two_digits
-from attnviz.analysis.write import copied_link, describe_given, describe_next
 from attnviz.core.errors import PromptError
 from attnviz.core.sampling import TEMPERATURES, Continuation
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt

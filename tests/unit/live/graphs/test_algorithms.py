@@ -13,9 +13,9 @@ import pytest
 import transformers as hf
 
 from attnviz.analysis.answer_attention import joint
+from attnviz.analysis.next_and_why import candidate_labels
 from attnviz.analysis.summary_selection import read_passage, top
 from attnviz.analysis.wording import quoted
-from attnviz.analysis.write import candidate_labels
 from attnviz.core.sampling import TEMPERATURES, Candidate, Continuation, WritingOptions, chance, draw, sampling_probabilities
 from attnviz.core.trace import Token
 from attnviz.models.answer import SpanDecoding

@@ -9,8 +9,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from attnviz.analysis.wording import cut, percent, signed
-from attnviz.analysis.write import (
+from attnviz.analysis.next_and_why import (
     bits_per_byte,
     candidate_labels,
     continuation_of,
@@ -20,6 +19,7 @@ from attnviz.analysis.write import (
     row_name,
     text_written_on,
 )
+from attnviz.analysis.wording import cut, percent, signed
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace
 from attnviz.core.why import LogitLens, Parts, PatchCurve, Patches

@@ -5,8 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from attnviz.analysis.wording import plain
-from attnviz.analysis.write import (
+from attnviz.analysis.next_and_why import (
     describe_correlation,
     describe_direct,
     describe_effect,
@@ -14,10 +13,11 @@ from attnviz.analysis.write import (
     describe_patch,
     why_title,
 )
+from attnviz.analysis.wording import plain
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Token
 from attnviz.core.why import ComparedWords, LogitLens, Parts, Patches
-from attnviz.figures.write import lens_strip, lens_table, parts_grid, patches_grid, why_page
+from attnviz.figures.why import lens_strip, lens_table, parts_grid, patches_grid, why_page
 
 TOKENS = (Token("<Mary>", 0, 6), Token("to", 7, 9))
 
