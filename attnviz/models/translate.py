@@ -15,6 +15,7 @@ from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.base import AttentionModel, Branch, DecodingStep, SearchTree, Translation
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome
 from attnviz.nn.decoding import END, Beam, BeamSearchResult
+from attnviz.text.tokens import covering, own_span
 
 # What else was likely in the place of each token: so many pieces.
 ALTERNATIVES = 5
@@ -43,7 +44,9 @@ def piece_name(vocabulary: Tokenizer, piece: int) -> str:
 def encoded_tokens(encoding: Encoding, text: str) -> tuple[Token, ...]:
     """Make tokens of an encoding; a space before a piece is not part of its token."""
     tokens = []
-    for piece, (start, end), word in zip(encoding.tokens, encoding.offsets, encoding.word_ids, strict=True):
+    own = [own_span(piece, span, text) for piece, span in zip(encoding.tokens, encoding.offsets, strict=True)]
+    spans = covering(own, text, whole=False)
+    for piece, (start, end), word in zip(encoding.tokens, spans, encoding.word_ids, strict=True):
         typed = text[start:end]
         start += len(typed) - len(typed.lstrip())
         label = typed.strip() or piece

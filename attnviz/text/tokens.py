@@ -63,6 +63,16 @@ def covering(spans: Sequence[Stretch], text: str, *, whole: bool = True) -> list
     return [(starts.get(start, start), ends.get(end, end)) if start < end else (start, end) for start, end in spans]
 
 
+def own_span(piece: str, span: Stretch, text: str) -> Stretch:
+    """Take from a mark that a tokenizer sets before a text the place of the text's first letter, which is the next piece's.
+
+    >>> own_span("▁", (0, 1), "猫"), own_span("▁", (1, 2), "a 猫"), own_span("▁a", (0, 1), "a 猫")
+    ((0, 0), (1, 2), (0, 1))
+    """
+    start, end = span
+    return (start, start) if piece == "▁" and text[start:end].strip() else span
+
+
 def _is_mark(character: str) -> bool:
     return unicodedata.category(character)[0] == "M"
 
@@ -241,7 +251,8 @@ def _placed(rows: Sequence[_Row], texts: Sequence[str], *, whole: bool = True) -
         words = Words.of(text)
         mine = [index for index, row in enumerate(rows) if row.segment == segment]
         # Tokenizers that drop accents leave them out of their offsets too, but a reader wants the word as it was typed.
-        wide = covering([(0, 0) if rows[index].special else rows[index].span for index in mine], text, whole=whole)
+        spans = [(0, 0) if rows[index].special else own_span(rows[index].piece, rows[index].span, text) for index in mine]
+        wide = covering(spans, text, whole=whole)
         for index, span in zip(mine, wide, strict=True):
             tokens[index] = _token(rows[index], span, text, words)
     return [token for token in tokens if token is not None]

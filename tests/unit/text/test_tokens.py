@@ -104,6 +104,13 @@ def test_the_space_before_a_word_is_not_part_of_its_label(byte_level: Any) -> No
     assert [token.word for token in tokens] == [0, 1]
 
 
+def test_the_mark_before_a_text_has_none_of_its_letters() -> None:
+    inner = Tokenizer(models.Unigram([("<unk>", 0.0), ("▁", -1.0), ("猫", -1.0), ("▁a", -1.0)], 0, byte_fallback=False))
+    inner.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokens = encode(hf.PreTrainedTokenizerFast(tokenizer_object=inner), ["猫 a"]).tokens
+    assert [(token.text, token.start, token.end) for token in tokens] == [("▁", 0, 0), ("猫", 0, 1), ("a", 2, 3)]
+
+
 def test_a_token_of_space_alone_is_that_space(byte_level: Any) -> None:
     [_, newline, _] = encode(byte_level, ["a\nb"]).tokens
     assert (newline.text, newline.start, newline.end, newline.word, newline.piece) == ("\n", 1, 2, None, "Ċ")

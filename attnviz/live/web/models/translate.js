@@ -40,9 +40,11 @@ export function ended() {
  * @param {string} text
  * @returns {Token[]}
  */
-function tokensOf(pieces, text) {
+export function tokensOf(pieces, text) {
   const letters = [...text];
-  return pieces.map(({ piece, start, end, word }) => {
+  return pieces.map(({ piece, start, end: last, word }) => {
+    // Of the mark that stands before a text the place is that of the first letter, which is the next piece's.
+    const end = piece === "▁" && letters.slice(start, last).join("").trim() ? start : last;
     const typed = letters.slice(start, end).join("");
     const first = start + [...typed].length - [...typed.trimStart()].length;
     return token(typed.trim() || piece, first, Math.max(first, end), word, piece);

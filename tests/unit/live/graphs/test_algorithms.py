@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import transformers as hf
+from tokenizers import Tokenizer
 
 from attnviz.analysis.answer_attention import joint
 from attnviz.analysis.next_and_why import candidate_labels
@@ -20,6 +21,8 @@ from attnviz.core.sampling import TEMPERATURES, Candidate, Continuation, Writing
 from attnviz.core.trace import Token
 from attnviz.models.answer import SpanDecoding
 from attnviz.models.hub.minilm import packaged
+from attnviz.models.translate import encoded_tokens
+from attnviz.settings import assets_folder
 from attnviz.survey.corpora import shipped
 from attnviz.text.sentences import Sentences
 from attnviz.text.spans import Window, best_spans, marginals, merged, pair_logits, windows
@@ -213,6 +216,21 @@ def test_tokens_of_every_script_are_those_of_python():
                 del token["word"]
         assert made["tokens"] == tokens, texts
         assert made["cuts"] == list(expected.cuts)
+
+
+def test_a_translators_tokens_of_every_script_are_those_of_python(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes((assets_folder() / "models" / "dot-lstm-en-fr" / "source.json").read_bytes())
+    tokenizer = Tokenizer.from_file(str(path))
+    # Before the first of these texts stands a mark of its own: no letter is in it.
+    texts = [" 猫 a", "=1+1", "e\u0301te\u0301 x\u0302", *languages.SENTENCES.values()]
+    pieces = call(*(["piece_offsets", "piecesOf", str(path), text] for text in texts))
+    made = call(*(["translate", "tokensOf", own, text] for own, text in zip(pieces, texts, strict=True)))
+    expected = [encoded_tokens(tokenizer.encode(text), text) for text in texts]
+    assert [(token.text, token.start, token.end) for token in expected[0]] == [("▁", 1, 1), ("猫", 1, 2), ("a", 3, 4)]
+    assert "e\u0301" in [token.text for token in expected[2]]
+    for tokens, wanted in zip(made, expected, strict=True):
+        assert tokens == [dataclasses.asdict(token) for token in wanted]
 
 
 def test_words_are_cut_by_one_expression():
