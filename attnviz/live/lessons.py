@@ -121,12 +121,12 @@ def lesson_html(lesson: Lesson, root: str, why: Why) -> str:
         prose = prose_html(step.prose) if waits else _prose(step.prose, root)
         title, attribute = f"<h2>{number}. {html.escape(step.title)}</h2>", " data-waits" if waits else ""
         picture = _picture(step, root, reason, waits)
-        steps.append(f'<section class="step"{attribute}>{title}{prose}{picture}{questions}</section>')
+        steps.append(f'<section class="step" dir="auto"{attribute}>{title}{prose}{picture}{questions}</section>')
     about = " · ".join(filter(None, (counted(lesson.minutes, "minute"), ", ".join(lesson.models))))
     audience = f" For {html.escape(lesson.audience)}." if lesson.audience else ""
     return f"""<div id="lesson" lang="{html.escape(lesson.language)}">
 <p class="about">{html.escape(about)}.{audience}</p>
-{_prose(lesson.intro, root)}
+<div dir="auto">{_prose(lesson.intro, root)}</div>
 {"".join(steps)}
 <section class="step"><h2>Hand in</h2><p id="points" role="status"></p>
 <form id="hand-in"><label for="student">Your name, if your teacher wants it</label>
@@ -159,10 +159,12 @@ def _site_link(picture: LessonPicture, root: str) -> str:
 
 def _form(number: str, question: LessonQuestion) -> str:
     """Write the place where a question is asked: its script draws what it is answered with."""
-    hint = f"<details><summary>Hint</summary>{html.escape(question.text('hint'))}</details>" if question.text("hint") else ""
+    advice = html.escape(question.text("hint"))
+    hint = f'<details><summary>Hint</summary><div dir="auto">{advice}</div></details>' if advice else ""
     typed = "" if about(question) else " data-typed"
     return (
         f'<form class="question" data-question="{number}" aria-labelledby="ask-{number}"{typed}>'
         f'<p class="ask" id="ask-{number}">{html.escape(question.ask)}</p><div class="asked"></div>'
-        f'<button class="give" disabled>Answer</button>{hint}<p class="verdict" role="status" tabindex="-1"></p></form>'
+        f'<button class="give" disabled>Answer</button>{hint}'
+        '<p class="verdict" dir="auto" role="status" tabindex="-1"></p></form>'
     )

@@ -221,7 +221,7 @@ def write_lesson_page(title: str, frame: PageFrame, body: str, config: Mapping[s
 
 
 def _title(name: str, title: str) -> str:
-    return f'<a href="{name}/">{html.escape(title)}</a>' if name else f"<b>{html.escape(title)}</b>"
+    return f'<a href="{name}/" dir="auto">{html.escape(title)}</a>' if name else f'<b dir="auto">{html.escape(title)}</b>'
 
 
 _FOOTER = (

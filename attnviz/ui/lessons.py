@@ -448,8 +448,9 @@ def _show_panel(place: LessonPlace) -> None:
         intro = place.lesson.intro if place.number == 1 else ""
         prose = "" if place.is_end else prose_html("\n\n".join(filter(None, (intro, place.step.prose))))
         lang = html.escape(place.lesson.language, quote=True)
+        title = html.escape(place.lesson.title)
         st.html(
-            f'<div class="lesson-text" lang="{lang}"><p class="lesson-place">{html.escape(place.lesson.title)} · {where}</p>'
+            f'<div class="lesson-text" lang="{lang}" dir="auto"><p class="lesson-place">{title} · {where}</p>'
             f"<h2>{html.escape(heading)}</h2>{prose}</div>"
         )
         questions = st.container(key="lesson-questions")
@@ -502,7 +503,7 @@ def _ask(place: LessonPlace, number: str, question: LessonQuestion) -> None:
     """Show the question, its hint, and what it is answered with."""
     begin(place, number)
     hint = question.text("hint")
-    folded = f"<details><summary>Hint</summary>{html.escape(hint)}</details>" if hint else ""
+    folded = f'<details><summary>Hint</summary><div dir="auto">{html.escape(hint)}</div></details>' if hint else ""
     st.html(f'<div class="lesson-ask"><p dir="auto">{html.escape(question.ask)}</p>{folded}</div>')
 
     def given() -> None:

@@ -454,7 +454,9 @@ def test_a_lesson_is_graded_where_it_is_read(page: Page, site: str):
     # The word that the second asks about is the answer to the first.
     expect(share).to_be_hidden()
     expect(page.locator('[data-question="2.1"]')).to_be_hidden()
-    word.get_by_role("button", name="Answer").click()
+    word.get_by_role("button", name="Answer").press("Enter")
+    # What had the focus is gone.
+    expect(word.locator(".verdict")).to_be_focused()
     share.get_by_role("spinbutton").fill("12")
     assert serious(page) == []
     share.get_by_role("button", name="Answer").click()
@@ -476,5 +478,9 @@ def test_a_lesson_is_graded_where_it_is_read(page: Page, site: str):
     expect(page.locator('[data-question="1.2"] .verdict')).to_contain_text("You said “12 %”.")
     expect(page.locator(".step").first.locator("a.open")).to_be_visible()
     assert (handed_in.lesson, handed_in.answers) == ("what-is-it", {"1.1": "animal", "1.2": "12 %"})
+    near = page.locator('[data-question="2.1"]')
+    near.get_by_role("spinbutton").fill("30")
+    near.get_by_role("button", name="Answer").click()
+    expect(near.locator(".verdict")).to_contain_text("Right: you said “30 %”, and it is 28\N{NO-BREAK SPACE}%. Less")
     address = page.get_by_role("link", name="Open the picture").first.get_attribute("href")
     expect(opened(page, f"{page.url}{address}").locator(STORY)).to_have_text(FIRST)

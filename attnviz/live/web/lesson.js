@@ -24,12 +24,14 @@ export function openLesson(lesson, files) {
   let since = performance.now();
   /** @param {string} name */
   const fetched = (name) => fetchFile(new URL(`${name}.json`, base)).then((response) => response.json()).catch(() => null);
-  /** @param {HTMLFormElement} form @param {string} number @param {string} answer */
-  const show = async (form, number, answer) => {
+  /** @param {HTMLFormElement} form @param {string} number @param {string} answer @param {boolean} [isNew] */
+  const show = async (form, number, answer, isNew) => {
     form.classList.add("answered");
     for (const each of form.querySelectorAll(".question-form, .give")) each.remove();
     const question = lesson.questions[number];
     const isRight = showVerdict(form, question, question.graded ? await fetched(number) : null, answer);
+    // What had the focus is gone; a verdict takes it once it says something.
+    if (isNew && document.activeElement === document.body) /** @type {HTMLElement} */ (form.querySelector(".verdict")).focus();
     if (isRight !== null) graded.set(number, isRight);
     showPoints(lesson, given, graded);
     openQuestions();
@@ -50,9 +52,7 @@ export function openLesson(lesson, files) {
       given.set(number, { answer: chosen, seconds: (performance.now() - since) / 1000 });
       since = performance.now();
       store(lesson, given);
-      void show(form, number, chosen);
-      // What had the focus is gone.
-      /** @type {HTMLElement} */ (form.querySelector(".verdict")).focus();
+      void show(form, number, chosen, true);
     });
     const before = given.get(number);
     if (before) void show(form, number, before.answer);
@@ -138,15 +138,21 @@ function showVerdict(form, question, right, answer) {
   const verdict = /** @type {HTMLElement} */ (form.querySelector(".verdict"));
   if (!question.graded || !right) {
     const later = "Kept, and not graded yet: reload the page when there is a connection.";
-    verdict.textContent = `You said “${answer}”. ${question.graded ? later : "Kept. Your teacher reads it."}`;
+    verdict.textContent = `${asSentence(`You said “${answer}”`)} ${question.graded ? later : "Kept. Your teacher reads it."}`;
     return null;
   }
   const isRight = accepts(right, answer);
   form.classList.add(isRight ? "right" : "wrong");
-  const said = isRight ? `Right: ${right.answer}.` : `You said “${answer}”. The answer is ${right.answer}.`;
-  verdict.textContent = [said, isRight ? right.if_right : right.if_wrong, right.sentence].filter(Boolean).join(" ");
+  const isSame = comparable(answer) === comparable(right.answer);
+  const said = isRight
+    ? [isSame ? `Right: ${right.answer}` : `Right: you said “${answer}”, and it is ${right.answer}`]
+    : [`You said “${answer}”`, `The answer is ${right.answer}`];
+  verdict.textContent = [...said.map(asSentence), isRight ? right.if_right : right.if_wrong, right.sentence].filter(Boolean).join(" ");
   return isRight;
 }
+
+/** Ends a text with a full stop, unless it has an end of its own: as attnviz/lessons/question_kinds.py. @param {string} text */
+export const asSentence = (text) => (/[.!?…。][”"'»]*$/.test(text) ? text : `${text}.`);
 
 /** @param {Lesson} lesson @param {Map<string, Given>} given @param {Map<string, boolean>} graded whether each that is graded is right */
 function showPoints({ questions }, given, graded) {

@@ -11,7 +11,7 @@ from attnviz.lessons.check_lesson import ComputedSource, truths
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, read_lesson
 from attnviz.lessons.library import shipped_lessons
 from attnviz.lessons.picture_link import read_link
-from attnviz.lessons.question_kinds import QuestionForm, Truth, read_number, same_answer
+from attnviz.lessons.question_kinds import QuestionForm, Truth, as_sentence, read_number, same_answer
 from attnviz.live.lessons import (
     absent_lessons,
     describe_answer,
@@ -30,6 +30,7 @@ GIVEN = (
     "\u2060ani\u00admal\ufeff", "no\tanswer\x00", "no answer",
 )  # fmt: skip
 FORM = QuestionForm("token", "What?")
+ENDS = ("red", "Il ne mange pas.", "You said “Why?”", "»", "“a.”'", "…", "好。", "a. ", "")
 GRID = {"rows": ("L0", "L1", "L2", "L3"), "columns": ("H0", "H1", "H2")}
 
 
@@ -67,7 +68,9 @@ def test_a_page_grades_as_the_app_does():
         {"question": describe_answer(question, form, truth), "answers": given}
         for (form, truth), given in zip(CASES, answers, strict=True)
     ]
-    for graded, given, (form, truth) in zip(run(RUNNER, cases), answers, CASES, strict=True):
+    made = run(RUNNER, {"cases": cases, "ends": ENDS})
+    assert made["ended"] == [as_sentence(each) for each in ENDS]
+    for graded, given, (form, truth) in zip(made["graded"], answers, CASES, strict=True):
         assert dict(zip(given, graded, strict=True)) == {each: truth.accepts(each) for each in given}, form.kind
         assert True in graded
         assert False in graded
@@ -152,6 +155,6 @@ def test_a_lesson_that_a_site_cannot_show_is_named_with_the_reason():
 
 def test_a_picture_waits_where_the_app_hides_it():
     written = lesson_html(read_lesson(shipped_lessons()["what-is-it"]), "../../", lambda _: "")
-    steps = re.findall(r'<section class="step"( data-waits)?><h2>(\d)', written)
+    steps = re.findall(r'<section class="step" dir="auto"( data-waits)?><h2>(\d)', written)
     # In the app nobody is at the fifth, which shows what the first asks, before the first.
     assert [number for waits, number in steps if waits] == ["1", "2", "3", "4", "5"]
