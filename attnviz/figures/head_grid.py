@@ -41,7 +41,8 @@ def head_grid(shape: tuple[int, int], cell: Callable[[int, int], HeadCell | None
 def with_axes(shape: tuple[int, int], cell: Callable[[int, int], str]) -> str:
     """Write the cells of all heads, row by row, with the numbers of the heads above and of the layers beside them."""
     n_layers, n_heads = shape
-    parts = ['<span class="axis"></span>', *(f'<span class="axis">H{head}</span>' for head in range(n_heads))]
+    kind = "axis many" if n_heads > 9 else "axis"
+    parts = ['<span class="axis"></span>', *(f'<span class="{kind}">H{head}</span>' for head in range(n_heads))]
     for layer in range(n_layers):
         parts.append(f'<span class="axis layer">L{layer}</span>')
         parts += [cell(layer, head) for head in range(n_heads)]

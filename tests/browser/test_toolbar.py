@@ -52,11 +52,16 @@ def test_on_a_projector_nothing_stands_below_the_screen(page: Page, app_url: str
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollHeight <= main.clientHeight")
 
 
-def test_forced_colours_leave_bars_and_shades(page: Page, app_url: str) -> None:
-    for name, mark in (("", ".bar-room i"), ("write", ".bars .bar i"), ("whatif", '[data-pick="3.1"]')):
+def test_forced_colours_and_paper_leave_bars_and_shades(page: Page, app_url: str) -> None:
+    marks = (
+        ("", ".bar-room i"), ("", ".words .token"), ("write", ".bars .bar i"), ("whatif", '[data-pick="3.1"]'),
+        ("translate", "mark"), ("matters", ".shaded button"), ("heads", ".case mark"),
+    )  # fmt: skip
+    for name, mark in marks:
         open_page(page, app_url, name)
         colour = page.locator(mark).first.evaluate_handle("mark => () => getComputedStyle(mark).backgroundColor")
         before = colour.evaluate("colour => colour()")
+        assert page.locator(mark).first.evaluate("mark => getComputedStyle(mark).printColorAdjust") == "exact"
         page.emulate_media(forced_colors="active")
         try:
             assert colour.evaluate("colour => colour()") == before
