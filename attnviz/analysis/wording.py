@@ -1,7 +1,7 @@
 """A picture's numbers in words: the chosen link, and what its head does as a whole."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import SupportsFloat
 
@@ -11,7 +11,7 @@ from attnviz.core.edits import Edit, Edits, HeadPatched, HeadSet, LinkCut, Weigh
 from attnviz.core.errors import EditedRowError, EditError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 from attnviz.core.weights import Kind, Quantity
-from attnviz.text.words import visible_text
+from attnviz.text.words import seems_english, visible_text
 
 # A share of the attention from which on a head is called by it.
 MOSTLY = 0.5
@@ -137,6 +137,47 @@ def cuts(trace: AttentionTrace) -> list[str]:
         for name, text, at in texts
         if text is not None and at is not None
     ]
+
+
+def text_notices(
+    trace: AttentionTrace, *, languages: Sequence[str], most: int, reads: Collection[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield what happened to a text before the model read it: what stands before the names of models, what follows one or more.
+
+    languages  of the model, as its card has them
+    most       tokens that it reads
+    reads      fields of a prompt that it reads
+    """
+    prompt, keys = trace.prompt, trace.maps[0].keys
+    if tuple(languages[:1]) == ("en",) and not all(
+        map(seems_english, filter(None, (prompt.text, prompt.pair, prompt.question)))
+    ):
+        can = " can read: expect guesses."
+        yield "This does not look like English, the only language that ", can, can
+    if all(token.special for token in keys):
+        shown = " in this text: the picture has only what"
+        yield "", f" finds no word{shown} it adds to every text.", f" find no word{shown} they add to every text."
+    for each in cuts(trace):
+        limit = f"{most:,} tokens at most: {each}."
+        yield "", f" reads {limit}", f" read {limit}"
+    if prompt.pair and "pair" not in reads:
+        once = "one text at a time: the second sentence was not used."
+        yield "", f" reads {once}", f" read {once}"
+    for attention in trace.maps:
+        if others := attention.without_attention:
+            numbers = ", ".join(map(str, others[:8])) + (" and others" if len(others) > 8 else "")
+            layers = f"{attention.n_layers} layers ({numbers}): the picture is empty there."
+            parts = f"words without attention in {len(others)} of"
+            yield "", f" mixes {parts} its {layers}", f" mix {parts} their {layers}"
+    # Pieces of the vocabulary that stand for any text that it does not have.
+    texts = dict.fromkeys(token.text for token in keys if not token.special and token.piece in ("[UNK]", "<unk>"))
+    if names := [written(quoted(text)) for text in texts]:
+        unknown = ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
+        yield (
+            "",
+            f" does not know {unknown}: it reads a placeholder instead.",
+            f" do not know {unknown}: they read a placeholder instead.",
+        )
 
 
 def head_name(layer: int, head: int | None) -> str:

@@ -8,11 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from attnviz.analysis.wording import cuts, join_names, quoted, written
-from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.analysis.wording import join_names, text_notices
+from attnviz.core.trace import Prompt
 from attnviz.models.result import Result
 from attnviz.settings import assets_folder
-from attnviz.text.words import seems_english
 from attnviz.ui.address.address_sync import LINK_CHARACTERS, forget_cell, remember, remembered, visit
 from attnviz.ui.layout import checked, escaped
 
@@ -166,10 +165,6 @@ def _drafts() -> dict[str, str]:
     return st.session_state.setdefault("drafts", {}).setdefault(st.session_state.page, {})
 
 
-# What stands before the names of models, and what follows one name, or several.
-_Notice = tuple[str, str, str]
-
-
 def show_text_notices(*results: Result, more: Sequence[str] = ()) -> None:
     """Say what happened to the text before the models read it, and what `more` a page says of it, as one notice."""
     sentences = dict.fromkeys((*_joint_notices(results), *more))
@@ -181,46 +176,14 @@ def show_text_notices(*results: Result, more: Sequence[str] = ()) -> None:
 
 def _joint_notices(results: Sequence[Result]) -> Iterator[str]:
     """Yield what models say of their texts; several that say the same say it together."""
-    speakers: dict[_Notice, list[str]] = {}
+    speakers: dict[tuple[str, str, str], list[str]] = {}
     for each in results:
-        for notice in _text_notices(each):
-            speakers.setdefault(notice, []).append(each.card.name)
+        card = each.card
+        for notice in text_notices(each.trace, languages=card.languages, most=card.max_tokens, reads=card.reads):
+            speakers.setdefault(notice, []).append(card.name)
     for (before, one, several), names in speakers.items():
         names = list(dict.fromkeys(names))
-        yield f"{before}{escaped(join_names(names))}{one if len(names) == 1 else several}"
-
-
-def _text_notices(result: Result) -> Iterator[_Notice]:
-    trace, card, prompt = result.trace, result.card, result.trace.prompt
-    if card.languages[:1] == ("en",) and not all(map(seems_english, filter(None, (prompt.text, prompt.pair, prompt.question)))):
-        can = " can read: expect guesses."
-        yield "This does not look like English, the only language that ", can, can
-    for cut in cuts(trace):
-        most = f"{card.max_tokens:,} tokens at most: {cut}."
-        yield "", f" reads {most}", f" read {most}"
-    if prompt.pair and "pair" not in card.reads:
-        once = "one text at a time: the second sentence was not used."
-        yield "", f" reads {once}", f" read {once}"
-    for attention in trace.maps:
-        if others := attention.without_attention:
-            numbers = ", ".join(map(str, others[:8])) + (" and others" if len(others) > 8 else "")
-            layers = f"{attention.n_layers} layers ({numbers}): the picture is empty there."
-            parts = f"words without attention in {len(others)} of"
-            yield "", f" mixes {parts} its {layers}", f" mix {parts} their {layers}"
-    if unknown := escaped(_unknown(trace)):
-        yield (
-            "",
-            f" does not know {unknown}: it reads a placeholder instead.",
-            f" do not know {unknown}: they read a placeholder instead.",
-        )
-
-
-def _unknown(trace: AttentionTrace) -> str:
-    """Name the typed tokens that the vocabulary has no piece for, once each."""
-    tokens = trace.maps[0].keys
-    texts = dict.fromkeys(token.text for token in tokens if not token.special and token.piece in ("[UNK]", "<unk>"))
-    names = [written(quoted(text)) for text in texts]
-    return ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
+        yield escaped(f"{before}{join_names(names)}{one if len(names) == 1 else several}")
 
 
 # Boxes below the first that a switch brings.

@@ -233,7 +233,6 @@ def answer_files(model: AnswerModel, saved: Path) -> Files:
         "cross": (answerer.config.n_layers, answerer.config.block.n_heads),
         "most_characters": MOST_CHARACTERS,
         "least_room": LEAST_ROOM,
-        "small_words": small_words(),
     }
     return Files(
         {"answer": graph, "weigh": weigh_graph(model.encoder.model)},
@@ -580,6 +579,7 @@ def write_model(model: AttentionModel, task: Task, saved: Path, folder: Path) ->
         "task": task,
         "bound": BOUND,
         "card": _card(model),
+        "small_words": small_words() if model.card.languages[:1] == ("en",) else None,
         **_written(name, folder, _WRITERS[task](model, saved)),
     }
     manifest["version"] = digest(json.dumps(manifest, sort_keys=True).encode())[:16]

@@ -173,7 +173,7 @@ export function namesOf({ config: { models, page } }, values) {
 /** What the page says of traces, as of a picture that came with the site. @param {any[]} traces @param {string[]} names
  * @param {Record<string, string>} prompt @param {Record<string, [layer: number, head: number | null]>} unasked @returns {Said} */
 function saidOf(traces, names, prompt, unasked) {
-  const [{ output, maps, cuts: _, first = unasked, shown, ...told }] = traces;
+  const [{ output, maps, notices: _, first = unasked, shown, ...told }] = traces;
   /** @type {{ kind: string, shape: [number, number], tokens: [number, number] }[]} */
   const all = maps;
   return {
@@ -191,12 +191,17 @@ function saidOf(traces, names, prompt, unasked) {
   };
 }
 
-/** What models say of their texts; several that say the same say it together. @param {{ cuts: string[] }[]} traces @param {string[]} names */
+/** What models say of their texts; several that say the same say it together. @param {{ notices: [before: string, one: string, several: string][] }[]} traces @param {string[]} names */
 function noticeOf(traces, names) {
-  const cuts = [...new Set(traces.flatMap((trace) => trace.cuts))];
-  const sentences = cuts.map((cut) => {
-    const speakers = names.filter((_, place) => traces[place].cuts.includes(cut));
-    return `${new Intl.ListFormat("en-GB").format(speakers)} ${speakers.length === 1 ? "reads" : "read"} ${cut}`;
+  /** @type {Map<string, string[]>} */
+  const speakers = new Map();
+  traces.forEach(({ notices }, place) => notices.forEach((notice) => {
+    const key = JSON.stringify(notice);
+    speakers.set(key, [...(speakers.get(key) ?? []), names[place]]);
+  }));
+  const sentences = [...speakers].map(([key, own]) => {
+    const [before, one, several] = JSON.parse(key);
+    return `${before}${new Intl.ListFormat("en-GB").format(own)}${own.length === 1 ? one : several}`;
   });
   return sentences.join(" ");
 }

@@ -5,7 +5,7 @@ import { strongestLink, summarize } from "./head_metrics.js";
 import { LETTER_OF_BYTE } from "./models/letter_of_byte.js";
 import { decimals, raised } from "../../figures/drawing/numbers.js";
 
-/** @import { HeadMatrix } from "./head_view.js" */
+/** @import { HeadMatrix, Token } from "./head_view.js" */
 
 /**
  * @typedef {[text: string, strength: 0 | 1 | 2]} Part  1 is strong, 2 a token, which is quoted, too
@@ -43,14 +43,27 @@ export function describeLink(matrix, name, [query, key]) {
   return [...lead, textPart("; its strongest link between different words is "), ...best, textPart(` (${percent(link.weight)}).`)];
 }
 
-/** What a model reads at most, and where each text was cut for it; nothing where it read all.
- * @param {Record<string, string>} prompt @param {{ cut: number | null, cutPair: number | null }} trace @param {number} most tokens */
-export function describeCuts({ text, pair }, { cut, cutPair }, most) {
+// What a text is read as where the vocabulary has no piece for it.
+const UNKNOWN = ["[UNK]", "<unk>"];
+
+/** What happened to a text before the model read it: what stands before the model's name, and what follows one, or several.
+ * @param {Record<string, string>} prompt @param {{ cut: number | null, cutPair: number | null, isEnglish: boolean }} trace @param {Token[]} keys @param {number} most tokens
+ * @returns {[before: string, one: string, several: string][]} */
+export function textNotices({ text, pair }, { cut, cutPair, isEnglish }, keys, most) {
+  const [can, shown] = [" can read: expect guesses.", " in this text: the picture has only what"];
   /** @type {[name: string, text: string, at: number | null][]} */
   const texts = [["text", text, cut], ["second sentence", pair, cutPair]];
-  return texts.flatMap(([name, whole, at]) =>
+  const limits = texts.flatMap(([name, whole, at]) =>
     at === null ? [] : [`${grouped(most)} tokens at most: the ${name} was cut after character ${grouped(at)} of ${grouped([...whole].length)}.`],
   );
+  const names = [...new Set(keys.flatMap(({ text: own, special, piece }) => (!special && UNKNOWN.includes(piece ?? "") ? [own] : [])))].map((own) => `“${quoted(own)[0]}”`);
+  const unknown = `${names.slice(0, 5).join(", ")}${names.length > 5 ? " and others" : ""}`;
+  return [
+    ...(isEnglish ? [] : [/** @type {[string, string, string]} */ (["This does not look like English, the only language that ", can, can])]),
+    ...(keys.every(({ special }) => special) ? [/** @type {[string, string, string]} */ (["", ` finds no word${shown} it adds to every text.`, ` find no word${shown} they add to every text.`])] : []),
+    ...limits.map((limit) => /** @type {[string, string, string]} */ (["", ` reads ${limit}`, ` read ${limit}`])),
+    ...(names.length ? [/** @type {[string, string, string]} */ (["", ` does not know ${unknown}: it reads a placeholder instead.`, ` do not know ${unknown}: they read a placeholder instead.`])] : []),
+  ];
 }
 
 /** Where most of a head's attention goes, or how far it is spread. @param {HeadMatrix} matrix @returns {Sentence} */

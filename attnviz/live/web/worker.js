@@ -10,7 +10,7 @@ import { fetchFile, importFrom, openRuntime, openSegmenter } from "./runtime.js"
 import { describeSelectors, describeSelection } from "./selectors.js";
 import { AlignmentHeads, describeTranslation } from "./translation_picture.js";
 import { WordLinks } from "./word_links.js";
-import { describeCuts, describeLikelihood, describeHead, describeHidden, describeLink, withLabels } from "./wording.js";
+import { describeLikelihood, describeHead, describeHidden, describeLink, textNotices, withLabels } from "./wording.js";
 
 /**
  * @import { AskedCell } from "./alignments.js"
@@ -25,7 +25,7 @@ import { describeCuts, describeLikelihood, describeHead, describeHidden, describ
  * @import { TranslationQuestion } from "./translation_picture.js"
  * @import { WordQuestion } from "./word_links.js"
  * @typedef {{ key: string, kind: string, view: View }} Place
- * @typedef {{ model: string, output: string, extra: any, cut: number | null, cutPair: number | null, maps: AttentionMap[] }} Trace
+ * @typedef {{ model: string, output: string, extra: any, cut: number | null, cutPair: number | null, isEnglish: boolean, maps: AttentionMap[] }} Trace
  * @typedef {{ output: string, extra: any, cross: AttentionMap, card: any }} KeptDraft
  * @typedef {{ card: any, trace(request: object): Promise<Trace>, inspect(request: object, layer: number, head: number): Promise<HeadInputs>,
  *   write?: any, left(): number, complete(): Promise<void> }} Model
@@ -68,7 +68,7 @@ const WORK = {
     const cross = maps.find(({ kind }) => kind === "cross");
     if (extra?.steps && cross) keepDraft(`${name} ${key}`, { output, extra, cross, card: model.card });
     const shapes = maps.map(({ kind, layers, heads, queries, keys }) => ({ kind, shape: [layers, heads], tokens: [queries.length, keys.length] }));
-    return { output, left: model.left(), cuts: describeCuts(/** @type {Record<string, string>} */ (request), trace, model.card.max_tokens), maps: shapes, ...describe(model, request, extra, maps) };
+    return { output, left: model.left(), notices: textNotices(/** @type {Record<string, string>} */ (request), trace, maps[0].keys, model.card.max_tokens), maps: shapes, ...describe(model, request, extra, maps) };
   },
 
   /** Writes on behind a text, with what is written so far as progress. @param {{ name: string, modelFiles: string, runtimeBytes: number, request: object, tokens: number }} asked

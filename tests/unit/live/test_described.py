@@ -24,10 +24,10 @@ from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix, word
 from attnviz.analysis.next_and_why import copied_link, describe_given, describe_next
 from attnviz.analysis.summary_selection import read_passage
 from attnviz.analysis.translation_alignment import describe_likelihood, differences, opening_cell, ranked_step, read_as, truer
-from attnviz.analysis.wording import Sentence, cuts, power_of_ten, two_digits
+from attnviz.analysis.wording import Sentence, power_of_ten, text_notices, two_digits
 from attnviz.core.errors import PromptError
 from attnviz.core.sampling import TEMPERATURES, Continuation
-from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, Token
 from attnviz.figures.answer_spans import AnswerPlace, describe_head_of
 from attnviz.figures.explorer.overview import unpack_chunks
 from attnviz.figures.html import sentence_parts
@@ -45,6 +45,7 @@ from attnviz.models.base import DecodingStep, Draft, ModelCard, Translation
 from attnviz.models.result import Result
 from attnviz.text.sentences import Sentences
 from attnviz.text.spans import Span
+from attnviz.text.words import seems_english
 from tests.factories import make_map, pair, sentence, special, typed
 from tests.javascript import run
 from tests.unit.live.graphs.test_algorithms import call
@@ -102,12 +103,20 @@ DIFFERENT = [
     ["a b a b c a", "b a b a c", "c a b"],
     ["L'été 𝒳 a, b_1!", "l'été a 𝒳 b_1", ""],
 ]
-# A text and a second one, where each was cut, and what a model reads at most.
-CUT: list[tuple[dict[str, str], int | None, int | None, int]] = [
-    ({"text": "𝒳" * 2600}, 2549, None, 2048),
-    ({"text": "a b", "pair": "c d " * 400}, None, 1021, 512),
-    ({"text": "a " * 300, "pair": "b " * 300}, 509, 508, 512),
-    ({"text": "a"}, None, None, 512),
+# A text and a second one, where each was cut, what a model reads at most, and its tokens: special ones, known and unknown ones.
+_EDGE, _WORD, *_ODD = (
+    Token(text, at, at + 1, piece=piece, special=not text.isalpha() and not piece)
+    for at, (text, piece) in enumerate(
+        [("[CLS]", ""), ("a", ""), *((letter, "[UNK]") for letter in "🙂🙂𓀀ᚠᚢ𝒳ゐ"), ("ø", "<unk>")]
+    )
+)
+NOTICED: list[tuple[dict[str, str], int | None, int | None, int, list[Token]]] = [
+    ({"text": "𝒳" * 2600}, 2549, None, 2048, [_WORD]),
+    ({"text": "a b", "pair": "c d " * 400}, None, 1021, 512, [_EDGE, _WORD]),
+    ({"text": "a " * 300, "pair": "b " * 300}, 509, 508, 512, [_WORD, _ODD[0], _ODD[1], _ODD[-1]]),
+    ({"text": "ich bin"}, None, None, 512, [_EDGE, *_ODD]),
+    ({"text": "\u200b"}, None, None, 512, [_EDGE, _EDGE]),
+    ({"text": "a"}, None, None, 512, [_WORD]),
 ]
 # ln p of a given translation and of the model's own.
 LIKELY = [(-9.2, -2.3), (-2.3, -2.304), (-1.0, -40.0), (-40.0, -1.0), (-13.92, -14.63), (0.0, -12.0)]
@@ -164,7 +173,15 @@ def made_by_the_site() -> dict[str, Any]:
         {
             "answers": answers,
             "heads": heads,
-            "cut": [[prompt, {"cut": cut, "cutPair": cut_pair}, most] for prompt, cut, cut_pair, most in CUT],
+            "typed": [
+                [
+                    prompt,
+                    {"cut": cut, "cutPair": cut_pair, "isEnglish": all(map(seems_english, prompt.values()))},
+                    [*map(dataclasses.asdict, keys)],
+                    most,
+                ]
+                for prompt, cut, cut_pair, most, keys in NOTICED
+            ],
             "likely": LIKELY,
             "small": SMALL,
             "translations": translations,
@@ -208,9 +225,11 @@ def test_a_browser_describes_what_the_app_does():
     for actual, (card, place, view, asked) in zip(made["written"], expected, strict=True):
         assert_translation(actual, card, place, view, asked)
     assert made["small"] == [[power_of_ten(each), two_digits(each)] for each in SMALL]
-    for told, (prompt, cut, cut_pair, most) in zip(made["cut"], CUT, strict=True):
-        trace = AttentionTrace("t", Prompt(**prompt), MAPS[:1], cut=cut, cut_pair=cut_pair)
-        assert told == [f"{most:,} tokens at most: {each}." for each in cuts(trace)]
+    for told, (prompt, cut, cut_pair, most, keys) in zip(made["notices"], NOTICED, strict=True):
+        tokens = AttentionMap("encoder", tuple(keys), tuple(keys), DenseWeights((np.eye(len(keys))[None],)))
+        trace = AttentionTrace("t", Prompt(**prompt), (tokens,), cut=cut, cut_pair=cut_pair)
+        assert told == [[*each] for each in text_notices(trace, languages=("en", "fr"), most=most, reads=("text", "pair"))]
+    assert [len(told) for told in made["notices"]] == [2, 1, 3, 2, 1, 0]
     assert made["likely"] == [sentence_parts(describe_likelihood(*each)) for each in LIKELY]
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
         assert_selection(actual, text)

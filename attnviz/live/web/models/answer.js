@@ -188,7 +188,7 @@ function logOdds(share) {
 /**
  * Say whether nothing speaks against English, as attnviz.text.words does: how many answers are right was measured on English passages.
  * @param {string} text
- * @param {{ english: string[], others: string[][], foreign: string[], articles: string[] }} small words of languages
+ * @param {import("./types.d.ts").SmallWords} small words of languages
  */
 export function seemsEnglish(text, { english, others, foreign, articles }) {
   const letters = text.match(/\p{L}/gu) ?? [];
@@ -220,6 +220,7 @@ export class Answerer {
   constructor({ manifest, passes, tokenizers, vectors }) {
     this.card = manifest.card;
     this.options = manifest.options;
+    this.smallWords = /** @type {import("./types.d.ts").SmallWords} */ (manifest.small_words);
     this.pass = passes.answer;
     this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
@@ -243,7 +244,7 @@ export class Answerer {
     const judged = judge(this.options.decoding, span.probability, found.nothing);
     const spans = found.spans.map((each) => ({ ...each, text: textOf(each, text, tokens) }));
     const output = judged.declined ? "" : spans[0].text;
-    const isEnglish = [text, question ?? ""].every((each) => seemsEnglish(each, this.options.small_words));
+    const isEnglish = [text, question ?? ""].every((each) => seemsEnglish(each, this.smallWords));
     const confidence = isEnglish ? judged.confidence : null;
     return { output, extra: { ...found, ...judged, confidence, spans, tokens }, maps: await this.maps(pair, windows[found.best], best) };
   }

@@ -1,6 +1,6 @@
 // A model of the catalog in a browser: its files fetched, its passes made ready, and a text traced.
 
-import { Answerer } from "./answer.js";
+import { Answerer, seemsEnglish } from "./answer.js";
 import { Encoder } from "./encode.js";
 import { ModelError, Source, forget } from "./model_files.js";
 import { WordVectors, Pass, storedWeights } from "./session.js";
@@ -46,8 +46,9 @@ export async function load(base, manifest, runtime, onProgress = () => {}) {
     async trace(request) {
       const prompt = promptOf(request);
       const { maps, output = "", extra = null, cuts = [] } = await runner.trace({ ...request, ...prompt });
-      const { name, card } = manifest;
-      return { model: name, revision: card.revision, prompt, output, extra, maps, cut: cuts[0] ?? null, cutPair: cuts[1] ?? null };
+      const { name, card, small_words: smallWords } = manifest;
+      const isEnglish = !smallWords || [prompt.text, prompt.pair, prompt.question].every((each) => seemsEnglish(each ?? "", smallWords));
+      return { model: name, revision: card.revision, prompt, output, extra, maps, cut: cuts[0] ?? null, cutPair: cuts[1] ?? null, isEnglish };
     },
     inspect: runner.inspect?.bind(runner),
     write: runner.write?.bind(runner),

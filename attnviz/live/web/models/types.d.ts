@@ -75,6 +75,8 @@ export interface Trace<Extra = unknown> {
   /** The code point at which a text was cut, because the model reads no more; null: it was read whole. */
   cut: number | null;
   cutPair: number | null;
+  /** Whether nothing speaks against the language that the model reads. */
+  isEnglish: boolean;
 }
 
 export interface Model {
@@ -122,12 +124,22 @@ export interface RowFiles {
   files: File[];
 }
 
+/** The small words that tell English from other languages. */
+export interface SmallWords {
+  english: string[];
+  others: string[][];
+  foreign: string[];
+  articles: string[];
+}
+
 export interface Manifest {
   name: string;
   task: "encode" | "translate" | "answer" | "summarize" | "write";
   /** How far a weight may be from the app's own. */
   bound: number;
   card: Card;
+  /** Of a model that reads English. */
+  small_words: SmallWords | null;
   version: string;
   graphs: Record<string, GraphFile>;
   parts: File[];
