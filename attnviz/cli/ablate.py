@@ -12,7 +12,7 @@ import numpy as np
 
 from attnviz.analysis.whatif_comparison import bootstrap
 from attnviz.cli.arguments import MODEL, ONE_TEXT, add_command, output_path, positive
-from attnviz.cli.traces import progress_line
+from attnviz.cli.progress_line import progress_line
 from attnviz.core import journal
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError

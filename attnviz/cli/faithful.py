@@ -10,7 +10,7 @@ from typing import Any
 
 from attnviz.attribution.methods import USUAL, method_named
 from attnviz.cli.arguments import MODEL, ONE_TEXT, add_command, output_path, positive, print_now
-from attnviz.cli.traces import progress_line
+from attnviz.cli.progress_line import progress_line
 from attnviz.core import journal
 from attnviz.core.errors import AttnvizError
 from attnviz.export.csv_table import NumberCell, csv_table

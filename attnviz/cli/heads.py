@@ -8,7 +8,7 @@ from attnviz.analysis.heads.atlas import to_json
 from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.verdict import ClaimResult, check_head, describe_verdict, unit_name
 from attnviz.cli.arguments import MODEL, add_command, natural, output_path, positive
-from attnviz.cli.traces import progress_line
+from attnviz.cli.progress_line import progress_line
 from attnviz.core import journal
 from attnviz.core.errors import ClaimError, CorpusError, shortened
 from attnviz.export.head_claims import claims_csv, roles_csv

@@ -8,7 +8,7 @@ from typing import Any
 from attnviz import settings
 from attnviz.analysis.wording import counted
 from attnviz.cli.arguments import EXIT_CODES, PLAIN, add_command, output_path
-from attnviz.cli.traces import progress_line
+from attnviz.cli.progress_line import progress_line
 from attnviz.core import journal
 from attnviz.core.errors import LessonError
 

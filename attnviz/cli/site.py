@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.cli.arguments import add_command
-from attnviz.cli.traces import progress_line
+from attnviz.cli.progress_line import progress_line
 
 # What travels with attnviz and runs in a browser.
 MODELS = (

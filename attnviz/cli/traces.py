@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-import time
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from attnviz.analysis.head_ranking import has_two_rows
 from attnviz.analysis.head_view import View, default_map
 from attnviz.analysis.wording import cuts, join_names, plain
 from attnviz.cli.arguments import MODEL, add_command, as_json, check_can_write, positive
+from attnviz.cli.progress_line import progress_line
 from attnviz.core import journal
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
@@ -316,25 +316,3 @@ def _aligned(facts: dict[str, Any]) -> str:
             text = ", ".join(f"{key} {number}" for key, number in value.items())
         lines.append(f"{name:<{width}}{text}")
     return "\n".join(lines)
-
-
-class ProgressLine:
-    """Print progress on stderr: in a terminal one line that changes; elsewhere a line at once, and one every ten seconds."""
-
-    SECONDS = 10.0
-
-    def __init__(self) -> None:
-        self._again = 0.0
-
-    def __call__(self, stage: str, fraction: float | None) -> None:
-        """Print a stage, and how far it is where that is known."""
-        if fraction is None:
-            print(stage, file=sys.stderr, flush=True)
-        elif sys.stderr.isatty():
-            print(f"\r{stage} {fraction:4.0%}", end="\n" if fraction >= 1 else "", file=sys.stderr, flush=True)
-        elif time.monotonic() >= self._again:
-            print(f"{stage} {fraction:.0%}", file=sys.stderr, flush=True)
-            self._again = time.monotonic() + self.SECONDS
-
-
-progress_line = ProgressLine()

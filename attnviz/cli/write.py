@@ -7,7 +7,8 @@ from typing import Any
 import attnviz
 from attnviz.analysis.wording import cuts
 from attnviz.cli.arguments import MODEL, add_command, as_json, natural, natural_to, output_path, positive, print_now
-from attnviz.cli.traces import STREAM, check_trace_name, progress_line, typed_text
+from attnviz.cli.progress_line import progress_line
+from attnviz.cli.traces import STREAM, check_trace_name, typed_text
 from attnviz.core.edits import Edits
 from attnviz.core.sampling import MOST_SEED, MOST_TOKENS, WritingOptions
 from attnviz.core.trace import Prompt

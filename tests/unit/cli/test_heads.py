@@ -12,7 +12,7 @@ import pytest
 
 from attnviz.analysis.heads.atlas import AtlasExample
 from attnviz.cli import heads, main
-from attnviz.cli.traces import ProgressLine, progress_line
+from attnviz.cli.progress_line import ProgressLine, progress_line
 from attnviz.survey.corpora import plain
 
 
