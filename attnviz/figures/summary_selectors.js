@@ -87,7 +87,7 @@ function differenceOf(row, large) {
  *   is chosen, but the mean of the layer @param {Palette} palette @param {(layer: number, head: number) => void} open */
 export function headShares({ shares, shape: [layers, heads], layer, head }, palette, open) {
   const grid = make("div.costs", { style: `--layers:${layers};--heads:${heads}` }, make("span.axis"));
-  for (let own = 0; own < heads; own++) grid.append(make("span.axis", {}, `H${own}`));
+  for (let own = 0; own < heads; own++) grid.append(make(heads > 9 ? "span.axis.many" : "span.axis", {}, `H${own}`));
   for (const [at, share] of shares.entries()) {
     const [row, column] = [Math.floor(at / heads), at % heads];
     if (!column) grid.append(make("span.axis.layer", {}, `L${row}`));
