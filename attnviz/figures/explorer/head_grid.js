@@ -3,7 +3,7 @@
 import { clamp, fit, pixelRatio } from "../drawing/canvas.js";
 import { ARROWS, make, listen, word, wholePercent } from "../drawing/elements.js";
 import { strike, fade } from "../drawing/matrix.js";
-import { headTitle, number, THUMB_MASKED, smallArcs } from "./head_store.js";
+import { headTitle, number, THUMB_MASKED } from "./head_store.js";
 import { View } from "./view.js";
 
 /**
@@ -273,4 +273,35 @@ export class Thumbnails {
     if (distance !== null) lines.push(`mean distance ${distance.toFixed(1)} tokens, ${wholePercent(Number(diagonal))} to neighbours`);
     return lines;
   }
+}
+
+// A head as small arcs, as BertViz's model view draws it: lines from who looks, on the left, to whom, on the right.
+
+const LEAST_SHARE = 0.05;
+const SMALL_LEVELS = 6;
+
+// `levels`: the head's small picture, a share of its largest weight a pixel; `end`: the share of the scale that the largest has.
+/** @param {Uint8Array} levels @param {{ rows: number, columns: number }} overview @param {number} end @param {string} colour
+ * @param {{ width: number, height: number, ratio: number }} size */
+export function smallArcs(levels, { rows, columns }, end, colour, { width, height, ratio }) {
+  const canvas = new OffscreenCanvas(Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio)));
+  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.scale(ratio, ratio);
+  const paths = Array.from({ length: SMALL_LEVELS + 1 }, () => new Path2D());
+  for (let cell = 0; cell < levels.length; cell++) {
+    if (levels[cell] === THUMB_MASKED) continue;
+    // A weight that was summed or rounded may be a little above 1.
+    const share = Math.min((levels[cell] / (THUMB_MASKED - 1)) * end, 1);
+    if (share < LEAST_SHARE) continue;
+    const path = paths[Math.ceil(share * SMALL_LEVELS)];
+    path.moveTo(0, ((Math.floor(cell / columns) + 0.5) * height) / rows);
+    path.lineTo(width, (((cell % columns) + 0.5) * height) / columns);
+  }
+  context.strokeStyle = colour;
+  paths.forEach((path, level) => {
+    context.globalAlpha = level / SMALL_LEVELS;
+    context.lineWidth = 0.6 + level / SMALL_LEVELS;
+    context.stroke(path);
+  });
+  return canvas;
 }

@@ -108,7 +108,7 @@ export function elsewhere({ words, causal }, query) {
 /** @param {{ text: string, special?: boolean }} word */
 export const isWord = ({ text, special }) => !special && LETTERS.test(text);
 
-/** A word's name: of one that stands there several times with its number, "the(2)", as word_names.py has it.
+/** A word's name: of one that stands there several times with its number, "the(2)", as attnviz/analysis/head_view.py has it.
  * @param {{ text: string }[]} words @param {number} index */
 export function numberedName(words, index) {
   const form = (/** @type {{ text: string }} */ { text }) => text.trim().toLowerCase();

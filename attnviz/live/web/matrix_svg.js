@@ -1,4 +1,4 @@
-// A head as a drawing for paper: the file that attnviz/export/matrix.py and svg.py write. Places are in points, y runs downwards.
+// A head as a drawing for paper: the file that attnviz/export/matrix.py and svg_png_pdf.py write. Places are in points, y runs downwards.
 
 import { cutText, nameOfHead, visibleText } from "../../figures/drawing/elements.js";
 import { colourLimit } from "../../figures/drawing/canvas.js";

@@ -1,4 +1,4 @@
-// Packages, as packages.py writes them.
+// Packages, as overview.py writes them.
 
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -1,10 +1,10 @@
-// Heads, unpacked from the bytes that packages.py writes.
+// Heads, unpacked from the bytes that overview.py writes.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 import { deflateSync } from "node:zlib";
 
-import { headName, headTitle, number, smallArcs, Head, HeadStore, MASKED, THUMB_MASKED } from "../../../../attnviz/figures/explorer/head_store.js";
+import { headName, headTitle, number, Head, HeadStore, MASKED } from "../../../../attnviz/figures/explorer/head_store.js";
 
 const bytes = (codes) => Uint8Array.from([...codes.map((code) => code & 255), ...codes.map((code) => code >> 8)]);
 const tokens = (count) => Array.from({ length: count }, (_, at) => [`t${at}`, 0, ""]);
@@ -102,25 +102,4 @@ test("a head that could not be unpacked is tried again", async () => {
   await assert.rejects(store.head(0, 0));
   store.add(new Map([["0:0", chunk(CODES)]]));
   assert.deepEqual([...(await store.head(0, 0)).codes], CODES);
-});
-
-test("a weight that is a little above 1 is drawn as strong as 1", () => {
-  const drawn = [];
-  class Path2D {
-    lines = [];
-    moveTo(x, y) {
-      this.lines.push([x, y]);
-    }
-    lineTo() {}
-  }
-  class OffscreenCanvas {
-    getContext() {
-      const context = { scale() {}, globalAlpha: 0, stroke: ({ lines }) => drawn.push(...lines.map(() => context.globalAlpha)) };
-      return context;
-    }
-  }
-  Object.assign(globalThis, { Path2D, OffscreenCanvas });
-  const size = { width: 10, height: 10, ratio: 1 };
-  smallArcs(Uint8Array.of(THUMB_MASKED - 1, THUMB_MASKED, 0, (THUMB_MASKED - 1) / 2), { rows: 2, columns: 2 }, 1.0000001, "#000", size);
-  assert.deepEqual(drawn, [4 / 6, 1]);
 });

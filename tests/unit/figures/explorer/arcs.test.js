@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { gatherArcs, MASKED } from "../../../../attnviz/figures/explorer/head_store.js";
+import { gatherArcs } from "../../../../attnviz/figures/explorer/arcs.js";
+import { MASKED } from "../../../../attnviz/figures/explorer/head_store.js";
 
 const head = (name, codes) => ({ head: name, codes: Uint16Array.from(codes), highest: Math.max(...codes.filter((code) => code !== MASKED)), one: 100, nKeys: 3 });
 const ONE = head(4, [10, 50, MASKED, 0, 30, 10]);

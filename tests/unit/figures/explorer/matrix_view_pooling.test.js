@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { MASKED, poolRegion } from "../../../../attnviz/figures/explorer/head_store.js";
+import { MASKED } from "../../../../attnviz/figures/explorer/head_store.js";
+import { poolRegion } from "../../../../attnviz/figures/explorer/matrix_view.js";
 
 const head = (nQueries, nKeys, codes, zero = 0) => ({ nQueries, nKeys, zero, codes: Uint16Array.from(codes) });
 const SMALL = head(2, 3, [1, 2, 3, 4, 5, MASKED]);
