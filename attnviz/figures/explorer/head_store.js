@@ -1,4 +1,4 @@
-// The heads of a map, unpacked from its package (overview.py) when they are looked at.
+// The heads of a map, unpacked from its package when they are looked at.
 
 import { colourLimit } from "../drawing/canvas.js";
 import { nameOfHead } from "../drawing/elements.js";
