@@ -93,6 +93,8 @@ def check_can_write(path: Path) -> None:
     Raises:
         AttnvizError: there is no such folder, or nothing may be written there.
     """
+    if path.is_dir():
+        raise AttnvizError(f"{path} is a folder, and what is written here is a file: name one in it.")
     if not path.parent.is_dir():
         raise AttnvizError(f"There is no folder {path.parent}, so {path} cannot be written: choose another place.")
     # A device or a pipe is written to as it is, a file is replaced.

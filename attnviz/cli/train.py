@@ -5,7 +5,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from attnviz.cli.arguments import add_command, file_path, print_now
+from attnviz.cli.arguments import add_command, check_can_write, file_path, print_now
 from attnviz.core.errors import ModelNotFoundError, SettingError
 
 
@@ -48,6 +48,7 @@ def train_toy(arguments: argparse.Namespace) -> int:
     recipe = dataclasses.replace(preset(arguments.name).recipe, **wished)
     path = arguments.out or arguments.runs / f"{arguments.name}.safetensors"
     path.parent.mkdir(parents=True, exist_ok=True)
+    check_can_write(path)
     device.use_one_core()
     training, every = Training(recipe), max(1, recipe.steps // 20)
     print_now(training.look())

@@ -4,6 +4,7 @@ Of a distribution over a vocabulary the likeliest tokens are kept with their log
 they have at each temperature: so temperature, top-k and top-p reshape it without another pass of the model.
 """
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float, Float32, Int32
 
-from attnviz.core.errors import PromptError, TraceError, described
+from attnviz.core.errors import PromptError, TraceError, described, is_unicode
 from attnviz.core.weights import frozen
 
 # Of each position so many tokens are kept, and the mass of the others at these temperatures.
@@ -184,6 +185,9 @@ class Continuation:
             raise TraceError("log probabilities of what comes next are not numbers in order")
         if missing := set(np.unique(self.candidates).tolist()) - self.vocabulary.keys():
             raise TraceError(f"{len(missing)} candidates have no name")
+        names = itertools.chain(self.pieces, *self.vocabulary.values())
+        if half := next((name for name in names if not is_unicode(name)), None):
+            raise TraceError(f"a piece's name is whole characters of Unicode, not {half!r}")
 
     @property
     def nbytes(self) -> int:

@@ -13,7 +13,6 @@ import hashlib
 import importlib
 import importlib.metadata
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, fields, is_dataclass, replace
 from functools import cache
@@ -165,6 +164,7 @@ Value = TypeVar("Value")
 # Those that a trace's numbers depend on.
 PACKAGES = ("attnviz", "torch", "transformers")
 LARGEST = 2**31 - 1
+_FLOATS = np.finfo(np.float32)
 _PROMPT = ("text", "pair", "question", "target")
 # Of what a language model says comes next, the arrays: their types, and how many dimensions they have.
 _NEXT = {"candidates": ("int32", 2), "log_probabilities": ("float32", 2), "rest": ("float32", 2), "given": ("float32", 1)}
@@ -341,12 +341,13 @@ def _layer(record: Record, tensors: Tensors) -> QueryKeyLayer:
     }
     query, key = (_vectors(tensors, record[name]) for name in ("query", "key"))
     scaling, softcap = _as(float, record["scaling"]), _as((float, type(None)), record["softcap"])
-    if softcap is not None and not 0 < softcap < math.inf:
+    # Scores are float32, in which 1e308 is no number and 1e-60 is none that divides.
+    if softcap is not None and not float(_FLOATS.tiny) <= softcap <= float(_FLOATS.max):
         raise TraceError(f"a layer has the soft cap {softcap}")
     edited = _edited(record["edited"], tensors) if "edited" in record else None
     layer = QueryKeyLayer(query, key, scaling, _as(bool, record["causal"]), softcap=softcap, edited=edited, **extras)
     highest = abs(scaling) * float(np.abs(query).max()) * float(np.abs(key).max()) * query.shape[2]
-    if not highest < float(np.finfo(np.float32).max):
+    if not highest < float(_FLOATS.max):
         raise TraceError("a layer has scores that are not finite")
     return layer
 

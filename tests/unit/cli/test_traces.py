@@ -158,6 +158,7 @@ def test_models_are_listed_and_told_about(capsys: pytest.CaptureFixture[str]) ->
     (["trace", "minilm", "a", "-o", "cat.svg"], "say -o cat.attn, and then attnviz show cat.attn -o cat.svg"),
     (["write", "smollm2", "a", "-o", "a/story.PNG"], "A trace is no .PNG file: say -o a/story.attn"),
     (["trace", "minilm", "a", "-o", "none/x.attn"], "There is no folder none, so none/x.attn cannot be written"),
+    (["write", "nosuchmodel", "a", "-o", "."], ". is a folder"),
     (["claim", "minilm", "any: det -> head", "-o", "none/x.csv"], "There is no folder none, so none/x.csv cannot be written"),
     (["trace", "minilm", "a", "-o", "-", "--json"], "both write to stdout"),
     (["patch", "smollm2", "a", "b", "-o", "x.npz"], "not written as 'npz': choose svg"),

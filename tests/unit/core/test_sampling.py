@@ -42,6 +42,7 @@ def test_a_position_that_is_none_is_one_sentence(position, named, unchecked):
     "changes",
     [
         {"start": 0}, {"start": 3}, {"pieces": ("x",)}, {"given": np.zeros(3, np.float32)}, {"vocabulary": {1: ("a", "a")}},
+        {"vocabulary": {1: ("a", "a"), 3: ("b", chr(0xD83D))}}, {"pieces": ("x", chr(0xD83D))},
         {"candidates": np.zeros((2, 3), np.int32)}, {"rest": np.zeros((2, 3), np.float32)},
         {"log_probabilities": np.log(np.array([[0.5, 0.4], [0.5, 0.4]], np.float32))},
         {"log_probabilities": np.log(np.array([[0.25, 0.5], [0.5, 0.25]], np.float32))},

@@ -157,7 +157,8 @@ def edited(change: dict[str, Any], tensors: dict[str, np.ndarray] | None = None,
     ({"maps.0.layers.1.weights": "encoder.0.weights"}, "two layers name one tensor"),
     ({"maps.1.layers.1.key": "decoder.0.key"}, "two layers name one tensor"),
     ({"maps.0.layers": [{"weights": "encoder.0.weights"}] * 4096}, "two layers name one tensor"),
-    ({"maps.1.layers.0.softcap": 0.0}, "soft cap"), ({"maps.1.layers.0.query": "decoder.0.sink"}, "dimensions"),
+    ({"maps.1.layers.0.softcap": 0.0}, "soft cap"), ({"maps.1.layers.0.softcap": 1e308}, "soft cap"),
+    ({"maps.1.layers.0.query": "decoder.0.sink"}, "dimensions"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused_though_its_checksum_is_right(change: dict[str, Any], message: str) -> None:
     with pytest.raises(TraceError, match=message):
