@@ -267,7 +267,7 @@ def typed_text() -> str:
     if stdin.isatty():
         progress_line("Type the text, then Ctrl-D on a line of its own.", None)
     try:
-        return stdin.buffer.read().decode("utf-8").rstrip("\r\n")
+        return stdin.buffer.read().decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise AttnvizError("What came on stdin is no text in UTF-8: convert it first.") from error
 

@@ -96,8 +96,9 @@ def test_the_language_that_is_written_is_chosen_and_kept(tmp_path: Path, capsys:
 
 def test_a_text_comes_from_stdin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "x.attn")
-    for arguments in (["minilm"], ["minilm", "-"]):
-        feed(monkeypatch, TEXT.encode() + b"\n")
+    # PowerShell begins what it sends with a mark.
+    for arguments, encoding in ((["minilm"], "utf-8"), (["minilm", "-"], "utf-8-sig")):
+        feed(monkeypatch, TEXT.encode(encoding) + b"\r\n")
         assert cli.main(["trace", *arguments, "-o", path]) == 0
         assert attnviz.open(path).prompt.text == TEXT
     for data, message in ((b"\xff\xfe", "no text in UTF-8"), (b"", "nothing to read")):
