@@ -260,10 +260,11 @@ def value_norms(bound: BoundTarget) -> np.ndarray:
     total, count, readout = np.zeros(bound.n_positions), 0, readout_weights(bound)
     for attention, site in zip(recorded(bound), bound.sites, strict=True):
         rows = readout[site.queries]
-        if not rows.any() or site.keys.start >= len(bound.tokens):
+        looking = np.flatnonzero(rows)
+        if not len(looking) or site.keys.start >= len(bound.tokens):
             continue
-        norms = np.concatenate([as_array(parts.norm(dim=-1)) for _, parts in _parts(attention)])
-        total[site.keys] += rows @ (norms / np.maximum(norms.sum(axis=1, keepdims=True), 1e-12))
+        norms = np.concatenate([as_array(parts.norm(dim=-1)) for _, parts in _parts(attention, looking.tolist())])
+        total[site.keys] += rows[looking] @ (norms / np.maximum(norms.sum(axis=1, keepdims=True), 1e-12))
         count += 1
     if not count:
         raise ModelError("The output's positions look at no token of the text: choose another method.")
@@ -338,11 +339,14 @@ def carried(attention: Attention) -> Float[Tensor, "head key out"]:
     return torch.einsum("hkd,ohd->hko", value, attention.output.unflatten(1, (len(value), -1)))
 
 
-def _parts(attention: Attention) -> Iterator[tuple[Int[Tensor, " query"], Float[Tensor, "query key out"]]]:
-    """Σ_h α_ij f(x_j), for some queries at a time."""
+def _parts(
+    attention: Attention, queries: Sequence[int] | None = None
+) -> Iterator[tuple[Int[Tensor, " some"], Float[Tensor, "some key out"]]]:
+    """Σ_h α_ij f(x_j) of these queries, by default of all, for some of them at a time."""
     vectors, weights = carried(attention), attention.heads
     step = max(1, SLAB // (vectors.shape[1] * vectors.shape[2]))
-    for rows in torch.arange(weights.shape[1], device=weights.device).split(step):
+    places = torch.tensor(range(weights.shape[1]) if queries is None else queries, device=weights.device)
+    for rows in places.split(step):
         cancellation_point()
         yield rows, torch.einsum("hqk,hko->qko", weights[:, rows], vectors)
 

@@ -1,12 +1,18 @@
 """What heads carry, and what a norm makes of its parts, head by head and by PyTorch itself."""
 
+from typing import Any
+
 import pytest
 import torch
+import transformers as hf
 from torch.nn import functional as F
 
+import attnviz
 from attnviz.attribution import attention_methods
+from attnviz.attribution.methods import attribute
 from attnviz.attribution.passes import Attention, Norm
 from attnviz.core.errors import ModelError
+from tests import tiny
 
 
 def test_a_head_carries_its_values_times_its_own_columns_of_the_output_matrix() -> None:
@@ -29,6 +35,19 @@ def test_what_heads_carry_is_computed_for_some_queries_at_a_time(
     vectors = [value[0, head] @ output[:, 2 * head : 2 * head + 2].T for head in range(3)]
     want = sum(weights[0, head, :, :, None] * vectors[head] for head in range(3))
     torch.testing.assert_close(torch.cat([parts for _, parts in made]), want)
+
+
+def test_only_the_queries_that_are_read_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed, parts = [], attention_methods._parts
+
+    def counted(*given: Any) -> Any:
+        computed.extend(made := list(parts(*given)))
+        return made
+
+    monkeypatch.setattr(attention_methods, "_parts", counted)
+    wrapped = attnviz.wrap(hf.AutoModelForCausalLM.from_config(tiny.FAMILY["llama"].config()), tiny.tokenizer(tiny.DECODER))
+    attribute(wrapped, "the cat sat on the mat", "value-norms")
+    assert [rows.tolist() for rows, _ in computed] == [[5]] * 2
 
 
 @pytest.mark.parametrize("centred", [True, False], ids=["LayerNorm", "root mean square"])
