@@ -22,7 +22,7 @@ FONT = 7.0
 LINE = 1.15  # of the font's size: what a line needs so that no text touches the next
 PADDING = 3.0
 MAX_LABEL = 20
-_NARROW, _WIDE = frozenset("iIjlft.,:;'|!()[]{}/\\-` \""), frozenset("mwMWÆŒ@%&")
+_NARROW, _WIDE = frozenset("iIjlft.,:;'|!()[]{}/\\-` \""), frozenset("mwMWÆŒ@%&…")
 
 
 @dataclass(frozen=True)

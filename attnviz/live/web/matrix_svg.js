@@ -56,8 +56,8 @@ const [FONT, LINE, PADDING, MOST_IN_LABEL] = [7, 1.15, 3, 20];
 const MOST_CELLS = 16_384;
 const [BAR_LENGTH, BAR_HEIGHT, BAR_ROOM, BAR_STEPS, MASKED_SIDE] = [56, 4, 24, 28, 5];
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Cn}]/gu;
-const WIDE_SCRIPT = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60]/u;
-const [NARROW, WIDE] = ["iIjlft.,:;'|!()[]{}/\\-` \"", "mwMWÆŒ@%&"];
+const WIDE_SCRIPT = /(?!\p{RI})[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60]/u;
+const [NARROW, WIDE] = ["iIjlft.,:;'|!()[]{}/\\-` \"", "mwMWÆŒ@%&…"];
 
 /** @param {Drawing} drawing @param {(pixels: Uint8ClampedArray<ArrayBuffer>, width: number) => string} asImage writes red, green, blue and opacity of each cell as the address of an image */
 export function drawMatrix(drawing, asImage) {
@@ -180,7 +180,7 @@ const widthOf = (text) => Array.from(text).reduce((sum, letter) => sum + widthOf
 
 /** @param {string} letter */
 function widthOfLetter(letter) {
-  if (/\p{Mn}/u.test(letter)) return 0;
+  if (/[\p{Mn}\p{Me}\p{Cf}]/u.test(letter)) return 0;
   if (WIDE_SCRIPT.test(letter)) return 1;
   if (NARROW.includes(letter)) return 0.35;
   if (WIDE.includes(letter)) return 0.95;

@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 from PIL import Image
 from pypdf import PdfReader
 
@@ -20,7 +22,7 @@ from attnviz.core.errors import AttnvizError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.export import FORMATS, Picture, export, picture, pictures, svg_png_pdf
 from attnviz.export import matrix as on_paper
-from attnviz.export.paper import COLUMN, FONT, PAGE, Rectangle, printed_text
+from attnviz.export.paper import COLUMN, FONT, PADDING, PAGE, Rectangle, printed_text, width_of
 from attnviz.export.picture import is_whole, other_head, part_of, parts
 from attnviz.figures.theme import LIGHT
 from tests.factories import make_map, numbered, sentence, typed
@@ -194,6 +196,13 @@ def test_a_wide_label_is_not_cut_off_at_the_edge() -> None:
         pixels = np.asarray(image.convert("L"))
     background = pixels[-1, -1]
     assert all((edge == background).all() for edge in (pixels[:, 0], pixels[:, -1], pixels[0], pixels[-1]))
+
+
+def test_a_cut_label_has_room_for_its_mark_in_the_widest_font() -> None:
+    text = printed_text(replace(numbered(1)[0], text="a" * 30))
+    extent = TextPath((0, 0), text, size=FONT, prop=FontProperties("DejaVu Sans")).get_extents()
+    assert text.endswith("…")
+    assert extent.width <= width_of(text) * FONT + PADDING
 
 
 def test_colours_follow_the_scale_that_is_shown(across: Picture) -> None:

@@ -150,9 +150,10 @@ def hostile() -> AttentionMap:
         hostile(),
         make_map((special("[CLS]"), special("[SEP]"))),
         halves(),
+        make_map(typed("👩‍👩‍👧‍👦👩‍👩‍👧‍👦 a b"), typed("🇫🇷🇩🇪🇮🇹🇪🇸 a"), layers=1, heads=1),
         pytest.param(make_map((special("[CLS]"), *numbered(131))), marks=pytest.mark.gate),
     ],
-    ids=["subwords", "pair", "cross", "causal", "hostile", "special", "halves", "large"],
+    ids=["subwords", "pair", "cross", "causal", "hostile", "special", "halves", "emoji", "large"],
 )
 def test_a_browser_draws_and_says_what_the_app_does(attention):
     cases = [(attention, view) for view in VIEWS]
