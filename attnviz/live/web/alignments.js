@@ -49,6 +49,13 @@ export async function alignmentsOf(picture, values) {
   };
 }
 
+/** What is drawn of a model; a masked weight is no number. @param {any} model @param {Map<string, Uint8Array>} chunks */
+export function drawnOf({ slot, queries, keys, rows, columns }, chunks) {
+  const words = (/** @type {[text: string, special: number][]} */ tokens) => tokens.map(([text, special]) => ({ text, special: Boolean(special) }));
+  const weights = new Float32Array(/** @type {Uint8Array<ArrayBuffer>} */ (chunks.get(String(slot))).slice().buffer);
+  return { queries: words(queries), keys: words(keys), rows, columns, weights };
+}
+
 const WORD = /[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]/gu;
 
 /** Finds in each translation the words that most of the others do not have at that place, as attnviz/analysis/translation_alignment.py does.

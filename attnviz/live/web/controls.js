@@ -2,11 +2,15 @@
 
 import { make } from "../../figures/drawing/elements.js";
 import { placeOnCompute } from "./address.js";
+import { drawnOf, heroOf } from "./alignments.js";
 import { optionsOf } from "./run_model.js";
 
 /**
+ * @import { DrawnAlignment } from "./alignments.js"
  * @import { AnswerHead } from "./answer_words.js"
- * @import { ModelPicture } from "./run_model.js"
+ * @import { Table } from "./downloads.js"
+ * @import { Token } from "./head_view.js"
+ * @import { HeadShown, ModelPicture } from "./run_model.js"
  * @import { SitePage } from "./site.js"
  */
 
@@ -129,6 +133,28 @@ export function shownOn(page, picture, values) {
   const isMean = asksByWords(page) ? Boolean(values.mean) : (values.all_heads ?? true);
   const [layers, heads] = map.shape;
   return { kind: map.kind, layer: Math.min(values.layer ?? layer, layers - 1), head: isMean ? null : Math.min(values.head ?? head ?? 0, heads - 1), view, slot, isFull };
+}
+
+/** The head that is drawn, of which model, and whether all others of that model are here, too: of several translators those of the first are.
+ * @param {SitePage} sitePage @param {ModelPicture} picture
+ * @returns {{ model: string, shown: HeadShown, table: () => Promise<Table>, hasAllHeads: boolean }} */
+export function shownHead({ config: { page }, values }, picture) {
+  const { said: { models }, aligned } = picture;
+  if (page !== "translate" || !aligned) {
+    const shown = shownOn(page, picture, values);
+    return { model: models[0], shown, table: () => picture.table(shown), hasAllHeads: true };
+  }
+  const hero = heroOf(values, models.length);
+  const model = aligned.models[hero - 1];
+  const [layer, head] = model.place;
+  const view = { words: values.whole_words ?? true, hideSpecial: Boolean(values.hide_special) };
+  return { model: model.name, shown: { kind: "cross", layer, head, view }, table: async () => alignmentTable(drawnOf(model, aligned.chunks)), hasAllHeads: hero === 1 };
+}
+
+/** @param {DrawnAlignment} drawn @returns {Table} */
+function alignmentTable({ queries, keys, weights }) {
+  const masked = Array.from(weights, Number.isNaN);
+  return { queries: /** @type {Token[]} */ (queries), keys: /** @type {Token[]} */ (keys), weights: Float32Array.from(weights, (weight) => weight || 0), masked };
 }
 
 /** The block of a map that the side is of. @param {AnswerHead} seen @param {Record<string, any>} values */

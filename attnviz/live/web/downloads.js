@@ -2,19 +2,19 @@
 
 import { make, nameOfHead } from "../../figures/drawing/elements.js";
 import { THEMES } from "../../figures/drawing/themes.js";
-import { shownOn } from "./controls.js";
+import { shownHead } from "./controls.js";
 import { asCsv, drawMatrix } from "./matrix_svg.js";
 import { fetchFile, saveFile } from "./runtime.js";
 
 /**
  * @import { Token } from "./head_view.js"
- * @import { ModelPicture } from "./run_model.js"
+ * @import { HeadShown, ModelPicture } from "./run_model.js"
  * @import { SitePage } from "./site.js"
  */
 
 // All heads of a picture as a document of their own, the one that attnviz writes: the explorer with its packages in it.
 
-/** @param {SitePage} sitePage @param {ModelPicture} picture @param {{ kind: string, layer: number, head: number | null, view: any }} shown */
+/** @param {SitePage} sitePage @param {ModelPicture} picture @param {HeadShown} shown */
 async function documentOf(sitePage, picture, { kind, layer, head, view }) {
   const response = await fetchFile(new URL("document.html", sitePage.files));
   const template = await response.text();
@@ -90,17 +90,17 @@ const [DPI, CSS_DPI, MOST_PIXELS] = [600, 96, 6000];
 export function downloadButtons(sitePage, box) {
   const picture = sitePage.picture;
   if (!picture) return;
-  const shown = shownOn(sitePage.config.page, picture, sitePage.values);
-  const name = [picture.said.models[0], nameOfHead(shown.layer, shown.head).replace("·", "-")].join("-");
+  const { model, shown, table, hasAllHeads } = shownHead(sitePage, picture);
+  const name = [model, nameOfHead(shown.layer, shown.head).replace("·", "-")].join("-");
   const isFull = sitePage.values.scale !== "Fit to this head";
-  const drawn = async () => drawMatrix({ table: await picture.table(shown), model: picture.said.models[0], ...shown, isFull, theme: THEMES.light }, asImage);
+  const drawn = async () => drawMatrix({ table: await table(), model, ...shown, isFull, theme: THEMES.light }, asImage);
   /** @type {[end: string, make: () => Promise<Blob>][]} */
   const files = [
     ["svg", async () => new Blob([await drawn()], { type: "image/svg+xml" })],
     ["png", async () => asPng(await drawn())],
-    ["csv", async () => new Blob([asCsv(await picture.table(shown), shown)], { type: "text/csv" })],
-    ["html", () => documentOf(sitePage, picture, shown)],
+    ["csv", async () => new Blob([asCsv(await table(), shown)], { type: "text/csv" })],
   ];
+  if (hasAllHeads) files.push(["html", () => documentOf(sitePage, picture, shown)]);
   const buttons = files.map(([end, made]) => make("button", { type: "button", onclick: () => save(`${name}.${end}`, made, box) }, `${name}.${end}`));
   box.replaceChildren(...buttons);
 }

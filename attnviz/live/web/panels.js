@@ -6,7 +6,7 @@ import { Palette } from "../../figures/drawing/palette.js";
 import { THEMES } from "../../figures/drawing/themes.js";
 import { drawMatrices } from "../../figures/matrix.js";
 import { placeOnCompute } from "./address.js";
-import { askedCell } from "./alignments.js";
+import { askedCell, drawnOf } from "./alignments.js";
 import { shownOn, asHead, isPinned } from "./controls.js";
 import { ExplorerFold, ExplorerPanel } from "./explorer_panel.js";
 import { writeOn } from "./run_model.js";
@@ -79,13 +79,6 @@ class AlignmentPanel {
 
 /** The number that the address has for the first row. @param {any} message @param {number} slot @returns {number} */
 const firstRowOf = ({ firstRows = {} }, slot) => firstRows[slot] ?? 0;
-
-/** @param {any} model @param {Map<string, Uint8Array>} chunks */
-function drawnOf({ slot, queries, keys, rows, columns }, chunks) {
-  const words = (/** @type {[text: string, special: number][]} */ tokens) => tokens.map(([text, special]) => ({ text, special: Boolean(special) }));
-  const weights = new Float32Array(/** @type {Uint8Array<ArrayBuffer>} */ (chunks.get(String(slot))).slice().buffer);
-  return { queries: words(queries), keys: words(keys), rows, columns, weights };
-}
 
 // Question and passage on the page Answer: words of the question that can be clicked, bars under the passage, and the first heads.
 

@@ -115,7 +115,8 @@ export async function runModel(sitePage, key, prompt, values) {
   if (!names.length) throw new Error("no model");
   const request = { ...prompt, ...optionsOf(sitePage.config, values) };
   const traces = [];
-  for (const name of names) traces.push(await runNamed(sitePage, name, "run", { key, inspects: sitePage.config.page === "compute", request }));
+  const inspects = sitePage.config.page === "compute";
+  for (const [place, name] of names.entries()) traces.push(await runNamed(sitePage, name, "run", { key, isFirst: !place, inspects, request }));
   const picture = new ModelPicture({ ...saidOf(traces, names, prompt, first), word: words[prompt.text] }, key, background);
   // A text needs the vectors of its own words alone.
   picture.left = traces[0].left;

@@ -58,13 +58,14 @@ const WORK = {
     return { maps: maps.length };
   },
 
-  /** Runs a model, which is fetched where it is not here yet. @param {{ key: string, name: string, modelFiles: string, runtimeBytes: number, inspects: boolean, request: object }} asked
+  /** Runs a model, which is fetched where it is not here yet; the maps of a picture are those of its first.
+   * @param {{ key: string, name: string, isFirst: boolean, modelFiles: string, runtimeBytes: number, inspects: boolean, request: object }} asked
    * @param {Progress} onProgress */
-  async run({ key, name, modelFiles, runtimeBytes, inspects, request }, onProgress) {
+  async run({ key, name, isFirst, modelFiles, runtimeBytes, inspects, request }, onProgress) {
     const model = await opened(name, modelFiles, runtimeBytes, inspects, onProgress);
     await forgetOldTraces();
     const { maps, extra, output, ...trace } = await model.trace(request);
-    keep(key, Promise.resolve(maps));
+    if (isFirst) keep(key, Promise.resolve(maps));
     const cross = maps.find(({ kind }) => kind === "cross");
     if (extra?.steps && cross) keepDraft(`${name} ${key}`, { output, extra, cross, card: model.card });
     const shapes = maps.map(({ kind, layers, heads, queries, keys }) => ({ kind, shape: [layers, heads], tokens: [queries.length, keys.length] }));
