@@ -7,6 +7,7 @@ from tests.browser.pages import assert_reopens, cell_at, head_at, open_page, par
 
 def test_heads_links_and_words_are_edited_by_mouse_and_by_keys_and_the_address_opens_it_again(page: Page, app_url: str) -> None:
     open_page(page, app_url)
+    expect(page.get_by_role("application", name="in Edit mode Delete cuts, H hides.")).to_be_visible()
     page.get_by_role("button", name="Edit", exact=True).focus()
     page.keyboard.press("Enter")
     expect(page.get_by_text("Click a head to switch it off")).to_be_visible()

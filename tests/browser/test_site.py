@@ -108,6 +108,9 @@ def typed(page: Page, text: str) -> None:
 def test_the_picture_is_a_function_of_its_address(page: Page, site: str):
     opened(page, f"{site}/encode/")
     expect(page.locator(STORY)).to_have_text(FIRST)
+    # A site edits no head: nothing says so to a screen reader.
+    expect(page.get_by_role("application", name="plus and minus zoom.")).to_be_visible()
+    expect(page.get_by_role("application", name="Enter opens one.")).to_be_visible()
     page.get_by_role("spinbutton", name="Layer").fill("0")
     page.get_by_role("spinbutton", name="Layer").press("Enter")
     expect(page.locator(STORY)).to_contain_text("L0·H1")

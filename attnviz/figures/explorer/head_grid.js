@@ -46,9 +46,6 @@ export class HeadGrid extends View {
       click: (event) => this.click(event, this.cellAt(event)),
       key: (event) => this.key(event),
     });
-    const { layers, heads } = this.state.overview;
-    const label = `${layers} layers by ${heads} heads. Arrow keys move between heads, Enter opens one, Delete edits one in Edit mode.`;
-    this.canvas.setAttribute("aria-label", label);
   }
 
   /** In Edit mode a head is switched off or on, and by the number of a layer all of it. @param {MouseEvent} event @param {GridPlace | null} place */
@@ -77,6 +74,8 @@ export class HeadGrid extends View {
     const { state, surface: { colours } } = this;
     const { overview } = state;
     const act = state.edits.on ? "Click one to switch it off or on" : "Click one";
+    const keys = `Arrow keys move between heads, Enter opens one${state.canEdit ? ", Delete edits one in Edit mode" : ""}.`;
+    this.canvas.setAttribute("aria-label", `${overview.layers} layers by ${overview.heads} heads. ${keys}`);
     const count = overview.layers * overview.heads;
     const shows = state.shadesHeads ? `All ${count} heads: the stronger the colour, the stronger this link` : `Each small square is one of ${count} heads`;
     this.caption.textContent = count === 1 ? "The one head of this model" : `${shows}. ${act}.`;

@@ -260,9 +260,13 @@ export class MatrixView extends MatrixPicture {
     canvas.addEventListener("pointercancel", () => (this.drag = null));
     canvas.addEventListener("dblclick", (event) => this.zoomBy(2, this.cellAt(event)));
     canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-    const { queries, keys } = this.state.overview;
-    const label = `${queries.length} queries down by ${keys.length} keys across. Arrow keys move, Enter selects, plus and minus zoom; in Edit mode Delete cuts, H hides.`;
-    canvas.setAttribute("aria-label", label);
+  }
+
+  draw() {
+    super.draw();
+    const { canEdit, overview: { queries, keys } } = this.state;
+    const help = `Arrow keys move, Enter selects, plus and minus zoom${canEdit ? "; in Edit mode Delete cuts, H hides" : ""}.`;
+    this.canvas.setAttribute("aria-label", `${queries.length} queries down by ${keys.length} keys across. ${help}`);
   }
 
   // The part that is looked at.
