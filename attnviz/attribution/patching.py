@@ -101,8 +101,10 @@ def patch_at_random(model: AttentionModel, patches: Patches, texts: Sequence[str
 
     Raises:
         ModelError: the model cannot be patched.
-        PromptError: a text is shorter than these.
+        PromptError: a text is shorter than these, or there is none.
     """
+    if isinstance(texts, str) or not texts:
+        raise PromptError("The texts that have nothing to do with these two are a list of one or more: give that list.")
     one, *others = passes = _passes_of(model, patches, texts)
     beginning = _Beginning.of([reading for reading, _ in passes], one[1], patches.one)
     random = np.full((len(patches.strongest), len(texts)), patches.one)

@@ -35,7 +35,10 @@ def in_quantity(model: AttentionModel, result: Result, quantity: Quantity) -> Re
     Raises:
         ModelError: the text is too long, something is edited, or norms of this model cannot be computed.
         PromptError: the model cannot read the prompt.
+        ArgumentError: this is no result.
     """
+    if not isinstance(result, Result):
+        raise ArgumentError(f"A result is what attnviz.run gives, not {described(result)}.")
     if quantity not in TITLES:
         raise ModelError(f"A quantity is one of {', '.join(TITLES)}, not {described(quantity)}.")
     if quantity == result.quantity:

@@ -148,6 +148,10 @@ class Edits:
     each: tuple[Edit, ...] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.each, tuple | list):
+            raise EditError(
+                f"Edits are a tuple of edits, and Edits.parse reads a text such as e3.1z; not {described(self.each)}."
+            )
         if len(self.each) > MOST:
             raise EditError(f"There are {len(self.each):,} edits, and at most {MOST:,} go together: make fewer.")
         for edit in self.each:

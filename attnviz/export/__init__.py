@@ -62,6 +62,8 @@ def export(pictures: Picture | Sequence[Picture], to: str) -> bytes:
     several = [pictures] if isinstance(pictures, Picture) else list(pictures)
     if to not in FORMATS:
         raise AttnvizError(f"attnviz does not write {to!r}: choose one of {', '.join(FORMATS)}.")
+    if not several:
+        raise AttnvizError("There is no picture to write: give one, or those of several heads.")
     if FORMATS[to].several:
         return FORMATS[to].write(several)
     if len(several) > 1:

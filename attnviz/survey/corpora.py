@@ -26,7 +26,12 @@ def shipped(name: str) -> tuple[ParsedSentence, ...]:
 
     >>> len(shipped("ewt")), len(shipped("winogender"))
     (1500, 720)
+
+    Raises:
+        CorpusError: there is none of that name.
     """
+    if name not in SHIPPED:
+        raise CorpusError(f"No corpus {name!r} travels with attnviz: choose {' or '.join(SHIPPED)}.")
     path = assets_folder() / "corpora" / SHIPPED[name]
     return (read_conllu if name == TREEBANK else read_winogender)(_read_text(path), path.name)
 

@@ -19,7 +19,7 @@ from attnviz.analysis.heads.atlas import (
 )
 from attnviz.analysis.heads.claim import Claim
 from attnviz.analysis.heads.verdict import ClaimReport, ClaimResult, Evidence, choose, judge_claims
-from attnviz.core.errors import ClaimError, CorpusError
+from attnviz.core.errors import ArgumentError, ClaimError, CorpusError, described
 from attnviz.core.trace import AttentionMap
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.capabilities import capabilities
@@ -81,7 +81,10 @@ class CorpusAttention:
 
         Raises:
             ClaimError: the sentences lack what it is about, or a regular expression takes too long.
+            ArgumentError: this is no claim.
         """
+        if not isinstance(claim, Claim):
+            raise ArgumentError(f"A claim is what attnviz.analysis.heads.claim.parse reads, not {described(claim)}.")
         _check_annotated(claim, self.sentences)
         # What is untrained reads the same words.
         cells, few = claimed(claim, self.sentences, self.model), len(self.untrained or ())
@@ -157,9 +160,12 @@ def look(
 
     Raises:
         ClaimError: the model can read none of them.
+        ArgumentError: this is no model, or these are no sentences.
     """
+    if others := [each for each in sentences if not isinstance(each, ParsedSentence)]:
+        raise ArgumentError(f"Sentences are what attnviz.survey.corpora.corpus reads, not {described(others[0])}.")
     few = min(RIVAL_SENTENCES, len(sentences))
-    total, name = len(sentences) + few * len(rivals), model.card.name
+    total, name = max(1, len(sentences) + few * len(rivals)), capabilities(model).card.name
 
     def part(before: int, stage: str) -> Callable[[int], None]:
         return lambda done: progress(stage, (before + done) / total)

@@ -304,6 +304,9 @@ def test_a_part_of_a_random_text_is_what_a_patch_from_it_gives(name, what):
     assert np.ptp(np.asarray(made_random.random)) > 1e-3
     with pytest.raises(PromptError, match="have 6 tokens or more, and 'the cat' has fewer"):
         attnviz.patch_at_random(wrapped, patches, ["the cat"])
+    for none in ([], TEXT):
+        with pytest.raises(PromptError, match="a list of one or more"):
+            attnviz.patch_at_random(wrapped, patches, none)
 
 
 @pytest.mark.parametrize(("name", "places"), [("llama", "model.layers.{}.mlp"), ("opt", "model.decoder.layers.{}.fc2")])

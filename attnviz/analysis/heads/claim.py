@@ -22,7 +22,7 @@ import numpy as np
 import regex
 from jaxtyping import Bool
 
-from attnviz.core.errors import ClaimError, cancellation_point, nearest
+from attnviz.core.errors import ArgumentError, ClaimError, cancellation_point, described, nearest
 from attnviz.text.data_files import PARTS_OF_SPEECH, POS_NAMES, RELATION_NAMES, RELATIONS, ParsedSentence
 
 MOST_CHARACTERS = 400
@@ -100,11 +100,14 @@ def parse(text: str) -> Claim:
 
     Raises:
         ClaimError: it is none; the message says what is wrong with it, and what to write.
+        ArgumentError: this is no text.
 
     >>> claim = parse("L2·H0: obj -> head")
     >>> claim.where, claim.source, claim.target
     (Where(layer=2, head=0), (ClaimTerm(kind='relation', value='obj'),), (ClaimTerm(kind='head', value=''),))
     """
+    if not isinstance(text, str):
+        raise ArgumentError(f"A claim is a text, not {described(text)}.")
     seen = " ".join(_visible(" ".join(text.split())).split())
     written = _CURLY.sub(lambda match: match[0] if match[1] is None else f'"{match[1]}"', seen)
     if not written:

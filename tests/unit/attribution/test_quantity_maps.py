@@ -10,7 +10,7 @@ import pytest
 import attnviz
 from attnviz.analysis.wording import describe_mixing
 from attnviz.attribution.quantity_maps import MOST_TOKENS, in_quantity, run
-from attnviz.core.errors import ModelError
+from attnviz.core.errors import ArgumentError, ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import DecodingOptions
 from attnviz.models.result import Result
@@ -131,3 +131,11 @@ def test_a_candidate_is_not_weighed_as_the_best_translation(monkeypatch):
     best, third = (run_task(model, "translate", FRANCE, options=DecodingOptions(3, candidate=at)) for at in (0, 2))
     with pytest.raises(ModelError, match="do not fit"):
         in_quantity(model, replace(third, output=replace(third.draft, pieces=best.draft.pieces)), "norms")
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_result_is_one_sentence() -> None:
+    model = loaded("minilm")
+    trace: Any = model.trace(CAT)
+    with pytest.raises(ArgumentError, match="not an AttentionTrace"):
+        in_quantity(model, trace, "norms")

@@ -29,6 +29,8 @@ def test_the_order_in_which_edits_are_given_does_not_matter():
         (lambda: (HeadPatched("encoder", 1, 1, " "),), "text that can be read"),
         (lambda: (LinkCut("encoder", 1, 1, 0, None),), "whole number"),
         (lambda: ("e3.1z",), "An edit is one of"),
+        (lambda: "e3.1z", r"Edits\.parse reads a text such as e3\.1z"),
+        (lambda: 5, "a tuple of edits"),
         (lambda: tuple(LinkCut("encoder", 0, 0, 0, key) for key in range(MOST + 1)), "make fewer"),
         (lambda: (HeadPatched("encoder", 1, 1, "a" * LONGEST),), "longer than an address"),
     ],

@@ -162,6 +162,12 @@ def test_the_png_has_the_colours_of_the_cells_and_its_labels(across: Picture) ->
         assert (pixels[y - 14 : y + 14, left:right] < 128).any(), label
 
 
+def test_nothing_is_no_picture() -> None:
+    for to in ("svg", "csv"):
+        with pytest.raises(AttnvizError, match="There is no picture to write"):
+            export([], to)
+
+
 def test_a_pdf_has_its_text_in_fonts_that_it_embeds() -> None:
     shown = picture(traced(make_map(sentence("the c\u00e9t sl|eeps"))))
     data = export(shown, "pdf")

@@ -10,7 +10,7 @@ import pytest
 from attnviz.analysis.heads.atlas import count, strongest, word_attention
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.measures import FIELDS, measure, merge
-from attnviz.core.errors import ClaimError, CorpusError, ModelError, PromptError
+from attnviz.core.errors import ArgumentError, ClaimError, CorpusError, ModelError, PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
@@ -116,6 +116,23 @@ def test_a_claim_that_the_sentences_cannot_show_is_refused() -> None:
                 looks.evidence(parse(text))
         else:
             assert len(looks.evidence(parse(text)).model.queries) == 2
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_corpus_no_sentence_and_no_claim_is_one_sentence() -> None:
+    sentences, text, name = plain(["a b"] * 2), ["a b"], "reader"
+    with pytest.raises(ClaimError, match="reader can read none of these sentences"):
+        look(Reader(), [])
+    for work, words in (
+        (lambda: look(Reader(), text), "Sentences are what .* reads, not str 'a b'"),
+        (lambda: look(name, sentences), "A model comes from"),
+        (lambda: look(Reader(), sentences, rivals=frozenset()).test(text), "A claim is what .* reads, not str 'a b'"),
+        (lambda: parse(5), "A claim is a text, not int 5"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            work()
+    with pytest.raises(CorpusError, match="choose ewt or winogender"):
+        corpora.shipped(name)
 
 
 @pytest.mark.parametrize("seed", range(4))
