@@ -289,7 +289,7 @@ def _svg(file: bytes) -> str:
 
 
 def _question_html(question: SheetQuestion) -> str:
-    points = f' <span class="points">({question.worth})</span>' if question.worth else ""
+    points = f' <span class="points" dir="ltr">({question.worth})</span>' if question.worth else ""
     rows = "".join(f'<li dir="auto"><span class="box"></span>{html.escape(each)}</li>' for each in question.choices)
     room = f'<ul class="choices">{rows}</ul>' if rows else '<div class="line"></div>' * question.lines
     return f'<div class="question"><p dir="auto"><b>{question.number}</b> {html.escape(question.ask)}{points}</p>{room}</div>'
@@ -297,7 +297,7 @@ def _question_html(question: SheetQuestion) -> str:
 
 def _key(sheet: Worksheet) -> Iterator[str]:
     yield f'<section class="key">\n<h2 dir="auto">Answers: {html.escape(sheet.title)}</h2>'
-    yield f'<p class="facts">{counted(sheet.points, "point")}. Computed from the models.</p>\n<table>'
+    yield f'<p class="facts" dir="auto">{counted(sheet.points, "point")}. Computed from the models.</p>\n<table>'
     for number, ask, answer, sentence in sheet.key:
         cells = (f'<td dir="auto">{html.escape(each)}</td>' for each in (ask, answer, sentence))
         yield f'<tr><th scope="row">{number}</th>{"".join(cells)}</tr>'

@@ -82,7 +82,8 @@ def _blocks(sheet: Worksheet) -> Iterator[str]:
         drawn += len(step.drawings)
     yield f"pagebreak()\nheading(level: 2, {_text(f'Answers: {sheet.title}')})"
     yield 'par(small("' + counted(sheet.points, "point") + '. Computed from the models."))'
-    cells = (_text(each) for row in sheet.key for each in row)
+    # Each in its own direction (Unicode's first strong isolate): what a model's numbers say is English.
+    cells = (_text(f"\u2068{each}\u2069") for row in sheet.key for each in row)
     yield f"table(columns: (auto, 3fr, 2fr, 3fr), stroke: (x: none, y: .5pt), inset: (x: 4pt, y: 6pt), {', '.join(cells)})"
 
 

@@ -133,9 +133,14 @@ def test_right_to_left_and_chinese_letters_are_there(sheet) -> None:
     text = LESSON.replace("models: [minilm]", "models: [minilm]\nlanguage: ar").replace("Why?", "لماذا؟ 为什么")
     lesson, source = parse_lesson(text.encode(), "mine.md"), Given()
     arabic = worksheet(lesson, truths(lesson, source), source)
-    assert 'dir="rtl"' in worksheet_html(arabic).decode()
+    written = worksheet_html(arabic).decode()
+    assert 'dir="rtl"' in written
+    # What is English stays in its order.
+    assert '<span class="points" dir="ltr">(' in written
+    assert f'<p class="facts" dir="auto">{arabic.points} point' in written
     text = "".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(worksheet_pdf(arabic))).pages)
     assert "为什么" in text
+    assert "“cat” gives “dog” 20 %" in " ".join(text.split())
     assert set("لماذا") <= set(text)
 
 
