@@ -249,7 +249,7 @@ def describe_selectors(result: Result, *, layer: int, head: int | None) -> list[
         scores = selector.units - min(float(selector.units.min()), 0.0)
         drawn = kept_passage(passage, kept, scores, None if selector.tokens is None else selector.sentences)
         row = {"key": key, "name": selector.name, "sentences": extract, "words": passage.words(kept.units)}
-        shares = [float(f"{each:.4f}") for each in shares_of_heads(result.trace.encoder, passage, kept.units).ravel()]
+        shares = [float(f"{each:.6f}") for each in shares_of_heads(result.trace.encoder, passage, kept.units).ravel()]
         facts = ["The summary", card.name, selector.name]
         more = {"answer": {"text": extract, "declined": "", "facts": facts}, "passage": drawn, "row": row, "shares": shares}
         story: tuple[Sentence, ...] = (NO_LOOK,)
