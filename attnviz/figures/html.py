@@ -85,8 +85,9 @@ def text_direction(words: Iterable[str]) -> str:
 
 
 _IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "((?:\.{1,2}/)+[\w/]+\.js)";\n', re.M)
-# Types are read by tsc and by people: a page does without them.
+# Types are read by tsc and by people, comments, blank lines and indents by people: a page does without them.
 _TYPES = re.compile(r"^ */\*\*(?:(?!\*/)(?:.|\n))*\*/\n", re.M)
+_FOR_PEOPLE = re.compile(r"^ *(?://.*)?\n|^ +|/\*\* @\w+ [^*]*\*/ ?", re.M)
 _DECLARATION = re.compile(r"^(export )?(?:const|let|class|function|async function) (\w+)", re.M)
 # Of `const [a, b] = …` and `const { a, b: c } = …` the names that are declared: not those before a colon.
 _SEVERAL = re.compile(r"^(?:const|let) ([\[{][^=]*[\]}]) = ", re.M)
@@ -97,7 +98,7 @@ def bundle(entry: Path, given: Mapping[str, str] | None = None) -> str:
     """Join a module and all that it imports, each after those it imports, into one module without imports.
 
     `given` has modules that are no files: their texts by file name. An import reads `import { a, b } from "./file.js";`, an
-    export stands before what it exports, and only `entry` has a default export.
+    export stands before what it exports, and only `entry` has a default export. Lines lose their indent, in a template, too.
 
     Raises:
         ValueError: an import that nobody exports, a name that two modules have, modules that import each other in a circle, or
@@ -115,7 +116,7 @@ def bundle(entry: Path, given: Mapping[str, str] | None = None) -> str:
     counts = Counter([*(name for declarations in declared.values() for _, name in declarations), *several])
     if twice := [name for name, count in counts.items() if count > 1]:
         raise ValueError(f"{', '.join(twice)} is declared twice: rename one, for the modules become one text")
-    return "\n".join(_plain(path.name, texts[path], is_entry=path == entry.resolve()) for path in _order(texts))
+    return "".join(_plain(path.name, texts[path], is_entry=path == entry.resolve()) for path in _order(texts))
 
 
 def _imports(path: Path, text: str) -> list[tuple[list[str], Path]]:
@@ -144,9 +145,9 @@ def _order(texts: Mapping[Path, str]) -> list[Path]:
 
 
 def _plain(name: str, text: str, *, is_entry: bool) -> str:
-    """Drop the imports and the types, and the word export before declarations."""
+    """Drop the imports, what people alone read, and the word export before declarations."""
     plain = _DECLARATION.sub(lambda match: match[0].removeprefix("export "), _TYPES.sub("", _IMPORT.sub("", text)))
     allowed = "(?! default )" if is_entry else ""
     if odd := re.search(rf"^(?:import|export)\b{allowed}.*", plain, re.M):
         raise ValueError(f"{name}: write an import or export that bundle() can join instead of: {odd[0]}")
-    return plain
+    return _FOR_PEOPLE.sub("", plain)

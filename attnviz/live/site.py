@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -151,9 +152,9 @@ def _write_files(folder: Path, models: Sequence[str], report: Report) -> list[Si
     """Write scripts, styles and pictures; return the pictures."""
     for name, text in scripts().items():
         _write(folder / f"{name}.js", text)
-    _write(folder / "site.css", colours() + "".join(STYLES[3:]))
-    _write(folder / "steps.css", STEPS_STYLE)
-    _write(folder / "write.css", MARKUP_STYLE + WRITE_STYLE)
+    _write(folder / "site.css", _plain_style(colours() + "".join(STYLES[3:])))
+    _write(folder / "steps.css", _plain_style(STEPS_STYLE))
+    _write(folder / "write.css", _plain_style(MARKUP_STYLE + WRITE_STYLE))
     _write(folder / "document.html", template())
     shutil.copy(WEB / "start.js", folder / "start.js")
     shutil.copy(assets_folder() / "icon.svg", folder / "icon.svg")
@@ -171,7 +172,7 @@ def _write_block_pages(
         if not page.groups:
             continue
         written[name] = write_states(page, pages, models)
-        _write(folder / f"{name}.css", BLOCK_STYLE + page.style)
+        _write(folder / f"{name}.css", _plain_style(BLOCK_STYLE + page.style))
         for number, data in enumerate(written[name].files):
             (folder / "pictures" / f"{name}-{number}.gz").write_bytes(data)
             report(f"{name}: {', '.join(map(str, page.groups[number].values.values()))}")
@@ -194,10 +195,8 @@ def _digest(folder: Path) -> str:
 
 def scripts() -> dict[str, str]:
     """Join the modules of each script, by its name."""
-    return {
-        name: bundle(WEB / entry, {"themes.js": themes(), "style.js": f"export const STYLE = {json.dumps(style)};\n"})
-        for name, (entry, style) in SCRIPTS.items()
-    }
+    style = {name: f"export const STYLE = {json.dumps(_plain_style(own))};\n" for name, (_, own) in SCRIPTS.items()}
+    return {name: bundle(WEB / entry, {"themes.js": themes(), "style.js": style[name]}) for name, (entry, _) in SCRIPTS.items()}
 
 
 def _write_pictures(folder: Path, models: Sequence[str], report: Report) -> list[SitePicture]:
@@ -336,6 +335,11 @@ def _write_service_worker(folder: Path, models: str, first: Sequence[str]) -> No
     for name, text in texts.items():
         script = script.replace(f"${name}", text)
     _write(folder / "service_worker.js", script)
+
+
+def _plain_style(style: str) -> str:
+    """Drop comments and indents, which people alone read."""
+    return re.sub(r"/\*[^*]*\*/\n?|^ +", "", style, flags=re.M)
 
 
 def _write(path: Path, text: str) -> None:

@@ -36,11 +36,11 @@ def test_each_module_stands_once_after_those_it_imports(tmp_path):
         tmp_path,
         entry='// Say.\nimport { a, b } from "./middle.js";\nimport { B } from "./last.js";\n\nexport default () => a(b, B);\n',
         middle='import { B } from "./last.js";\nimport { N } from "./given.js";\nexport const b = N;\nexport function a() {}\n',
-        last="export class B {}\nexport async function c() {}\nconst own = 1;\n",
+        last="export class B {}\n\n  // Of its own.\nexport async function c() {}\nconst own = 1;\n",
     )
     assert bundle(entry, {"given.js": "export const N = 3;\n"}) == (
-        "class B {}\nasync function c() {}\nconst own = 1;\n\nconst N = 3;\n\nconst b = N;\nfunction a() {}\n\n"
-        "// Say.\n\nexport default () => a(b, B);\n"
+        "class B {}\nasync function c() {}\nconst own = 1;\nconst N = 3;\nconst b = N;\nfunction a() {}\n"
+        "export default () => a(b, B);\n"
     )
 
 
@@ -50,10 +50,10 @@ def test_modules_of_other_folders_are_joined_and_types_left_out(tmp_path):
     (tmp_path / "shared" / "base.js").write_text("export const a = 1;\n", encoding="utf-8")
     entry = write(
         tmp_path / "own",
-        entry='import { a } from "../shared/base.js";\nimport { b } from "./other.js";\n/** @type {N} */\nlet d = b;\n',
+        entry='import { a } from "../shared/base.js";\nimport { b } from "./other.js";\n/** @type {N} */\nlet d =\n  b;\n',
         other='import { a } from "../shared/base.js";\n/**\n * @typedef {1} N\n */\nexport const b = /** @type {N} */ (a);\n',
     )
-    assert bundle(entry) == "const a = 1;\n\nconst b = /** @type {N} */ (a);\n\nlet d = b;\n"
+    assert bundle(entry) == "const a = 1;\nconst b = (a);\nlet d =\nb;\n"
 
 
 @pytest.mark.parametrize(
