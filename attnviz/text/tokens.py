@@ -192,9 +192,9 @@ def placed_ids(tokenizer: Any, ids: Sequence[int], text: str) -> tuple[Token, ..
     """Make tokens of ids that a model wrote itself, laid over the text that they spell."""
     special_ids = set(tokenizer.all_special_ids)
     special = [index in special_ids for index in ids]
-    spans = align(_surfaces(tokenizer, ids, special), text)
     # Vocabularies are padded to a round size: a model may write an id that stands for nothing.
     pieces = [piece or f"<{index}>" for index, piece in zip(ids, tokenizer.convert_ids_to_tokens(list(ids)), strict=True)]
+    spans = _spans(tokenizer, ids, pieces, special, text)
     rows = [_Row(*row) for row in zip(pieces, special, [0] * len(pieces), spans, strict=True)]
     return tuple(_placed(rows, (text,)))
 
@@ -215,14 +215,25 @@ def _slow_rows(tokenizer: Any, encoding: Any, texts: Sequence[str], *, cut: bool
     ids = list(encoding["input_ids"])
     special = [bool(mark) for mark in encoding["special_tokens_mask"]]
     segments = list(encoding.get("token_type_ids") or _segments_of(special, len(texts)))
-    surfaces = _surfaces(tokenizer, ids, special)
+    pieces = tokenizer.convert_ids_to_tokens(ids)
     spans: list[Stretch] = [(0, 0)] * len(ids)
     for segment, text in enumerate(texts):
         mine = [index for index, owner in enumerate(segments) if owner == segment]
-        for index, span in zip(mine, align([surfaces[index] for index in mine], text, whole=not cut), strict=True):
+        own = [ids[index] for index in mine], [pieces[index] for index in mine], [special[index] for index in mine]
+        for index, span in zip(mine, _spans(tokenizer, *own, text, whole=not cut), strict=True):
             spans[index] = span
-    pieces = tokenizer.convert_ids_to_tokens(ids)
     return [_Row(*row) for row in zip(pieces, special, segments, spans, strict=True)]
+
+
+def _spans(
+    tokenizer: Any, ids: Sequence[int], pieces: Sequence[str], special: Sequence[bool], text: str, *, whole: bool = True
+) -> list[Stretch]:
+    """Find pieces in a text by what they spell; bytes (ByT5), which spell nothing one by one, by how many they are."""
+    own = [piece for piece, mark in zip(pieces, special, strict=True) if not mark]
+    if all(len(piece) == 1 for piece in own) and text.encode().startswith("".join(own).encode("latin-1", "replace")):
+        places = (place for place, character in enumerate(text) for _ in character.encode())
+        return [(0, 0) if mark else (place := next(places), place + 1) for mark in special]
+    return align(_surfaces(tokenizer, ids, special), text, whole=whole)
 
 
 def _segments_of(special: Sequence[bool], n_texts: int) -> list[int]:

@@ -205,6 +205,15 @@ def test_a_cut_text_without_offsets_says_where() -> None:
     )
 
 
+def test_bytes_stand_where_their_character_does() -> None:
+    read = encode(hf.ByT5Tokenizer(), ["Löwe ☃"])
+    assert [token.text for token in read.tokens] == ["L", "ö", "ö", "w", "e", " ", "☃", "☃", "☃", "</s>"]
+    assert [(token.start, token.end) for token in read.tokens[:4]] == [(0, 1), (1, 2), (1, 2), (2, 3)]
+    assert encode(hf.ByT5Tokenizer(), ["é" * 9], limit=7).cuts == (3,)
+    written = placed_ids(hf.ByT5Tokenizer(), read.inputs["input_ids"], "Löwe ☃")
+    assert [token.text for token in written] == [token.text for token in read.tokens]
+
+
 def test_what_a_model_wrote_is_laid_over_its_own_text() -> None:
     tokenizer = tiny.tokenizer(tiny.SEQ2SEQ)
     ids = [0, *tokenizer("the cats ran")["input_ids"]]
