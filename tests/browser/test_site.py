@@ -485,5 +485,12 @@ def test_a_lesson_is_graded_where_it_is_read(page: Page, site: str):
     near.get_by_role("spinbutton").fill("30")
     near.get_by_role("button", name="Answer").click()
     expect(near.locator(".verdict")).to_contain_text("Right: you said “30 %”, and it is 28\N{NO-BREAK SPACE}%. Less")
+    lesson = page.url
     address = page.get_by_role("link", name="Open the picture").first.get_attribute("href")
-    expect(opened(page, f"{page.url}{address}").locator(STORY)).to_have_text(FIRST)
+    expect(opened(page, f"{lesson}{address}").locator(STORY)).to_have_text(FIRST)
+    # Somebody else sits down at this computer.
+    page.goto(lesson)
+    page.get_by_text("Begin anew").click()
+    page.get_by_role("button", name="Forget all answers").click()
+    expect(page.locator("#points")).to_contain_text("0 of 6 points. 7 questions are still open.")
+    expect(page.get_by_text("Begin anew")).to_be_hidden()
