@@ -305,8 +305,8 @@ def _by_slot(values: Sequence[Any]) -> dict[int, Any]:
 
 
 def first_head(card: ModelCard) -> tuple[int, int | None]:
-    """Choose the head that is drawn unasked: the supervised one, else the mean of the last layer, or its only head."""
-    return card.supervised_head or (card.n_layers - 1, None if card.n_heads > 1 else 0)
+    """Choose the head that is drawn unasked: the supervised one, else the mean of the last layer."""
+    return card.supervised_head or (card.n_layers - 1, None)
 
 
 def alignment(result: Result) -> HeadMatrix:

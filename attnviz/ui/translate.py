@@ -115,13 +115,16 @@ class AlignmentView(HeadView):
     word: str = ""
 
     def of(self, result: Result) -> "AlignmentView":
-        """Return the same view for one model: the head it has, or of mixed heads their layer; and the reading of that head."""
-        own = self.within(result.trace.cross, mean=result.quantity == "mixing")
-        return replace(own, reading=self.reading_of(result))
+        """Return the same view for one model: the head it has, of mixed or single heads their layer; and its reading."""
+        return replace(self._own(result), reading=self.reading_of(result))
+
+    def _own(self, result: Result) -> "AlignmentView":
+        cross = result.trace.cross
+        return self.within(cross, mean=result.quantity == "mixing" or cross.n_heads == 1)
 
     def reading_of(self, result: Result) -> Reading:
         """Return how the rows of a model's head are read."""
-        own = self.within(result.trace.cross, mean=result.quantity == "mixing")
+        own = self._own(result)
         return self.reading or truer(result.card.metrics, own.layer, own.head)
 
     def attention(self, result: Result) -> AttentionMap:

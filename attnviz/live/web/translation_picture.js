@@ -152,12 +152,12 @@ export function describeTranslation(output, draft, cross, card, asked) {
   return { described, weights: new Uint8Array(matrix.weights.slice().buffer), cell, ranked, firstRow };
 }
 
-/** The head that was chosen; unasked the one that follows what is asked, else the supervised one, else the mean of the last layer, or its only head.
+/** The head that was chosen; unasked the one that follows what is asked, else the supervised one, else the mean of the last layer.
  * @param {AttentionMap} cross @param {Card} card @param {TranslationQuestion} asked @returns {[layer: number, head: number | null]} */
 function placeOf({ layers, heads }, { supervised_head: trained }, { layer = null, head = null, isMean = null, followed = null }) {
   const unasked = followed ?? trained;
   const own = Math.min(layer ?? unasked?.[0] ?? layers - 1, layers - 1);
-  return heads > 1 && (isMean ?? !unasked) ? [own, null] : [own, Math.min(head ?? unasked?.[1] ?? 0, heads - 1)];
+  return heads === 1 || (isMean ?? !unasked) ? [own, null] : [own, Math.min(head ?? unasked?.[1] ?? 0, heads - 1)];
 }
 
 /** The link to show first: the strongest between two longer words that are spelt differently; else the strongest.
