@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from attnviz.analysis.summary_selection import ABOUT_SHARES
 from attnviz.core.errors import TraceError
 from attnviz.ui import summarize
 from attnviz.ui.address.address_sync import finish
@@ -58,9 +59,7 @@ if prompt and (ran := run_edited(model, "summarize", prompt)):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.subheader("Which heads look at what was kept?", anchor=False)
             edit_toggle(st.container(width="content"), ("",))
-        st.caption(
-            "Share of each head's attention to words that lands on kept words, in percent. Click a head to choose by it alone."
-        )
+        st.caption(ABOUT_SHARES)
         explain_quantity(moving, heads.kind, view.layer)
         show_every_head(heads, summary, view)
     except TraceError as error:

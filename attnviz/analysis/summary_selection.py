@@ -346,6 +346,11 @@ def _typed_queries(attention: AttentionMap) -> list[int]:
     return [index for index, token in enumerate(attention.queries) if not token.special] or list(range(len(attention.queries)))
 
 
+# What stands below the text, and above the heads.
+ABOUT_BARS = "Marked words and sentences are kept. A bar is the attention that a word receives."
+ABOUT_SHARES = (
+    "Share of each head's attention to words that lands on kept words, in percent. Click a head to choose by it alone."
+)
 NO_LOOK: Sentence = (Part("This selector looks at no attention: it is there to compare with, and bars show only its order."),)
 
 

@@ -155,7 +155,7 @@ def text_notices(
         can = " can read: expect guesses."
         yield "This does not look like English, the only language that ", can, can
     if all(token.special for token in keys):
-        shown = " in this text: the picture has only what"
+        shown = " in this text: the picture shows only the tokens that"
         yield "", f" finds no word{shown} it adds to every text.", f" find no word{shown} they add to every text."
     for each in cuts(trace):
         limit = f"{most:,} tokens at most: {each}."

@@ -132,7 +132,7 @@ def lesson_html(lesson: Lesson, root: str, why: Why) -> str:
 <form id="hand-in"><label for="student">Your name, if your teacher wants it</label>
 <input id="student" maxlength="80" autocomplete="off"><button type="submit">Hand in</button></form>
 <p class="about">A small file with your answers. Give it to your teacher.</p>
-<details id="anew" hidden><summary>Begin anew</summary><button type="button">Forget all answers</button></details></section>
+<details id="again" hidden><summary>Start again</summary><button type="button">Delete all answers</button></details></section>
 </div>"""
 
 

@@ -11,6 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from attnviz.analysis.summary_selection import ABOUT_BARS, ABOUT_SHARES
 from attnviz.analysis.wording import ABOUT
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.answer_spans import STYLE as ANSWER_STYLE
@@ -71,7 +72,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "translate": {
         "words": {each["text"]: each["word"] for each in (*examples_of("translate"), *examples_of("translate-german"))}
     },
-    "summarize": {"amount": asdict(AMOUNT), "measured": measured_selectors()},
+    "summarize": {
+        "amount": asdict(AMOUNT),
+        "measured": measured_selectors(),
+        "about_bars": ABOUT_BARS,
+        "about_shares": ABOUT_SHARES,
+    },
     "compute": {
         "weights": {
             each["text"]: {name: each[name] for name in ("layer", "head", "query", "key")}

@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.head_metrics import strongest_link
 from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.summary_selection import (
+    ABOUT_BARS,
     NO_LOOK,
     Amount,
     Passage,
@@ -321,7 +322,7 @@ def show_summary(result: Result, summary: Summary, written: Written) -> None:
     st.caption(
         "A bar is what the chosen word of the summary gave to each word of the text while it was written."
         if written.chosen
-        else "Marked words and sentences are kept. A bar is the attention that a word receives."
+        else ABOUT_BARS
     )
 
 

@@ -49,7 +49,7 @@ export async function load(base, manifest, { ort, Tokenizer }, onProgress) {
     const weights = () => Float32Array.from({ length: size * size }, (_, at) =>
       Number(at % size === Math.max(Math.floor(at / size) - 2, 0)));
     const map = { kind: "encoder", queries: words, keys: words, layers, heads, causal: false, weights };
-    return { output: "", extra: null, cut: null, cutPair: null, maps: [map] };
+    return { output: "", extra: null, cut: null, cutPair: null, isEnglish: true, maps: [map] };
   } };
 }
 """
@@ -490,7 +490,7 @@ def test_a_lesson_is_graded_where_it_is_read(page: Page, site: str):
     expect(opened(page, f"{lesson}{address}").locator(STORY)).to_have_text(FIRST)
     # Somebody else sits down at this computer.
     page.goto(lesson)
-    page.get_by_text("Begin anew").click()
-    page.get_by_role("button", name="Forget all answers").click()
+    page.get_by_text("Start again").click()
+    page.get_by_role("button", name="Delete all answers").click()
     expect(page.locator("#points")).to_contain_text("0 of 6 points. 7 questions are still open.")
-    expect(page.get_by_text("Begin anew")).to_be_hidden()
+    expect(page.get_by_text("Start again")).to_be_hidden()

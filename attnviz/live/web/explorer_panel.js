@@ -138,9 +138,10 @@ export class ExplorerFold {
   /** @type {ExplorerPanel | null} */
   #explorer = null;
 
-  /** @param {SitePage} sitePage @param {string} slot how names in the address end */
-  constructor(sitePage, slot) {
+  /** @param {SitePage} sitePage @param {string} slot how names in the address end @param {Values} [byHead] what else a head that is clicked changes */
+  constructor(sitePage, slot, byHead = {}) {
     this.sitePage = sitePage;
+    this.byHead = byHead;
     this.name = `all${slot}`;
     this.details = /** @type {HTMLDetailsElement} */ (document.getElementById("all"));
     this.place = /** @type {HTMLElement} */ (document.getElementById("picture"));
@@ -163,9 +164,6 @@ export class ExplorerFold {
 
   /** @param {Values} changed */
   #change({ chosenHead, ...values }) {
-    const { page } = this.sitePage.config;
-    // On Summarize a head that is clicked becomes the selector.
-    const way = page === "summarize" ? { way: "head" } : {};
-    void this.sitePage.change({ ...values, ...(chosenHead === undefined ? {} : { ...asHead(page, chosenHead), ...way }) });
+    void this.sitePage.change({ ...values, ...(chosenHead === undefined ? {} : { ...asHead(this.sitePage.config.page, chosenHead), ...this.byHead }) });
   }
 }

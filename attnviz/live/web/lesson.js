@@ -64,7 +64,7 @@ export function openLesson(lesson, files) {
     const own = student.replace(/[^\p{L}\p{N}_]+/gu, "-").replace(/^-|-$/g, "") || Date.now().toString(36);
     saveFile(`${lesson.name}-${own}.json`, new Blob([handIn(lesson.name, given, student)], { type: "application/json" }));
   });
-  document.querySelector("#anew button")?.addEventListener("click", () => {
+  document.querySelector("#again button")?.addEventListener("click", () => {
     localStorage.removeItem(keyOf(lesson));
     location.reload();
   });
@@ -164,7 +164,7 @@ function showPoints({ questions }, given, graded) {
   const made = [...graded].reduce((sum, [number, isRight]) => sum + (isRight ? questions[number].points : 0), 0);
   const left = Object.keys(questions).length - given.size;
   // Somebody else may sit down at this computer.
-  /** @type {HTMLElement} */ (document.getElementById("anew")).hidden = !given.size;
+  /** @type {HTMLElement} */ (document.getElementById("again")).hidden = !given.size;
   const place = /** @type {HTMLElement} */ (document.getElementById("points"));
   place.textContent = `${most ? `${made} of ${most} point${most === 1 ? "" : "s"}.` : "Your teacher has the right answers."}${left ? ` ${left} question${left === 1 ? " is" : "s are"} still open.` : ""}`;
 }

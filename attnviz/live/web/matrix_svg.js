@@ -36,7 +36,7 @@ export function asCsv({ weights, queries, keys, masked }, { layer, head }) {
   return `\ufeff${lines.join("\n")}\n`;
 }
 
-/** A text that a spreadsheet would compute has an apostrophe, as attnviz/export/paper.py sets it. @param {string} text */
+/** A text that a spreadsheet would compute has an apostrophe, as attnviz/export/csv_table.py sets it. @param {string} text */
 function field(text) {
   const inner = text.replaceAll(/([;\t\r\n][\s"]*)(?=[=+\-@＝＋－＠])/g, "$1'");
   const harmless = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/.test(inner) ? `'${inner}` : inner;

@@ -16,13 +16,13 @@ import { tell } from "./wording.js";
  * @typedef {{ key: string, name: string, sentences: string, words: string }} Row
  */
 
-const ABOUT_BARS = "Marked words and sentences are kept. A bar is the attention that a word receives.";
-const ABOUT_SHARES = "Which heads look at what was kept? Share of each head's attention to words that lands on kept words, in percent. Click a head to choose by it alone.";
+// A head that is clicked becomes the selector.
+const BY_HEAD = { way: "head" };
 
 /** @param {SitePage} sitePage @param {(picture: ModelPicture, said?: any) => void} drawAnswer @param {HTMLElement[]} roots of the text, of the table and of the heads
  * @param {(draw: (palette: Palette) => void) => void} recoloured @returns {Panel} */
 export function selectionPanel(sitePage, drawAnswer, [text, table, heads], recoloured) {
-  const fold = new ExplorerFold(sitePage, "");
+  const fold = new ExplorerFold(sitePage, "", BY_HEAD);
   let turn = 0;
   return {
     async show(picture, values) {
@@ -31,16 +31,17 @@ export function selectionPanel(sitePage, drawAnswer, [text, table, heads], recol
       if (mine !== turn) return;
       drawAnswer(picture, shown);
       const restore = [keptFocus(table), keptFocus(heads)];
+      const { measured: measuredRouge, about_bars: aboutBars, about_shares: aboutShares } = sitePage.config;
       drawKept(text, picture.said.prompt.text, shown.passage);
-      text.append(make("p.note", {}, ABOUT_BARS));
-      const { rouge = {}, note = "" } = sitePage.config.measured ?? {};
+      text.append(make("p.note", {}, aboutBars));
+      const { rouge = {}, note = "" } = measuredRouge ?? {};
       const measured = rows.map((row) => ({ ...row, figures: [/** @type {Record<string, number>} */ (rouge)[row.name] ?? null] }));
       const pick = (/** @type {string} */ key) => void sitePage.change({ way: key === "trained" ? null : key });
       table.replaceChildren(selectorsTable(measured, shown.key, pick), make("p.note", {}, note));
       const { layer, head } = shownOn("summarize", picture, values);
-      const choose = (/** @type {number} */ own, /** @type {number} */ number) => void sitePage.change({ layer: own, ...asHead("summarize", number), way: "head" });
+      const choose = (/** @type {number} */ own, /** @type {number} */ number) => void sitePage.change({ layer: own, ...asHead("summarize", number), ...BY_HEAD });
       const drawn = { shares: shown.shares, shape: picture.maps[0].shape, layer, head };
-      recoloured((palette) => heads.replaceChildren(make("p.note", {}, ABOUT_SHARES), headShares(drawn, palette, choose)));
+      recoloured((palette) => heads.replaceChildren(make("p.note", {}, "Which heads look at what was kept? ", aboutShares), headShares(drawn, palette, choose)));
       for (const each of restore) each();
       tell(/** @type {HTMLElement} */ (document.getElementById("story")), shown.story);
       await fold.show(picture, shownOn("summarize", picture, values), values);

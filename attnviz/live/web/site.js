@@ -84,7 +84,7 @@ export class Background {
  * @typedef {{ label: string, models: string[], prompt: Record<string, string>, file: string, into: string, shapes?: [layers: number, heads: number][], source?: string,
  *   place?: Values, opens?: Values }} Example  of Compute: where its numbers are from, and which weight it has; of Encode: the link it opens
  * @typedef {{ page: string, parameters: Record<string, Type>, renamed: Record<string, string>, appOnly: string[], fields: string[], examples: Example[], first: Record<string, [layer: number, head: number | null]>,
- *   models: string[], modelsFolder: string, runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null, measured?: { rouge: Record<string, number>, note: string },
+ *   models: string[], modelsFolder: string, runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null, measured?: { rouge: Record<string, number>, note: string }, about_bars?: string, about_shares?: string,
  *   weights?: Record<string, Record<string, number>>, words?: Record<string, string>, about: Record<string, string> }} Config  first: of each
  *   kind of map the head that is looked at unasked; weights, words: what is looked at first, by the texts of examples; amount: how much is kept of a text unasked
 

@@ -50,7 +50,7 @@ const UNKNOWN = ["[UNK]", "<unk>"];
  * @param {Record<string, string>} prompt @param {{ cut: number | null, cutPair: number | null, isEnglish: boolean }} trace @param {Token[]} keys @param {number} most tokens
  * @returns {[before: string, one: string, several: string][]} */
 export function textNotices({ text, pair }, { cut, cutPair, isEnglish }, keys, most) {
-  const [can, shown] = [" can read: expect guesses.", " in this text: the picture has only what"];
+  const [can, shown] = [" can read: expect guesses.", " in this text: the picture shows only the tokens that"];
   /** @type {[name: string, text: string, at: number | null][]} */
   const texts = [["text", text, cut], ["second sentence", pair, cutPair]];
   const limits = texts.flatMap(([name, whole, at]) =>

@@ -220,7 +220,6 @@ export class Answerer {
   constructor({ manifest, passes, tokenizers, vectors }) {
     this.card = manifest.card;
     this.options = manifest.options;
-    this.smallWords = /** @type {import("./types.d.ts").SmallWords} */ (manifest.small_words);
     this.pass = passes.answer;
     this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
@@ -231,7 +230,7 @@ export class Answerer {
    * @param {import("./types.d.ts").Request} request
    * @returns {Promise<import("./load_model.js").Outcome>}
    */
-  async trace({ text, question }) {
+  async trace({ text, question, isEnglish }) {
     const { name } = this.card;
     const pair = pairOf(encode(this.tokenizer, [questionOf(question, text, this.options), text], Infinity), name);
     const tokens = pair.tokens.slice(pair.first, pair.stop);
@@ -244,7 +243,6 @@ export class Answerer {
     const judged = judge(this.options.decoding, span.probability, found.nothing);
     const spans = found.spans.map((each) => ({ ...each, text: textOf(each, text, tokens) }));
     const output = judged.declined ? "" : spans[0].text;
-    const isEnglish = [text, question ?? ""].every((each) => seemsEnglish(each, this.smallWords));
     const confidence = isEnglish ? judged.confidence : null;
     return { output, extra: { ...found, ...judged, confidence, spans, tokens }, maps: await this.maps(pair, windows[found.best], best) };
   }

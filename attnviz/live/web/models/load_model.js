@@ -45,9 +45,9 @@ export async function load(base, manifest, runtime, onProgress = () => {}) {
     card: manifest.card,
     async trace(request) {
       const prompt = promptOf(request);
-      const { maps, output = "", extra = null, cuts = [] } = await runner.trace({ ...request, ...prompt });
       const { name, card, small_words: smallWords } = manifest;
       const isEnglish = !smallWords || [prompt.text, prompt.pair, prompt.question].every((each) => seemsEnglish(each ?? "", smallWords));
+      const { maps, output = "", extra = null, cuts = [] } = await runner.trace({ ...request, ...prompt, isEnglish });
       return { model: name, revision: card.revision, prompt, output, extra, maps, cut: cuts[0] ?? null, cutPair: cuts[1] ?? null, isEnglish };
     },
     inspect: runner.inspect?.bind(runner),

@@ -50,6 +50,8 @@ export interface Request extends Prompt {
   written?: string;
   sampling?: import("./sampling.js").Sampling;
   tokens?: number;
+  /** Whether nothing speaks against English, of a model that reads it: a confidence was measured on English texts. */
+  isEnglish?: boolean;
 }
 
 export interface Learned {

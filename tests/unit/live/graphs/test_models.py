@@ -22,6 +22,7 @@ from attnviz.models.head_inputs import InspectedTrace, inspect_result, run_inspe
 from attnviz.models.hub.smollm2 import FACTS, GgufFile, language_model, tokenizer
 from attnviz.models.hub.wrap_model import build
 from attnviz.models.tasks import run_task
+from attnviz.text.words import seems_english
 from tests import shared
 from tests.unit.live.graphs.test_algorithms import call
 from tests.unit.models.hub.test_smollm2 import byte_letters, strings
@@ -82,6 +83,7 @@ def test_an_encoder_reads_as_the_app_does(minilm):
     model = catalog.load("minilm")
     texts = ["The trophy does not fit into the suitcase because it is too big.", HOSTILE, "word " * 520]
     prompts = [Prompt(text) for text in texts] + [Prompt(texts[0], pair="It fits."), Prompt("a " * 300, pair="b " * 270)]
+    prompts.append(Prompt(texts[0], pair="Elle ne mange pas de viande."))
     asked: list[dict[str, Any]] = [
         {"text": each.text, "pair": each.pair, "first": 5 * (len(each.text) > 500)} for each in prompts
     ]
@@ -89,6 +91,8 @@ def test_an_encoder_reads_as_the_app_does(minilm):
     actual = traces(minilm, "minilm", asked)
     for prompt, trace in zip(prompts, actual, strict=True):
         assert_same(trace, model.trace(prompt))
+        assert trace["isEnglish"] == all(map(seems_english, filter(None, (prompt.text, prompt.pair))))
+    assert (actual[0]["isEnglish"], actual[-1]["isEnglish"]) == (True, False)
     assert_same_inputs(actual[0], inspect_result(model, run_inspectable(model, prompts[0])))
 
 
