@@ -42,7 +42,7 @@ from attnviz.models.base import AttentionModel, shifts
 from attnviz.models.capabilities import bind_target, capabilities
 from attnviz.models.tasks import read, run_task
 from attnviz.models.whatif import every_head, head_costs, removal_curve, without
-from attnviz.survey.corpora import TREEBANK, shipped
+from attnviz.text.corpora import TREEBANK, shipped
 from benchmarks.harness import Row, run
 from tests.float64 import exact, in_float64
 

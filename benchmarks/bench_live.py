@@ -26,7 +26,7 @@ from attnviz.models import catalog
 from attnviz.models.base import DecodingOptions
 from attnviz.models.catalog import Task
 from attnviz.models.tasks import run_task
-from attnviz.survey.corpora import TREEBANK, shipped
+from attnviz.text.corpora import TREEBANK, shipped
 from benchmarks.harness import ROOT, Row, at_most, none, run
 from tests.unit.live.test_picture import assert_same, made_by_the_site
 

@@ -27,7 +27,7 @@ from attnviz.address import AppPage
 from attnviz.live.graphs.models import exportable
 from attnviz.live.page_html import SITE_PAGES
 from attnviz.live.site import build
-from attnviz.survey.corpora import TREEBANK, shipped
+from attnviz.text.corpora import TREEBANK, shipped
 from attnviz.text.words import Words
 from benchmarks.harness import Row, at_most, browsing, none, run, serving, status
 from benchmarks.site_links import compared

@@ -17,7 +17,7 @@ import attnviz
 from attnviz.core.sampling import WritingOptions, sampling_probabilities
 from attnviz.core.trace import Prompt
 from attnviz.models.hub.smollm2 import GgufFile, packaged
-from attnviz.survey.corpora import random_passages
+from attnviz.text.corpora import random_passages
 from benchmarks.harness import SCRIPT, Row, at_most, browsing, none, page_of, run, serving
 from tests.browser.pages import open_page, settle
 from tests.contract.test_write import DECODERS, writer

@@ -87,8 +87,8 @@ def test_claims(arguments: argparse.Namespace) -> int:
     if (arguments.claim is None) == (arguments.file is None):
         arguments.wrong("give one claim, or --file with one a line")
     # Imported here: the command's help must not wait for torch.
-    from attnviz.survey.corpora import corpus
     from attnviz.survey.corpus_attention import look
+    from attnviz.text.corpora import corpus
 
     texts = [arguments.claim] if arguments.file is None else _lines(arguments.file)
     claims = [_parsed(text) for text in texts]
@@ -133,7 +133,7 @@ def _parsed(text: str) -> Claim | ClaimError:
 def _examples(attention: Any, tested: ClaimResult, arguments: argparse.Namespace) -> list[str]:
     """List sentences where the claim fails, then some where it holds, with where the head looks; of ours those for a school."""
     from attnviz.figures.head_claims import suitable
-    from attnviz.survey.corpora import SHIPPED
+    from attnviz.text.corpora import SHIPPED
 
     report = attention.report(tested, arguments.examples)
     cases = suitable(report.sentences, report.cases) if arguments.text in SHIPPED else report.cases

@@ -137,7 +137,7 @@ def explain(arguments: argparse.Namespace) -> int:
     from attnviz.attribution import parts_and_lens, patching
     from attnviz.attribution.quantity_maps import run
     from attnviz.export.next_and_why import check_format, together_csv, why_file, why_lines
-    from attnviz.survey.corpora import random_passages
+    from attnviz.text.corpora import random_passages
 
     to = arguments.out.suffix.lstrip(".").lower() if arguments.out else "csv"
     check_format(to)

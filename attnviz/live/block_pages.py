@@ -21,6 +21,7 @@ from markdown_it import MarkdownIt
 
 import attnviz as av
 from attnviz.address import write_parameter
+from attnviz.analysis.heads.atlas import models_with_atlas, shipped_atlas
 from attnviz.analysis.matters import FIRST_PAIR
 from attnviz.analysis.next_and_why import next_changes
 from attnviz.analysis.whatif_comparison import CHANGES, Comparison, change_of, compare, side_names
@@ -47,7 +48,7 @@ from attnviz.live.pictures import examples_of as examples_in
 from attnviz.models import catalog
 from attnviz.models.tasks import run_task
 from attnviz.models.whatif import head_costs, removal_curve
-from attnviz.survey.corpora import TREEBANK, available, random_passages, shipped, shipped_atlas
+from attnviz.text.corpora import TREEBANK, random_passages, shipped
 
 BLOCK_STYLE = (Path(__file__).parent / "web" / "block_page.css").read_text(encoding="utf-8")
 # What an address says, by its parameters.
@@ -100,7 +101,7 @@ class BlockPage:
 
 def head_states(models: Sequence[str], _: Sequence[Address]) -> BlockPage:
     """Write the page Heads: every head of the models whose atlas travels, and the claims that were tested beforehand."""
-    known = [name for name in catalog.available() if name in available() and name in models]
+    known = [name for name in catalog.available() if name in models_with_atlas() and name in models]
     groups = [PageGroup({"model": name}, list(_heads_of(name))) for name in known]
     tested = {report.result.claim.text for report in examples_of("claim", known[0])} if known else ()
     claims = [(label, {"model": known[0], "claim": claim}) for claim, label in EXAMPLES.items() if claim in tested]

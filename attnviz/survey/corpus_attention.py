@@ -23,8 +23,8 @@ from attnviz.core.errors import ArgumentError, ClaimError, CorpusError, describe
 from attnviz.core.trace import AttentionMap
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.capabilities import capabilities
-from attnviz.survey.corpora import TREEBANK, shipped
 from attnviz.survey.self_attention import self_attention
+from attnviz.text.corpora import TREEBANK, shipped
 from attnviz.text.data_files import ParsedSentence
 
 SEED = 0
@@ -163,7 +163,7 @@ def look(
         ArgumentError: this is no model, or these are no sentences.
     """
     if others := [each for each in sentences if not isinstance(each, ParsedSentence)]:
-        raise ArgumentError(f"Sentences are what attnviz.survey.corpora.corpus reads, not {described(others[0])}.")
+        raise ArgumentError(f"Sentences are what attnviz.text.corpora.corpus reads, not {described(others[0])}.")
     few = min(RIVAL_SENTENCES, len(sentences))
     total, name = max(1, len(sentences) + few * len(rivals)), capabilities(model).card.name
 

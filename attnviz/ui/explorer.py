@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.head_metrics import score
 from attnviz.analysis.head_ranking import first_cell
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, is_difference, word_names
+from attnviz.analysis.heads.atlas import models_with_atlas, shipped_atlas
 from attnviz.analysis.translation_alignment import Reading
 from attnviz.analysis.wording import TITLES, describe_mixing, head_name
 from attnviz.core.errors import EditError
@@ -20,7 +21,6 @@ from attnviz.core.trace import AttentionMap, QueryKeyWeights
 from attnviz.core.weights import QUANTITIES, Kind, Quantity
 from attnviz.figures import explorer
 from attnviz.models.result import Result
-from attnviz.survey.corpora import available, shipped_atlas
 from attnviz.ui.address import address_sync
 from attnviz.ui.address.address_sync import (
     WordQuestion,
@@ -508,7 +508,7 @@ def show_head_label(result: Result, attention: AttentionMap, head: HeadView) -> 
     # An atlas is about how a text looks at itself.
     if head.head is None or result.file or attention.kind == "cross" or attention is not result.trace.maps[0]:
         return
-    if model not in available() or (attention.n_layers, attention.n_heads) != (atlas := shipped_atlas(model)).shape:
+    if model not in models_with_atlas() or (attention.n_layers, attention.n_heads) != (atlas := shipped_atlas(model)).shape:
         return
     from attnviz.analysis.heads.verdict import describe_label
 

@@ -8,7 +8,7 @@ import streamlit as st
 from jaxtyping import Float
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.heads.atlas import PATTERNS, WORDS, Atlas, Drawn, likeness, pattern_text, read_pattern
+from attnviz.analysis.heads.atlas import PATTERNS, WORDS, Atlas, Drawn, likeness, models_with_atlas, pattern_text, read_pattern
 from attnviz.analysis.heads.measures import NAMES
 from attnviz.analysis.heads.roles import ROLE_LABELS, ROLES, HeadRoles, describe_holders, describe_role
 from attnviz.analysis.heads.verdict import (
@@ -36,8 +36,8 @@ from attnviz.figures.head_claims import (
 )
 from attnviz.figures.head_grid import measured_grid
 from attnviz.models import catalog
-from attnviz.survey.corpora import TREEBANK, available, shipped
 from attnviz.survey.corpus_survey import State, opened
+from attnviz.text.corpora import TREEBANK, shipped
 from attnviz.ui.address.address_sync import dropdown, publish, restore, text_field, toggle, value
 from attnviz.ui.background.corpus_results import claim_verdict, first_words_of
 from attnviz.ui.blocks import show_blocks
@@ -53,7 +53,7 @@ _ANY = "What each head does best"
 
 def model_picker() -> str:
     """Offer the models whose heads can be looked at, those first whose atlas travels with attnviz."""
-    ready = [name for name in catalog.available() if name in available()]
+    ready = [name for name in catalog.available() if name in models_with_atlas()]
     hub = [name for kind in ("encoder", "decoder") for name in catalog.HUB[kind]]
     return one_model(
         [*ready, *hub], "The first models come with their atlas. For any other it is computed now, which takes minutes."

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attnviz.survey.corpora import shipped
+from attnviz.text.corpora import shipped
 from attnviz.ui.background import results
 from tests.visits import script
 

@@ -10,11 +10,11 @@ import torch
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
+from attnviz.analysis.heads.atlas import shipped_atlas
 from attnviz.analysis.heads.verdict import describe_label
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.survey.corpora import shipped_atlas
 from attnviz.ui import visitor_limits as settings
 from attnviz.ui.background.jobs import Job
 from attnviz.ui.layout import size

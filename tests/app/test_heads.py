@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from attnviz.analysis.heads.atlas import shipped_atlas
 from attnviz.analysis.heads.measures import measure, merge
 from attnviz.cli import main
-from attnviz.survey.corpora import shipped_atlas
 from attnviz.survey.corpus_survey import STATE, State, save
 from attnviz.ui import heads
 from attnviz.ui import heads as page

@@ -2,8 +2,8 @@
 
 from playwright.sync_api import Page, expect
 
+from attnviz.analysis.heads.atlas import shipped_atlas
 from attnviz.analysis.heads.verdict import short_claim
-from attnviz.survey.corpora import shipped_atlas
 from tests.browser.jumps import moved
 from tests.browser.pages import DESK, PHONE, open_page, parameters, press, reopen, serious, settle
 

@@ -18,7 +18,7 @@ from playwright.sync_api import BrowserContext, Error
 
 from attnviz.live import site
 from attnviz.live.pictures import examples_of
-from attnviz.survey.corpora import shipped
+from attnviz.text.corpora import shipped
 from attnviz.text.words import Words
 from tests import shared
 from tests.browser import firefox

@@ -29,9 +29,9 @@ from attnviz.models.base import DecodingOptions
 from attnviz.models.capabilities import bind_target
 from attnviz.models.tasks import draft
 from attnviz.models.whatif import head_costs
-from attnviz.survey.corpora import TREEBANK, shipped
 from attnviz.survey.corpus_survey import read_part
 from attnviz.survey.self_attention import self_attention
+from attnviz.text.corpora import TREEBANK, shipped
 from tests import tiny
 from tests.contract import test_every_model
 from tests.contract.test_on_a_card import LOOK_UPS, until_full

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from attnviz.analysis.heads.claim import Claim, Clock, sources, targets
 from attnviz.analysis.heads.measures import MEASURES
 from attnviz.core.errors import CorpusError
 from attnviz.core.trace import AttentionMap, Token
+from attnviz.settings import assets_folder
 from attnviz.text.data_files import ParsedSentence
 from attnviz.text.words import has_letters
 
@@ -531,3 +532,21 @@ def examples_of(
                 example = AtlasExample(index, int(rows[best]), int(units[best]), holds)
                 ranked[holds].append((float(weights[best]), example))
     return tuple(example for each in ranked.values() for _, example in sorted(each, key=lambda pair: -pair[0])[:most])
+
+
+def models_with_atlas() -> tuple[str, ...]:
+    """Name the models whose atlas travels with attnviz."""
+    return tuple(sorted(path.stem for path in (assets_folder() / "atlas").glob("*.json")))
+
+
+@cache
+def shipped_atlas(model: str) -> Atlas:
+    """Read the atlas of a model that travels with attnviz.
+
+    Raises:
+        CorpusError: there is none.
+    """
+    path = assets_folder() / "atlas" / f"{model}.json"
+    if model not in models_with_atlas():
+        raise CorpusError(f"No atlas of {model} travels with attnviz: make one with `attnviz atlas {model} -o {model}.json`.")
+    return from_json(path.read_text(encoding="utf-8"), path.name)

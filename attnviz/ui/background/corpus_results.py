@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.heads.atlas import Atlas
+from attnviz.analysis.heads.atlas import Atlas, models_with_atlas, shipped_atlas
 from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.verdict import ClaimReport, check_head
 from attnviz.core.errors import AttnvizError
 from attnviz.models.base import AttentionModel, Progress
-from attnviz.survey.corpora import TREEBANK, WINOGENDER, available, plain, shipped, shipped_atlas
+from attnviz.text.corpora import TREEBANK, WINOGENDER, plain, shipped
 from attnviz.text.data_files import ParsedSentence, split_lines
 from attnviz.ui.background import results
 from attnviz.ui.background.jobs import PICTURE_PIXELS, Job, LruCache, at_a_place, held_bytes, shared
@@ -40,7 +40,7 @@ def _results_kept() -> LruCache[Job[Any]]:
 
 def atlas_of(model: str) -> Atlas | None:
     """Return the atlas of a model, shipped or computed now; None after the page has said why there is none."""
-    if model in available():
+    if model in models_with_atlas():
         return _or_error(lambda _: shipped_atlas(model))
 
     def compute(loaded: AttentionModel, progress: Progress) -> Atlas:

@@ -13,7 +13,7 @@ from attnviz.export.next_and_why import draw_why, together_csv, why_file
 from attnviz.figures import html as shared
 from attnviz.figures.why import PART_PLACES, PARTS_STYLE, patch_blocks, together_blocks
 from attnviz.models.base import AttentionModel, Progress
-from attnviz.survey.corpora import random_passages
+from attnviz.text.corpora import random_passages
 from attnviz.ui.address.address_sync import visit_button
 from attnviz.ui.background.jobs import stoppable
 from attnviz.ui.background.results import computed, is_known

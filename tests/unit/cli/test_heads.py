@@ -13,7 +13,7 @@ import pytest
 from attnviz.analysis.heads.atlas import AtlasExample
 from attnviz.cli import heads, main
 from attnviz.cli.progress_line import ProgressLine, progress_line
-from attnviz.survey.corpora import plain
+from attnviz.text.corpora import plain
 
 
 def test_progress_says_at_once_what_is_done_and_then_no_more_than_one_line_in_ten_seconds(monkeypatch, capsys):

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from attnviz.analysis.heads.atlas import shipped_atlas
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.verdict import ClaimResult, Rival
 from attnviz.analysis.wording import whole_percent
 from attnviz.core.errors import ClaimError
 from attnviz.export import draw_sheet
 from attnviz.export.head_claims import atlas_csv, claims_csv, draw_atlas, draw_measure, draw_verdict, measure_csv
-from attnviz.survey.corpora import shipped_atlas
 
 RIVALS = (Rival("chance", 0.125), Rival("offset -2", 0.25), Rival("untrained", 0.375), Rival("shuffled", 0.0625, False))
 TESTED = ClaimResult(parse('L2·H3: obj | "<b>" -> head'), 2, 3, 0.71, 0.61, 0.79, 0.7, 113, 97, RIVALS, 0.001, True)

@@ -9,6 +9,7 @@ import pytest
 
 import attnviz
 from attnviz.analysis.head_view import word_at
+from attnviz.analysis.heads.atlas import shipped_atlas
 from attnviz.analysis.heads.verdict import ClaimReport
 from attnviz.attribution.token_removal import word_removals, words
 from attnviz.cli import main
@@ -23,8 +24,8 @@ from attnviz.lessons.question_kinds import truth_of
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel
 from attnviz.models.result import Result
-from attnviz.survey.corpora import SHIPPED, TREEBANK, shipped, shipped_atlas
 from attnviz.survey.corpus_attention import look
+from attnviz.text.corpora import SHIPPED, TREEBANK, shipped
 from attnviz.ui.background.results import find_shipped
 from recipes.first_results import claim_visits
 

@@ -14,10 +14,11 @@ from attnviz.core.errors import ArgumentError, ClaimError, CorpusError, ModelErr
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
-from attnviz.survey import corpora, corpus_attention, corpus_survey, make_atlas
-from attnviz.survey.corpora import corpus, plain
+from attnviz.survey import corpus_attention, corpus_survey, make_atlas
 from attnviz.survey.corpus_attention import CorpusAttention, look, shuffled
 from attnviz.survey.corpus_survey import SurveyJob
+from attnviz.text import corpora
+from attnviz.text.corpora import corpus, plain
 from attnviz.text.data_files import ParsedSentence, ParsedWord
 from tests.factories import make_map, sentence, typed
 

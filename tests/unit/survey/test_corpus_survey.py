@@ -19,10 +19,10 @@ from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.capabilities import capabilities
 from attnviz.survey import corpus_survey
-from attnviz.survey.corpora import available, corpus, plain, shipped, shipped_atlas
 from attnviz.survey.corpus_attention import look
 from attnviz.survey.corpus_survey import from_bytes, load, merge_folders
 from attnviz.survey.make_atlas import make
+from attnviz.text.corpora import plain, shipped
 
 NAMES_SEEN = ("dog", "bird", "child", "teacher", "animal", "man", "woman", "king", "queen", "boy", "girl", "horse", "fish")
 TEXTS = [f"The {name} saw the cat, and the cat saw the {name}{' again' * (n % 5)}." for n, name in enumerate(NAMES_SEEN)]
@@ -98,17 +98,6 @@ def test_a_folder_of_another_survey_is_not_touched(minilm, texts, tmp_path):
     assert (tmp_path / "out" / "state.npz").read_bytes() == before
 
 
-def test_bad_corpora_get_one_sentence(tmp_path):
-    (tmp_path / "empty.txt").write_text("\n\n")
-    (tmp_path / "bad.txt").write_bytes(b"fine\n\xff\xfe")
-    (tmp_path / "bad.txt.gz").write_bytes(b"no gzip")
-    (tmp_path / "bad.conllu").write_text("1\tone\n")
-    for name, wrong in (("empty.txt", "holds no sentence"), ("bad.txt", "no text in UTF-8"), ("bad.txt.gz", "cannot be read"),
-                        ("bad.conllu", "line 1"), ("none.txt", "There is no corpus")):  # fmt: skip
-        with pytest.raises(CorpusError, match=wrong):
-            corpus(str(tmp_path / name))
-
-
 @pytest.mark.gate
 def test_claims_of_the_treebank_come_out_as_published_here(minilm, unchecked):
     looks = look(minilm, shipped("ewt")[:80], rivals=frozenset({"shuffled"}))
@@ -160,19 +149,6 @@ def test_an_atlas_is_read_as_it_was_written(minilm, unchecked):
     assert again.examples == atlas.examples
     with pytest.raises(CorpusError, match="no atlas"):
         from_json("{}")
-
-
-@pytest.mark.parametrize("name", available())
-def test_a_shipped_atlas_is_of_its_model_and_says_how_it_was_made(name):
-    atlas = shipped_atlas(name)
-    assert atlas.model == name
-    assert atlas.sentences == 1500
-    assert atlas.command == f"attnviz atlas {name} -o {name}.json"
-    assert atlas.supported.any()
-    for head, examples in atlas.examples.items():
-        layer, number = map(int, head.split("."))
-        assert atlas.best(layer, number) is not None
-        assert {case.holds for case in examples} <= {True, False}
 
 
 @pytest.mark.gate

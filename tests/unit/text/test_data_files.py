@@ -8,7 +8,7 @@ import pytest
 
 from attnviz.core.errors import CorpusError
 from attnviz.core.trace import Prompt
-from attnviz.survey.corpora import corpus
+from attnviz.text.corpora import corpus
 from attnviz.text.data_files import find_format, read_prompts, text_lines
 
 

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from attnviz.core.errors import CorpusError
-from attnviz.survey.corpora import corpus
+from attnviz.text.corpora import corpus
 from attnviz.text.data_files import read_conllu
 from attnviz.text.winogender import read_winogender
 from attnviz.ui.background.corpus_results import own_sentences

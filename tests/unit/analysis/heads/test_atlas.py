@@ -12,11 +12,13 @@ from attnviz.analysis.heads.atlas import (
     ClaimFacts,
     HeadLink,
     from_json,
+    models_with_atlas,
     sentences_of_head,
+    shipped_atlas,
     to_json,
 )
 from attnviz.core.errors import CorpusError
-from attnviz.survey.corpora import plain
+from attnviz.text.corpora import plain
 
 CLAIMS, LAYERS, HEADS = 5, 3, 11
 TEXTS = ("det -> head", PARKED, "obj -> head", "any -> previous", "any -> first")
@@ -104,3 +106,16 @@ def test_the_sentences_of_a_head_are_its_strongest_and_no_two_words_stand_twice(
             want.append((pair, link))
     assert len(want) == 6
     assert sentences_of_head(words, weights, sentences) == tuple(link for _, link in want[:5])
+
+
+@pytest.mark.parametrize("name", models_with_atlas())
+def test_a_shipped_atlas_is_of_its_model_and_says_how_it_was_made(name):
+    of_it = shipped_atlas(name)
+    assert of_it.model == name
+    assert of_it.sentences == 1500
+    assert of_it.command == f"attnviz atlas {name} -o {name}.json"
+    assert of_it.supported.any()
+    for head, examples in of_it.examples.items():
+        layer, number = map(int, head.split("."))
+        assert of_it.best(layer, number) is not None
+        assert {case.holds for case in examples} <= {True, False}

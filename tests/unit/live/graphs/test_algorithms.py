@@ -24,7 +24,7 @@ from attnviz.models.answer import SpanDecoding
 from attnviz.models.hub.minilm import packaged
 from attnviz.models.translate import encoded_tokens
 from attnviz.settings import assets_folder
-from attnviz.survey.corpora import shipped
+from attnviz.text.corpora import shipped
 from attnviz.text.sentences import Sentences
 from attnviz.text.spans import Window, best_spans, marginals, merged, pair_logits, windows
 from attnviz.text.tokens import encode

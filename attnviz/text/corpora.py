@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from attnviz.core.trace import Prompt
 from attnviz.settings import assets_folder
 from attnviz.text.data_files import ParsedSentence, find_format, read_conllu, text_lines
 from attnviz.text.winogender import plain_sentence, read_winogender
-
-if TYPE_CHECKING:
-    from attnviz.analysis.heads.atlas import Atlas
 
 TREEBANK, WINOGENDER = "ewt", "winogender"
 SHIPPED = {TREEBANK: "ewt-dev-1500.conllu.gz", WINOGENDER: "winogender.tsv.gz"}
@@ -95,23 +91,3 @@ def plain(lines: Iterable[str], name: str = "this text") -> tuple[ParsedSentence
 
 def _read_text(path: Path) -> str:
     return "".join(text_lines(path))
-
-
-def available() -> tuple[str, ...]:
-    """Name the models whose atlas travels with attnviz."""
-    return tuple(sorted(path.stem for path in (assets_folder() / "atlas").glob("*.json")))
-
-
-@cache
-def shipped_atlas(model: str) -> "Atlas":
-    """Read the atlas of a model that travels with attnviz.
-
-    Raises:
-        CorpusError: there is none.
-    """
-    from attnviz.analysis.heads.atlas import from_json
-
-    path = assets_folder() / "atlas" / f"{model}.json"
-    if model not in available():
-        raise CorpusError(f"No atlas of {model} travels with attnviz: make one with `attnviz atlas {model} -o {model}.json`.")
-    return from_json(path.read_text(encoding="utf-8"), path.name)
