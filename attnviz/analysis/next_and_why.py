@@ -221,13 +221,13 @@ def describe_sum(parts: Parts) -> str:
     >>> nothing = np.zeros((1, 1, 1))
     >>> words = ComparedWords(" Mary", " John")
     >>> describe_sum(Parts("m", words, 1, (Token("to", 0, 2),), 2.5, 0.5, nothing[0], nothing, np.array([2.0])))
-    'embedding +0.50, heads 0.00, MLPs +2.00 = 2.50, the logit of Mary less that of John'
+    'embedding +0.50, heads 0.00, MLPs +2.00 = 2.50, the logit of “Mary” less that of “John”'
     """
     added = ", ".join(
         f"{name} {signed(value, '+.2f') if abs(value) >= 0.005 else '0.00'}" for name, value in parts.sums.items()
     )
     rather = parts.words.rather_than
-    logit = f"the logit of {parts.words.word.strip()}" + (f" less that of {rather.strip()}" if rather is not None else "")
+    logit = f"the logit of “{parts.words.word.strip()}”" + (f" less that of “{rather.strip()}”" if rather is not None else "")
     return f"{added} = {signed(parts.logit)}, {logit}"
 
 

@@ -45,11 +45,12 @@ def parts_grid(parts: Parts, *, chosen: tuple[int, int] | None = None, theme: Th
 
 def _logit(parts: Parts) -> str:
     word, rather = parts.words.word, parts.words.rather_than
-    return f"the logit of {_bare(word)}" + ("" if rather is None else f" less that of {_bare(rather)}")
+    return f"the logit of {_quoted(word)}" + ("" if rather is None else f" less that of {_quoted(rather)}")
 
 
-def _bare(word: str) -> str:
-    return f"<bdi>{html.escape(visible_text(word.strip()))}</bdi>"
+def _quoted(word: str) -> str:
+    said = visible_text(word.strip(" ")) or "␣"
+    return f"“<bdi>{html.escape(said)}</bdi>”"
 
 
 def _grid(values: Float[np.ndarray, "layer head"], verb: str, chosen: tuple[int, int] | None, theme: Theme) -> str:
@@ -72,14 +73,14 @@ def _largest(values: np.ndarray) -> float:
 def _scale(values: np.ndarray, words: ComparedWords, theme: Theme) -> str:
     """Draw which colour speaks for which word."""
     stops, largest = ",".join(diverging(share / 4, theme) for share in range(-4, 5)), signed(_largest(values))
-    bar, word = f'<i style="background:linear-gradient(90deg,{stops})"></i>', _bare(words.word)
-    other = f"against {word}" if words.rather_than is None else f"for {_bare(words.rather_than)}"
+    bar, word = f'<i style="background:linear-gradient(90deg,{stops})"></i>', _quoted(words.word)
+    other = f"against {word}" if words.rather_than is None else f"for {_quoted(words.rather_than)}"
     return f'<p class="scale"><span>{other} −{largest}</span> {bar} <span>+{largest} for {word}</span></p>'
 
 
 def lens_strip(lens: LogitLens, place: int, *, theme: Theme = LIGHT) -> str:
     """Draw what each layer would have said behind a token: the likeliest, as strong as it is likely, the last layer first."""
-    word = _bare(cut(lens.words[place].strip(), _WIDEST) or "␣")
+    word = _quoted(cut(lens.words[place].strip(" "), _WIDEST))
     rows = [f"<div><span></span><span></span><em>place of {word}</em></div>"]
     for row in reversed(range(len(lens.likeliest))):
         said, share = lens.likeliest[row][place], float(lens.probability[row, place])
@@ -91,7 +92,8 @@ def lens_strip(lens: LogitLens, place: int, *, theme: Theme = LIGHT) -> str:
             f'<span class="said" style="background:{colour};color:{ink_on(colour)}"><bdi>{text}</bdi> {percent(share)}</span>'
             f"<em>{rank}</em></div>"
         )
-    return f'<div class="lens" style="{css_variables(theme)}">{"".join(rows)}</div>'
+    style = f"{css_variables(theme)};--layers:{len(lens.likeliest)}"
+    return f'<div class="lens" style="{style}">{"".join(rows)}</div>'
 
 
 def lens_table(lens: LogitLens, number: LensNumber, *, chosen: tuple[int, int] | None = None, theme: Theme = LIGHT) -> str:

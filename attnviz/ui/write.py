@@ -391,12 +391,13 @@ summed in it, so the parts above are exact: with the factor of the last norm hel
 
 def show_why(upcoming: Upcoming, result: Result, place: tuple[int, int | None]) -> None:
     """Offer why a word is written: computed when somebody asks, for the model has to run."""
-    if not toggle(st.container(), "Why this word?", "why", on_change=lambda: forget("rather")):
+    row = st.container(horizontal=True, key="why-row")
+    if not toggle(row.container(width="content"), "Why this word?", "why", on_change=lambda: forget("rather")):
         return
     if result.trace.edits:
         st.info("Why a word is written is computed without edits: remove them to see it.", icon=":material/info:")
         return
-    rather = _rather_picker(upcoming)
+    rather = _rather_picker(row.container(width=280), upcoming)
     prompt, begins = result.prompt, continuation_of(upcoming.trace).written
     parts = _parts(result.name, prompt, begins, upcoming.place, rather, result=result)
     if parts is None:
@@ -458,14 +459,14 @@ def _show_lens_table(result: Result, begins: tuple[str, ...], layer: int) -> Non
     )
 
 
-def _rather_picker(upcoming: Upcoming) -> Candidate | None:
+def _rather_picker(place: DeltaGenerator, upcoming: Upcoming) -> Candidate | None:
     """Ask which word the word is compared with: unasked, the likeliest other one."""
     continuation = continuation_of(upcoming.trace)
     candidates = continuation.next_tokens(upcoming.place - 1)
     labels = candidate_labels(candidates, upcoming.before)[:BARS]
     known = {label: each for label, each in zip(labels, candidates, strict=False) if each.piece != upcoming.piece}
     options = [*known, NOTHING]
-    chosen = dropdown(st.container(width=280), "Rather than", "rather", options=options, default=options[0])
+    chosen = dropdown(place, "Rather than", "rather", options=options, default=options[0])
     return known.get(chosen)
 
 

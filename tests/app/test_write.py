@@ -236,7 +236,7 @@ def test_a_word_that_is_no_candidate_is_compared_with_the_likeliest_other():
     assert not app.exception
     assert "Why <strong" in html(app)
     (grid,) = (each for each in pictures(app) if 'class="why"' in each)
-    assert "less that of <bdi>the</bdi>" in grid
+    assert "less that of “<bdi>the</bdi>”" in grid
 
 
 def test_a_letter_of_several_tokens_stands_once_and_each_can_be_picked():

@@ -52,6 +52,20 @@ def test_on_a_projector_nothing_stands_below_the_screen(page: Page, app_url: str
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollHeight <= main.clientHeight")
 
 
+@pytest.mark.parametrize(("name", "values"), [("write", {"why": "true"}), ("whatif", {"change": "patch"})])
+def test_on_a_projector_all_layers_stand_on_the_screen_and_the_chosen_head_can_be_read(
+    page: Page, app_url: str, name: str, values: dict[str, str]
+) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    open_page(page, app_url, name, present="true", **values)
+    for row in page.locator(".why .costs button.head[data-pick^='29.'], .lens > :last-child").all():
+        box = row.bounding_box()
+        assert box
+        assert box["y"] + box["height"] <= 720
+    ring = page.locator(".costs [aria-pressed=true]").evaluate("head => getComputedStyle(head).boxShadow")
+    assert "inset" not in ring, "a ring within a low cell covers its number"
+
+
 def test_forced_colours_and_paper_leave_bars_and_shades(page: Page, app_url: str) -> None:
     marks = (
         ("", ".bar-room i"), ("", ".words .token"), ("write", ".bars .bar i"), ("whatif", '[data-pick="3.1"]'),

@@ -20,7 +20,7 @@ def tiny_decoder(tmp_path_factory) -> str:
 def test_parts_prints_the_sum_and_what_is_strongest(capsys):
     assert main(["parts", "smollm2", TEXT, "--word", "Paris", "--rather-than", "London", "--most", "3"]) == 0
     first, *lines = capsys.readouterr().out.splitlines()
-    assert first.endswith("= 4.13, the logit of Paris less that of London")
+    assert first.endswith("= 4.13, the logit of “Paris” less that of “London”")
     assert len(lines) == 3
 
 
