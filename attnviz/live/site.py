@@ -52,11 +52,11 @@ from attnviz.settings import assets_folder
 
 Report = Callable[[str], None]
 # What pictures of passages are drawn by, in their shadows; and what the pages are: none has a rule for what another draws.
-STYLES = (MARKUP_STYLE, ANSWER_STYLE, SUMMARY_STYLE, QUESTION_STYLE, (WEB / "site.css").read_text(encoding="utf-8"))
+STYLES = (MARKUP_STYLE, ANSWER_STYLE, SUMMARY_STYLE, GRID_STYLE, QUESTION_STYLE, (WEB / "site.css").read_text(encoding="utf-8"))
 _PASSAGE = (WEB / "passage.css").read_text(encoding="utf-8")
 # Each becomes one script, with the style of its picture in it.
 SCRIPTS = {
-    "site": ("site.js", "".join((*STYLES[:3], GRID_STYLE, _PASSAGE))),
+    "site": ("site.js", "".join((*STYLES[:4], _PASSAGE))),
     "explorer": ("explorer_entry.js", EXPLORER_STYLE),
     "alignments": ("alignments_entry.js", ALIGNMENTS_STYLE),
     "worker": ("worker.js", ""),
@@ -158,7 +158,7 @@ def _write_files(folder: Path, models: Sequence[str], report: Report) -> list[Si
     """Write scripts, styles and pictures; return the pictures."""
     for name, text in scripts().items():
         _write(folder / f"{name}.js", text)
-    _write(folder / "site.css", _plain_style(colours() + "".join(STYLES[3:])))
+    _write(folder / "site.css", _plain_style(colours() + "".join(STYLES[4:])))
     _write(folder / "steps.css", _plain_style(STEPS_STYLE))
     _write(folder / "write.css", _plain_style(MARKUP_STYLE + WRITE_STYLE))
     _write(folder / "document.html", template())
