@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 from markdown_it import MarkdownIt
 
@@ -23,6 +24,7 @@ from attnviz.lessons.library import ordered, read_named, shipped_lessons
 from attnviz.lessons.picture_link import LessonPicture
 from attnviz.lessons.question_kinds import QuestionForm, Truth, about, is_hidden, points_of, question_form
 from attnviz.live.block_pages import WrittenPage
+from attnviz.models.catalog import CATALOG
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 # Says in a sentence why a picture cannot be shown, and nothing where it can.
@@ -51,14 +53,18 @@ def why_missing(
         return "" if is_there else "It asks for something that a model would have to compute, which the app does."
     if picture.page == "compute":
         return "It is about numbers of your own, which are typed on Compute in the app."
+    title = next(page.title for page in PAGES if page.name == picture.page)
     if picture.page not in pages:
-        title = next(page.title for page in PAGES if page.name == picture.page)
         return f"It opens {title}, which is not part of this site."
     if picture.get("edits") or picture.get("edits1"):
         return "It edits a model's attention, which the app does."
-    named = picture.get("models") or picture.get("model") or ("smollm2" if picture.page == "write" else "")
-    others = [name for name in named.split(",") if name and name not in models]
-    return f"It reads with {others[0]}, a model that is not part of this site." if others else ""
+    query = parse_qs(picture.address.partition("?")[2])
+    named = query.get("models") or query.get("model") or (["smollm2"] if picture.page == "write" else [])
+    if absent := [name for name in named if name not in models]:
+        return f"It reads with {absent[0]}, a model that is not part of this site."
+    # A page of a site runs the models of its own task alone.
+    others = [name for name in named if CATALOG[name].task != picture.task]
+    return f"It opens {title} with {others[0]}, which the app does." if others else ""
 
 
 def describe_lesson(lesson: Lesson, right: Mapping[str, Truth], source: ComputedSource) -> dict[str, Any]:

@@ -365,10 +365,10 @@ def test_what_comes_next_is_seen_without_the_model(page: Page, site: str):
     assert not serious(page)
     # To go on takes the model, which this site does not have.
     page.locator(".next .bar").first.click()
-    expect(page.locator(NOTICE)).to_contain_text("This model is not part of this site")
+    expect(page.locator(NOTICE)).to_contain_text("This page of the site does not run this model")
     page.get_by_role("button", name="Who gets the drink?").click()
     page.get_by_role("button", name="Write on").click()
-    expect(page.locator(NOTICE)).to_contain_text("This model is not part of this site")
+    expect(page.locator(NOTICE)).to_contain_text("This page of the site does not run this model")
 
 
 def test_no_address_and_no_text_breaks_it(page: Page, site: str):

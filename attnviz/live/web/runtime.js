@@ -94,7 +94,7 @@ const SENTENCES = {
   "app only": "This link asks for something that only the app can do, such as edits: here is the picture without it.",
   left: "Nothing was run: press Run to fetch the model again, or choose an example.",
   "no picture": "This picture could not be fetched: check the connection, and reload the page.",
-  "no model": "This model is not part of this site: look at the examples, or open the link in the app.",
+  "no model": "This page of the site does not run this model: look at the examples, or open the link in the app.",
   "no webassembly": "This browser has no WebAssembly, which the model needs: the examples can be seen, and other texts in another browser.",
   "no room": "This browser has no room left to keep the model: it works, and is fetched again at the next visit.",
   version: "The model's file is of another version of this site: reload the page to fetch the right one.",

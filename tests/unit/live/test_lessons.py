@@ -147,6 +147,12 @@ def test_a_lesson_that_a_site_cannot_show_is_named_with_the_reason():
     assert absent["how-it-writes"] == "It reads with smollm2, a model that is not part of this site."
     absent = absent_lessons(lessons, partial(why_missing, pages={"write"}, models=("smollm2",)))
     assert "smollm2" not in absent.get("how-it-writes", "")
+    why = partial(why_missing, pages={"encode", "translate", "write"}, models=("minilm", "bahdanau-en-fr", "smollm2"))
+    # Encode runs no model of Write, and of two translators both have to be there.
+    assert why(read_link("/encode?model=smollm2&text=a")) == "It opens Encode with smollm2, which the app does."
+    two = why(read_link("/translate?models=bahdanau-en-fr&models=transformer-en-fr&text=a"))
+    assert two == "It reads with transformer-en-fr, a model that is not part of this site."
+    assert not why(read_link("/encode?model=minilm&text=a"))
     train = "It opens Train, which is not part of this site."
     card = write_lessons_page([("", "A model learns", train)], PageFrame("../", "files"))
     assert "It opens Train, which" in card
