@@ -223,8 +223,8 @@ def _call(module: nn.Module, given: tuple[Tensor, Tensor, Tensor], mask: Tensor 
         module,
         *given,
         scaling=query.shape[-1] ** -0.5 if scaling is None else float(scaling),
-        # A given mask already holds the causal one; a single query is the last one and sees all keys.
-        causal=bool(is_causal) and mask is None and query.shape[2] > 1,
+        # A given mask already holds the causal one; a single query behind other keys is the last one and sees them all.
+        causal=bool(is_causal) and mask is None and (query.shape[2] > 1 or given[1].shape[2] == 1),
         mask=mask,
         bias=bias,
         softcap=softcap,
@@ -462,7 +462,9 @@ class EagerReader(Reader):
             arrays = [renormalize(_row(each, row), place, rounding_of(each.dtype)) for place, each in enumerate(fit)]
             if arrays:
                 arrays, window = spread_window(arrays, inputs["input_ids"].shape[1]) if kind == "encoder" else (arrays, None)
-                causal = kind != "cross" and not any(np.triu(layer, k=1).any() for layer in arrays)
+                # Of one token nothing is later: what is an encoder looks ahead all the same.
+                may_be = kind == "decoder" or (kind == "encoder" and arrays[0].shape[-1] > 1)
+                causal = may_be and not any(np.triu(layer, k=1).any() for layer in arrays)
                 store = DenseWeights(tuple(arrays)) if window is None else MaskedWeights(tuple(arrays), (window,) * len(arrays))
                 stacks[kind] = AttentionStack(store, causal, tuple(range(len(arrays))))
         return outputs, stacks

@@ -26,6 +26,14 @@ def hybrid() -> Any:
     return attnviz.wrap(tiny.hybrid(), tiny.tokenizer(tiny.DECODER))
 
 
+@pytest.mark.parametrize("family", ["bert", "mpnet", "xlnet", "gpt2", "bloom", "llama"])
+def test_one_token_alone_is_causal_where_the_model_is(family: str) -> None:
+    made = tiny.FAMILY[family]
+    model = attnviz.wrap(made.model(), tiny.tokenizer(made.architecture))
+    (attention,) = model.trace("a").maps
+    assert attention.causal == (attention.kind == "decoder")
+
+
 def test_layers_keep_the_models_own_numbers_and_what_is_no_attention_is_masked(hybrid: Any) -> None:
     attention = hybrid.trace(TEXT).decoder
     assert attention.n_layers == hybrid.card.n_layers == 3
