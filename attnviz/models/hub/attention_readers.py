@@ -462,9 +462,7 @@ class EagerReader(Reader):
             arrays = [renormalize(_row(each, row), place, rounding_of(each.dtype)) for place, each in enumerate(fit)]
             if arrays:
                 arrays, window = spread_window(arrays, inputs["input_ids"].shape[1]) if kind == "encoder" else (arrays, None)
-                # Of one token nothing is later: what is an encoder looks ahead all the same.
-                may_be = kind == "decoder" or (kind == "encoder" and arrays[0].shape[-1] > 1)
-                causal = may_be and not any(np.triu(layer, k=1).any() for layer in arrays)
+                causal = kind != "cross" and not any(np.triu(layer, k=1).any() for layer in arrays)
                 store = DenseWeights(tuple(arrays)) if window is None else MaskedWeights(tuple(arrays), (window,) * len(arrays))
                 stacks[kind] = AttentionStack(store, causal, tuple(range(len(arrays))))
         return outputs, stacks
