@@ -139,7 +139,7 @@ def _bar(picture: Picture, left: float, top: float) -> Iterator[Item]:
     if not picture.matrix.visible.all():
         masked = left + BAR_LENGTH + (72 if picture.trace.edits else 42)
         yield Rectangle(masked, middle - MASKED_SIDE / 2, MASKED_SIDE, MASKED_SIDE, LIGHT.masked)
-        yield Label(masked + MASKED_SIDE + PADDING, middle, "masked")
+        yield Label(masked + MASKED_SIDE + PADDING, middle, picture.masked)
 
 
 GAP = 2.0

@@ -19,6 +19,7 @@ class Picture:
     view        which tokens the matrix shows, and how
     full_scale  colours run from 0 to 1; False: to the largest weight shown
     limit       the weight from which on a part of a long text has the strongest colour, as the whole has; None: see `end`
+    masked      what cells without a weight are
     """
 
     trace: AttentionTrace
@@ -29,6 +30,7 @@ class Picture:
     view: View = field(default_factory=View)
     full_scale: bool = True
     limit: float | None = None
+    masked: str = "masked"
 
     @property
     def name(self) -> str:

@@ -206,8 +206,9 @@ def _drawings(step: LessonStep, picture: LessonPicture, all_heads: bool, source:
     matrix = head_matrix(attention, layer=layer, head=head, view=picture.view)
     maps = tuple(attention if each.kind == attention.kind else each for each in result.trace.maps)
     words = dict.fromkeys(filter(None, (each.text("from") for each in step.questions)))
-    waits = "" if matrix.visible.all() else _waits(words)
-    shown = Picture(replace(result.trace, maps=maps), attention.kind, layer, head, matrix, picture.view)
+    waits = "" if matrix.visible.any(axis=1).all() else _waits(words)
+    masked = ("masked or hidden" if matrix.causal else "hidden") if waits else "masked"
+    shown = Picture(replace(result.trace, maps=maps), attention.kind, layer, head, matrix, picture.view, masked=masked)
     if all_heads:
         caption = (
             f"All heads of {shown.model}: a row of pictures is a layer, from layer 0; the first picture in it is head 0.{waits}"

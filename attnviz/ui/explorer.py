@@ -348,8 +348,13 @@ def show_heads(attention: AttentionMap, head: HeadView, on_head: OnHead, *, slot
     _mount(attention, head, None, {"shownViews": ("grid",), "view": "grid"}, (slot, picked))
 
 
-def show_matrix(picture: ShownHead, on_cell: Callable[[int, int], None], *, slot: str = "") -> None:
-    """Draw one head at full size, and nothing else; `on_cell` is called with the row and the column that are clicked."""
+def show_matrix(
+    picture: ShownHead, on_cell: Callable[[int, int], None], *, hidden_rows: Sequence[int] = (), slot: str = ""
+) -> None:
+    """Draw one head at full size, and nothing else; `on_cell` is called with the row and the column that are clicked.
+
+    hidden_rows  those whose weights are not told before a question is answered
+    """
     (query, key), rows, columns = picture.cell, picture.matrix.rows, picture.matrix.columns
 
     def picked(change: dict[str, Any]) -> None:
@@ -358,6 +363,7 @@ def show_matrix(picture: ShownHead, on_cell: Callable[[int, int], None], *, slot
             on_cell(rows.index(at["query"]), columns.index(at["key"]))
 
     settings: dict[str, object] = {"shownViews": ("matrix",), "view": "matrix", "query": query, "key": key}
+    settings["hiddenRows"] = hidden_rows
     _mount(picture.attention, picture.head, picture.matrix, settings, (slot, picked))
 
 

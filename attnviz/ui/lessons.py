@@ -317,7 +317,8 @@ def _show_rest(
         if query == row and form.kind == "token":
             pick(names[key])
 
-    show_matrix(ShownHead(attention, head, matrix, (row, matrix.own[row] or 0)), on_cell, slot=slot)
+    hidden = [at for at, seen in enumerate(matrix.visible) if not seen.any()]
+    show_matrix(ShownHead(attention, head, matrix, (row, matrix.own[row] or 0)), on_cell, hidden_rows=hidden, slot=slot)
 
 
 def _hidden(place: LessonPlace) -> AttentionMap | None:

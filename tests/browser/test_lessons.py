@@ -93,6 +93,7 @@ def test_a_lesson_is_walked_by_keyboard_and_is_the_same_after_reload_back_and_fo
     page.keyboard.press("PageDown")
     expect(page.locator(".lesson-place")).to_contain_text("Step 2 of")
     settle(page)
+    says_that_a_row_is_hidden(page)
     views.append(steady(page))
     for back in (2, 1, 0):
         page.go_back()
@@ -124,6 +125,22 @@ def test_a_lesson_is_walked_by_keyboard_and_is_the_same_after_reload_back_and_fo
     assert (hand_in.lesson, hand_in.answers) == ("what-is-it", {"1.1": "animal", "1.2": "51 %"})
     settle(page)
     breaks_no_rule_and_fits_a_phone(page)
+
+
+def says_that_a_row_is_hidden(page: Page) -> None:
+    """Neither masked nor without weight: what answers the question is not told yet."""
+    expect(page.locator(".masked-key")).to_have_text("hidden")
+    matrix = page.locator(".explorer .matrix canvas").last
+    matrix.scroll_into_view_if_needed()
+    box = matrix.bounding_box()
+    assert box
+    notes = set()
+    for y in range(0, int(box["height"]), 12):
+        page.mouse.move(box["x"] + 2 * box["width"] / 3, box["y"] + y)
+        notes.add(page.locator(".explorer .note").inner_text())
+    page.mouse.move(0, 0)
+    assert any(note.endswith("hidden until you have answered") for note in notes)
+    assert not any("masked" in note for note in notes)
 
 
 def received_while(page: Page, act: Callable[[], None]) -> bytes:

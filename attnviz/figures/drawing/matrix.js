@@ -109,19 +109,22 @@ export class Legend {
   constructor() {
     this.ramp = make("canvas", { width: "256", height: "1", "aria-hidden": "true" });
     this.end = make("span");
-    this.masked = make("span", { class: "masked-key", hidden: true }, make("i"), "masked");
+    this.maskedName = make("span");
+    this.masked = make("span", { class: "masked-key", hidden: true }, make("i"), this.maskedName);
     this.start = make("span");
     this.element = make("p", { class: "legend" }, this.start, this.ramp, this.end, this.masked);
   }
 
-  /** @param {Palette} palette @param {string} end @param {{ signed?: boolean, anyMasked?: boolean }} [options] */
-  draw(palette, end, { signed = false, anyMasked = false } = {}) {
+  /** `masked` names cells without a weight. @param {Palette} palette @param {string} end
+   * @param {{ signed?: boolean, anyMasked?: boolean, masked?: string }} [options] */
+  draw(palette, end, { signed = false, anyMasked = false, masked = "masked" } = {}) {
     const image = new ImageData(256, 1);
     new Uint32Array(image.data.buffer).set(signed ? palette.signedPixels(255) : palette.pixels(255));
     this.ramp.getContext("2d")?.putImageData(image, 0, 0);
     this.start.textContent = signed ? `−${end}` : "0";
     this.end.textContent = signed ? `+${end}` : end;
     this.masked.hidden = !anyMasked;
+    this.maskedName.textContent = masked;
   }
 }
 

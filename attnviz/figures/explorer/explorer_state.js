@@ -15,8 +15,9 @@ import { wordShares, elsewhere, isWord, wordOf } from "./word_weights.js";
  *   cells: [layer: number, head: number, query: number, key: number, what: string][] }} Edits  what is edited, and whether clicks edit
  * @typedef {{ layer: number, head: number | null, query?: number | null, key?: number | null, view?: string, look?: string,
  *   fullScale: boolean, theme: string, seq?: number, shownViews?: string[], extra?: string[], fact?: string,
- *   edits?: Partial<Edits> | null, number?: "weight" | "norm share" | "mixing share", words?: Partial<Words> | null, isPlain?: boolean }} Settings  what
- *   a host says is to be looked at; edits null: it cannot be edited; words null: a click on a word is a click on its strongest link
+ *   edits?: Partial<Edits> | null, number?: "weight" | "norm share" | "mixing share", words?: Partial<Words> | null, isPlain?: boolean,
+ *   hiddenRows?: number[] }} Settings  what a host says is to be looked at; edits null: it cannot be edited; words null: a click on
+ *   a word is a click on its strongest link; hiddenRows: those that a lesson shows when its question is answered
  * @typedef {{ query: number | null, key: number | null, queries: string | null, keys: string | null }} Chosen  null: no person chose it
  * @typedef {{ isAsked: boolean, isLink: boolean, isPinned: boolean, queries: number[], keys: number[] }} Words  whether a person
  *   chose the word that looks, the word it looks at, the head; and further words of both sides, by their first rows and columns
@@ -64,6 +65,8 @@ export class ExplorerState {
   canEdit = false;
   // Whether there is nothing but the words and the heads, as on Home.
   isPlain = false;
+  /** @type {number[]} */
+  hiddenRows = [];
   // Whether the grid and the matrix stand side by side.
   isBeside = false;
   /** Shows another map, or the same one under another view of its tokens. @param {Overview} overview @param {(places: HeadPlace[]) => void} ask */
@@ -75,12 +78,12 @@ export class ExplorerState {
   }
 
   /** Takes what the host says is to be looked at. What a person has chosen meanwhile is newer. @param {Settings} settings */
-  update({ seq = 0, layer, head, query = null, key = null, view, look, fullScale, theme, shownViews, extra, fact, edits = null, words = null, number = "weight", isPlain = false }) {
+  update({ seq = 0, layer, head, query = null, key = null, view, look, fullScale, theme, shownViews, extra, fact, edits = null, words = null, number = "weight", isPlain = false, hiddenRows = [] }) {
     if (seq >= this.seq) {
       Object.assign(this, { layer, head, query, key, view: view ?? this.view, seq, words: { ...NO_WORDS, ...words } });
       if (look !== undefined) this.options = readOptions(look);
     }
-    Object.assign(this, { number, isPlain, hasWords: words !== null });
+    Object.assign(this, { number, isPlain, hiddenRows, hasWords: words !== null });
     Object.assign(this, { fullScale, theme, canEdit: edits !== null, edits: { ...NO_EDITS, ...edits } });
     Object.assign(this, { views: shownViews ?? this.views, extra: extra ?? this.extra, fact: fact ?? this.fact });
     if (this.store) this.settle();

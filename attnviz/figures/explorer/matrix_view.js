@@ -10,10 +10,17 @@ import { rowMeaning } from "./wording.js";
 /**
  * @import { Line } from "../drawing/elements.js"
  * @import { Frame } from "../drawing/matrix.js"
+ * @import { ExplorerState } from "./explorer_state.js"
  * @import { Thumbnails } from "./head_grid.js"
  * @import { Head } from "./head_store.js"
  * @import { Parts } from "./view.js"
  */
+
+/** What cells without a weight are: a lesson hides the rows that answer its question. @param {ExplorerState} state */
+function maskedName({ hiddenRows, overview }) {
+  if (!hiddenRows.length) return "masked";
+  return overview.causal ? "masked or hidden" : "hidden";
+}
 
 // How high the parts of the picture are: by the window, and beside each other by the matrix. `given`: what the page leaves to the
 // picture while it presents; else 0.
@@ -127,7 +134,7 @@ class MatrixPicture extends View {
     this.place.classList.toggle("waiting", !head);
     if (head) {
       this.drawCells(context, head, size);
-      this.legend.draw(palette, endOf(head.scaleEnd(state.fullScale), state.fullScale ? 1 : head.highest / head.one), head);
+      this.legend.draw(palette, endOf(head.scaleEnd(state.fullScale), state.fullScale ? 1 : head.highest / head.one), { signed: head.signed, anyMasked: head.anyMasked, masked: maskedName(state) });
     } else {
       // While a head is on its way: its small picture, enlarged.
       const thumb = this.thumbnails.picture(state.layer, state.head);
@@ -300,11 +307,12 @@ export class MatrixView extends MatrixPicture {
 
   /** The two lines of the note: the tokens, and the weight. @param {Head} head @param {Cell} cell @returns {Line[]} */
   describe(head, { query, key }) {
-    const { queries, keys } = this.state.overview;
+    const { hiddenRows, overview: { queries, keys } } = this.state;
     /** @param {[string, number, string]} token @returns {(Node | string)[]} */
     const name = ([text, , piece]) => [make("strong", {}, word(text)), ...(piece ? [" (", word(piece), ")"] : [])];
     const weight = [head.signed ? "change " : "weight ", make("strong", {}, head.tell(query, key))];
-    return [[...name(queries[query]), " → ", ...name(keys[key])], head.masked(query, key) ? "masked: it cannot look there" : weight];
+    const absent = hiddenRows.includes(query) ? "hidden until you have answered" : head.masked(query, key) && "masked: it cannot look there";
+    return [[...name(queries[query]), " → ", ...name(keys[key])], absent || weight];
   }
 
   /** @param {PointerEvent} event */

@@ -22,8 +22,8 @@ export class View extends PictureView {
 
   /** Says a cell to a screen reader. @param {Head} head @param {number} query @param {number} key */
   sayCell(head, query, key) {
-    const { queries, keys } = this.state.overview;
-    this.surface.live.say(`“${queries[query][0]}” to “${keys[key][0]}”, ${head.tell(query, key)}`);
+    const { hiddenRows, overview: { queries, keys } } = this.state;
+    this.surface.live.say(`“${queries[query][0]}” to “${keys[key][0]}”, ${hiddenRows.includes(query) ? "hidden" : head.tell(query, key)}`);
   }
 }
 

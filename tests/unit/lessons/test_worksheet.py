@@ -106,6 +106,7 @@ def test_the_row_that_is_asked_about_is_not_on_paper(sheet) -> None:
     # “cat” is the third token; the next step, which is seen beside this one, asks about “saw”.
     assert with_weight == {"0", "1", "4", "5", "6"}
     assert "The rows of “cat”, “saw” are hidden." in sheet.steps[0].caption
+    assert ">hidden</text>" in svg
 
 
 @pytest.mark.parametrize(("paper", "size"), [("A4", (595, 842)), ("Letter", (612, 792))])
