@@ -89,6 +89,7 @@ class ChoiceRow:
 class BlockPage:
     """A page of groups, with what a visitor can choose.
 
+    whole    fills in what an address leaves out of the values of a group, as the app does
     unasked  the values that count as not asked for, all of them, where no picture has them; of what is not in it, a number
              that is beyond the last is the last
     """
@@ -96,6 +97,7 @@ class BlockPage:
     groups: Sequence[PageGroup]
     choices: Sequence[ChoiceRow]
     style: str
+    whole: Callable[[Address], Address]
     unasked: Sequence[str] = ()
 
 
@@ -105,7 +107,8 @@ def head_states(models: Sequence[str], _: Sequence[Address]) -> BlockPage:
     groups = [PageGroup({"model": name}, list(_heads_of(name))) for name in known]
     tested = {report.result.claim.text for report in examples_of("claim", known[0])} if known else ()
     claims = [(label, {"model": known[0], "claim": claim}) for claim, label in EXAMPLES.items() if claim in tested]
-    return BlockPage(groups, [_model_choice(known), ChoiceRow("Examples", claims)], MARKUP_STYLE + HEADS_STYLE)
+    rows = [_model_choice(known), ChoiceRow("Examples", claims)]
+    return BlockPage(groups, rows, MARKUP_STYLE + HEADS_STYLE, lambda asked: {"model": known[0], **asked})
 
 
 def _model_choice(models: Sequence[str], where: Mapping[str, Any] = {}) -> ChoiceRow:
@@ -142,7 +145,16 @@ def word_states(models: Sequence[str], _: Sequence[Address]) -> BlockPage:
     """Write the page Matters: what each model says of its first text without each of the words."""
     known = sorted((name for name in models if name in catalog.CATALOG), key=lambda name: name != "answer-en")
     groups = [_words_of(name) for name in known if catalog.CATALOG[name].reading_task in _FIRST_TEXTS]
-    return BlockPage(groups, [_model_choice([group.values["model"] for group in groups])], MARKUP_STYLE + MATTERS_STYLE)
+    names = [group.values["model"] for group in groups]
+
+    def whole(asked: Address) -> Address:
+        model = asked.get("model", names[0])
+        text, pair = _FIRST_TEXTS[catalog.CATALOG[model].reading_task]()
+        # Beside another text the usual one would mean nothing.
+        own = {"model": model, "text": asked.get("text", text)}
+        return own | {"pair": asked.get("pair", pair if own["text"] == text else "")}
+
+    return BlockPage(groups, [_model_choice(names)], MARKUP_STYLE + MATTERS_STYLE, whole)
 
 
 # What Matters reads at first, by the task of a model: the text, and the second one.
@@ -170,7 +182,7 @@ def _words_of(name: str) -> PageGroup:
         )
 
     alone = [(place,) for place in range(len(report.words)) if place not in report.own]
-    return PageGroup({"model": name, "text": text, **({"pair": pair} if pair else {})}, [state(()), *map(state, alone)])
+    return PageGroup({"model": name, "text": text, "pair": pair}, [state(()), *map(state, alone)])
 
 
 # Of an example, what an address calls its fields.
@@ -205,7 +217,8 @@ def change_states(models: Sequence[str], asked: Sequence[Address]) -> BlockPage:
             ChoiceRow("Attention", [(each, {"attention": each}) for each in kinds] if len(kinds) > 1 else (), group.values)
         )
     style = MARKUP_STYLE + WHATIF_STYLE + PARTS_STYLE + BEFORE_STYLE
-    return BlockPage(list(groups.values()), rows, style, ("attention", "layer", "head", "query"))
+    whole = partial(_whole_address, usual=known[0]) if known else _whole_address
+    return BlockPage(list(groups.values()), rows, style, whole, ("attention", "layer", "head", "query"))
 
 
 def _example_address(example: Mapping[str, str]) -> Address:
@@ -219,11 +232,11 @@ def _kind_of(address: Address) -> str:
     return "patch" if change == "patch" else "costs" if change == "head" and not address.get("edits") else "sides"
 
 
-def _whole_address(asked: Address) -> Address:
-    """Fill in what an address of What if leaves out, as the app does."""
+def _whole_address(asked: Address, usual: str = "minilm") -> Address:
+    """Fill in what an address of What if leaves out, as the app does; `usual` is the model where no example names one."""
     change, kind = asked.get("change", "word"), _kind_of(asked)
     first = next(each for each in examples_in("whatif") if change_of(each) == change)
-    first = {"model": "minilm"} | (first if kind != "costs" else {})
+    first = {"model": usual} | (first if kind != "costs" else {})
     model = asked.get("model") or first["model"]
     whole = {"change": change, "model": model, "edits": asked.get("edits", "")}
     if kind == "costs":
@@ -383,9 +396,14 @@ def write_states(page: BlockPage, pages: Collection[str], models: Collection[str
     texts, (shown, places, pressed) = first["texts"], first["states"][0]
     opening = {"values": shown, "parts": ["".join(texts[at] for at in each) for each in places], "pressed": pressed}
     groups = [dict(group.values) for group in page.groups]
+    needs = [[name for name in values if page.whole(_without(values, name)) != values] for values in groups]
     choices = [vars(row) for row in page.choices if row.buttons]
-    config = {"groups": groups, "opening": opening, "choices": choices, "free": ["present"], "unasked": page.unasked}
-    return WrittenPage(config, files, known)
+    config = {"groups": groups, "needs": needs, "opening": opening, "choices": choices}
+    return WrittenPage(config | {"free": ["present"], "unasked": page.unasked}, files, known)
+
+
+def _without(values: Address, name: str) -> Address:
+    return {each: value for each, value in values.items() if each != name}
 
 
 def _known(group: PageGroup) -> AbstractSet[tuple[str, str]]:

@@ -209,6 +209,7 @@ WRITTEN = {
         *("", "layer=3&head=1", "layer=99&head=1", "model=answer-en", "change=head&model=answer-en"),
         "change=head&order=cost&attention=encoder&layer=2&head=5",
         f"change=head&edits=e0.2z&text={(TIRED := quote(examples_of('whatif')[1]['text']))}&other={TIRED}",
+        f"change=head&text={TIRED}&other={TIRED}",
     ),
 }
 

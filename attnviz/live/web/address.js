@@ -92,6 +92,17 @@ export function placeOnCompute({ weights = {} }, { said: { prompt, tokens, maps:
   return { layer: at("layer", layers - 1), head: at("head", heads - 1), query: at("query", last), key: at("key", last), words: Boolean(values.words) };
 }
 
+// Which pictures the address names, of a page whose pictures were all written when the site was built.
+
+/** The group that the address means (-1: none is here), and what it says of its pictures. Of `needs` a group has what an address must say to mean it: what
+ * an address leaves out is as in the app. @param {{ groups: Values[], needs: string[][] }} config @param {Values} given */
+export function groupAt({ groups, needs }, given) {
+  const found = groups.findIndex((group, at) =>
+    needs[at].every((name) => name in given) && Object.entries(given).every(([name, value]) => !(name in group) || String(group[name]) === String(value)));
+  const names = groups.flatMap(Object.keys);
+  return { found, asked: Object.fromEntries(Object.entries(given).filter(([name]) => !names.includes(name))) };
+}
+
 /**
  * @typedef {"flag" | "switch" | readonly string[] | { least: number, most: number, step?: number } | { longest: number | null, several?: number }} Type  a flag is off unless
  *   the address says so; of a switch, the page knows what it is unasked; a number with its bounds, a whole one unless it has a step; a text, or several, in letters

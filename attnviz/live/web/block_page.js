@@ -4,14 +4,14 @@ import { make } from "../../figures/drawing/elements.js";
 import { Palette } from "../../figures/drawing/palette.js";
 import { THEMES } from "../../figures/drawing/themes.js";
 import { drawMatrices } from "../../figures/matrix.js";
-import { isOfTheApp, readAddress, writeAddress } from "./address.js";
+import { groupAt, isOfTheApp, readAddress, writeAddress } from "./address.js";
 import { fetchUnpacked, sentenceOf } from "./runtime.js";
 
 /**
  * @import { Type, Values } from "./address.js"
  * @typedef {[values: Values, places: number[][], pressed: string[]]} State  of each place the numbers of its parts; where the buttons lead that are pressed
  * @typedef {{ texts: string[], states: State[] }} Group
- * @typedef {{ page: string, parameters: Record<string, Type>, renamed: Record<string, string>, appOnly: string[], groups: Values[], free: string[], opening: { values: Values, parts: string[], pressed: string[] },
+ * @typedef {{ page: string, parameters: Record<string, Type>, renamed: Record<string, string>, appOnly: string[], groups: Values[], needs: string[][], free: string[], opening: { values: Values, parts: string[], pressed: string[] },
  *   choices: ChoiceRow[], unasked: string[], modelsFolder: string }} BlockConfig
  * @typedef {{ name: string, buttons: [label: string, values: Values][], where: Values }} ChoiceRow  buttons that are there where the page shows the values of `where`
  */
@@ -79,9 +79,8 @@ export class BlockPage {
   async #find(values) {
     const { groups, opening, free, unasked } = this.config;
     const given = Object.fromEntries(Object.entries(values).filter(([name]) => !free.includes(name)));
-    const found = groups.findIndex((group) => Object.entries(given).every(([name, value]) => !(name in group) || String(group[name]) === String(value)));
+    const { found, asked } = groupAt(this.config, given);
     const own = groups[Math.max(found, 0)];
-    const asked = Object.fromEntries(Object.entries(given).filter(([name]) => !(name in own)));
     if (found === 0 && isSame(opening.values, { ...opening.values, ...asked })) return { shown: { ...own, ...opening.values }, parts: opening.parts, pressed: opening.pressed, isHere: true };
     const { texts, states } = await this.#group(Math.max(found, 0));
     const state = [asked, within(asked, states, unasked)].map((one) => states.find(([each]) => isSame(each, { ...states[0][0], ...one }))).find(Boolean);

@@ -5,6 +5,8 @@ import html
 import json
 import re
 from functools import cache
+from itertools import combinations
+from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
@@ -13,6 +15,7 @@ from attnviz.figures.blocks import Pick, PictureBlock, SentencesBlock
 from attnviz.figures.theme import DARK, LIGHT
 from attnviz.live.block_pages import STATES, WrittenPage, block_html, both_themes, write_states
 from tests.tiny import first_now
+from tests.unit.live.graphs.test_algorithms import call
 
 MODELS = ("minilm",)
 BY_COST = first_now(sorted(STATES, key=lambda name: name != "matters"))
@@ -54,6 +57,38 @@ def test_a_page_says_what_the_app_draws_and_each_address_is_there_once(name: str
             texts = "".join(content["texts"][at] for place in places for at in place)
             assert said
             assert all(block_html(block, nowhere) in texts for block in said)
+
+
+@pytest.mark.parametrize("name", BY_COST)
+def test_an_address_means_what_it_means_in_the_app(name: str):
+    page, config = STATES[name](MODELS, ()), written(name).config
+    asked: list[dict[str, Any]] = [
+        {each: values[each] for each in names}
+        for values in config["groups"]
+        for count in range(len(values) + 1)
+        for names in combinations(values, count)
+    ]
+    found = call(*(["../address", "groupAt", config, given] for given in asked))
+    for given, each in zip(asked, found, strict=True):
+        meant = next((at for at, values in enumerate(config["groups"]) if values == page.whole(given)), -1)
+        assert (each["found"], each["asked"]) == (meant, {}), given
+
+
+def test_what_an_address_leaves_out_is_not_of_the_first_picture_that_fits():
+    page = STATES["whatif"](MODELS, ())
+    changes = [(each.values["change"], bool(each.values["edits"])) for each in page.groups]
+    assert changes == [("word", False), ("head", False), ("head", True)]
+    text = page.groups[0].values["text"]
+    asked = [
+        {},
+        {"change": "head"},
+        {"change": "head", "text": text, "other": text},
+        {"change": "head", "edits": "e0.2z"},
+        {"edits": "e0.2z"},
+        {"text": text, "other": text},
+    ]
+    found = call(*(["../address", "groupAt", written("whatif").config, given] for given in asked))
+    assert [each["found"] for each in found] == [0, 1, 1, 2, -1, -1]
 
 
 def test_what_leads_nowhere_is_no_button():
