@@ -466,12 +466,13 @@ def _describe_head(results: Sequence[Result], example: Mapping[str, Any]) -> Des
     return replace(described, first={"encoder": (opens["layer"], opens["head"])}, more={**described.more, "opens": opens})
 
 
-def _describe_link(links: WordLinks, link: WordLink) -> Described:
-    """Describe a link between words: the cell that stands for it, and the sentences of its head."""
+def _describe_link(links: WordLinks, link: WordLink, at: tuple[int | None, int | None] = (None, None)) -> Described:
+    """Describe a link between words: the cell that stands for it, and the sentences of its head; `at`: its positions."""
     attention = links.attention
     matrix = head_matrix(attention, layer=link.layer, head=link.head, view=View())
-    query = links.lens.row_parts[link.query][0]
+    query = links.lens.row_parts[link.query][0] if at[0] is None else at[0]
     columns = range(len(matrix.keys)) if link.key is None else links.lens.column_parts[link.key]
+    columns = columns if at[1] is None else [at[1]]
     key = max(columns, key=lambda column: float(matrix.weights[query, column]))
     story = (describe_link(matrix, head_name(link.layer, link.head), (query, key)), describe_head(matrix))
     opened = {"layer": link.layer, "head": link.head, "query": query, "key": key, "isAsked": False, "isLink": False}
@@ -485,7 +486,7 @@ def _describe_writing(results: Sequence[Result], example: Mapping[str, Any]) -> 
     position, earlier = copied_link(trace, len(trace.decoder.queries))
     query, key = links.query_at(position), links.key_at(earlier)
     found = first_link(links, query=query, key=key)
-    described = _describe_link(links, found)
+    described = _describe_link(links, found, (position, earlier))
     link = described.more["link"] | {"isAsked": query is not None, "isLink": key is not None}
     # Of so many heads not all travel with the first package: what the word gives in each of them does.
     table = links.row(found.query).astype("<f4").tobytes()

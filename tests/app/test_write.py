@@ -239,6 +239,17 @@ def test_a_word_that_is_no_candidate_is_compared_with_the_likeliest_other():
     assert "less that of “<bdi>the</bdi>”" in grid
 
 
+def test_the_token_that_foretells_the_next_one_is_looked_at_and_not_the_first_of_its_word():
+    text = "Zaphod’s naïve café — 東京"
+    unasked = open_page("write", text=text)
+    last = len(of_kind(unasked, "text")["tokens"]) - 1
+    assert of_kind(unasked, "text")["tokens"][last][1] == ""
+    (sentence,) = re.findall("sends <.*?</p>", html(unasked))
+    assert "京" in sentence
+    assert sentence in html(open_page("write", text=text, query=last))
+    assert sentence not in html(open_page("write", text=text, query=last - 2))
+
+
 def test_a_letter_of_several_tokens_stands_once_and_each_can_be_picked():
     """Of the bytes of “今天” SmolLM2 makes five tokens or so: in the text they are two letters."""
     drawn = of_kind(open_page("write", text="I ❤ 今天"), "text")

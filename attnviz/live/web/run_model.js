@@ -333,11 +333,10 @@ function isUnaskedAlignment(values, shapes) {
  * @param {Config} config @param {Example} example @param {Record<string, string>} prompt @param {Values} values */
 export function isReadyPicture(config, example, prompt, values) {
   const asked = values.models ?? (values.model ? [values.model] : null);
-  const fields = [...new Set([...config.fields.map((name) => PROMPT[name]), "pair"])];
+  const fields = [...new Set([...config.fields.map((name) => PROMPT[name]), "pair", "target"])];
   return (
     (example.source === "worked" || !asked?.length || String(asked) === String(example.models)) &&
     fields.every((name) => (example.prompt[name] ?? "") === (prompt[name] ?? "")) &&
-    (!prompt.target || prompt.target === example.prompt.target) &&
     (!values.into || values.into === example.into) &&
     JSON.stringify(optionsOf(config, values)) === JSON.stringify(optionsOf(config, {})) &&
     isPlaceOf(example, values) &&

@@ -48,9 +48,10 @@ export function copiedLink({ pieces, next }, place) {
 }
 
 /** What is looked at where nobody asked: the link from the last token to where the next one stands already. A picture that came with the
- * site knows it, where no head is chosen. @param {ModelPicture} picture @param {Values} values @param {boolean} isPinned @returns {Values} */
+ * site knows it, where no head is chosen and its tokens are shown. @param {ModelPicture} picture @param {Values} values @param {boolean} isPinned @returns {Values} */
 export function unaskedLink({ said: { writing, link } }, values, isPinned) {
-  if ((link && !isPinned) || (values.query ?? null) !== null) return values;
+  const isSaid = link && !isPinned && !values.words && !values.hide_special;
+  if (isSaid || (values.query ?? null) !== null) return values;
   const [query, key] = copiedLink(writing, writing.pieces.length);
   return { ...values, query, key };
 }

@@ -351,6 +351,7 @@ class WordQuestion:
 
     queries, keys  indices of words of `links`; no keys: there is nothing to look at
     place          layer and head, None: the mean over its heads
+    positions      of the map, those that stand for the first of each: clicked, or the page's own; None: any of the word
     is_asked, is_link, is_pinned  whether a person chose who looks, who is looked at, and the head
     """
 
@@ -358,15 +359,17 @@ class WordQuestion:
     queries: tuple[int, ...]
     keys: tuple[int, ...]
     place: Place
+    positions: Link
     is_asked: bool
     is_link: bool
     is_pinned: bool
 
     def cell(self, matrix: HeadMatrix) -> tuple[int, int]:
-        """Find the cell of a picture for the link: that of the clicked tokens, else the strongest in the word's first row."""
-        rows = _rows_of(matrix.rows, self.links.lens.row_parts[self.queries[0]], value("query"))
+        """Find the cell of a picture for the link: that of the positions, else the strongest in the word's first row."""
+        query, key = self.positions
+        rows = _rows_of(matrix.rows, self.links.lens.row_parts[self.queries[0]], query)
         row = rows[0] if rows else 0
-        columns = _rows_of(matrix.columns, self.links.lens.column_parts[self.keys[0]], value("key")) if self.keys else []
+        columns = _rows_of(matrix.columns, self.links.lens.column_parts[self.keys[0]], key) if self.keys else []
         columns = columns or range(len(matrix.columns))
         return row, max(columns, key=lambda column: float(matrix.weights[row, column]))
 
@@ -411,7 +414,8 @@ def ask(attention: AttentionMap, view: View, first: tuple[int, int], unasked: Li
     shown = place or (link.layer, link.head)
     if place is None and len(queries) + len(keys) > 2:
         shown = links.strongest_head(queries, keys)
-    return WordQuestion(links, queries, keys, shown, query is not None, key is not None, place is not None)
+    positions = query_place, key_place
+    return WordQuestion(links, queries, keys, shown, positions, query is not None, key is not None, place is not None)
 
 
 def _links(attention: AttentionMap, view: View) -> WordLinks:

@@ -399,3 +399,8 @@ def test_what_comes_next_is_said_as_in_the_app():
         assert sentences == wanted
         assert tuple(link) == copied_link(trace, place)
     assert [link[1] for link in links] == [None, None, None, 0, 1, 4]
+    # A picture that came with the site knows its link as it is shown unasked, and in no other view.
+    views = [{}, {"words": True}, {"hide_special": True}, {"query": 3}]
+    picture = {"said": {"writing": record, "link": {}}}
+    looked_at = call(*(["../write_panel", "unaskedLink", picture, view, False] for view in views))
+    assert looked_at == [{}, *({**view, "query": 5, "key": 4} for view in views[1:3]), {"query": 3}]

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { SitePicture } from "../../../../attnviz/live/web/run_model.js";
+import { SitePicture, isReadyPicture } from "../../../../attnviz/live/web/run_model.js";
 
 test("heads of a long text come from the worker, all of them, where no word is asked about", async () => {
   const view = { words: false, hideSpecial: false };
@@ -17,4 +17,10 @@ test("heads of a long text come from the worker, all of them, where no word is a
   globalThis.fetch = async () => ({ ok: false });
   await assert.rejects(opened({ link: {} }).overview("encoder", view));
   assert.equal(asked.length, 3);
+});
+
+test("an example with a translation of its own is the picture of an address that gives it", () => {
+  const example = { models: ["a"], prompt: { text: "the", target: "le" }, opens: {}, into: "French" };
+  const isReady = (prompt) => isReadyPicture({ page: "translate", fields: ["text"] }, example, prompt, {});
+  assert.deepEqual([{ text: "the" }, { text: "the", target: "le" }, { text: "the", target: "la" }].map(isReady), [false, true, false]);
 });
