@@ -19,7 +19,7 @@ from attnviz.models.base import AttentionModel
 from attnviz.models.edit import intervention
 from attnviz.models.hub.hub_model import TracedModel
 from attnviz.models.whatif import head_costs
-from attnviz.nn.edited_pass import intervening
+from attnviz.nn.apply_edits import intervening
 from benchmarks.harness import Row, at_most, run
 
 CORES = 2

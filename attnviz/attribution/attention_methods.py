@@ -10,7 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
 
-from attnviz.attribution.passes import Attention, AttentionTape, Norm
+from attnviz.attribution.recorded_pass import Attention, AttentionTape, Norm
 from attnviz.core.errors import ModelError, cancellation_point
 from attnviz.models.targets import AttentionSite, BoundTarget
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from attnviz.attribution.passes import Frozen, curved
+from attnviz.attribution.recorded_pass import Frozen, curved
 from attnviz.attribution.watched_pass import (
     Reading,
     Streams,

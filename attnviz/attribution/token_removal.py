@@ -31,7 +31,7 @@ from attnviz.analysis.matters import (
 from attnviz.analysis.wording import cuts, join_names
 from attnviz.attribution.attention_methods import Mixing, check_layered, recorded, rolled_out
 from attnviz.attribution.methods import Method, method_named
-from attnviz.attribution.passes import Attention, AttentionTape, Frozen, Stop, curved, same
+from attnviz.attribution.recorded_pass import Attention, AttentionTape, Frozen, Stop, curved, same
 from attnviz.core.errors import ModelError, TraceError, cancellation_point
 from attnviz.core.trace import Prompt, Shares, Token
 from attnviz.models.base import AttentionModel, Progress, silent

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.attribution.passes import AttentionTape, open_weights
+from attnviz.attribution.recorded_pass import AttentionTape, open_weights
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Token
 from attnviz.core.why import ComparedWords

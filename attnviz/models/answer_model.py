@@ -27,7 +27,7 @@ from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.saved_models import SavedModel
 from attnviz.models.span_finder import ANSWER, NO_ANSWER, QuestionAndPassage, SpanFinder, span_facts, span_outcome
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target
-from attnviz.nn import edited_pass
+from attnviz.nn import apply_edits
 from attnviz.nn.attention import Attended
 from attnviz.nn.encoder import Answerer, AnswererConfig, BlockConfig
 from attnviz.text.spans import DECLINED, Span, Window, best_spans, marginals, pair_logits
@@ -141,7 +141,7 @@ class AnswerModel(SpanFinder):
 
     def _batch(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
         n_question, ids = self.n_question(pair), self._ids([pair.cut(window) for window in windows])
-        if (edits := edited_pass.running()) and not self.answerer.config.joint:
+        if (edits := apply_edits.running()) and not self.answerer.config.joint:
             edits.shifts = (0, n_question)
         with torch.inference_mode():
             start, end = self._start_and_end(ids, n_question)
@@ -185,7 +185,7 @@ class AnswerModel(SpanFinder):
             AttentionMap("encoder", read.tokens, read.tokens, QueryKeyWeights(layers)),
             AttentionMap("cross", read.tokens[n_question:], read.tokens[:n_question], QueryKeyWeights(across)),
         )
-        facts: dict[str, Any] = {"revision": self.card.revision, "edits": edited_pass.current()}
+        facts: dict[str, Any] = {"revision": self.card.revision, "edits": apply_edits.current()}
         return AttentionTrace(self.card.name, prompt, maps, output, **facts)
 
     def _sides(self, pair: QuestionAndPassage, window: Window) -> tuple[Encoded, ...]:

@@ -35,9 +35,9 @@ from attnviz.core.errors import EditError, ModelError, cancellation_point
 from attnviz.core.trace import Prompt, Unit
 from attnviz.core.weights import EditedHeads, Kind, QueryKeyLayer, WeightStore, renormalize, rounding_of
 from attnviz.models.base import AttentionModel
-from attnviz.nn import edited_pass
+from attnviz.nn import apply_edits
+from attnviz.nn.apply_edits import AttentionCall, Intervention, Patterns, intervening
 from attnviz.nn.attention import Attended
-from attnviz.nn.edited_pass import AttentionCall, Intervention, Patterns, intervening
 
 _SOFTMAX = {F.softmax, torch.softmax, Tensor.softmax}
 # A mask is a large negative number in most models. No score that counts is so far below the largest of its row.
@@ -113,7 +113,7 @@ def _gave(softmax: Softmax, store: WeightStore, layer: int, rounding: float) -> 
 
 
 def _edited_forward(module: nn.Module, place: int, forward: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    if (now := edited_pass.running()) is None:
+    if (now := apply_edits.running()) is None:
         return forward(*given, **named)
     places = count()
 
@@ -250,7 +250,7 @@ def _patterns(model: EditableModel, prompt: Prompt, edits: Edits) -> Patterns:
 
 def with_edited_heads(kind: Kind, layers: Sequence[QueryKeyLayer], first: int = 0) -> tuple[QueryKeyLayer, ...]:
     """Lay the weights that edits gave to heads in the last pass over layers of it; `first` is the number of the first one."""
-    now = edited_pass.running()
+    now = apply_edits.running()
     if now is None:
         return tuple(layers)
     changes = [now.changed.get((kind, first + number)) for number in range(len(layers))]
@@ -277,7 +277,7 @@ def check_windows(n_windows: int) -> None:
     Raises:
         EditError: there are such edits.
     """
-    if n_windows > 1 and edited_pass.current().by_position:
+    if n_windows > 1 and apply_edits.current().by_position:
         raise EditError(
             f"This passage is read in {n_windows} windows, and links, words and weights are edited in one: paste a shorter "
             "passage, or switch whole heads off."

@@ -23,7 +23,7 @@ from attnviz.models.hub.minilm import minilm
 from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.saved_models import SavedModel
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, target_labels
-from attnviz.nn import edited_pass
+from attnviz.nn import apply_edits
 from attnviz.nn.attention import Attended
 from attnviz.nn.encoder import BlockConfig, Summarizer, SummarizerConfig, received
 from attnviz.text.sentences import Sentences
@@ -128,7 +128,7 @@ class SummaryModel(Capabilities):
             own = own_layers("encoder", self.summarizer.attended(states, numbers[None]), first=len(pretrained))
         store = QueryKeyWeights((*pretrained, *own))
         attention = AttentionMap("encoder", encoded.tokens, encoded.tokens, store)
-        facts: dict[str, Any] = {"revision": self.card.revision, "edits": edited_pass.current()}
+        facts: dict[str, Any] = {"revision": self.card.revision, "edits": apply_edits.current()}
         return AttentionTrace(self.card.name, prompt, (attention,), cut=encoded.cuts[0], **facts)
 
     def attended(self, prompt: Prompt, pieces: Sequence[int] = ()) -> dict[Kind, tuple[Attended, ...]]:

@@ -25,9 +25,9 @@ from attnviz.models.saved_models import SavedModel
 from attnviz.models.targets import BoundTarget, Target, target_labels
 from attnviz.models.translate import WrittenText, decoding_steps, encoded_tokens, piece_name, search_tree, written_tokens
 from attnviz.models.write_on import WritesFromSource
+from attnviz.nn.apply_edits import current as current_edits
 from attnviz.nn.attention import Attended
 from attnviz.nn.decoding import END, START, Beam, Decoder, RereadingDecoder, RestrictedDecoder, beam_search, greedy, resume
-from attnviz.nn.edited_pass import current as current_edits
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from attnviz.nn.translator import Translator, TranslatorConfig

@@ -44,7 +44,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.core.errors import ModelError
-from attnviz.nn.edited_pass import AttentionCall, changed, changed_one
+from attnviz.nn.apply_edits import AttentionCall, changed, changed_one
 
 
 def sinusoids(n_positions: int, dim: int) -> Float[Tensor, "position dim"]:

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 import attnviz
 from attnviz.attribution.gradients import frozen_gradient
 from attnviz.attribution.methods import METHODS
-from attnviz.attribution.passes import Frozen
+from attnviz.attribution.recorded_pass import Frozen
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.capabilities import bind_target

@@ -3,7 +3,7 @@
 The teacher's page holds the code and the secret, and asks a `ClassStore` in Python: there is no address through which anything
 but an answer gets in.
 
-    store = class_store()                               # attnviz.ui.classroom.hub: the one of this server
+    store = class_store()                               # attnviz.ui.classroom.running_class: the one of this server
     started = store.start(nicknames=False)              # .code and .invite for students, .secret for the teacher
     question, key = class_question(lesson_question, picture, source)    # on the spot: LessonQuestion(kind, ask, fields, 0)
     store.ask(started.code, started.secret, question, key)

@@ -39,7 +39,7 @@ from attnviz.core.weights import (
 )
 from attnviz.models.device import CardLayer, CardWeights, copy_to_host, to_host
 from attnviz.models.edit import Softmax, editable_kinds, trace_softmaxes, with_edited_heads
-from attnviz.nn import edited_pass
+from attnviz.nn import apply_edits
 
 _ELSE = "choose a transformer that reads text, such as bert-base-uncased"
 # What inputs of models that read something else than a text are called.
@@ -180,7 +180,7 @@ def attend(
     if (tape := _running.get()) is not None:
         tape.calls.append(call)
     output = _output(call)
-    if (edits := edited_pass.running()) is not None:
+    if (edits := apply_edits.running()) is not None:
         output, _ = edits.change(edits.places.get(id(module), edits.stack), _computed(call, output))
     return output.transpose(1, 2).contiguous(), None
 
@@ -244,10 +244,10 @@ def _output(call: Call) -> Tensor:
     return F.scaled_dot_product_attention(call.query, key, value, attn_mask=mask, is_causal=causal, scale=call.scaling)
 
 
-def _computed(call: Call, output: Tensor) -> edited_pass.AttentionCall:
+def _computed(call: Call, output: Tensor) -> apply_edits.AttentionCall:
     """Prepare a call for edits: the scores and the values of some heads."""
     groups = call.query.shape[1] // call.key.shape[1]
-    return edited_pass.AttentionCall(
+    return apply_edits.AttentionCall(
         output, partial(_scores_of, call), lambda heads: call.value[:, [head // groups for head in heads]]
     )
 
@@ -423,7 +423,7 @@ class AttentionFunctionReader(Reader):
         )
         numbers = layer_numbers([call.module for call in calls])
         n_layers = numbers[-1] + 1 if self.kinds else max(self._n_layers(), numbers[-1] + 1)
-        now = edited_pass.running()
+        now = apply_edits.running()
         on_card = [layer for layer in layers if isinstance(layer, CardLayer)]
         if on_card and now is None and n_layers == len(layers):
             return AttentionStack(CardWeights(on_card), causal, numbers)

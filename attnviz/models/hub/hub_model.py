@@ -27,7 +27,7 @@ from attnviz.models.hub import attention_readers
 from attnviz.models.hub.attention_readers import AttentionFunctionReader, Reader, Stacks
 from attnviz.models.hub.checkpoint import BUILDING
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, no_such_output
-from attnviz.nn import edited_pass
+from attnviz.nn import apply_edits
 from attnviz.text.tokens import Encoded, encode
 from attnviz.text.words import piece_label
 
@@ -182,7 +182,7 @@ class TracedModel(Capabilities):
                 keys = (*keys, SINK)
             maps.append(AttentionMap(kind, queries, keys, stack.store, stack.causal))
         cut, cut_pair = (*source.cuts, None)[:2]
-        facts: dict[str, Any] = {"revision": self.card.revision, "edits": edited_pass.current()}
+        facts: dict[str, Any] = {"revision": self.card.revision, "edits": apply_edits.current()}
         return AttentionTrace(self.card.name, prompt, tuple(maps), output, cut, cut_pair, **facts)
 
 

@@ -39,7 +39,7 @@ from attnviz.models.hub.hub_model import (
 from attnviz.models.targets import AttentionSite, BoundTarget, Target, no_such_output, target_labels
 from attnviz.models.translate import TRANSLATE, TranslatingModel, WrittenText, decoding_steps
 from attnviz.models.write_on import WritesFromSource
-from attnviz.nn import edited_pass
+from attnviz.nn import apply_edits
 from attnviz.nn.decoding import Beam
 from attnviz.text.tokens import Encoded, placed_ids
 
@@ -403,7 +403,7 @@ class WritingModel(WritesFromSource, TracedModel):
             options |= {"num_return_sequences": beam.width, "length_penalty": beam.length_penalty}
         if prefix:
             options["decoder_input_ids"] = torch.tensor([[self._start, *prefix]], device=self.model.device)
-        if any(isinstance(edit, HeadSet) and edit.to == "mean" for edit in edited_pass.current().each):
+        if any(isinstance(edit, HeadSet) and edit.to == "mean" for edit in apply_edits.current().each):
             # The mean over the text so far needs the rows of earlier steps, which no cache holds.
             options["use_cache"] = False
         if self.language:

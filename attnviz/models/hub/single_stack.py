@@ -51,7 +51,7 @@ from attnviz.models.hub.hub_model import (
 from attnviz.models.span_finder import ANSWER, NO_ANSWER, QuestionAndPassage, SpanFinder, span_facts, span_outcome
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, no_such_output, target_labels
 from attnviz.models.write_on import WordLogits, Written, continuation, write_on
-from attnviz.nn import edited_pass
+from attnviz.nn import apply_edits
 from attnviz.nn.attention import Attended
 from attnviz.text.spans import Window
 from attnviz.text.tokens import Encoded, placed_ids
@@ -190,7 +190,7 @@ class Writer:
         """Give the logits of the next token, again and again, while `written` grows by one token in between."""
         model, cache, n_read = self.model, None, 0
         # The mean over the text so far needs the rows of earlier steps, which no cache holds.
-        means = any(isinstance(edit, HeadSet) and edit.to == "mean" for edit in edited_pass.current().each)
+        means = any(isinstance(edit, HeadSet) and edit.to == "mean" for edit in apply_edits.current().each)
         while True:
             read = [*given, *written]
             with model.computing(), torch.inference_mode():

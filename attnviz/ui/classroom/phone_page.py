@@ -20,7 +20,7 @@ from attnviz.figures.theme import DARK, LIGHT, css_variables
 from attnviz.lessons.classroom.class_values import read_code
 from attnviz.ui.address.address_sync import sent
 from attnviz.ui.classroom import phone_requests
-from attnviz.ui.classroom.hub import class_store
+from attnviz.ui.classroom.running_class import class_store
 from attnviz.ui.layout import theme
 
 _FOLDER = Path(__file__).parent / "phone"

@@ -6,7 +6,7 @@ Nothing here does what only the teacher may do.
 from typing import Any
 
 from attnviz.core.errors import AttnvizError, ClassError
-from attnviz.ui.classroom.hub import Allowance, WrongCodes, class_store
+from attnviz.ui.classroom.running_class import Allowance, WrongCodes, class_store
 
 wrong_codes = WrongCodes()
 # Of one network: classes that are started, and phones that join. A school has one address: 30 teachers, 300 phones at once.

@@ -15,8 +15,8 @@ from starlette.routing import BaseRoute, Route
 from attnviz.core.errors import AttnvizError, BusyError, ClassError
 from attnviz.lessons.classroom.class_values import read_code
 from attnviz.ui.classroom import phone_requests
-from attnviz.ui.classroom.hub import Hub
 from attnviz.ui.classroom.phone_page import phone_page
+from attnviz.ui.classroom.running_class import Hub
 
 HEADER = "attnviz-student"
 # Bytes of a request: an order of many words is the longest answer.

@@ -39,9 +39,9 @@ from attnviz.lessons.library import SENT, ordered
 from attnviz.lessons.picture_link import TASKS, LessonPicture, read_link
 from attnviz.lessons.question_kinds import next_shares, truth_of
 from attnviz.ui.address.address_sync import Going, fold, forget, link, sent, value, visit
-from attnviz.ui.classroom.hub import class_store, store_place
 from attnviz.ui.classroom.phone_page import STYLE
 from attnviz.ui.classroom.phone_requests import TOO_MANY, starts, wrong_codes
+from attnviz.ui.classroom.running_class import class_store, store_place
 from attnviz.ui.frame.toolbar import network_address, toolbar_place
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.lessons import PageSource, lesson_named, offered_lessons, place_of

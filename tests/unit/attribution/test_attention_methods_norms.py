@@ -10,7 +10,7 @@ from torch.nn import functional as F
 import attnviz
 from attnviz.attribution import attention_methods
 from attnviz.attribution.methods import attribute
-from attnviz.attribution.passes import Attention, Norm
+from attnviz.attribution.recorded_pass import Attention, Norm
 from attnviz.core.errors import ModelError
 from tests import tiny
 

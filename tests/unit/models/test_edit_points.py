@@ -13,7 +13,7 @@ from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionTrace, DenseWeights, Prompt
 from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.edit import EditPoints, check_windows, editable_kinds, edited, trace_softmaxes, with_edited_heads
-from attnviz.nn.edited_pass import Intervention, intervening, running
+from attnviz.nn.apply_edits import Intervention, intervening, running
 from tests.factories import make_map, numbered
 
 HEADS, N = 3, 4

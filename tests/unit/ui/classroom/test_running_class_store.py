@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from attnviz.lessons.classroom.store import CLASSES, ClassStore
-from attnviz.ui.classroom import hub as server
+from attnviz.ui.classroom import running_class as server
 
 
 def test_a_class_whose_day_is_over_is_deleted_though_nobody_starts_another(

@@ -10,9 +10,9 @@ import torch
 from torch.nn import functional as F
 
 import attnviz
-from attnviz.attribution import passes
+from attnviz.attribution import recorded_pass
 from attnviz.attribution.gradients import frozen_gradient
-from attnviz.attribution.passes import Frozen
+from attnviz.attribution.recorded_pass import Frozen
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.capabilities import bind_target
@@ -192,9 +192,9 @@ def test_what_few_operations_make_of_parameters_does_not_depend_on_the_text(coun
     for _ in range(count):
         made = made + 1
     # The parameter itself is one more thing to look at.
-    assert passes._moves(made) == (count >= 12)
-    assert passes._moves(made * torch.ones(3, requires_grad=True))
-    assert not passes._moves(made.detach())
+    assert recorded_pass._moves(made) == (count >= 12)
+    assert recorded_pass._moves(made * torch.ones(3, requires_grad=True))
+    assert not recorded_pass._moves(made.detach())
 
 
 @pytest.mark.parametrize("function", [F.gelu, F.relu, torch.tanh])

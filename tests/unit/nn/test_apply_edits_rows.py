@@ -8,7 +8,7 @@ import torch
 
 from attnviz.core.edits import HeadPatched, HeadSet
 from attnviz.core.errors import EditedRowError, EditError
-from attnviz.nn.edited_pass import HeadEdits, RowContext, edited_rows
+from attnviz.nn.apply_edits import HeadEdits, RowContext, edited_rows
 
 HEAD, EARLIER, QUERIES, KEYS, BATCH = 3, 2, 4, 5, 2
 MEAN, UNIFORM = HeadSet("encoder", 1, HEAD, "mean"), HeadSet("encoder", 1, HEAD, "uniform")

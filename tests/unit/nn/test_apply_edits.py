@@ -11,7 +11,7 @@ import torch
 from attnviz.core.edits import NO_EDITS, Edits, HeadPatched
 from attnviz.core.errors import EditError
 from attnviz.core.weights import Kind
-from attnviz.nn.edited_pass import AttentionCall, Intervention, changed, changed_one, current, intervening, running
+from attnviz.nn.apply_edits import AttentionCall, Intervention, changed, changed_one, current, intervening, running
 
 HEADS, DIM = 3, 2
 SIZES: dict[Kind, tuple[int, int]] = {"encoder": (2, HEADS), "decoder": (2, HEADS), "cross": (2, HEADS)}

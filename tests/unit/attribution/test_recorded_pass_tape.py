@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attnviz.attribution.passes import Attention, AttentionTape, Norm, open_weights
+from attnviz.attribution.recorded_pass import Attention, AttentionTape, Norm, open_weights
 
 torch.manual_seed(5)
 QUERY, KEY, VALUE = torch.randn(1, 2, 4, 3), torch.randn(1, 2, 5, 3), torch.randn(1, 2, 5, 3)
