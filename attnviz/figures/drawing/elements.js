@@ -110,6 +110,9 @@ export function percent(share) {
   return share > 0 && share < 0.005 ? "under 1\u00A0%" : wholePercent(share);
 }
 
+/** A weight of a cell that can be looked at: one that has no digit left of those that travel is some all the same. @param {number} weight */
+export const percentVisible = (weight) => percent(weight || Number.MIN_VALUE);
+
 // What a pointer and the keyboard do on a canvas.
 
 /** Calls when a pointer or the keyboard points at something on a canvas, with null when it leaves; on a click, and on a key.

@@ -1,6 +1,6 @@
 // The headline: where some words look, in a sentence about words.
 
-import { cutText, make, word, percent } from "../drawing/elements.js";
+import { cutText, make, word, percent, percentVisible } from "../drawing/elements.js";
 import { isWord, numberedName } from "./word_weights.js";
 
 /**
@@ -83,7 +83,7 @@ function linkSentence(words, { who, looks, at }, keys, shares, isMasked) {
   const share = keys.reduce((sum, key) => sum + shares[key], 0);
   const best = [...shares.keys()].sort((first, second) => shares[second] - shares[first])[0];
   /** @type {Sentence} */
-  const sentence = [...who, ` ${looks} ${at} `, ...whom, ` with ${percent(share)} of its attention`];
+  const sentence = [...who, ` ${looks} ${at} `, ...whom, ` with ${percentVisible(share)} of its attention`];
   if (keys.length > 1 || keys[0] === best || !(shares[best] > share)) return sentence;
   return [...sentence, `, and most ${at} `, strong(numberedName(words.keys, best)), ` (${percent(shares[best])})`];
 }

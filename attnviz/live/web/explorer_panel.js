@@ -56,13 +56,6 @@ export class ExplorerPanel {
   /** @param {Values} values */
   #settings(values) {
     const { picture: { linked, maps }, shown: { kind, layer, head, slot, isFull }, overview } = /** @type {Open} */ (this.#open);
-    const [rows, columns] = overview.at ?? [null, null];
-    /** @param {string} name @param {number[] | null} places */
-    const index = (name, places) => {
-      const place = values[name + slot] ?? null;
-      const found = place === null || !places ? place : places.indexOf(place);
-      return found === -1 ? null : found;
-    };
     const { layers, heads } = overview;
     // Of the text, not of what a view leaves of it.
     const [queries, keys] = (maps.find((map) => map.kind === kind) ?? maps[0]).tokens;
@@ -70,8 +63,7 @@ export class ExplorerPanel {
     return {
       layer,
       head,
-      query: index("query", rows),
-      key: index("key", columns),
+      ...cellShown(overview, values[`query${slot}`] ?? null, values[`key${slot}`] ?? null),
       ...(linked && wordSettings(linked, overview, values)),
       view: values[`view${slot}`] ?? "grid",
       look: values[`look${slot}`] ?? "",
@@ -118,6 +110,14 @@ export class ExplorerPanel {
   }
 }
 
+/** The row and the column of a link of the map; neither, where the picture does not show both. @param {Pick<Overview, "at" | "queries" | "keys">} overview
+ * @param {number | null} query @param {number | null} key */
+export function cellShown(overview, query, key) {
+  const { rows, columns } = positionsOf(overview);
+  const [row, column] = [rows.indexOf(query ?? -1), columns.indexOf(key ?? -1)];
+  return row < 0 || column < 0 ? { query: null, key: null } : { query: row, key: column };
+}
+
 /** The words that are asked about, by rows and columns of the picture. @param {WordLink} linked @param {Overview} overview @param {Values} values */
 function wordSettings({ query, key, isAsked, isLink }, overview, values) {
   const { rows, columns } = positionsOf(overview);
@@ -126,7 +126,7 @@ function wordSettings({ query, key, isAsked, isLink }, overview, values) {
   return { query: rows.indexOf(query), key: columns.indexOf(key), words };
 }
 
-/** Where the rows and columns of an overview stand in its map. @param {Overview} overview @returns {{ rows: number[], columns: number[] }} */
+/** Where the rows and columns of an overview stand in its map. @param {Pick<Overview, "at" | "queries" | "keys">} overview @returns {{ rows: number[], columns: number[] }} */
 function positionsOf({ at, queries, keys }) {
   const [rows, columns] = at ?? [[...queries.keys()], [...keys.keys()]];
   return { rows, columns };

@@ -5,17 +5,14 @@ import { roundEven } from "../../figures/drawing/numbers.js";
 
 /**
  * @import { HeadNote } from "../../figures/explorer/view_options.js"
- * @import { HeadMatrix, Token } from "./head_view.js"
+ * @import { HeadMatrix, StrongLink, Token } from "./head_view.js"
  * @import { HeadAt, WordLinks } from "./word_links.js"
- */
-
-/**
- * @typedef {{ query: number, key: number, weight: number }} StrongLink
  */
 
 /** The largest weight between two different words; null where no two words look at each other.
  * @param {HeadMatrix} matrix @returns {StrongLink | null} */
 export function strongestLink(matrix) {
+  if (matrix.link !== undefined) return matrix.link;
   const { weights, queries, keys, own } = matrix;
   const [queryWords, keyWords] = [queries.map(isWord), keys.map(isWord)];
   const names = keys.map((key, index) => (key.word === null || key.word === undefined ? `${index}` : `${key.word} ${key.segment ?? 0}`));

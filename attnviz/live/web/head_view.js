@@ -5,10 +5,12 @@
  * @typedef {{ text: string, start: number, end: number, special?: boolean, segment?: number, word?: number | null,
  *   piece?: string }} Token
  * @typedef {{ words?: boolean, hideSpecial?: boolean, between?: string }} View
- * @typedef {{ kind: string, queries: Token[], keys: Token[], layers: number, heads: number, causal: boolean,
+ * @typedef {{ query: number, key: number, weight: number }} StrongLink
+ * @typedef {{ kind: string, queries: Token[], keys: Token[], layers: number, heads: number, causal: boolean, links?: (StrongLink | null)[],
  *   weights(layer: number, head: number, into?: Float32Array): Float32Array, row?(layer: number, head: number, query: number, keys: number): Float32Array, release?(): void }} AttentionMap
+ *   links: of each head its strongest, where its exact weights are known no more
  * @typedef {{ weights: Float32Array, queries: Token[], keys: Token[], rows: number[], columns: number[],
- *   own: (number | null)[], hidden: number, causal: boolean, visible(query: number, key: number): boolean }} HeadMatrix
+ *   own: (number | null)[], hidden: number, causal: boolean, visible(query: number, key: number): boolean, link?: StrongLink | null }} HeadMatrix
  * @typedef {{ tokens: Token[], parts: number[][] }} Axis
  */
 
@@ -71,6 +73,7 @@ export class Lens {
       hidden: columns.parts.flat().length < map.keys.length ? hiddenShare(byQuery, shown) : 0,
       causal: map.causal && this.isWhole,
       visible: this.visible,
+      ...(map.links && this.isWhole && head !== null && { link: map.links[layer * map.heads + head] }),
     };
   }
 

@@ -8,6 +8,7 @@ import { Lens, wordGroups } from "./head_view.js";
 import { roundEven } from "../../figures/drawing/numbers.js";
 
 /**
+ * @import { HeadNote } from "../../figures/explorer/view_options.js"
  * @import { AttentionMap, HeadMatrix, Token, View } from "./head_view.js"
  */
 
@@ -169,6 +170,8 @@ export async function mapOfFiles({ file, layers = [] }, read) {
     layers: overview.layers,
     heads: overview.heads,
     causal: overview.causal,
+    // Of weights that are alike in these digits one is the strongest all the same.
+    links: overview.notes.map((/** @type {HeadNote} */ { link }) => link && { query: link[0], key: link[1], weight: link[2] }),
     queries: overview.queries.map(tokenAt(queries)),
     keys: overview.keys.map(tokenAt(keys)),
     weights: (layer, head) => heads[layer * overview.heads + head],

@@ -1,6 +1,6 @@
 // A picture's numbers in words, as attnviz/analysis/wording.py says them: a test compares both.
 
-import { cutText, grouped, make, percent, visibleText } from "../../figures/drawing/elements.js";
+import { cutText, grouped, make, percent, percentVisible, visibleText } from "../../figures/drawing/elements.js";
 import { strongestLink, summarize } from "./head_metrics.js";
 import { LETTER_OF_BYTE } from "./models/letter_of_byte.js";
 import { decimals, raised } from "../../figures/drawing/numbers.js";
@@ -35,7 +35,7 @@ export function describeLink(matrix, name, [query, key]) {
   const [subject, object] = [quoted(queries[query].text), quoted(keys[key].text)];
   if (!matrix.visible(query, key)) return [subject, textPart(" cannot look at "), object, textPart(": this cell is masked.")];
   /** @type {Sentence} */
-  const lead = [[name, 1], textPart(" sends "), subject, textPart(" to "), object, textPart(` with weight ${percent(weights[query * keys.length + key])}`)];
+  const lead = [[name, 1], textPart(" sends "), subject, textPart(" to "), object, textPart(` with weight ${percentVisible(weights[query * keys.length + key])}`)];
   const link = strongestLink(matrix);
   if (!link) return [...lead, textPart(".")];
   if (link.query === query && link.key === key) return [...lead, textPart(": its strongest link between different words.")];

@@ -2,8 +2,13 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { deflateSync } from "node:zlib";
 
+import { cellShown } from "../../../../attnviz/live/web/explorer_panel.js";
+import { Lens } from "../../../../attnviz/live/web/head_view.js";
+import { mapOfFiles } from "../../../../attnviz/live/web/map_package.js";
 import { SitePicture, isReadyPicture } from "../../../../attnviz/live/web/run_model.js";
+import { describeLink } from "../../../../attnviz/live/web/wording.js";
 
 test("heads of a long text come from the worker, all of them, where no word is asked about", async () => {
   const view = { words: false, hideSpecial: false };
@@ -23,4 +28,28 @@ test("an example with a translation of its own is the picture of an address that
   const example = { models: ["a"], prompt: { text: "the", target: "le" }, opens: {}, into: "French" };
   const isReady = (prompt) => isReadyPicture({ page: "translate", fields: ["text"] }, example, prompt, {});
   assert.deepEqual([{ text: "the" }, { text: "the", target: "le" }, { text: "the", target: "la" }].map(isReady), [false, true, false]);
+});
+
+/** A map as it comes with a site, of the tokens a, b and c, and what its only head is said to link hardest. */
+function shippedMap(weights, link) {
+  const codes = Uint8Array.from([...weights.map((each) => (each * 10_000) & 255), ...weights.map((each) => (each * 10_000) >> 8)]);
+  const chunk = [4, ...deflateSync(codes)];
+  const places = ["a", "b", "c"].map((_, at) => [2 * at, 2 * at + 1, 0, at]), tokens = ["a", "b", "c"].map((text) => [text, 0, ""]);
+  const header = new TextEncoder().encode(JSON.stringify({ kind: "encoder", layers: 1, heads: 1, causal: false, queries: tokens, keys: tokens, notes: [{ link }],
+    places: { queries: places, keys: places }, chunks: { "0:0": [0, chunk.length] } }));
+  const size = new Uint8Array(Uint32Array.of(header.length).buffer);
+  return mapOfFiles({ kind: "encoder", file: "a" }, async () => Uint8Array.of(...size, ...header, ...chunk).buffer);
+}
+
+test("of weights that are alike in the digits that travel the strongest is the one that was", async () => {
+  const matrix = new Lens(await shippedMap([0, 1, 0, 0, 0, 1, 1, 0, 0], [1, 2, 1]), {}).matrix(0, 0);
+  const said = (cell) => describeLink(matrix, "L0·H0", cell).map(([text]) => text).join("");
+  assert.equal(said([1, 2]), "L0·H0 sends b to c with weight 100\u00a0%: its strongest link between different words.");
+  assert.match(said([0, 2]), /with weight under 1\u00a0%; its strongest link between different words is b to c/);
+});
+
+test("a link that a picture does not show whole is not chosen", () => {
+  const overview = { at: [[0, 1, 4], [0, 1, 4]], queries: [["a"], ["bc"], ["d"]], keys: [["a"], ["bc"], ["d"]] };
+  const cells = [[4, 1], [4, 2], [4, null], [9, 1], [null, null]].map(([query, key]) => cellShown(overview, query, key));
+  assert.deepEqual(cells, [{ query: 2, key: 1 }, ...Array(4).fill({ query: null, key: null })]);
 });
