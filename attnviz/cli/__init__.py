@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import attnviz
 from attnviz import settings
 from attnviz.cli.ablate import add_ablate_command
-from attnviz.cli.arguments import PLAIN
+from attnviz.cli.arguments import PLAIN, unrecognized
 from attnviz.cli.faithful import add_faithful_command
 from attnviz.cli.heads import add_heads_commands
 from attnviz.cli.lesson import add_lesson_commands
@@ -134,7 +134,7 @@ def run_command(commands: argparse.ArgumentParser, argv: Sequence[str] | None) -
         try:
             arguments, more = commands.parse_known_args(argv)
             if more:
-                commands.error(_unknown(more, reads_pairs=hasattr(arguments, "pair")))
+                commands.error(unrecognized(more, reads_pairs=hasattr(arguments, "pair")))
             return arguments.command(arguments)
         finally:
             sys.stdout.flush()  # help and version end the program, and are not written yet either
@@ -155,18 +155,6 @@ def run_command(commands: argparse.ArgumentParser, argv: Sequence[str] | None) -
             why = f"The output cannot be written ({error.strerror or error}): stdout is closed, or its disk is full."
             return _failed(commands.prog, why)
         return _failed(commands.prog, f"{error.filename} cannot be read or written ({error.strerror}): choose another place.")
-
-
-def _unknown(more: Sequence[str], *, reads_pairs: bool) -> str:
-    """Say which arguments are not known, and what to do about words among them.
-
-    >>> _unknown(["cat", "sat"], reads_pairs=True)
-    'unrecognized arguments: cat sat. Put a text of several words in quotes; a second text stands behind --pair'
-    """
-    said = f"unrecognized arguments: {' '.join(more)}"
-    if all(each.startswith("-") for each in more):
-        return said
-    return f"{said}. Put a text of several words in quotes{'; a second text stands behind --pair' if reads_pairs else ''}"
 
 
 def _failed(program: str, why: str) -> int:

@@ -1,10 +1,10 @@
-"""What several commands have in common: kinds of arguments, what their help says, and lines that are printed at once."""
+"""What several commands have in common: kinds of arguments, their help, what is said of unknown ones, lines printed at once."""
 
 import argparse
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -110,3 +110,15 @@ def as_json(value: object) -> str:
 def print_now(line: object) -> None:
     """Print a line that is there at once, also in a file that someone watches."""
     print(line, flush=True)
+
+
+def unrecognized(more: Sequence[str], *, reads_pairs: bool) -> str:
+    """Say which arguments are not known, and what to do about words among them.
+
+    >>> unrecognized(["cat", "sat"], reads_pairs=True)
+    'unrecognized arguments: cat sat. Put a text of several words in quotes; a second text stands behind --pair'
+    """
+    said = f"unrecognized arguments: {' '.join(more)}"
+    if all(each.startswith("-") for each in more):
+        return said
+    return f"{said}. Put a text of several words in quotes{'; a second text stands behind --pair' if reads_pairs else ''}"

@@ -24,8 +24,8 @@ from attnviz.models.base import AttentionModel, EncoderReading, ModelCard, Progr
 from attnviz.models.edit import EditPoints, Scorer, edited, own_layers
 from attnviz.models.hub.minilm import minilm
 from attnviz.models.hub.single_stack import StackModel
+from attnviz.models.question_answering import ANSWER, NO_ANSWER, QuestionAndPassage, SpanFinder, span_facts, span_outcome
 from attnviz.models.saved_models import SavedModel
-from attnviz.models.span_finder import ANSWER, NO_ANSWER, QuestionAndPassage, SpanFinder, span_facts, span_outcome
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target
 from attnviz.nn import apply_edits
 from attnviz.nn.attention import Attended

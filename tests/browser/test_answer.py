@@ -11,7 +11,7 @@ from attnviz.analysis.head_view import View
 from attnviz.analysis.wording import percent
 from attnviz.core.trace import Prompt
 from attnviz.models.answer import SpanDecoding
-from attnviz.models.span_finder import SpanFinder
+from attnviz.models.question_answering import SpanFinder
 from tests.answerers import tiny_answerer
 from tests.browser.pages import HOSTILE, open_page, parameters, refuse_hostile, reopen, settle
 

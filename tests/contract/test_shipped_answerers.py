@@ -8,7 +8,7 @@ import pytest
 import attnviz
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.models.span_finder import SpanFinder
+from attnviz.models.question_answering import SpanFinder
 from attnviz.settings import assets_folder
 from attnviz.ui.prompt_box import examples
 

@@ -46,13 +46,8 @@ from attnviz.lessons.classroom.class_values import (
     StartedClass,
     from_record,
     guesses_of,
-    is_token,
-    new_code,
-    new_token,
-    read_code,
-    read_nickname,
-    token_hash,
 )
+from attnviz.lessons.classroom.codes_and_nicknames import is_token, new_code, new_token, read_code, read_nickname, token_hash
 
 METADATA = MetaData()
 # Another shape of the tables takes another number in their names: what is there lives for a day only.

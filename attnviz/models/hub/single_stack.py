@@ -48,7 +48,7 @@ from attnviz.models.hub.hub_model import (
     whole_text,
     without_end,
 )
-from attnviz.models.span_finder import ANSWER, NO_ANSWER, QuestionAndPassage, SpanFinder, span_facts, span_outcome
+from attnviz.models.question_answering import ANSWER, NO_ANSWER, QuestionAndPassage, SpanFinder, span_facts, span_outcome
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, no_such_output, target_labels
 from attnviz.models.write_on import WordLogits, Written, continuation, write_on
 from attnviz.nn import apply_edits

@@ -17,7 +17,7 @@ from attnviz.core.errors import AttnvizError
 from attnviz.figures.html import bundle
 from attnviz.figures.lessons.question import STYLE as QUESTION_STYLE
 from attnviz.figures.theme import DARK, LIGHT, css_variables
-from attnviz.lessons.classroom.class_values import read_code
+from attnviz.lessons.classroom.codes_and_nicknames import read_code
 from attnviz.ui.address.address_sync import sent
 from attnviz.ui.classroom import phone_requests
 from attnviz.ui.classroom.running_class import class_store

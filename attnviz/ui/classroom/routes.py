@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import BaseRoute, Route
 
 from attnviz.core.errors import AttnvizError, BusyError, ClassError
-from attnviz.lessons.classroom.class_values import read_code
+from attnviz.lessons.classroom.codes_and_nicknames import read_code
 from attnviz.ui.classroom import phone_requests
 from attnviz.ui.classroom.phone_page import phone_page
 from attnviz.ui.classroom.running_class import Hub

@@ -32,8 +32,8 @@ from attnviz.lessons.classroom.class_values import (
     covered,
     made_up,
     next_question,
-    read_code,
 )
+from attnviz.lessons.classroom.codes_and_nicknames import read_code
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion
 from attnviz.lessons.library import SENT, ordered
 from attnviz.lessons.picture_link import TASKS, LessonPicture, read_link

@@ -12,7 +12,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from attnviz.core.errors import ClassError
-from attnviz.lessons.classroom.class_values import LENGTH, LETTERS, AnswerKey, ClassQuestion, StartedClass, class_report
+from attnviz.lessons.classroom.class_values import AnswerKey, ClassQuestion, StartedClass, class_report
+from attnviz.lessons.classroom.codes_and_nicknames import LENGTH, LETTERS
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.ui.classroom import phone_requests, routes
 from attnviz.ui.classroom.phone_page import phone_page
