@@ -1,4 +1,4 @@
-"""Results that were computed beforehand and travel in assets/examples: by what was asked of which model, with which weights."""
+"""Results that were computed beforehand and travel in assets/: by what was asked of which model, with which weights."""
 
 import hashlib
 from functools import cache
@@ -52,3 +52,8 @@ def _weights(name: str) -> str:
 def read_shipped(path: Path) -> Any:
     """Read the file of a result."""
     return value_from_bytes(path.read_bytes(), name=path.name)
+
+
+def models_with_atlas() -> tuple[str, ...]:
+    """Name the models whose atlas travels with attnviz."""
+    return tuple(sorted(path.stem for path in (assets_folder() / "atlas").glob("*.json")))

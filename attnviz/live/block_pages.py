@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 
 import attnviz as av
 from attnviz.address import write_parameter
-from attnviz.analysis.heads.atlas import models_with_atlas, shipped_atlas
+from attnviz.analysis.heads.atlas import shipped_atlas
 from attnviz.analysis.matters import FIRST_PAIR
 from attnviz.analysis.next_and_why import next_changes
 from attnviz.analysis.whatif_comparison import CHANGES, Comparison, change_of, compare, side_names
@@ -43,7 +43,7 @@ from attnviz.figures.theme import DARK, LIGHT, Theme
 from attnviz.figures.whatif_matrices import HOW_COMPARED, HOW_COSTS, comparison_blocks, cost_blocks, curve_blocks
 from attnviz.figures.whatif_matrices import STYLE as WHATIF_STYLE
 from attnviz.figures.why import HOW_PATCHED, PARTS_STYLE, part_address, patch_blocks, together_blocks
-from attnviz.files.shipped import examples_of, find_example
+from attnviz.files.shipped import examples_of, find_example, models_with_atlas
 from attnviz.live.pictures import examples_of as examples_in
 from attnviz.models import catalog
 from attnviz.models.tasks import run_task

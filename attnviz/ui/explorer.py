@@ -13,13 +13,13 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.head_metrics import score
 from attnviz.analysis.head_ranking import first_cell
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, is_difference, word_names
-from attnviz.analysis.heads.atlas import models_with_atlas, shipped_atlas
 from attnviz.analysis.translation_alignment import Reading
 from attnviz.analysis.wording import TITLES, describe_mixing, head_name
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap, QueryKeyWeights
 from attnviz.core.weights import QUANTITIES, Kind, Quantity
 from attnviz.figures import explorer
+from attnviz.files.shipped import models_with_atlas
 from attnviz.models.result import Result
 from attnviz.ui.address import address_sync
 from attnviz.ui.address.address_sync import (
@@ -514,10 +514,14 @@ def show_head_label(result: Result, attention: AttentionMap, head: HeadView) -> 
     # An atlas is about how a text looks at itself.
     if head.head is None or result.file or attention.kind == "cross" or attention is not result.trace.maps[0]:
         return
-    if model not in models_with_atlas() or (attention.n_layers, attention.n_heads) != (atlas := shipped_atlas(model)).shape:
+    if model not in models_with_atlas():
         return
+    from attnviz.analysis.heads.atlas import shipped_atlas
     from attnviz.analysis.heads.verdict import describe_label
 
+    atlas = shipped_atlas(model)
+    if (attention.n_layers, attention.n_heads) != atlas.shape:
+        return
     st.button(
         describe_label(atlas, head.layer, head.head), key="head-label", type="tertiary", icon=":material/manage_search:",
         help="Opens What heads do, with the measurements behind this sentence.", on_click=visit, args=("heads",),

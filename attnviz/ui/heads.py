@@ -8,7 +8,7 @@ import streamlit as st
 from jaxtyping import Float
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.heads.atlas import PATTERNS, WORDS, Atlas, Drawn, likeness, models_with_atlas, pattern_text, read_pattern
+from attnviz.analysis.heads.atlas import PATTERNS, WORDS, Atlas, Drawn, likeness, pattern_text, read_pattern
 from attnviz.analysis.heads.measures import NAMES
 from attnviz.analysis.heads.roles import ROLE_LABELS, ROLES, HeadRoles, describe_holders, describe_role
 from attnviz.analysis.heads.verdict import (
@@ -35,6 +35,7 @@ from attnviz.figures.head_claims import (
     verdict_blocks,
 )
 from attnviz.figures.head_grid import measured_grid
+from attnviz.files.shipped import models_with_atlas
 from attnviz.models import catalog
 from attnviz.survey.corpus_survey import State, opened
 from attnviz.text.corpora import TREEBANK, shipped

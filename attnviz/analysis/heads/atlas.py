@@ -534,11 +534,6 @@ def examples_of(
     return tuple(example for each in ranked.values() for _, example in sorted(each, key=lambda pair: -pair[0])[:most])
 
 
-def models_with_atlas() -> tuple[str, ...]:
-    """Name the models whose atlas travels with attnviz."""
-    return tuple(sorted(path.stem for path in (assets_folder() / "atlas").glob("*.json")))
-
-
 @cache
 def shipped_atlas(model: str) -> Atlas:
     """Read the atlas of a model that travels with attnviz.
@@ -546,7 +541,8 @@ def shipped_atlas(model: str) -> Atlas:
     Raises:
         CorpusError: there is none.
     """
-    path = assets_folder() / "atlas" / f"{model}.json"
-    if model not in models_with_atlas():
+    folder = assets_folder() / "atlas"
+    path = folder / f"{model}.json"
+    if path.parent != folder or not path.is_file():
         raise CorpusError(f"No atlas of {model} travels with attnviz: make one with `attnviz atlas {model} -o {model}.json`.")
     return from_json(path.read_text(encoding="utf-8"), path.name)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.heads.atlas import Atlas, models_with_atlas, shipped_atlas
+from attnviz.analysis.heads.atlas import Atlas, shipped_atlas
 from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.verdict import ClaimReport, check_head
 from attnviz.core.errors import AttnvizError
+from attnviz.files.shipped import models_with_atlas
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.text.corpora import TREEBANK, WINOGENDER, plain, shipped
 from attnviz.text.data_files import ParsedSentence, split_lines

@@ -12,12 +12,12 @@ from attnviz.analysis.heads.atlas import (
     ClaimFacts,
     HeadLink,
     from_json,
-    models_with_atlas,
     sentences_of_head,
     shipped_atlas,
     to_json,
 )
 from attnviz.core.errors import CorpusError
+from attnviz.files.shipped import models_with_atlas
 from attnviz.text.corpora import plain
 
 CLAIMS, LAYERS, HEADS = 5, 3, 11
