@@ -7,6 +7,7 @@ are the layers below a part.
 import copy
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -291,21 +292,23 @@ class _Beginning:
         within = max(CLOSE, ROUNDINGS * rounding_of(reading.model.model.dtype) * 100)
         for beginning in (_Beginning._read(reading, length), _Beginning(reading)):
             watch = _Patch(one, [one], "stream", [[(len(one.entered) // 2, len(columns))]], beginning)
-            if abs(_scores(watch)[0] - score) <= within:
-                return beginning
+            # What some hand from layer to layer beside the stream is as long as the whole text, and fits into no other.
+            with suppress(ModelError):
+                if abs(_scores(watch)[0] - score) <= within:
+                    return beginning
         raise ModelError(
             f"{reading.model.card.name} gives another output when a pass begins at one of its layers: it cannot be patched."
         )
 
     @staticmethod
     def _read(reading: Reading, length: int) -> "_Beginning":
-        if not length or not reading.writer.caches:
+        if not length or not reading.writer.continues:
             return _Beginning(reading)
         ids = reading.inputs()["input_ids"][:, :length]
         with reading.model.computing(), torch.inference_mode():
             output = reading.model.model(input_ids=ids, use_cache=True, **reading.writer.last_alone(ids))
         cache = output.past_key_values
-        return _Beginning(reading, length, cache) if hasattr(cache, "batch_repeat_interleave") else _Beginning(reading)
+        return _Beginning(reading, length, cache) if hasattr(cache, "reorder_cache") else _Beginning(reading)
 
     @property
     def layers(self) -> Sequence[int]:
@@ -318,7 +321,8 @@ class _Beginning:
             return inputs
         # A pass adds to its cache.
         cache = copy.deepcopy(self.cache)
-        cache.batch_repeat_interleave(n_rows)
+        # As a beam search does, which goes on in rows of its choice: states of layers without attention are repeated so, too.
+        cache.reorder_cache(torch.zeros(n_rows, dtype=torch.long, device=self.reading.model.model.device))
         return {"input_ids": inputs["input_ids"][:, self.length :], "past_key_values": cache, "use_cache": True}
 
 

@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
+from transformers import PreTrainedModel
 
 from attnviz.attribution.recorded_pass import AttentionTape, open_weights
 from attnviz.core.errors import ModelError
@@ -67,7 +68,7 @@ def watch_layers(model: TracedModel) -> int:
     with _lock:
         if model.model not in _watched:
             n_layers = model.card.n_layers
-            lists = [each for each in model.body.modules() if isinstance(each, nn.ModuleList) and len(each) == n_layers]
+            lists = [each for each in _read_with(model) if isinstance(each, nn.ModuleList) and len(each) == n_layers]
             if not lists:
                 raise not_a_sum(model, "its layers are not a list")
             # Experts may be as many as layers: the layers hold them all.
@@ -78,6 +79,15 @@ def watch_layers(model: TracedModel) -> int:
                 layer.forward = partial(_seen, "layer", number, layer.forward)
             _watched[model.model] = n_layers
         return _watched[model.model]
+
+
+def _read_with(model: TracedModel) -> Iterator[nn.Module]:
+    """List the modules that read texts: models of images and sound inside another have a config of their own."""
+    config = model.model.config
+    own = {config.model_type, config.get_text_config().model_type}
+    others = [each for each in model.body.modules() if isinstance(each, PreTrainedModel) and each.config.model_type not in own]
+    left_out = {id(module) for each in others for module in each.modules()}
+    return (each for each in model.body.modules() if id(each) not in left_out)
 
 
 def _additions(module: nn.Module) -> Iterator[nn.Module]:

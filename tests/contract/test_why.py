@@ -243,6 +243,63 @@ def test_patching_nothing_changes_nothing_and_all_gives_the_other(family, monkey
     assert stream.other == pytest.approx(difference(model, wrapped, OTHER), abs=1e-6)
 
 
+# Layers without attention have states in a cache, too. Jamba's read one token behind them; Zaya's hand on a second stream.
+HYBRIDS = (
+    Family("jamba", DECODER, lambda: hf.JambaConfig(
+        **_LLAMA, attn_layer_period=2, attn_layer_offset=1, mamba_d_state=5, mamba_d_conv=3,
+        num_experts=1, num_experts_per_tok=1, use_mamba_kernels=False)),
+    Family("lfm2", DECODER, lambda: hf.Lfm2Config(**_LLAMA, layer_types=["conv", "full_attention"])),
+    Family("zaya", DECODER, lambda: hf.ZayaConfig(**{**_LLAMA, "intermediate_size": 12}, num_experts=3)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("family", HYBRIDS, ids=str)
+def test_layers_without_attention_are_patched_as_hooks_do_it(family):
+    model, wrapped = made(family, torch.float32)
+    one, other = "the cat sat on the mat because it was too tired", "the cat sat on a mat and it ran to street"
+    patches = attnviz.patch(wrapped, one, other, "mat", "dog", "stream")
+    layers, states, changed = model.model.layers, [], []
+    for layer in layers:
+        layer.register_forward_pre_hook(lambda module, given: states.append(given[0]))
+    logits(model, wrapped, other)
+    there = dict(enumerate(states))
+
+    def put(row: int, column: int) -> float:
+        def hook(module: Any, given: Any) -> Any:
+            stream = given[0].clone()
+            stream[:, column] = there[row][:, column]
+            return (stream, *given[1:])
+
+        handle = layers[row].register_forward_pre_hook(hook)
+        try:
+            return difference(model, wrapped, one)
+        finally:
+            handle.remove()
+
+    for row in range(len(layers)):
+        changed.append([put(row, column) for column in range(patches.patched.shape[1])])
+    np.testing.assert_allclose(patches.patched[:-1], changed, atol=1e-4)
+    assert np.ptp(changed) > 0.01
+
+
+def test_layers_of_images_are_not_taken_for_those_of_a_text():
+    vision = {
+        "hidden_size": 96,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 3,
+        "intermediate_size": 96,
+        "image_size": 8,
+        "patch_size": 4,
+    }
+    family = Family("git", DECODER, lambda: hf.GitConfig(**_BERT, vision_config=vision))
+    model, wrapped = made(family, torch.float32)
+    parts = attnviz.parts(attnviz.run(wrapped, "write", TEXT, tokens=0), "mat", "dog")
+    assert parts.total == pytest.approx(difference(model, wrapped, TEXT), abs=1e-4)
+    assert parts.heads.all()
+    assert parts.mlps.all()
+    assert attnviz.patch(wrapped, TEXT, OTHER, "mat", "dog", "stream").patched.shape == (3, 6)
+
+
 @pytest.mark.parametrize(
     "family",
     tiny.first_now([each for each in FAMILIES if each.name in ("gpt2", "gemma2", "mistral", "opt", "bloom")], 2),
@@ -261,10 +318,10 @@ def test_what_both_texts_begin_with_is_read_once_and_changes_nothing(family):
             place for place, pair in enumerate(zip(*patches.tokens, strict=True)) if pair[0].text != pair[1].text
         )
         assert seen[-1] == behind < len(patches.tokens[0])
-        wrapped.writer().caches = False
+        wrapped.writer().continues = False
         np.testing.assert_allclose(patches.difference, attnviz.patch(wrapped, *both, "mat", "dog", what).difference, atol=1e-6)
         assert seen[-1] == len(patches.tokens[0])
-        wrapped.writer().caches = True
+        wrapped.writer().continues = True
 
 
 def test_a_patched_head_is_a_pass_with_its_part_of_the_other_text():

@@ -83,14 +83,15 @@ class Writer:
             head = model.model.get_output_embeddings()
             # Some cap or scale what the layer on top gives; between ELECTRA's and the states lies another, of another size.
             self._plain_head = states.shape[-1] == head.weight.shape[-1] and _same(head(states)[0], whole)
-            self.caches = self._gives_same_with_cache(probe, whole)
+            # With the keys and values of earlier tokens, one is read at a time, or several: Jamba's layers read one alone.
+            self.caches = self._gives_same_with_cache(probe, whole, [1] * 3)
+            self.continues = self.caches and self._gives_same_with_cache(probe, whole, [3])
 
-    def _gives_same_with_cache(self, probe: Int[Tensor, "one token"], whole: WordLogits) -> bool:
+    def _gives_same_with_cache(self, probe: Int[Tensor, "one token"], whole: WordLogits, steps: Sequence[int]) -> bool:
         try:
-            first = self.model.model(input_ids=probe[:, :3], use_cache=True)
-            rows, cache = [first.logits[0]], first.past_key_values
-            for place in range(3, probe.shape[1]):
-                step = self.model.model(input_ids=probe[:, place : place + 1], past_key_values=cache, use_cache=True)
+            rows, cache = [], None
+            for ids in probe.split([probe.shape[1] - sum(steps), *steps], dim=1):
+                step = self.model.model(input_ids=ids, past_key_values=cache, use_cache=True)
                 rows, cache = [*rows, step.logits[0]], step.past_key_values
         except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError):
             return False  # of whatever its authors' code does with a cache
