@@ -288,3 +288,7 @@ def _overlay(model: Answerer, weights: dict[str, Tensor]) -> None:
     if missing or report.unexpected_keys:
         raise ValueError(f"weights do not fit: {missing} {report.unexpected_keys}")
     model.eval().requires_grad_(False)
+    # New modules have whatever type is torch's default; those of the encoder keep theirs.
+    for name, module in model.named_children():
+        if name != "encoder":
+            module.float()

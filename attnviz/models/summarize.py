@@ -213,7 +213,7 @@ def summarizer(saved: SavedModel, progress: Progress) -> SummaryModel:
     encoder = minilm(progress)
     model = untrained_summarizer(saved.config)
     model.load_state_dict(saved.weights)
-    model.eval().requires_grad_(False).to(encoder.model.device)
+    model.eval().requires_grad_(False).float().to(encoder.model.device)
     about: dict[str, Any] = {**saved.about, "sources": (*saved.about["sources"], *encoder.card.sources)}
     n_layers = encoder.card.n_layers
     card = replace(

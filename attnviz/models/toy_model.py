@@ -58,7 +58,7 @@ def toy_model(config: ToyConfig, weights: Mapping[str, Tensor]) -> TranslationMo
         model.load_state_dict(dict(weights))
     except RuntimeError as error:
         raise ModelError(f"These are not the weights of {config.name}: save the model again.") from error
-    model.eval().requires_grad_(False)
+    model.eval().requires_grad_(False).float()
     task, stacked = TOYS[config.task], config.kind == "transformer"
     card = ModelCard(
         name=config.name,

@@ -313,7 +313,7 @@ def translator(saved: SavedModel, progress: Progress) -> TranslationModel:
     # Attention without heads is one head.
     layers, heads = len(across), getattr(across[0], "n_heads", 1)
     where = device.choose()
-    model.eval().requires_grad_(False).to(where)
+    model.eval().requires_grad_(False).float().to(where)
     card = ModelCard(
         **saved.about,
         architecture="encoder-decoder",

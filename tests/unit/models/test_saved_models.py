@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+import torch
 from safetensors.torch import save_file
 
 import attnviz
@@ -55,6 +56,20 @@ def test_weights_of_another_size_are_said_to_be_damaged(tmp_path: Path) -> None:
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(ModelError, match="damaged"):
         saved_models.load_trained(folder)
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_a_model_has_the_type_of_its_weights_whatever_a_user_has_set(tmp_path: Path, make) -> None:
+    folder = make(tmp_path / "model")
+    prompt = Prompt("the cat sat on the mat", question="what sat")
+    want = attnviz.load(folder).trace(prompt)
+    torch.set_default_dtype(torch.float64)
+    try:
+        got = saved_models.load_trained(folder).trace(prompt)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for one, other in zip(got.maps, want.maps, strict=True):
+        np.testing.assert_array_equal(one.layer_weights(one.n_layers - 1), other.layer_weights(one.n_layers - 1))
 
 
 def test_an_unknown_kind_and_no_model_at_all(tmp_path: Path) -> None:
