@@ -337,7 +337,8 @@ export function isReadyPicture(config, example, prompt, values) {
   return (
     (example.source === "worked" || !asked?.length || String(asked) === String(example.models)) &&
     fields.every((name) => (example.prompt[name] ?? "") === (prompt[name] ?? "")) &&
-    (!values.into || values.into === example.into) &&
+    // Unasked it is the language that the page opens with, but where models say it.
+    ((asked?.length && !values.into) || (values.into ?? config.examples[0].into) === example.into) &&
     JSON.stringify(optionsOf(config, values)) === JSON.stringify(optionsOf(config, {})) &&
     isPlaceOf(example, values) &&
     (!example.shapes || isUnaskedAlignment(values, example.shapes))

@@ -24,10 +24,12 @@ test("heads of a long text come from the worker, all of them, where no word is a
   assert.equal(asked.length, 3);
 });
 
-test("an example with a translation of its own is the picture of an address that gives it", () => {
-  const example = { models: ["a"], prompt: { text: "the", target: "le" }, opens: {}, into: "French" };
-  const isReady = (prompt) => isReadyPicture({ page: "translate", fields: ["text"] }, example, prompt, {});
-  assert.deepEqual([{ text: "the" }, { text: "the", target: "le" }, { text: "the", target: "la" }].map(isReady), [false, true, false]);
+test("an example is the picture of an address that means its language, and its translation where it has one", () => {
+  const example = (into, target) => ({ models: [into], prompt: { text: "the", ...(target && { target }) }, opens: {}, into });
+  const examples = [example("French", "le"), example("German")];
+  const readyFor = (prompt, values = {}) => examples.map((each) => isReadyPicture({ page: "translate", fields: ["text"], examples }, each, prompt, values)).indexOf(true);
+  assert.deepEqual([{ text: "the" }, { text: "the", target: "le" }, { text: "the", target: "la" }].map((prompt) => readyFor(prompt)), [-1, 0, -1]);
+  assert.deepEqual([{ into: "German" }, { models: ["German"] }, { into: "French" }].map((values) => readyFor({ text: "the" }, values)), [1, 1, -1]);
 });
 
 /** A map as it comes with a site, of the tokens a, b and c, and what its only head is said to link hardest. */
