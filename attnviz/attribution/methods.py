@@ -40,7 +40,10 @@ class Method:
         Raises:
             ModelError: the method does not apply to this model or this text; the message says why.
         """
-        with failing_as(ModelError, f"“{self.title}” cannot follow this model over this text: choose another method."):
+        from attnviz.models import device
+
+        sentence = f"“{self.title}” cannot follow this model over this text: choose another method."
+        with failing_as(ModelError, sentence), device.own_types(), device.ordinary_tensors():
             made = self._call(bound)
         values, rest = made if isinstance(made, tuple) else (made, None)
         return Shares(self.name, bound.target, bound.tokens, values, rest)

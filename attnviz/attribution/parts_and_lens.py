@@ -37,7 +37,7 @@ from attnviz.core.sampling import Candidate
 from attnviz.core.trace import Prompt
 from attnviz.core.weights import rounding_of
 from attnviz.core.why import ComparedWords, LogitLens, Parts
-from attnviz.models import catalog
+from attnviz.models import catalog, device
 from attnviz.models.capabilities import capabilities
 from attnviz.models.edit import edited
 from attnviz.models.hub.single_stack import Writer
@@ -116,6 +116,7 @@ def parts(result: Result, word: Word = None, rather_than: Word = None, *, positi
     return _parts(_reading(result, word, rather_than, position))
 
 
+@device.ordinary_tensors()
 def _parts(reading: Reading) -> Parts:
     model = reading.model
     n_layers, n_heads = watch_layers(model), model.card.n_heads

@@ -35,6 +35,7 @@ from attnviz.core.errors import ModelError, PromptError, cancellation_point
 from attnviz.core.trace import Prompt
 from attnviz.core.weights import rounding_of
 from attnviz.core.why import WHATS, ComparedWords, PatchCurve, Patches, What
+from attnviz.models import device
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.capabilities import capabilities
 from attnviz.models.hub.hub_model import TracedModel
@@ -206,6 +207,7 @@ class _Patching:
         facts = (one.model.card.name, what, one.words, self.texts, (one.tokens, other.tokens), *self.scores)
         return Patches(*facts, None, self.scores[0] + self._estimate(what), one.writer.names(one.targets))
 
+    @device.ordinary_tensors()
     def _estimate(self, what: What) -> Float[np.ndarray, "row column"]:
         """Compute gradient times difference of each part: the change, were the model a straight line between the two texts."""
         model, other, kept = self.model, self.passes[1], _Gradients()

@@ -296,6 +296,7 @@ class Cell:
     key: int
 
 
+@torch.inference_mode(False)
 def why(model: AttentionModel, prompt: Prompt | str, cell: Cell) -> PairShares:
     """Decompose the score of one cell over the tokens that were typed, everything below it held fixed (`Frozen`).
 

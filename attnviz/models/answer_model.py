@@ -19,6 +19,7 @@ from torch import Tensor
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights
 from attnviz.core.weights import EditedHeads, QueryKeyLayer
+from attnviz.models import device
 from attnviz.models.answer import Logits, SpanDecoding, text_of
 from attnviz.models.base import AttentionModel, EncoderReading, ModelCard, Progress
 from attnviz.models.edit import EditPoints, Scorer, edited, own_layers
@@ -143,7 +144,7 @@ class AnswerModel(SpanFinder):
         n_question, ids = self.n_question(pair), self._ids([pair.cut(window) for window in windows])
         if (edits := apply_edits.running()) and not self.answerer.config.joint:
             edits.shifts = (0, n_question)
-        with torch.inference_mode():
+        with device.own_types(), torch.inference_mode():
             start, end = self._start_and_end(ids, n_question)
         part = slice(pair.first - n_question, pair.first - n_question + windows[0].size)
         rows = zip(start[:, part].float().cpu().numpy(), end[:, part].float().cpu().numpy(), strict=True)
@@ -170,7 +171,7 @@ class AnswerModel(SpanFinder):
         located = self.located(prompt)
         pair, window = located.pair, located.window
         question, context, _ = self._read(pair, window)
-        with torch.inference_mode():
+        with device.own_types(), torch.inference_mode():
             across = self.answerer.attended(question, context)
         layers = zip(*(self.encoder.attended_in(side) for side in self._sides(pair, window)), strict=True)
         return {"encoder": tuple(map(_beside, layers)), "cross": across}
@@ -179,7 +180,7 @@ class AnswerModel(SpanFinder):
         """Trace the encoder's attention over a window, and the cross-attention."""
         read, n_question = pair.cut(window), self.n_question(pair)
         question, context, layers = self._read(pair, window)
-        with torch.inference_mode():
+        with device.own_types(), torch.inference_mode():
             across = own_layers("cross", self.answerer.attended(question, context), first=0)
         maps = (
             AttentionMap("encoder", read.tokens, read.tokens, QueryKeyWeights(layers)),

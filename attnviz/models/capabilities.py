@@ -9,6 +9,7 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import ArgumentError, EditError, ModelError, PromptError, cancellation_point, described
 from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import AttentionTrace, Kind, Prompt
+from attnviz.models import device
 from attnviz.models.answer import Answers
 from attnviz.models.base import AttentionModel, EncoderReading, ModelCard
 from attnviz.models.edit import EditPoints, Scorer
@@ -253,6 +254,7 @@ def capabilities(model: AttentionModel) -> Capabilities:
     return model if isinstance(model, Capabilities) else UndeclaredModel(model.card, model)
 
 
+@device.ordinary_tensors()
 def bind_target(model: AttentionModel, prompt: Prompt | str, target: Target | str | None = None) -> BoundTarget:
     """Bind a model and a prompt to what is explained of its output; without a target, or with an empty one, to the default.
 

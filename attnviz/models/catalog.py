@@ -164,9 +164,13 @@ def load(
             raise ArgumentError(f"{name} has one revision here; name a model of the hub, such as EleutherAI/pythia-70m.")
         name = f"{os.fspath(name).strip()}@{revision}"
     try:
-        return fetch(name, allow_folders=allow_folders, allow_pickles=allow_pickles, progress=progress)(progress or silent)
+        build = fetch(name, allow_folders=allow_folders, allow_pickles=allow_pickles, progress=progress)
     except ModelNotFoundError as error:
         raise ModelNotFoundError(f"{error}{suggestion(str(name).strip())}") from error
+    from attnviz.models.device import ordinary_tensors
+
+    with ordinary_tensors():
+        return build(progress or silent)
 
 
 def wrap(model: Any, tokenizer: Any = None, target_tokenizer: Any = None) -> AttentionModel:

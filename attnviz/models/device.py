@@ -7,7 +7,7 @@ as there is to read: vectors in the type that the card computed, and the weights
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -89,6 +89,23 @@ def choose_dtype(stored: torch.dtype | None) -> torch.dtype:
 
 
 @contextmanager
+def own_types() -> Iterator[None]:
+    """Let models compute in the type of their weights, also within a user's `torch.autocast`."""
+    with ExitStack() as stack:
+        for kind in ("cpu", "cuda", "mps"):
+            if torch.is_autocast_enabled(kind):
+                stack.enter_context(torch.autocast(kind, enabled=False))
+        yield
+
+
+@contextmanager
+def ordinary_tensors() -> Iterator[None]:
+    """Make tensors that a gradient can follow, also within a user's `torch.inference_mode`."""
+    with torch.inference_mode(False), torch.no_grad():
+        yield
+
+
+@contextmanager
 def computing(sentence: str) -> Iterator[None]:
     """Let a model compute: whatever it does wrong is that sentence, and a card is left as it was.
 
@@ -98,7 +115,7 @@ def computing(sentence: str) -> Iterator[None]:
         LostCardError: the card has stopped.
     """
     try:
-        with failing_as(ModelError, sentence), checked_lookups():
+        with failing_as(ModelError, sentence), checked_lookups(), own_types():
             yield
     except MemoryError:
         if torch.cuda.is_initialized():

@@ -16,6 +16,7 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
+from attnviz.models import device
 from attnviz.models.base import AttentionModel, ModelCard, Progress
 from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit import EditPoints, Scorer, cosine_distance, edited, own_layers
@@ -124,7 +125,7 @@ class SummaryModel(Capabilities):
         """Trace a text of which the sentences are known."""
         encoded, states, pretrained = read(self.encoder, prompt.text)
         numbers = sentence_numbers(encoded.tokens, sentences).to(states.device)
-        with torch.inference_mode():
+        with device.own_types(), torch.inference_mode():
             own = own_layers("encoder", self.summarizer.attended(states, numbers[None]), first=len(pretrained))
         store = QueryKeyWeights((*pretrained, *own))
         attention = AttentionMap("encoder", encoded.tokens, encoded.tokens, store)
@@ -135,7 +136,7 @@ class SummaryModel(Capabilities):
         """Return what the attention of each layer reads, pretrained and trained."""
         encoded, states, _ = read(self.encoder, prompt.text)
         numbers = sentence_numbers(encoded.tokens, Sentences.of(prompt.text)).to(states.device)
-        with torch.inference_mode():
+        with device.own_types(), torch.inference_mode():
             own = self.summarizer.attended(states, numbers[None])
         return {"encoder": (*self.encoder.attended_in(encoded), *own)}
 
@@ -152,7 +153,7 @@ class SummaryModel(Capabilities):
             weights = self.summarizer(states, numbers.expand(n_rows, -1))[1][own]
             return received(weights, torch.ones_like(numbers, dtype=torch.bool).expand(n_rows, -1))[:, words]
 
-        with torch.inference_mode():
+        with device.own_types(), torch.inference_mode():
             before = shares(1)
         turned = lambda n_rows: -cosine_distance(before, shares(n_rows))
         return Scorer(self, "cosine", 1, turned, numbers.shape[1])

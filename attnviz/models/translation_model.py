@@ -119,7 +119,7 @@ class TranslationModel(WritesFromSource):
         """Return what each attention reads while the model writes these pieces, or those of `trace`."""
         read, _, _ = self.read(prompt.text)
         inputs = torch.tensor([[START, *(pieces or self.pieces_of(prompt))[:-1]]], device=read.device)
-        with torch.inference_mode():
+        with device.own_types(), torch.inference_mode():
             return self.model.attended(read, inputs)
 
     def untrained(self, seed: int) -> "TranslationModel":
@@ -140,6 +140,7 @@ class TranslationModel(WritesFromSource):
             return self._followed(prompt, self.forced(prompt.target), (prompt.target, written))
         return self.follow(prompt, self.pieces_of(prompt))
 
+    @device.own_types()
     def pieces_of(self, prompt: Prompt) -> tuple[int, ...]:
         """Return the pieces of what is written: of `prompt.target`, or of what the model writes by itself."""
         if prompt.target:
@@ -158,7 +159,7 @@ class TranslationModel(WritesFromSource):
         text, written = output
         read, keys, cut = self.read(prompt.text)
         inputs = torch.tensor([[START, *pieces[:-1]]], device=read.device)
-        with torch.inference_mode():
+        with device.own_types(), torch.inference_mode():
             scores, attention = self.model(read, inputs)
         # An end mark is a row too, unless the limit came before it.
         rows = (*written, _ENDED) if pieces[-1] == END else written
@@ -170,6 +171,7 @@ class TranslationModel(WritesFromSource):
         """Find the translations that begin with the pieces of `prefix`, best first: one without a beam."""
         return self.search(text, beam or Beam(width=1), prefix)[0]
 
+    @device.own_types()
     def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], SearchTree]:
         """Translate, and return the tree that the search walked after the prefix."""
         read, _, _ = self.read(text)
@@ -205,7 +207,7 @@ class TranslationModel(WritesFromSource):
         read, _, _ = self.read(prompt.text)
 
         def score(pieces: Sequence[int]) -> Float[Tensor, " vocabulary"]:
-            with torch.inference_mode():
+            with device.own_types(), torch.inference_mode():
                 return self.model(read, torch.tensor([list(pieces)], device=read.device))[0][0, -1]
 
         return score
@@ -213,7 +215,7 @@ class TranslationModel(WritesFromSource):
     def reread(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, Float[Tensor, "step vocabulary"]]:
         """Trace a pass in which the decoder reads these pieces, the last one too."""
         read, keys, cut = self.read(prompt.text)
-        with torch.inference_mode():
+        with device.own_types(), torch.inference_mode():
             scores, attention = self.model(read, torch.tensor([list(pieces)], device=read.device))
         output = self.spell(pieces)
         rows = (_BEGUN, *written_tokens(self.target, pieces[1:], output), *([_ENDED] if END in pieces else []))

@@ -74,7 +74,8 @@ def build(model: Any, tokenizer: Any, facts: Facts, target_tokenizer: Any = None
         UnsupportedModelError: its attention cannot be shown, or its tokenizer reads no text.
         ModelError: model and tokenizer do not fit together.
     """
-    with failing_as(ModelError, f"The files of {facts.name} do not fit together; get them again, or choose another model."):
+    sentence = f"The files of {facts.name} do not fit together; get them again, or choose another model."
+    with failing_as(ModelError, sentence), device.own_types():
         return _build(model, tokenizer, facts, target_tokenizer)
 
 

@@ -1,9 +1,20 @@
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
+import transformers as hf
 
+import attnviz
 from attnviz import memory
+from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import ModelError
+from attnviz.core.trace import Prompt
 from attnviz.models import device
+from attnviz.models.capabilities import bind_target
+from tests import tiny
 
 
 @pytest.mark.parametrize(
@@ -58,3 +69,34 @@ def test_workers_share_the_cores(monkeypatch: pytest.MonkeyPatch, cores: int | N
     monkeypatch.setattr("torch.set_num_threads", set_to.append)
     device.share_cores(workers)
     assert set_to == [threads]
+
+
+def numbers(encoder: hf.PreTrainedModel, writer: hf.PreTrainedModel) -> list[Any]:
+    text, other = "the cat sat on the mat", "the dog sat on a mat"
+    wrapped, bound = attnviz.wrap(encoder, tiny.tokenizer()), Prompt(text, pair="the dog")
+    shares = METHODS["gradient-input"].compute(bind_target(wrapped, bound)).values
+    writes = attnviz.wrap(writer, tiny.tokenizer(tiny.DECODER))
+    result = attnviz.run(writes, "write", text, tokens=3)
+    patches = attnviz.patch(writes, text, other, "mat", "dog", "stream")
+    parts = attnviz.parts(attnviz.run(writes, "write", text, tokens=0), "mat", "dog")
+    maps = (wrapped.trace(text).encoder, wrapped.trace(text, "e0.1z").encoder, result.trace.decoder)
+    weights = [each.layer_weights(1) for each in maps]
+    return [*weights, shares, result.continuation.given, parts.heads, patches.patched, patches.estimate]
+
+
+AROUND: dict[str, Callable[[], AbstractContextManager[object]]] = {
+    "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
+    "inference": torch.inference_mode,
+    "no gradients": torch.no_grad,
+}
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=list(AROUND))
+def test_what_a_user_has_put_around_a_model_changes_no_number(around: Callable[[], AbstractContextManager[object]]) -> None:
+    torch.manual_seed(7)
+    models = tiny.FAMILY["bert"].model(), hf.AutoModelForCausalLM.from_config(tiny.FAMILY["llama"].config()).eval()
+    want = numbers(*models)
+    with around():
+        got = numbers(*models)
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)

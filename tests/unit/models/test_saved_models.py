@@ -68,8 +68,11 @@ def test_a_model_has_the_type_of_its_weights_whatever_a_user_has_set(tmp_path: P
         got = saved_models.load_trained(folder).trace(prompt)
     finally:
         torch.set_default_dtype(torch.float32)
-    for one, other in zip(got.maps, want.maps, strict=True):
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = attnviz.load(folder).trace(prompt)
+    for one, another, other in zip(got.maps, mixed.maps, want.maps, strict=True):
         np.testing.assert_array_equal(one.layer_weights(one.n_layers - 1), other.layer_weights(one.n_layers - 1))
+        np.testing.assert_array_equal(another.layer_weights(one.n_layers - 1), other.layer_weights(one.n_layers - 1))
 
 
 def test_an_unknown_kind_and_no_model_at_all(tmp_path: Path) -> None:
