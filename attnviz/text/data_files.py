@@ -62,7 +62,8 @@ def text_lines(path: Path) -> Iterator[str]:
                     raise CorpusError(f"Line {number:,} of {path.name} has more than {LONGEST_LINE:,} characters: break it up.")
                 yield line
     except UnicodeDecodeError as error:
-        raise CorpusError(f"{path.name} is no text in UTF-8 after line {number:,}: save it in UTF-8.") from error
+        after = f" after line {number:,}" if number else ""
+        raise CorpusError(f"{path.name} is no text in UTF-8{after}: save it in UTF-8.") from error
     except (OSError, EOFError, zlib.error) as error:
         raise CorpusError(
             f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): choose another file."

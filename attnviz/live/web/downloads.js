@@ -3,7 +3,7 @@
 import { make, nameOfHead } from "../../figures/drawing/elements.js";
 import { THEMES } from "../../figures/drawing/themes.js";
 import { shownHead } from "./controls.js";
-import { asCsv, drawMatrix } from "./matrix_svg.js";
+import { asCsv, drawMatrix } from "./svg_and_csv.js";
 import { fetchFile, saveFile } from "./runtime.js";
 
 /**

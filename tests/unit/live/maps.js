@@ -1,6 +1,6 @@
 // Maps and bytes as tests write them: weights as float32 in base64.
 
-import { weightsOf } from "../../../attnviz/live/web/models/map_weights.js";
+import { weightsOf } from "../../../attnviz/live/web/models/attention_weights.js";
 
 export function openedMap(map) {
   const { buffer } = Uint8Array.from(atob(map.weights), (letter) => letter.charCodeAt(0));

@@ -6,7 +6,7 @@ import { firstCell } from "../../../attnviz/live/web/head_metrics.js";
 import { Lens } from "../../../attnviz/live/web/head_view.js";
 import { nameOfHead } from "../../../attnviz/figures/drawing/elements.js";
 import { headChunks, overviewOf } from "../../../attnviz/live/web/map_package.js";
-import { endsOf, asCsv, drawMatrix } from "../../../attnviz/live/web/matrix_svg.js";
+import { endsOf, asCsv, drawMatrix } from "../../../attnviz/live/web/svg_and_csv.js";
 import { WordLinks } from "../../../attnviz/live/web/word_links.js";
 import { describeAlignment, describeHead, describeHidden, describeLink } from "../../../attnviz/live/web/wording.js";
 import { base64, openedMap } from "./maps.js";

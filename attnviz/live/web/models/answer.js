@@ -1,7 +1,7 @@
 // The answerer: the best spans of a passage of any length, and the attention over the window that holds the best one.
 
 import { encode, wordSpans } from "./bert_tokens.js";
-import { encoderWeights, weightsOf, layersOf } from "./map_weights.js";
+import { encoderWeights, weightsOf, layersOf } from "./attention_weights.js";
 import { ModelError } from "./model_files.js";
 
 // From start and end logits to answers, as in attnviz.text.spans: spans found jointly, over passages of any length.
@@ -223,7 +223,7 @@ export class Answerer {
     this.pass = passes.answer;
     this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
-    this.vectors = /** @type {import("./session.js").WordVectors} */ (vectors);
+    this.vectors = /** @type {import("./graph_and_weights.js").WordVectors} */ (vectors);
   }
 
   /**
@@ -312,7 +312,7 @@ export class Answerer {
   /**
    * @param {Pair} pair
    * @param {Window} window
-   * @param {{ outputs: Record<string, import("./session.js").Computed> }} run
+   * @param {{ outputs: Record<string, import("./graph_and_weights.js").Computed> }} run
    * @returns {Promise<import("./types.d.ts").AttentionMap[]>}
    */
   async maps(pair, window, { outputs }) {

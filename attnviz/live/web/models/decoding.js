@@ -1,6 +1,6 @@
 // Writing a translation, one token at a time: a beam search as in attnviz.nn.decoding; a beam of one is greedy.
 
-import { joined, layersOf } from "./map_weights.js";
+import { joined, layersOf } from "./attention_weights.js";
 
 /**
  * @typedef {{ scores: Float32Array, after: Decoder }} Step the scores of every row, one behind the other
@@ -107,9 +107,9 @@ function ranked(tips) {
 // What the two kinds of translators carry from step to step, as `beamSearch` wants it, and all weights of what is written.
 
 /**
- * @typedef {import("./session.js").Computed} Computed
- * @typedef {import("./session.js").Given} Given
- * @typedef {import("./session.js").Pass} Pass
+ * @typedef {import("./graph_and_weights.js").Computed} Computed
+ * @typedef {import("./graph_and_weights.js").Given} Given
+ * @typedef {import("./graph_and_weights.js").Pass} Pass
  * @typedef {Record<string, Computed>} Arrays by name
  * @typedef {{ scores: Float32Array, weights: Record<string, Float32Array[]> }} Written  of every step; and by kind those of each layer
  */

@@ -1,8 +1,8 @@
 // The encoder that is shown: a text, or a pair, and the weights of every head; and what one of them was computed from.
 
 import { checked, encode } from "./bert_tokens.js";
-import { encoderWeights } from "./map_weights.js";
-import { restore, restoreRow } from "./session.js";
+import { encoderWeights } from "./attention_weights.js";
+import { restore, restoreRow } from "./graph_and_weights.js";
 
 /**
  * @typedef {import("./load_model.js").Loaded} Loaded
@@ -17,7 +17,7 @@ export class Encoder {
     this.pass = passes.encode;
     this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
-    this.vectors = /** @type {import("./session.js").WordVectors} */ (vectors);
+    this.vectors = /** @type {import("./graph_and_weights.js").WordVectors} */ (vectors);
   }
 
   /**
@@ -55,7 +55,7 @@ export class Encoder {
    * @param {number} dim
    */
   ownRows(name, head, dim) {
-    const [weight, bias] = ["weight", "bias"].map((part) => /** @type {import("./session.js").Stored} */ (this.learned.get(`${name}.${part}`)));
+    const [weight, bias] = ["weight", "bias"].map((part) => /** @type {import("./graph_and_weights.js").Stored} */ (this.learned.get(`${name}.${part}`)));
     const width = dim / this.card.n_heads;
     const all = new Float32Array(dim);
     restore(bias, all);
@@ -71,8 +71,8 @@ export class Encoder {
 /**
  * What the layers of an encoder read.
  * @param {{ ids: number[], segments: number[] }} read
- * @param {import("./session.js").WordVectors} vectors
- * @returns {Promise<Record<string, import("./session.js").Given>>}
+ * @param {import("./graph_and_weights.js").WordVectors} vectors
+ * @returns {Promise<Record<string, import("./graph_and_weights.js").Given>>}
  */
 export async function inputsOf({ ids, segments }, vectors) {
   return {

@@ -2,7 +2,7 @@
 
 import { checked, encode } from "./bert_tokens.js";
 import { inputsOf } from "./encode.js";
-import { encoderWeights } from "./map_weights.js";
+import { encoderWeights } from "./attention_weights.js";
 import { ModelError } from "./model_files.js";
 import { choose, extract, unitsOf, sentenceAt, sentencesOf } from "./selection.js";
 
@@ -13,7 +13,7 @@ export class Summarizer {
     this.pass = passes.summarize;
     this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
-    this.vectors = /** @type {import("./session.js").WordVectors} */ (vectors);
+    this.vectors = /** @type {import("./graph_and_weights.js").WordVectors} */ (vectors);
     if (!segmenter) throw new Error("the summarizer needs runtime.segmenter");
     this.segmenter = segmenter;
   }

@@ -1,7 +1,7 @@
 // A translator: the best translation that it finds, or what it is made to write, with the probability of every token.
 
 import { END, RecurrentDecoder, TransformerDecoder, beamSearch, logProbabilities, START } from "./decoding.js";
-import { weightsOf } from "./map_weights.js";
+import { weightsOf } from "./attention_weights.js";
 import { ModelError } from "./model_files.js";
 import { piecesOf } from "./piece_offsets.js";
 

@@ -3,8 +3,8 @@
 import { forget } from "./model_files.js";
 
 /**
- * @typedef {import("./session.js").Computed} Computed
- * @typedef {import("./session.js").Pass} Pass
+ * @typedef {import("./graph_and_weights.js").Computed} Computed
+ * @typedef {import("./graph_and_weights.js").Pass} Pass
  * @typedef {Pick<import("./types.d.ts").AttentionMap, "weights" | "row" | "release">} MapWeights
  */
 

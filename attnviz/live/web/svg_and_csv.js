@@ -1,4 +1,4 @@
-// A head as a drawing for paper: the file that attnviz/export/matrix.py and svg_png_pdf.py write. Places are in points, y runs downwards.
+// A head on paper and as a table: the files that attnviz/export/matrix.py, svg_png_pdf.py and weights.py write. Places are in points, y downwards.
 
 import { cutText, nameOfHead, visibleText } from "../../figures/drawing/elements.js";
 import { colourLimit } from "../../figures/drawing/canvas.js";
