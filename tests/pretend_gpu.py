@@ -263,7 +263,7 @@ def pretend_gpu() -> Iterator[None]:
         patched.setattr(torch.cuda, "empty_cache", lambda: None)
         patched.setattr(torch.cuda, "current_stream", lambda device=None: CARD)
         # Tensors made in inference have no version, and cannot be wrapped.
-        patched.setattr(torch, "inference_mode", torch.no_grad)
+        patched.setattr(torch, "inference_mode", lambda mode=True: torch.no_grad())
         # What `torch.tensor` does on a device no mode sees.
         patched.setattr(torch, "tensor", lambda data, *, device=None, **options: tensor(data, **options).to(device or "cpu"))
         with Card():
