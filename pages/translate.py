@@ -70,8 +70,7 @@ elif typed:
     downloads = []
     if shown:
         large = translate.large_slot(shown)
-        more = *translate.length_notices(shown.values()), *translate.spelling_notices(shown.values())
-        show_text_notices(*shown.values(), more=more)
+        show_text_notices(*shown.values(), also=translate.notices)
         picture, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
         label = f"Advanced · {escaped(shown[large].card.name)}"
         folded = st.expander(label, expanded=opens_advanced(large, shown[large]), icon=":material/tune:")

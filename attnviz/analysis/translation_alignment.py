@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Literal
@@ -13,8 +13,8 @@ from jaxtyping import Bool, Float
 from attnviz.analysis.head_metrics import Link, is_word
 from attnviz.analysis.head_ranking import Step, rows_weights, step_rows, strongest_places
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, word_groups
-from attnviz.analysis.wording import MOSTLY, Part, Sentence, head_name, quoted, raised, signed
-from attnviz.core.trace import AttentionMap, Token
+from attnviz.analysis.wording import LONGEST_NAME, MOSTLY, Part, Sentence, cut, head_name, join_names, quoted, raised, signed
+from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 from attnviz.text.words import has_letters
 
 ROUNDS = 20
@@ -78,6 +78,40 @@ def spelled_out(tokens: Sequence[Token]) -> tuple[tuple[str, ...], ...]:
         if len(pieces) >= PIECES and letters < LETTERS * len(pieces) and any(is_word(tokens[index]) for index in group):
             spellings[pieces] = None
     return tuple(spellings)
+
+
+# Tokens of the longest pairs that our translators learned from: recipes.translate.recipe.Corpus leaves out longer ones.
+TRAINED_TOKENS = 40
+
+
+def translation_notices(
+    trace: AttentionTrace, *, languages: Sequence[str], written: Sequence[Token]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield what speaks against a translation, as `attnviz.analysis.wording.text_notices`.
+
+    languages  of the model, as its card has them: what is known of length is known of ours alone, which read English
+    written    what the model wrote by itself; empty where it was given
+    """
+    is_own, keys = tuple(languages[:1]) == ("en",), trace.cross.keys
+    if is_own and len(keys) > TRAINED_TOKENS:
+        more = "" if trace.cut is None else "more than "
+        learned = f" learned from {TRAINED_TOKENS} at most: expect its end to suffer."
+        yield f"This text has {more}{len(keys)} tokens, and ", learned, learned
+    if is_own and written and not written[-1].special:
+        after = f"after {len(written)} tokens"
+        yield (
+            "",
+            f" had not ended its translation {after}: it was stopped there.",
+            (f" had not ended their translations {after}: they were stopped there."),
+        )
+    if words := spelled_out(keys):
+        names = join_names([_spelling(pieces) for pieces in words[:3]] + ["others"] * (len(words) > 3))
+        out, guesses = f" spelled out {names}, which ", " vocabulary does not have: expect guesses there."
+        yield "", f"{out}its{guesses}", f"{out}their{guesses}"
+
+
+def _spelling(pieces: Sequence[str]) -> str:
+    return f"“{cut(''.join(pieces), LONGEST_NAME)}” ({cut('·'.join(pieces), LONGEST_NAME)})"
 
 
 Pairs = tuple[tuple[int, int], ...]

@@ -1,7 +1,7 @@
 """What a person types on most pages: text boxes, examples as chips beside them, Run, and notices about the text."""
 
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -165,21 +165,28 @@ def _drafts() -> dict[str, str]:
     return st.session_state.setdefault("drafts", {}).setdefault(st.session_state.page, {})
 
 
-def show_text_notices(*results: Result, more: Sequence[str] = ()) -> None:
-    """Say what happened to the text before the models read it, and what `more` a page says of it, as one notice."""
-    sentences = dict.fromkeys((*_joint_notices(results), *more))
+def show_text_notices(
+    *results: Result, more: Sequence[str] = (), also: Callable[[Result], Iterable[tuple[str, str, str]]] = lambda _: ()
+) -> None:
+    """Say what happened to the text before the models read it, and what a page says besides, as one notice.
+
+    more  sentences of the page
+    also  what it says of each result, as `text_notices` does
+    """
+    sentences = dict.fromkeys((*_joint_notices(results, also), *more))
     if sentences:
         is_cut = any(each.trace.cut is not None or each.trace.cut_pair is not None for each in results)
         icon = ":material/content_cut:" if is_cut else ":material/info:"
         (st.warning if is_cut else st.info)("  \n".join(sentences), icon=icon)
 
 
-def _joint_notices(results: Sequence[Result]) -> Iterator[str]:
+def _joint_notices(results: Sequence[Result], also: Callable[[Result], Iterable[tuple[str, str, str]]]) -> Iterator[str]:
     """Yield what models say of their texts; several that say the same say it together."""
     speakers: dict[tuple[str, str, str], list[str]] = {}
     for each in results:
         card = each.card
-        for notice in text_notices(each.trace, languages=card.languages, most=card.max_tokens, reads=card.reads):
+        own = text_notices(each.trace, languages=card.languages, most=card.max_tokens, reads=card.reads)
+        for notice in (*own, *also(each)):
             speakers.setdefault(notice, []).append(card.name)
     for (before, one, several), names in speakers.items():
         names = list(dict.fromkeys(names))

@@ -26,19 +26,16 @@ from attnviz.analysis.translation_alignment import (
     rank_for_cell,
     ranked_step,
     read_as,
-    spelled_out,
     strongest_links,
+    translation_notices,
     truer,
     word_weights,
 )
 from attnviz.analysis.wording import (
-    LONGEST_NAME,
     Part,
     Sentence,
-    cut,
     head_name,
     head_words,
-    join_names,
     quoted,
     signed,
 )
@@ -253,8 +250,6 @@ def missing_row(result: Result, view: AlignmentView, slot: int) -> tuple[Sentenc
     return ((*lead, Part(f": {where} is drawn by the steps that {drawn.removesuffix('s')} a word, and has no row of it.")),)
 
 
-# The recipes leave out longer pairs (recipes.translate.recipe.Corpus).
-TRAINED_TOKENS = 40
 _CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."
 _NO_MODEL = (
     "Choose a translator in the sidebar. None travels with this copy of attnviz yet: train one with "
@@ -297,40 +292,10 @@ def ask_for_translator() -> None:
     st.info(_CHOOSE if catalog.available_for("translate") else _NO_MODEL, icon=":material/school:")
 
 
-def length_notices(results: Iterable[Result]) -> Iterator[str]:
-    """Says when a text or a translation is longer than translators of ours can do well."""
-    own = [each for each in results if each.card.languages[:1] == ("en",)]
-    longest = max((len(each.trace.cross.keys) for each in own), default=0)
-    if longest > TRAINED_TOKENS:
-        names = join_names([each.card.name for each in own])
-        more = "more than " * any(each.trace.cut is not None for each in own)
-        yield (
-            f"This text has {more}{longest} tokens, and {escaped(names)} learned from {TRAINED_TOKENS} at most: "
-            "expect its end to suffer."
-        )
-    for each in own:
-        written = each.draft.written
-        if not each.trace.prompt.target and not written[-1].special:
-            yield f"{escaped(each.card.name)} had not ended its translation after {len(written)} tokens: it was stopped there."
-
-
-def spelling_notices(results: Iterable[Result]) -> Iterator[str]:
-    """Says which words a model does not know, and had to read letter by letter; models that spell the same say it together."""
-    readers: dict[tuple[tuple[str, ...], ...], list[str]] = {}
-    for each in results:
-        if words := spelled_out(each.trace.cross.keys):
-            readers.setdefault(words, []).append(each.card.name)
-    for words, models in readers.items():
-        names = join_names([_spelling(pieces) for pieces in words[:3]] + ["others"] * (len(words) > 3))
-        whose = "their" if len(models) > 1 else "its"
-        yield (
-            f"{escaped(join_names(models))} spelled out {escaped(names)}, which {whose} vocabulary does not have: "
-            "expect guesses there."
-        )
-
-
-def _spelling(pieces: Sequence[str]) -> str:
-    return f"“{cut(''.join(pieces), LONGEST_NAME)}” ({cut('·'.join(pieces), LONGEST_NAME)})"
+def notices(result: Result) -> Iterator[tuple[str, str, str]]:
+    """Yield what speaks against a translation (`translation_notices`)."""
+    written = () if result.trace.prompt.target else result.draft.written
+    return translation_notices(result.trace, languages=result.card.languages, written=written)
 
 
 def show_rows_notice(result: Result, view: AlignmentView) -> None:

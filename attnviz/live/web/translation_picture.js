@@ -1,6 +1,6 @@
 // A translation with its alignment, described as attnviz/figures/translate/alignments.py describes it.
 
-import { nameOfHead, visibleText } from "../../figures/drawing/elements.js";
+import { cutText, nameOfHead, visibleText } from "../../figures/drawing/elements.js";
 import { isWord } from "../../figures/explorer/word_weights.js";
 import { tellingColumns, askedCell } from "./alignments.js";
 import { largestOf } from "./head_metrics.js";
@@ -182,3 +182,27 @@ function clearestCell(matrix) {
 
 /** @param {Token} token */
 const alignedToken = ({ text, special, start, end }) => [visibleText(text), special ? 1 : 0, start, end];
+
+// Tokens of the longest pairs that translators learned from.
+const TRAINED_TOKENS = 40;
+
+/** What speaks against a translation, as `textNotices` of wording.js. @param {Token[]} keys @param {number | null} cut
+ * @param {Token[]} written by the model itself @returns {[before: string, one: string, several: string][]} */
+export function translationNotices(keys, cut, written) {
+  const [learned, after] = [` learned from ${TRAINED_TOKENS} at most: expect its end to suffer.`, `after ${written.length} tokens`];
+  const words = [...new Map(wordGroups(keys).flatMap((group) => spelling(group.map((at) => keys[at]))).map((pieces) => [pieces.join("·"), pieces])).values()];
+  const names = [...words.slice(0, 3).map((pieces) => `“${cutText(pieces.join(""))}” (${cutText(pieces.join("·"))})`), ...(words.length > 3 ? ["others"] : [])];
+  const [its, their] = ["its", "their"].map((whose) => ` spelled out ${new Intl.ListFormat("en-GB").format(names)}, which ${whose} vocabulary does not have: expect guesses there.`);
+  return [
+    ...(keys.length > TRAINED_TOKENS ? [/** @type {[string, string, string]} */ ([`This text has ${cut === null ? "" : "more than "}${keys.length} tokens, and `, learned, learned])] : []),
+    ...(written.length && !written[written.length - 1].special ? [/** @type {[string, string, string]} */ (["", ` had not ended its translation ${after}: it was stopped there.`, ` had not ended their translations ${after}: they were stopped there.`])] : []),
+    ...(words.length ? [/** @type {[string, string, string]} */ (["", its, their])] : []),
+  ];
+}
+
+/** The pieces of a word that is spelled: three or more, with fewer than three letters each. @param {Token[]} group @returns {string[][]} */
+function spelling(group) {
+  const pieces = group.flatMap(({ text, start = 0, end = 0 }) => (end > start ? [text] : []));
+  const letters = [...pieces.join("")].length;
+  return pieces.length >= 3 && letters < 3 * pieces.length && group.some(isWord) ? [pieces] : [];
+}

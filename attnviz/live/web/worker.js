@@ -8,14 +8,14 @@ import { unfoldWeight } from "./link_steps.js";
 import { headChunks, overviewOf, mapOfFiles } from "./map_package.js";
 import { fetchFile, importFrom, openRuntime, openSegmenter } from "./runtime.js";
 import { describeSelectors, describeSelection } from "./selectors.js";
-import { AlignmentHeads, describeTranslation } from "./translation_picture.js";
+import { AlignmentHeads, describeTranslation, translationNotices } from "./translation_picture.js";
 import { WordLinks } from "./word_links.js";
 import { describeLikelihood, describeHead, describeHidden, describeLink, textNotices, withLabels } from "./wording.js";
 
 /**
  * @import { AskedCell } from "./alignments.js"
  * @import { AnswerHead, AnswerQuestion, FoundAnswer, TextPlace } from "./answer_words.js"
- * @import { AttentionMap, HeadMatrix, View } from "./head_view.js"
+ * @import { AttentionMap, HeadMatrix, Token, View } from "./head_view.js"
  * @import { HeadInputs, WeightPlace } from "./link_steps.js"
  * @import { HeadPlace, MapFiles } from "./map_package.js"
  * @import { Amount } from "./models/selection.js"
@@ -69,7 +69,13 @@ const WORK = {
     const cross = maps.find(({ kind }) => kind === "cross");
     if (extra?.steps && cross) keepDraft(`${name} ${key}`, { output, extra, cross, card: model.card });
     const shapes = maps.map(({ kind, layers, heads, queries, keys }) => ({ kind, shape: [layers, heads], tokens: [queries.length, keys.length] }));
-    return { output, left: model.left(), notices: textNotices(/** @type {Record<string, string>} */ (request), trace, maps[0].keys, model.card.max_tokens), maps: shapes, ...describe(model, request, extra, maps) };
+    const prompt = /** @type {Record<string, string>} */ (request);
+    const notices = textNotices(prompt, trace, maps[0].keys, model.card.max_tokens);
+    if (extra?.steps && cross) {
+      const written = prompt.target ? [] : extra.steps.map((/** @type {{ token: Token }} */ { token }) => token);
+      notices.push(...translationNotices(cross.keys, trace.cut, written));
+    }
+    return { output, left: model.left(), notices, maps: shapes, ...describe(model, request, extra, maps) };
   },
 
   /** Writes on behind a text, with what is written so far as progress. @param {{ name: string, modelFiles: string, runtimeBytes: number, request: object, tokens: number }} asked

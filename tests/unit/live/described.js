@@ -7,7 +7,7 @@ import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
 import { drawnPart } from "../../../attnviz/figures/answer_spans.js";
 import { describeSelectors, describeSelection } from "../../../attnviz/live/web/selectors.js";
 import { differences } from "../../../attnviz/live/web/alignments.js";
-import { AlignmentHeads, describeTranslation } from "../../../attnviz/live/web/translation_picture.js";
+import { AlignmentHeads, describeTranslation, translationNotices } from "../../../attnviz/live/web/translation_picture.js";
 import { describeLikelihood, textNotices } from "../../../attnviz/live/web/wording.js";
 import { base64, openedMap } from "./maps.js";
 
@@ -19,7 +19,7 @@ function prompted(given) {
   }
 }
 
-export default function ({ answers = [], different = [], drawn = [], heads = [], likely = [], prompts = [], small = [], translations = [], selections = [], typed = [] }) {
+export default function ({ answers = [], different = [], drawn = [], heads = [], likely = [], prompts = [], small = [], translations = [], selections = [], spoken = [], typed = [] }) {
   const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(openedMap), "m"));
   const seen = heads.map(({ maps, answer, asked }) => describeHeadOf(maps.map(openedMap), answer, asked));
   const matrices = heads.map(({ maps, answer, asked }, at) => matrixOf(maps.map(openedMap), answer.place, seen[at], asked.view));
@@ -39,6 +39,7 @@ export default function ({ answers = [], different = [], drawn = [], heads = [],
   return {
     found, seen, matrices, written, kept, prompts: prompts.map(prompted),
     notices: typed.map((each) => textNotices(...each)),
+    spoken: spoken.map((each) => translationNotices(...each)),
     likely: likely.map((each) => describeLikelihood(...each)),
     different: different.map(differences),
     drawn: drawn.map((each) => drawnPart(...each)),

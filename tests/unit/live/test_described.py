@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,15 @@ from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix, word_groups
 from attnviz.analysis.next_and_why import copied_link, describe_given, describe_next
 from attnviz.analysis.summary_selection import read_passage
-from attnviz.analysis.translation_alignment import describe_likelihood, differences, opening_cell, ranked_step, read_as, truer
+from attnviz.analysis.translation_alignment import (
+    describe_likelihood,
+    differences,
+    opening_cell,
+    ranked_step,
+    read_as,
+    translation_notices,
+    truer,
+)
 from attnviz.analysis.wording import Sentence, power_of_ten, text_notices, two_digits
 from attnviz.core.errors import PromptError
 from attnviz.core.sampling import TEMPERATURES, Continuation
@@ -103,6 +112,14 @@ DIFFERENT = [
     ["a b a b c a", "b a b a c", "c a b"],
     ["L'été 𝒳 a, b_1!", "l'été a 𝒳 b_1", ""],
 ]
+# Of a translation: what was read, where that was cut, and what was written.
+SPOKEN: list[tuple[tuple[Token, ...], int | None, tuple[Token, ...]]] = [
+    (typed("the cat"), None, (*typed("le chat"), special("</s>"))),
+    (typed("Z|b|ig|n see|s Z|b|ig|n , 3|{0}|7 — …|…|…"), None, typed("le chat")),
+    (typed("a|b|c d|e|f g|h|i j|k|l no"), None, ()),
+    (typed("a " * 41), None, ()),
+    (typed("un|believ|ably " * 20), 99, typed("on")),
+]
 # A text and a second one, where each was cut, what a model reads at most, and its tokens: special ones, known and unknown ones.
 _EDGE, _WORD, *_ODD = (
     Token(text, at, at + 1, piece=piece, special=not text.isalpha() and not piece)
@@ -135,6 +152,10 @@ DRAWN_PASSAGES = (
     (2_500, (0, 0), (2_395, 2_405)),
 )
 SUMMARIZER = ModelCard("s", "selects", "encoder", 4, 3, 5, 99, "cpu", selects=(3, 1))
+
+
+def plain_tokens(tokens: Sequence[Token]) -> list[dict[str, Any]]:
+    return [*map(dataclasses.asdict, tokens)]
 
 
 def plain(attention: AttentionMap) -> dict[str, Any]:
@@ -183,6 +204,7 @@ def made_by_the_site() -> dict[str, Any]:
                 for prompt, cut, cut_pair, most, keys in NOTICED
             ],
             "likely": LIKELY,
+            "spoken": [[plain_tokens(keys), cut, plain_tokens(written)] for keys, cut, written in SPOKEN],
             "small": SMALL,
             "translations": translations,
             "selections": selections,
@@ -230,6 +252,12 @@ def test_a_browser_describes_what_the_app_does():
         trace = AttentionTrace("t", Prompt(**prompt), (tokens,), cut=cut, cut_pair=cut_pair)
         assert told == [[*each] for each in text_notices(trace, languages=("en", "fr"), most=most, reads=("text", "pair"))]
     assert [len(told) for told in made["notices"]] == [2, 1, 3, 2, 1, 0]
+    for told, (keys, cut, written) in zip(made["spoken"], SPOKEN, strict=True):
+        weights = DenseWeights((np.full((1, 1, len(keys)), 1 / len(keys)),))
+        cross = AttentionMap("cross", (special("<s>"),), keys, weights)
+        trace = AttentionTrace("t", Prompt("a"), (cross,), cut=cut)
+        assert told == [[*each] for each in translation_notices(trace, languages=("en", "fr"), written=written)]
+    assert [len(told) for told in made["spoken"]] == [0, 2, 1, 1, 2]
     assert made["likely"] == [sentence_parts(describe_likelihood(*each)) for each in LIKELY]
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
         assert_selection(actual, text)
