@@ -162,7 +162,7 @@ def _write_files(folder: Path, models: Sequence[str], report: Report) -> list[Si
     _write(folder / "steps.css", _plain_style(STEPS_STYLE))
     _write(folder / "write.css", _plain_style(MARKUP_STYLE + WRITE_STYLE))
     _write(folder / "document.html", template())
-    shutil.copy(WEB / "start.js", folder / "start.js")
+    _write(folder / "start.js", bundle(WEB / "start.js"))
     shutil.copy(assets_folder() / "icon.svg", folder / "icon.svg")
     return _write_pictures(folder / "pictures", models, report)
 
@@ -336,7 +336,7 @@ def _example(description: Mapping[str, Any]) -> dict[str, Any]:
 
 def _write_service_worker(folder: Path, models: str, first: Sequence[str]) -> None:
     """Write what keeps the site, with the version that all of its files make."""
-    script = (WEB / "service_worker.js").read_text(encoding="utf-8")
+    script = bundle(WEB / "service_worker.js")
     texts = {"site": _digest(folder), "models": models, "first": json.dumps(list(dict.fromkeys(first)))}
     for name, text in texts.items():
         script = script.replace(f"${name}", text)
