@@ -222,12 +222,16 @@ def describe_sum(parts: Parts) -> str:
     >>> words = ComparedWords(" Mary", " John")
     >>> describe_sum(Parts("m", words, 1, (Token("to", 0, 2),), 2.5, 0.5, nothing[0], nothing, np.array([2.0])))
     'embedding +0.50, heads 0.00, MLPs +2.00 = 2.50, the logit of “Mary” less that of “John”'
+    >>> words = ComparedWords("\\n", " ")
+    >>> describe_sum(Parts("m", words, 1, (Token("to", 0, 2),), 2.5, 0.5, nothing[0], nothing, np.array([2.0])))[-33:]
+    'the logit of “↵” less that of “␣”'
     """
     added = ", ".join(
         f"{name} {signed(value, '+.2f') if abs(value) >= 0.005 else '0.00'}" for name, value in parts.sums.items()
     )
     rather = parts.words.rather_than
-    logit = f"the logit of “{parts.words.word.strip()}”" + (f" less that of “{rather.strip()}”" if rather is not None else "")
+    less = "" if rather is None else f" less that of “{visible_text(rather.strip(' '))}”"
+    logit = f"the logit of “{visible_text(parts.words.word.strip(' '))}”{less}"
     return f"{added} = {signed(parts.logit)}, {logit}"
 
 

@@ -102,7 +102,7 @@ def translation_notices(
         yield (
             "",
             f" had not ended its translation {after}: it was stopped there.",
-            (f" had not ended their translations {after}: they were stopped there."),
+            f" had not ended their translations {after}: they were stopped there.",
         )
     if words := spelled_out(keys):
         names = join_names([_spelling(pieces) for pieces in words[:3]] + ["others"] * (len(words) > 3))

@@ -49,8 +49,7 @@ def _logit(parts: Parts) -> str:
 
 
 def _quoted(word: str) -> str:
-    said = visible_text(word.strip(" ")) or "␣"
-    return f"“<bdi>{html.escape(said)}</bdi>”"
+    return f"“<bdi>{html.escape(visible_text(word.strip(' ')))}</bdi>”"
 
 
 def _grid(values: Float[np.ndarray, "layer head"], verb: str, chosen: tuple[int, int] | None, theme: Theme) -> str:
@@ -85,7 +84,7 @@ def lens_strip(lens: LogitLens, place: int, *, theme: Theme = LIGHT) -> str:
     for row in reversed(range(len(lens.likeliest))):
         said, share = lens.likeliest[row][place], float(lens.probability[row, place])
         colour, own = theme.colour(share), said == lens.words[place]
-        text = html.escape(visible_text(said.strip(" "))) or "␣"
+        text = html.escape(visible_text(said.strip(" ")))
         rank = "" if own else f"{lens.rank[row, place]:,}"
         rows.append(
             f'<div class="{"own" if own else ""}"><span class="layer">{row_name(row)}</span>'
@@ -110,7 +109,7 @@ def lens_table(lens: LogitLens, number: LensNumber, *, chosen: tuple[int, int] |
         said, share = lens.likeliest[row][column], float(lens.probability[row, column])
         log_p, rank, entropy = (float(each[row, column]) for each in (lens.log_p, lens.rank, lens.entropy))
         text, strength = {
-            "probability": (cut(visible_text(said.strip(" ")) or "␣", _WIDEST), share),
+            "probability": (cut(visible_text(said.strip(" ")), _WIDEST), share),
             "log p": (signed(log_p, ".1f"), math.exp(log_p)),
             "rank": (f"{rank:,.0f}", 1 - math.log(rank) / furthest),
             "entropy": (f"{entropy:.1f}", entropy / widest),

@@ -362,8 +362,8 @@ def show_matrix(
         if at.get("query") in rows and at.get("key") in columns:
             on_cell(rows.index(at["query"]), columns.index(at["key"]))
 
-    settings: dict[str, object] = {"shownViews": ("matrix",), "view": "matrix", "query": query, "key": key}
-    settings["hiddenRows"] = hidden_rows
+    shown: dict[str, object] = {"shownViews": ("matrix",), "view": "matrix", "hiddenRows": hidden_rows}
+    settings = shown | {"query": query, "key": key}
     _mount(picture.attention, picture.head, picture.matrix, settings, (slot, picked))
 
 
