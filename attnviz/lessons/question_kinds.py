@@ -388,7 +388,7 @@ LIKELIEST = 3
 def next_shares(question: LessonQuestion, result: Result) -> tuple[tuple[str, ...], tuple[float, ...]]:
     """Give the words that could come behind the text, each with p of it: the question's choices, else the likeliest first.
 
-    A choice that is none of the model's candidates has 0.
+    A choice that is none of the model's candidates has next to nothing, but not 0: less than each of them.
 
     Raises:
         TraceError: the model says nothing of what comes next.
@@ -410,7 +410,7 @@ def next_shares(question: LessonQuestion, result: Result) -> tuple[tuple[str, ..
             raise LessonError(
                 f"for this model “{name}” may be several pieces, the first “{max(begun, key=len)}”: take another choice."
             )
-    return names, tuple(known.get(plain(name), 0.0) for name in names)
+    return names, tuple(known.get(plain(name), float(np.finfo(float).tiny)) for name in names)
 
 
 def _next(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:

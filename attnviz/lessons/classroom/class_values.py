@@ -482,7 +482,8 @@ def answer_key(question: LessonQuestion, form: QuestionForm, truth: Truth) -> An
         right = (f"{truth.value:.6f}",)
     elif form.answers:
         right = tuple(filter(truth.accepts, form.answers))
-    weights = tuple(round(min(max(float(each), 0.0), 1.0), 6) for each in truth.weights)
+    # To six digits, however small: a weight that is not 0 is not shown as 0.
+    weights = tuple(float(f"{min(max(float(each), 0.0), 1.0):.6g}") for each in truth.weights)
     return AnswerKey(right, truth.tolerance, truth.sentence, weights, "", question.text("right"), question.text("wrong"))
 
 

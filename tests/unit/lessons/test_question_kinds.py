@@ -126,6 +126,9 @@ def test_a_sentence_has_one_end_and_says_nothing_of_what_is_nothing() -> None:
 
 def test_what_is_a_little_more_than_nothing_is_not_said_to_be_nothing() -> None:
     assert words_with_percents(("cold", "wet"), (0.68, 0.001)) == "“cold” 68\xa0%, “wet” under 1\xa0%"
+    # "cat" is none of the words that the model has listed.
+    said = truth("next", choices=("dog", "cat")).sentence
+    assert said == "The model gives “dog” 50\xa0%, “cat” under 1\xa0%."
 
 
 def test_a_claim_that_does_not_hold_is_false() -> None:

@@ -64,8 +64,8 @@ def test_a_key_accepts_what_is_right(kind, fields, right, wrong) -> None:
 
 def test_a_picture_rounds_no_weight_to_another_percent_than_its_sentence() -> None:
     question = LessonQuestion("token", "Which?", {"from": "a"}, 0)
-    key = answer_key(question, ClassQuestion("token", "Which?", ("a", "b")), Truth("a", "", bool, (0.5752, 0.0004)))
-    assert key.weights == (0.5752, 0.0004)
+    key = answer_key(question, ClassQuestion("token", "Which?", ("a", "b")), Truth("a", "", bool, (0.5752, 0.0004, 1e-9)))
+    assert key.weights == (0.5752, 0.0004, 1e-9)
 
 
 def test_phones_draw_the_weights_of_the_head_that_is_asked_about() -> None:
