@@ -54,6 +54,8 @@ def is_token(token: str, stored_hash: str) -> bool:
 
 
 LONGEST_NICKNAME = 20
+# What joins the letters of Persian and Hindi, and the parts of an emoji.
+_JOINERS = "\u200c\u200d"
 # Parts of names that nobody should read on a projector; letters that stand twice are one here, digits are the letters that they
 # are written for.
 _RUDE_NAMES = (
@@ -76,8 +78,8 @@ def read_nickname(typed: str) -> str:
     """
     if not is_unicode(typed):
         raise ClassError("A nickname is made of letters: choose another one.")
-    visible = "".join(each for each in typed[:200] if each.isspace() or unicodedata.category(each)[0] != "C")
-    name = " ".join(visible.split())
+    kept = "".join(each for each in typed[:200] if each.isspace() or each in _JOINERS or unicodedata.category(each)[0] != "C")
+    name = " ".join(kept.split()) if visible(kept).strip() else ""
     if len(name) > LONGEST_NICKNAME:
         raise ClassError(f"A nickname has at most {LONGEST_NICKNAME} characters: choose a shorter one.")
     letters = unicodedata.normalize("NFKD", name).casefold().translate(_DIGITS)
