@@ -6,8 +6,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from PIL import ImageColor
 from playwright.sync_api import Browser, Page, WebSocket, expect
 
+from attnviz.figures.theme import LIGHT
 from attnviz.lessons.classroom.class_values import AnswerKey, ClassQuestion
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.ui.address.address_sync import query_of
@@ -44,6 +46,9 @@ def test_a_class_is_asked_about_a_picture_and_its_guesses_come_back_onto_it(
     teacher.on("websocket", heard)
     teacher.goto(f"{app_url}/lessons?lesson=what-is-it&step=5")
     press(teacher, "ask-class")
+    # Not in the browser's blue, which nobody reads in the dark.
+    link, accent = teacher.locator(".class-join"), ImageColor.getrgb(LIGHT.accent)
+    expect(link).to_have_css("color", f"rgb{accent}")
     press(teacher, "start-class")
     # The lesson's panel makes room for the wall, and its questions are offered there.
     code = teacher.locator("#phone .code").inner_text()

@@ -104,10 +104,11 @@ def note_trusted(code: str) -> None:
 
 
 def open_class() -> None:
-    """Opens the page of the class that is taught here, with the lesson that runs now; for a callback."""
+    """Opens the page of the class that is taught here, with the lesson that runs now, or ran there before; for a callback."""
     if taught := taught_class():
-        address = st.session_state.address
-        visit("class", **{"class": taught.code, "teaches": address.get("lesson") or address.get("teaches")})
+        before = st.session_state.get("visits", {}).get("class", {})
+        lesson = st.session_state.address.get("lesson") or before.get("teaches")
+        visit("class", **{"class": taught.code, "teaches": lesson})
 
 
 def forget_class() -> None:
@@ -286,8 +287,9 @@ def _show_reach() -> None:
     origin = _origin()
     if urlsplit(origin).hostname in _THIS_MACHINE:
         st.warning(
-            "**Phones do not reach this app**: it listens on this machine only. Stop it, start it with "
-            "`attnviz --host 0.0.0.0`, and open this page again. Phones have to be in the same network.",
+            "**Phones do not reach this app by this address**: it leads to it on this machine only. Start it with "
+            "`attnviz --host 0.0.0.0`, and open this page again; in a container, open it by the machine's address in the "
+            "network. Phones have to be in the same network.",
             icon=":material/wifi_off:",
         )  # fmt: skip
     else:

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from attnviz.core.errors import ClassError
-from attnviz.lessons.classroom.class_values import ClassOverview, ClassQuestion, ClassState, ClassStep
+from attnviz.lessons.classroom.class_values import ClassOverview, ClassQuestion, ClassState, ClassStep, StartedClass
 from attnviz.ui.classroom import view
 
 
@@ -65,7 +65,8 @@ def reach() -> None:
         # Opened at localhost, by an app that listens there only, and by one that the network reaches.
         ("http://localhost:8501/class", "", False, "--host 0.0.0.0"),
         ("http://127.0.0.1:8501/class", "http://192.168.1.7:8501", True, "`192.168.1.7:8501/join`"),
-        ("http://[::1]:8501/class", "", False, "--host 0.0.0.0"),
+        # In a container, the app listens on every address, and knows none.
+        ("http://[::1]:8501/class", "", False, "in a container"),
         ("https://attnviz.school.example/class", "", True, "`attnviz.school.example/join`"),
     ],
 )
@@ -78,3 +79,17 @@ def test_a_teacher_reads_whether_phones_get_here(
     good, bad = [each.value for each in app.success], [each.value for each in app.warning]
     assert (len(good), len(bad)) == ((1, 0) if reaches else (0, 1))
     assert said in (good or bad)[0]
+
+
+@pytest.mark.parametrize(("address", "teaches"), [({"layer": "3"}, "what-is-it"), ({"lesson": "seen-before"}, "seen-before")])
+def test_a_question_about_a_picture_leaves_the_lesson_of_the_class(
+    address: dict[str, str], teaches: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visits = {"class": {"class": "KRTF", "teaches": "what-is-it"}}
+    state = {"taught_class": StartedClass("KRTF", "one", "two"), "address": address, "visits": visits}
+    monkeypatch.setattr(view.st, "session_state", SimpleNamespace(**state, get=state.get))
+    monkeypatch.setattr(view, "taught_class", lambda: state["taught_class"])
+    opened: dict[str, object] = {}
+    monkeypatch.setattr(view, "visit", lambda page, **values: opened.update(values))
+    view.open_class()
+    assert opened == {"class": "KRTF", "teaches": teaches}
