@@ -213,7 +213,8 @@ def _fast_rows(encoding: Any) -> list[_Row]:
 def _slow_rows(tokenizer: Any, encoding: Any, texts: Sequence[str], *, cut: bool) -> list[_Row]:
     """Find the pieces of a tokenizer without offsets in the text, one after another."""
     ids = list(encoding["input_ids"])
-    special = [bool(mark) for mark in encoding["special_tokens_mask"]]
+    # ByT5 adds no mark of its own behind the same one that was typed, but says that it did.
+    special = [bool(mark) for mark in encoding["special_tokens_mask"]][: len(ids)]
     segments = list(encoding.get("token_type_ids") or _segments_of(special, len(texts)))
     pieces = tokenizer.convert_ids_to_tokens(ids)
     spans: list[Stretch] = [(0, 0)] * len(ids)

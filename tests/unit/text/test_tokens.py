@@ -210,6 +210,8 @@ def test_bytes_stand_where_their_character_does() -> None:
     assert [token.text for token in read.tokens] == ["L", "ö", "ö", "w", "e", " ", "☃", "☃", "☃", "</s>"]
     assert [(token.start, token.end) for token in read.tokens[:4]] == [(0, 1), (1, 2), (1, 2), (2, 3)]
     assert encode(hf.ByT5Tokenizer(), ["é" * 9], limit=7).cuts == (3,)
+    with pytest.warns(UserWarning, match="already has </s>"):
+        assert typed(encode(hf.ByT5Tokenizer(), ["a </s>"])) == ["a", "</s>"]
     written = placed_ids(hf.ByT5Tokenizer(), read.inputs["input_ids"], "Löwe ☃")
     assert [token.text for token in written] == [token.text for token in read.tokens]
 
