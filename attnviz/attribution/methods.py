@@ -43,7 +43,7 @@ class Method:
         from attnviz.models import device
 
         sentence = f"“{self.title}” cannot follow this model over this text: choose another method."
-        with failing_as(ModelError, sentence), device.own_types(), device.ordinary_tensors():
+        with failing_as(ModelError, sentence), device.ordinary_tensors():
             made = self._call(bound)
         values, rest = made if isinstance(made, tuple) else (made, None)
         return Shares(self.name, bound.target, bound.tokens, values, rest)

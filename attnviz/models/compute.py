@@ -26,10 +26,10 @@ def compute(tables: Tables) -> Computed:
 
 
 def _library(tables: Tables) -> tuple[np.ndarray, ...]:
-    tensor = partial(torch.tensor, dtype=torch.float64)
+    tensor = partial(torch.tensor, dtype=torch.float64, device="cpu")
     # Tables are written as in the paper, x W; PyTorch's linear layers keep W transposed.
     w_q, w_k, w_v, w_o = (tensor(getattr(tables, name).T) for name in PARAMETERS)
-    x, visible = tensor(tables.x), torch.tensor(tables.visible)
+    x, visible = tensor(tables.x), torch.tensor(tables.visible, device="cpu")
     flat = [F.linear(x, weight) for weight in (w_q, w_k, w_v)]
     query, key, value = (_split(each, tables.n_heads) for each in flat)
     scaling = tables.head_dim**-0.5 if tables.scaled else 1.0

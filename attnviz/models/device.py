@@ -90,8 +90,10 @@ def choose_dtype(stored: torch.dtype | None) -> torch.dtype:
 
 @contextmanager
 def own_types() -> Iterator[None]:
-    """Let models compute in the type of their weights, also within a user's `torch.autocast`."""
+    """Let models compute in the type of their weights and where these lie, also within a user's `torch.autocast` or device."""
     with ExitStack() as stack:
+        if torch.get_default_device().type != "cpu":
+            stack.enter_context(torch.device("cpu"))
         for kind in ("cpu", "cuda", "mps"):
             if torch.is_autocast_enabled(kind):
                 stack.enter_context(torch.autocast(kind, enabled=False))
@@ -101,7 +103,7 @@ def own_types() -> Iterator[None]:
 @contextmanager
 def ordinary_tensors() -> Iterator[None]:
     """Make tensors that a gradient can follow, also within a user's `torch.inference_mode`."""
-    with torch.inference_mode(False), torch.no_grad():
+    with own_types(), torch.inference_mode(False), torch.no_grad():
         yield
 
 
@@ -139,7 +141,8 @@ def copy_to_host(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 def room_for_copy(shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
     """Make room for a copy from a card: memory that stays where it is, unless there is much of it."""
-    return torch.empty(shape, dtype=dtype, pin_memory=math.prod(shape) * dtype.itemsize <= MOST_PINNED)
+    pinned = math.prod(shape) * dtype.itemsize <= MOST_PINNED
+    return torch.empty(shape, dtype=dtype, device="cpu", pin_memory=pinned)
 
 
 def _begun_copy(tensor: Tensor) -> Tensor:

@@ -269,7 +269,8 @@ class SpanFinder(Capabilities):
         pair, window, span = located.pair, located.window, located.span
 
         def forward(n_rows: int) -> Tensor:
-            return torch.tensor([likely(logits) for logits in self._batch(pair, [window] * n_rows)], dtype=torch.float64)
+            likelihoods = [likely(logits) for logits in self._batch(pair, [window] * n_rows)]
+            return torch.tensor(likelihoods, dtype=torch.float64, device="cpu")
 
         def likely(logits: Logits) -> float:
             pairs = pair_logits(logits.start, logits.end, limit=decoding.limit, length_penalty=decoding.length_penalty)

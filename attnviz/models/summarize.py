@@ -202,7 +202,7 @@ def sentence_numbers(tokens: tuple[Token, ...], sentences: Sentences) -> Int[Ten
     for token in tokens:
         last = last if token.special else sentences.at(token.start)
         numbers.append(last)
-    return torch.tensor(numbers)
+    return torch.tensor(numbers, device="cpu")
 
 
 def summarizer(saved: SavedModel, progress: Progress) -> SummaryModel:

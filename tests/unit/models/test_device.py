@@ -88,6 +88,7 @@ AROUND: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
     "inference": torch.inference_mode,
     "no gradients": torch.no_grad,
+    "device": lambda: torch.device("meta"),
 }
 
 

@@ -59,7 +59,7 @@ def test_weights_of_another_size_are_said_to_be_damaged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", KINDS)
-def test_a_model_has_the_type_of_its_weights_whatever_a_user_has_set(tmp_path: Path, make) -> None:
+def test_a_model_has_the_type_and_place_of_its_weights_whatever_a_user_has_set(tmp_path: Path, make) -> None:
     folder = make(tmp_path / "model")
     prompt = Prompt("the cat sat on the mat", question="what sat")
     want = attnviz.load(folder).trace(prompt)
@@ -68,7 +68,7 @@ def test_a_model_has_the_type_of_its_weights_whatever_a_user_has_set(tmp_path: P
         got = saved_models.load_trained(folder).trace(prompt)
     finally:
         torch.set_default_dtype(torch.float32)
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast("cpu", torch.bfloat16), torch.device("meta"):
         mixed = attnviz.load(folder).trace(prompt)
     for one, another, other in zip(got.maps, mixed.maps, want.maps, strict=True):
         np.testing.assert_array_equal(one.layer_weights(one.n_layers - 1), other.layer_weights(one.n_layers - 1))
