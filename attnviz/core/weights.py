@@ -335,21 +335,19 @@ class QueryKeyLayer:
             raise TraceError(f"queries {self.query.shape} and keys {self.key.shape} do not fit together")
         if self.visible is not None:
             object.__setattr__(self, "visible", frozen(self.visible, bool))
-        for name, array, sizes in (
-            ("mask", self.visible, (self.shape,)),
-            ("bias", self.bias, ((heads, *self.shape), (1, *self.shape))),
-            ("sink", self.sink, ((heads,),)),
-            ("value", None if self.value is None else self.value[..., 0], ((key_heads, self.shape[1]),)),
-            (
-                "head",
-                None if self.edited is None else self.edited.weights[0],
-                ((self.shape[0], self.shape[1] + (self.sink is not None)),),
-            ),
-        ):
-            if array is not None and array.shape not in sizes:
-                raise TraceError(
-                    f"a {name} of shape {array.shape} does not fit {heads} heads over {self.shape} queries and keys"
-                )
+        n_queries, n_keys = self.shape
+        self._check("mask", self.visible, (n_queries, n_keys))
+        self._check("bias", self.bias, (heads, n_queries, n_keys), (1, n_queries, n_keys))
+        self._check("sink", self.sink, (heads,))
+        self._check("value", None if self.value is None else self.value[..., 0], (key_heads, n_keys))
+        self._check(
+            "head", None if self.edited is None else self.edited.weights[0], (n_queries, n_keys + (self.sink is not None))
+        )
+
+    def _check(self, name: str, array: np.ndarray | None, *shapes: tuple[int, ...]) -> None:
+        if array is not None and array.shape not in shapes:
+            heads = len(self.query)
+            raise TraceError(f"a {name} of shape {array.shape} does not fit {heads} heads over {self.shape} queries and keys")
 
     def __repr__(self) -> str:
         return f"<QueryKeyLayer: queries {self.query.shape}, keys {self.key.shape}>"
