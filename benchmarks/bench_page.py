@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from playwright.sync_api import Browser, Page
 
-from attnviz.address import PAGES
 from attnviz.models import catalog
+from attnviz.pages_and_addresses import PAGES
 from attnviz.ui.address.address_sync import SLOTS
 from benchmarks.harness import SCRIPT, App, Row, at_most, browsing, page_of, run, serving
 

@@ -23,10 +23,10 @@ import psutil
 from playwright.sync_api import Browser, Page
 from playwright.sync_api import Error as PageError
 
-from attnviz.address import AppPage
 from attnviz.live.graphs.models import exportable
 from attnviz.live.page_html import SITE_PAGES
 from attnviz.live.site import build
+from attnviz.pages_and_addresses import AppPage
 from attnviz.text.corpora import TREEBANK, shipped
 from attnviz.text.words import Words
 from benchmarks.harness import Row, at_most, browsing, none, run, serving, status

@@ -26,7 +26,6 @@ import numpy as np
 from safetensors.numpy import load, save
 from streamlit.testing.v1 import AppTest
 
-from attnviz.address import PARAMETERS, pack
 from attnviz.analysis.head_view import head_matrix
 from attnviz.analysis.wording import describe_head
 from attnviz.core.errors import AttnvizError
@@ -35,6 +34,7 @@ from attnviz.files import from_bytes, to_bytes
 from attnviz.files.trace_file import digest
 from attnviz.models import catalog
 from attnviz.models.toy_config import PRESETS
+from attnviz.pages_and_addresses import PARAMETERS, pack
 from attnviz.training import toy_training as toy
 from attnviz.ui.address import address_sync
 from attnviz.ui.background.jobs import Job

@@ -15,9 +15,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from attnviz.address import MOST_STEPS, PARAMETERS, renamed
 from attnviz.core.errors import LessonError, nearest
 from attnviz.lessons.picture_link import MOST_QUESTIONS, PICTURED, LessonPicture, page_of, read_link
+from attnviz.pages_and_addresses import MOST_STEPS, PARAMETERS, renamed
 
 # Bytes of a file: the longest lesson that is shipped has 3,535. The slowest text of this size (rows of a table, brackets that
 # nothing closes) is read in two seconds.

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from attnviz.address import PAGES, current_address, unpack
 from attnviz.analysis.head_view import BETWEEN, Between, HeadMatrix, View, default_map, head_matrix
 from attnviz.analysis.translation_alignment import Reading, read_as, truer
 from attnviz.core.edits import NO_EDITS, Edits
@@ -15,6 +14,7 @@ from attnviz.core.weights import QUANTITIES, Quantity
 from attnviz.models.base import ModelCard
 from attnviz.models.catalog import Task
 from attnviz.models.result import Result
+from attnviz.pages_and_addresses import PAGES, current_address, unpack
 
 if TYPE_CHECKING:
     from attnviz.lessons.lesson_file import Lesson, LessonQuestion

@@ -20,7 +20,6 @@ import numpy as np
 from markdown_it import MarkdownIt
 
 import attnviz as av
-from attnviz.address import write_parameter
 from attnviz.analysis.heads.atlas import shipped_atlas
 from attnviz.analysis.matters import FIRST_PAIR
 from attnviz.analysis.next_and_why import next_changes
@@ -48,6 +47,7 @@ from attnviz.live.pictures import examples_of as examples_in
 from attnviz.models import catalog
 from attnviz.models.tasks import run_task
 from attnviz.models.whatif import head_costs, removal_curve
+from attnviz.pages_and_addresses import write_parameter
 from attnviz.text.corpora import TREEBANK, random_passages, shipped
 
 BLOCK_STYLE = (Path(__file__).parent / "web" / "block_page.css").read_text(encoding="utf-8")

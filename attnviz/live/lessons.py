@@ -15,7 +15,6 @@ from urllib.parse import parse_qs
 
 from markdown_it import MarkdownIt
 
-from attnviz.address import PAGES
 from attnviz.analysis.wording import counted
 from attnviz.lessons.check_lesson import ComputedSource
 from attnviz.lessons.classroom.class_values import answer_key
@@ -25,6 +24,7 @@ from attnviz.lessons.picture_link import LessonPicture
 from attnviz.lessons.question_kinds import QuestionForm, Truth, about, is_hidden, points_of, question_form
 from attnviz.live.block_pages import WrittenPage
 from attnviz.models.catalog import CATALOG
+from attnviz.pages_and_addresses import PAGES
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 # Says in a sentence why a picture cannot be shown, and nothing where it can.

@@ -11,10 +11,23 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from attnviz.address import LESSON, NAME, PAGES, PARAMETERS, SLOTS, AppPage, Choice, Flag, Names, Number, Type, renamed
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.theme import DARK, FONT, LIGHT, css_variables
 from attnviz.live.pictures import KEYS
+from attnviz.pages_and_addresses import (
+    LESSON,
+    NAME,
+    PAGES,
+    PARAMETERS,
+    SLOTS,
+    AppPage,
+    Choice,
+    Flag,
+    Names,
+    Number,
+    Type,
+    renamed,
+)
 from attnviz.settings import app_folder
 
 

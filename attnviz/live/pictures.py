@@ -217,7 +217,7 @@ def _weight(model: AttentionModel, example: dict[str, Any]) -> dict[str, Any]:
     return {**said, "prompt": {"text": example["text"]}, **opened, "place": chosen, **drawn}
 
 
-# What the page keeps unasked (`attnviz.address`).
+# What the page keeps unasked (`attnviz.pages_and_addresses`).
 AMOUNT = Amount(words=15, sentences=1)
 
 

@@ -11,7 +11,6 @@ from jaxtyping import Bool
 from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.address import MOST_SEED, Number
 from attnviz.analysis.compute.dot_product import QueryKey
 from attnviz.analysis.compute.steps import BIASES, Computation, PairShares, StepPlace, describe_pairs, first_place
 from attnviz.analysis.head_view import HeadView, View
@@ -34,6 +33,7 @@ from attnviz.models.compute_examples import (
     resized,
     worked_examples,
 )
+from attnviz.pages_and_addresses import MOST_SEED, Number
 from attnviz.ui.address.address_sync import (
     bounded,
     dropdown,

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields, replace
 import streamlit as st
 
 from attnviz import settings
-from attnviz.address import Written
 from attnviz.analysis.head_ranking import first_cell
 from attnviz.analysis.head_view import HeadMatrix, HeadView
 from attnviz.analysis.wording import head_name
@@ -24,6 +23,7 @@ from attnviz.files import open_trace, to_bytes
 from attnviz.models import catalog
 from attnviz.models.base import GREEDY, Architecture, ModelCard
 from attnviz.models.result import Result
+from attnviz.pages_and_addresses import Written
 from attnviz.ui.address.address_sync import value, visit
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.frame.toolbar import fill_toolbar

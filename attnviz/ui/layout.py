@@ -13,12 +13,12 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attnviz import memory, settings
-from attnviz.address import PAGES
 from attnviz.analysis.wording import Sentence, counted
 from attnviz.core.errors import AttnvizError, SettingError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.html import SCRIPT, sentence_html
 from attnviz.figures.theme import DARK, LIGHT, Theme, css_variables
+from attnviz.pages_and_addresses import PAGES
 from attnviz.ui.address.address_sync import arrive, sent
 from attnviz.ui.frame.toolbar import STYLE, forget_toolbar, presenter, reserve_toolbar
 from attnviz.ui.visitor_limits import check_length

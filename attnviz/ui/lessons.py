@@ -16,7 +16,6 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from attnviz import settings
-from attnviz.address import LESSON, Written, read_parameter, renamed, write_parameter
 from attnviz.analysis.head_view import HeadView, word_at, word_names
 from attnviz.analysis.wording import counted, head_name
 from attnviz.core.errors import AttnvizError, LessonError
@@ -42,6 +41,7 @@ from attnviz.lessons.question_kinds import (
 )
 from attnviz.models.base import GREEDY, AttentionModel, Progress
 from attnviz.models.result import Options, Result
+from attnviz.pages_and_addresses import LESSON, Written, read_parameter, renamed, write_parameter
 from attnviz.ui.address.address_sync import Going, finish, peek, query_of, sent
 from attnviz.ui.background.results import computed, in_quantity, run
 from attnviz.ui.frame.toolbar import fill_toolbar

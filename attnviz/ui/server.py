@@ -20,8 +20,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from attnviz import settings
-from attnviz.address import current_address
 from attnviz.figures import bertviz_views as bertviz
+from attnviz.pages_and_addresses import current_address
 from attnviz.settings import app_folder
 from attnviz.ui.classroom.phone_page import phone_script
 from attnviz.ui.frame.toolbar import STYLE

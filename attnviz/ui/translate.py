@@ -11,7 +11,6 @@ from jaxtyping import Float
 from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.address import SLOTS
 from attnviz.analysis.head_metrics import Link, is_word
 from attnviz.analysis.head_ranking import Step
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, word_groups
@@ -59,6 +58,7 @@ from attnviz.figures.translate.alignments import (
 from attnviz.models import catalog
 from attnviz.models.base import GREEDY, DecodingOptions, Draft
 from attnviz.models.result import Result
+from attnviz.pages_and_addresses import SLOTS
 from attnviz.ui.address.address_sync import (
     bounded,
     forget,

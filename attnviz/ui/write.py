@@ -7,7 +7,6 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.address import Number
 from attnviz.analysis.next_and_why import (
     bits_per_byte,
     candidate_labels,
@@ -31,6 +30,7 @@ from attnviz.figures.written_text import BARS, SCRIPT, STYLE, bars_at, coming_te
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.result import Result
+from attnviz.pages_and_addresses import Number
 from attnviz.ui.address.address_sync import (
     bounded,
     declared,

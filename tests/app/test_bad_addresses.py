@@ -5,8 +5,8 @@ import itertools
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attnviz.address import MOST_SEED, PARAMETERS, Choice, Names, Number, Text
 from attnviz.core.trace import Prompt
+from attnviz.pages_and_addresses import MOST_SEED, PARAMETERS, Choice, Names, Number, Text
 from tests import visits
 from tests.tiny import first_now
 

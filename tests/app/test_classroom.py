@@ -9,10 +9,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from attnviz.address import unpack
 from attnviz.lessons.lesson_file import read_lesson
 from attnviz.lessons.library import shipped_lessons
 from attnviz.models.compute_examples import worked_examples
+from attnviz.pages_and_addresses import unpack
 from attnviz.ui.address.address_sync import LINK_CHARACTERS
 from tests.visits import Visit
 

@@ -22,7 +22,7 @@ BELOW_UI = {
     "attribution",
     "figures",
     "export",
-    "address",
+    "pages_and_addresses",
 }
 # Which parts of the package each part may import, itself aside. A part is a module or folder of attnviz/, a module of core/, or
 # the app; "core" as what may be imported is all of core/.
@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "core.head_inputs": {"core.errors", "core.weights"},
     "core.why": {"core.errors", "core.trace"},
     "settings": {"core.errors"},
-    "address": set(),
+    "pages_and_addresses": set(),
     "memory": {"core.errors", "settings"},
     "files": {"core", "settings"},
     "text": {"core", "settings"},
@@ -68,7 +68,7 @@ DRAWING = {"plotly", "streamlit", "bertviz", "matplotlib", "PIL"}
 # Third-party packages that a part must not import, at the top of a file or inside a function.
 MUST_NOT_IMPORT = {
     **{part: MODELLING | DRAWING for part in MAY_IMPORT if part.startswith("core")},
-    **dict.fromkeys(("address", "settings", "memory", "cli", "__init__"), MODELLING | DRAWING),
+    **dict.fromkeys(("pages_and_addresses", "settings", "memory", "cli", "__init__"), MODELLING | DRAWING),
     **dict.fromkeys(("text", "models", "attribution", "training", "survey", "lessons", "live"), DRAWING),
     "files": DRAWING | MODELLING - {"safetensors"},
     "nn": DRAWING | {"transformers"},

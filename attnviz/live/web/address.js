@@ -1,4 +1,4 @@
-// What a page shows is in its address, by the names and in the types that the app gives it (attnviz/address.py), which the page
+// What a page shows is in its address, by the names and in the types that the app gives it (attnviz/pages_and_addresses.py), which the page
 // has in its configuration: a link to the app opens the same picture here. What cannot be read counts as not there.
 
 import { clamp } from "../../figures/drawing/canvas.js";
@@ -9,7 +9,7 @@ import { clamp } from "../../figures/drawing/canvas.js";
  * @import { Config, Example } from "./site.js"
  */
 
-// Texts in an address, as attnviz/address.py writes them: long ones are compressed.
+// Texts in an address, as attnviz/pages_and_addresses.py writes them: long ones are compressed.
 
 const MARK = "~z~";
 // Shorter ones can be read, and changed, by a person.

@@ -7,7 +7,7 @@ import { drawControls } from "./controls.js";
 import { openLesson } from "./lesson.js";
 import { panelOf } from "./panels.js";
 import { isReadyPicture, PROMPT, namesOf, optionsOf, runModel, SitePicture } from "./run_model.js";
-import { whyNoScript, sentenceOf, fetchFile } from "./runtime.js";
+import { whyNoScript, sentenceOf, fetchFile } from "./files_and_failures.js";
 import { drawToolbar } from "./toolbar.js";
 
 /**

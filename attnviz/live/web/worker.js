@@ -6,7 +6,7 @@ import { firstCell, largestOf } from "./head_metrics.js";
 import { Lens } from "./head_view.js";
 import { unfoldWeight } from "./link_steps.js";
 import { headChunks, overviewOf, mapOfFiles } from "./map_package.js";
-import { fetchFile, importFrom, openRuntime, openSegmenter } from "./runtime.js";
+import { fetchFile, importFrom, openRuntime, openSegmenter } from "./files_and_failures.js";
 import { describeSelectors, describeSelection } from "./selectors.js";
 import { AlignmentHeads, describeTranslation, translationNotices } from "./translation_picture.js";
 import { WordLinks } from "./word_links.js";
@@ -19,7 +19,7 @@ import { describeLikelihood, describeHead, describeHidden, describeLink, textNot
  * @import { HeadInputs, WeightPlace } from "./link_steps.js"
  * @import { HeadPlace, MapFiles } from "./map_package.js"
  * @import { Amount } from "./models/selection.js"
- * @import { Progress, Runtime } from "./runtime.js"
+ * @import { Progress, Runtime } from "./files_and_failures.js"
  * @import { HeadShown } from "./run_model.js"
  * @import { Read } from "./selectors.js"
  * @import { TranslationQuestion } from "./translation_picture.js"

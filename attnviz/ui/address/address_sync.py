@@ -19,7 +19,13 @@ from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from attnviz.address import (
+from attnviz.analysis.head_ranking import Place, WordLinks, first_link
+from attnviz.analysis.head_view import HeadMatrix, View
+from attnviz.analysis.wording import head_name
+from attnviz.core.errors import PromptError
+from attnviz.core.trace import AttentionMap
+from attnviz.figures.html import bundle
+from attnviz.pages_and_addresses import (
     LESSON,
     PARAMETERS,
     SLOTS,
@@ -33,12 +39,6 @@ from attnviz.address import (
     renamed,
     write_parameter,
 )
-from attnviz.analysis.head_ranking import Place, WordLinks, first_link
-from attnviz.analysis.head_view import HeadMatrix, View
-from attnviz.analysis.wording import head_name
-from attnviz.core.errors import PromptError
-from attnviz.core.trace import AttentionMap
-from attnviz.figures.html import bundle
 from attnviz.ui.visitor_limits import check_length
 
 Kind = TypeVar("Kind")

@@ -9,7 +9,7 @@ from itertools import groupby
 import streamlit as st
 
 from attnviz import memory
-from attnviz.address import PAGES, AppPage
+from attnviz.pages_and_addresses import PAGES, AppPage
 from attnviz.settings import assets_folder, page_file
 from attnviz.ui.address.address_sync import show_history
 from attnviz.ui.background import jobs

@@ -6,8 +6,8 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.address import Number
 from attnviz.models.toy_config import PRESETS, Preset, ToyConfig, ToyKind, ToyRecipe, sensible
+from attnviz.pages_and_addresses import Number
 from attnviz.text.toy_tasks import TOYS
 from attnviz.ui.address.address_sync import declared, dropdown, link, publish, segments, url_value
 

@@ -9,7 +9,9 @@ from urllib.parse import parse_qs, urlencode
 
 import pytest
 
-from attnviz.address import (
+from attnviz.live.page_html import APP_PAGES, SITE_PAGES, site_parameters
+from attnviz.live.site import Folders, _write_pages
+from attnviz.pages_and_addresses import (
     LARGEST,
     LESSON,
     MARK,
@@ -25,8 +27,6 @@ from attnviz.address import (
     unpack,
     write_parameter,
 )
-from attnviz.live.page_html import APP_PAGES, SITE_PAGES, site_parameters
-from attnviz.live.site import Folders, _write_pages
 from tests.factories import HOSTILE
 from tests.tiny import first_now
 from tests.unit.live.graphs.test_algorithms import call

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from attnviz.address import MOST
+from attnviz.pages_and_addresses import MOST
 from attnviz.ui.address.address_sync import sent, take
 from attnviz.ui.layout import Markup
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.address import LARGEST, MARK, PARAMETERS, Choice, Number, pack, unpack
 from attnviz.analysis.answer_attention import SIDES
 from attnviz.analysis.head_view import BETWEEN
 from attnviz.core.edits import HEAD_VALUES, LONGEST
@@ -18,6 +17,7 @@ from attnviz.core.sampling import CANDIDATES
 from attnviz.core.weights import QUANTITIES
 from attnviz.core.why import LENS_NUMBERS, WHATS
 from attnviz.figures.compute.steps import PREDICTS
+from attnviz.pages_and_addresses import LARGEST, MARK, PARAMETERS, Choice, Number, pack, unpack
 from attnviz.text.toy_tasks import TOYS
 
 WORDS = "the cat dog house river bank because never always sat ran was is on red old"
