@@ -136,7 +136,8 @@ def _matrix(sequence: HeldOutSequence, theme: Theme) -> str:
         y, kind = top + row * cell + cell / 2 + 5, "right" if written == token else "wrong"
         parts.append(f'<text x="{left - 8}" y="{y:.1f}" class="before">{_token_text(token)}</text>')
         parts.append(f'<text x="{left + n_columns * cell + 6}" y="{y:.1f}" class="{kind}">{_token_text(written)}</text>')
-    size = f'style="min-width:{width}px" viewBox="0 0 {width} {height}"'
+    # A tenth smaller, eight columns and what is written fit on a phone.
+    size = f'style="min-width:{0.9 * width:.0f}px" viewBox="0 0 {width} {height}"'
     return f'<svg {size} role="img" aria-label="{html.escape(_described(sequence))}">{"".join(parts)}</svg>'
 
 

@@ -82,3 +82,9 @@ def test_a_model_learns_to_reverse_is_played_back_and_tried(page: Page, app_url:
     # Who leaves it reads the chosen one again.
     page.keyboard.press("Tab")
     expect(reading).to_have_text(reached.replace(":", " · weight"))
+    # A phone shows the column of what it writes, and all of what the slider is for.
+    page.set_viewport_size({"width": 360, "height": 740})
+    settle(page)
+    for whole in (".sequence .matrix", ".st-key-training-step"):
+        room = "box => [box.scrollWidth - box.clientWidth, box.scrollHeight - box.clientHeight]"
+        assert page.locator(whole).evaluate(room) == [0, 0]

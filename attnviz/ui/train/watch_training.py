@@ -110,7 +110,7 @@ def watch(drawn_run: LiveRun, head: tuple[int, int] | None) -> None:
         left, right = st.columns([5, 7], vertical_alignment="center")
         with left:
             _buttons(run)
-        with right, st.container(height=ROW_PIXELS, border=False, vertical_alignment="center"):
+        with right, st.container(height=ROW_PIXELS, border=False, vertical_alignment="center", key="training-step"):
             frame = run.frames[-1] if live else _frame_slider(run)
             if live:
                 _progress(run)
