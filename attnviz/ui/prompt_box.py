@@ -105,8 +105,10 @@ def run_texts(boxes: Sequence[TextBox], forget: Callable[[], None] = lambda: Non
 
 def long_notice(name: str, text: str) -> None:
     """Says that a text is not part of the link."""
+    # Its place is always there, or Streamlit would draw what follows into the part that stood there before, and squeeze it.
+    place = st.empty()
     if len(text) > LINK_CHARACTERS:
-        st.caption(f"This {name} is longer than {LINK_CHARACTERS:,} characters, so the page's address does not hold it.")
+        place.caption(f"This {name} is longer than {LINK_CHARACTERS:,} characters, so the page's address does not hold it.")
 
 
 def unrun_notice() -> None:
@@ -174,10 +176,12 @@ def show_text_notices(
     also  what it says of each result, as `text_notices` does
     """
     sentences = dict.fromkeys((*_joint_notices(results, also), *more))
+    # Always there, as that of `long_notice`.
+    place = st.empty()
     if sentences:
         is_cut = any(each.trace.cut is not None or each.trace.cut_pair is not None for each in results)
         icon = ":material/content_cut:" if is_cut else ":material/info:"
-        (st.warning if is_cut else st.info)("  \n".join(sentences), icon=icon)
+        (place.warning if is_cut else place.info)("  \n".join(sentences), icon=icon)
 
 
 def _joint_notices(results: Sequence[Result], also: Callable[[Result], Iterable[tuple[str, str, str]]]) -> Iterator[str]:
