@@ -104,10 +104,8 @@ def read_lesson(path: Path) -> Lesson:
         LessonError: it cannot be read, or is no lesson; the message has the line and says what to do.
     """
     try:
-        if path.stat().st_size > LARGEST:
-            raise LessonError(f"{path.name} has more than {LARGEST // 1000} kB: a lesson is text alone, make two of it.")
         with path.open("rb") as file:
-            # A device has no size, and no end.
+            # No more than tells that it is too long: a device has no end.
             data = file.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
