@@ -35,6 +35,7 @@ from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
 )
+from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
 from attnviz.core.errors import ModelError, ModelNotFoundError, ModelTooLargeError, UnsupportedModelError, failing_as
 from attnviz.models import device
@@ -400,7 +401,8 @@ class Checkpoint:
         """
         # transformers makes up an empty tokenizer where there is none.
         folders = [self.adapter, self.folder] if self.adapter else [self.folder]
-        holders = [folder for folder in folders if any(any(folder.glob(pattern)) for pattern in TOKENIZERS)]
+        with self._explained(f"The tokenizer of {self.name} cannot be read; get its files again, or {_ELSE}."):
+            holders = [folder for folder in folders if _has_tokenizer(folder)]
         if not holders and not self.gguf:
             raise UnsupportedModelError(
                 f"{self.name} has weights and no tokenizer: put tokenizer.json and tokenizer_config.json of the model that it "
@@ -560,6 +562,14 @@ class Checkpoint:
         if "nrecognized" in reason or "not recognize" in reason:
             return f"{self.name} is of a kind that transformers {transformers.__version__} cannot read text with; {_ELSE}."
         return ""
+
+
+def _has_tokenizer(folder: Path) -> bool:
+    """Say whether a folder has a tokenizer's pieces, or names one that has none to read: ByT5's pieces are bytes."""
+    if any(any(folder.glob(pattern)) for pattern in TOKENIZERS):
+        return True
+    kind = get_tokenizer_config(folder).get("tokenizer_class")
+    return getattr(getattr(transformers, str(kind), None), "vocab_files_names", None) == {}
 
 
 def common_prefix(missing: Sequence[str], others: Sequence[str]) -> str:

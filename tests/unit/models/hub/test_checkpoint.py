@@ -282,6 +282,15 @@ def test_what_known_tokenizers_do_is_no_growth(step: dict[str, Any] | None, grow
 UNENDING = "(([A-Za-z ]|[A-Za-z ][A-Za-z ])+)+$"
 
 
+def test_a_tokenizer_whose_pieces_are_bytes_needs_no_file_of_them(tmp_path: Path) -> None:
+    config = hf.BertConfig(**{**tiny.FAMILY["bert"].config().to_dict(), "vocab_size": 384})
+    hf.BertModel(config).save_pretrained(tmp_path)
+    with pytest.raises(UnsupportedModelError, match="no tokenizer"):
+        catalog.load(tmp_path)
+    hf.ByT5Tokenizer().save_pretrained(tmp_path)
+    assert [token.text for token in catalog.load(tmp_path).trace(Prompt("cat")).encoder.queries] == ["c", "a", "t", "</s>"]
+
+
 @pytest.mark.parametrize(
     ("file", "change", "words"),
     [
