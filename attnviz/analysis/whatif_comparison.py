@@ -7,6 +7,7 @@ compared with the row of the aligned query, over all keys of both: what only one
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any
 
@@ -16,11 +17,12 @@ from jaxtyping import Bool, Float, Int
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import PRONOUNS
 from attnviz.analysis.head_view import default_map
-from attnviz.analysis.translation_alignment import Pairs, align_tokens
 from attnviz.analysis.wording import Part, Sentence, head_name, head_words, percent, quoted, signed, whole_percent
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Head, HeadCosts, RemovalCurve, Token
 from attnviz.core.weights import layers_of_heads
+
+Pairs = tuple[tuple[int, int], ...]
 
 # What can be changed, as the page What if calls it.
 CHANGES = {"word": "Another word", "head": "A head off", "model": "Another model", "patch": "From another text"}
@@ -41,6 +43,21 @@ def side_names(models: tuple[str, str], *, is_edited: bool) -> tuple[str, str]:
     if models[0] != models[1]:
         return models
     return ("All heads on", "After the edit") if is_edited else ("First text", "Second text")
+
+
+def align_tokens(before: Sequence[Token], after: Sequence[Token]) -> Pairs:
+    """Pair the tokens of two texts: those of equal text in order, and between them runs of one length, one by one.
+
+    >>> texts = [[Token(word, 0, 0) for word in text.split()] for text in ("it was too tired .", "it was really too wide .")]
+    >>> align_tokens(*texts)
+    ((0, 0), (1, 1), (2, 3), (3, 4), (4, 5))
+    """
+    texts = [[(token.text, token.special) for token in tokens] for tokens in (before, after)]
+    pairs: list[tuple[int, int]] = []
+    for step, start, stop, first, last in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+        if step == "equal" or (step == "replace" and stop - start == last - first):
+            pairs += zip(range(start, stop), range(first, last), strict=True)
+    return tuple(pairs)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ from typing import Any
 from attnviz.core.errors import AttnvizError, ClassError
 from attnviz.ui.classroom.running_class import Allowance, WrongCodes, class_store
 
-wrong_codes = WrongCodes()
+# Wrong codes that a network may type at once, and the seconds after which it may type one more: some 300 a day, of 116,000.
+BURST, REFILL = 30, 300.0
+wrong_codes = WrongCodes(BURST, REFILL)
 # Of one network: classes that are started, and phones that join. A school has one address: 30 teachers, 300 phones at once.
 starts, joins = Allowance(burst=30, refill=120.0), Allowance(burst=300, refill=2.0)
 TOO_MANY = "Too many wrong codes were typed here: scan the QR code of the class, or wait five minutes."

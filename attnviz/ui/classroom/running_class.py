@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from attnviz.lessons.classroom.store import ClassStore
 
 
-# Wrong codes that a network may type at once, and the seconds after which it may type one more: some 300 a day, of 116,000.
-BURST, REFILL = 30, 300.0
 # Networks that are remembered: who knocks from more of them is forgotten sooner.
 MOST = 20_000
 
@@ -78,8 +76,8 @@ class WrongCodes(Allowance):
     So a pupil who guesses locks nobody out of the class in the same school, and learns no code that the school does not see.
     """
 
-    def __init__(self) -> None:
-        super().__init__(BURST, REFILL)
+    def __init__(self, burst: int, refill: float) -> None:
+        super().__init__(burst, refill)
         self._trusted: dict[bytes, None] = {}
 
     def may_type(self, address: str, code: str) -> bool:

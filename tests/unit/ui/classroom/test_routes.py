@@ -17,7 +17,8 @@ from attnviz.lessons.classroom.codes_and_nicknames import LENGTH, LETTERS
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.ui.classroom import phone_requests, routes
 from attnviz.ui.classroom.phone_page import phone_page
-from attnviz.ui.classroom.running_class import BURST, MOST_OF_ONE, Allowance, Hub, WrongCodes, class_store
+from attnviz.ui.classroom.phone_requests import BURST, REFILL
+from attnviz.ui.classroom.running_class import MOST_OF_ONE, Allowance, Hub, WrongCodes, class_store
 
 QUESTION = ClassQuestion("token", "Where does it look?", ("the", "cat", "it"), (2,), ("the", "cat", "it"))
 KEY = AnswerKey(("cat",), sentence="“it” gives “cat” 57 %.", weights=(0.1, 0.57, 0.33), link="/encode?text=the+cat")
@@ -35,7 +36,7 @@ TEACHERS = ("ask", "close", "reveal", "end", "csv", "history", "delete", "overvi
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClassStore:
     monkeypatch.setenv("ATTNVIZ_CLASS_STORE", f"sqlite:///{tmp_path / 'classes.sqlite'}")
     monkeypatch.setattr(routes, "hub", Hub())
-    monkeypatch.setattr(phone_requests, "wrong_codes", WrongCodes())
+    monkeypatch.setattr(phone_requests, "wrong_codes", WrongCodes(BURST, REFILL))
     return class_store()
 
 
@@ -183,7 +184,7 @@ def test_an_allowance_is_each_networks_own_and_comes_back(monkeypatch: pytest.Mo
 def test_wrong_codes_are_counted_by_network_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    codes = WrongCodes()
+    codes = WrongCodes(BURST, REFILL)
     for at in range(BURST):
         assert codes.may_type("2001:db8::1", "KRTF")
         codes.count(f"2001:db8::{at}")

@@ -1,6 +1,6 @@
 """Two texts: which token of one is which of the other."""
 
-from attnviz.analysis.translation_alignment import align_tokens
+from attnviz.analysis.whatif_comparison import align_tokens
 from tests.factories import typed
 
 TIRED, WIDE = "the cat saw the dog since it was tired", "then the cat saw the dog since it was wide"
