@@ -392,7 +392,7 @@ def next_shares(question: LessonQuestion, result: Result) -> tuple[tuple[str, ..
 
     Raises:
         TraceError: the model says nothing of what comes next.
-        LessonError: a choice begins with a piece that is likely, so that its own probability is not known.
+        LessonError: a choice's own probability is not known: it begins with a piece that is likely, or none is.
     """
     from attnviz.analysis.next_and_why import candidate_labels, continuation_of
 
@@ -402,6 +402,8 @@ def next_shares(question: LessonQuestion, result: Result) -> tuple[tuple[str, ..
     for label, each in zip(candidate_labels(candidates, result.prompt.text), candidates, strict=True):
         known.setdefault(plain(label), each.probability)
     names = question.texts("choices") or tuple(known)
+    # What is not listed is less likely than all that is.
+    most = min(candidates[-1].probability, 1 - sum(each.probability for each in candidates))
     for name in names:
         begun = [
             each for each, share in known.items() if len(each) > 1 and plain(name).startswith(each) and share >= LEAST_SAID
@@ -410,6 +412,8 @@ def next_shares(question: LessonQuestion, result: Result) -> tuple[tuple[str, ..
             raise LessonError(
                 f"for this model “{name}” may be several pieces, the first “{max(begun, key=len)}”: take another choice."
             )
+        if plain(name) not in known and most >= 0.01:
+            raise LessonError(f"for this model “{name}” is none of the {len(known)} likeliest words: take another choice.")
     return names, tuple(known.get(plain(name), float(np.finfo(float).tiny)) for name in names)
 
 

@@ -59,12 +59,12 @@ FIRST, SECOND = ("[CLS]", "the", "cat", "saw", "[SEP]"), ("dog", "[SEP]")
 class Given:
     """One trace, one verdict, some shares."""
 
-    def __init__(self, output: str = "le chat", holds: bool = True, queries: int = 500) -> None:
+    def __init__(self, output: str = "le chat", holds: bool = True, queries: int = 500, least: float = 0.004) -> None:
         attention = AttentionMap("encoder", TOKENS, TOKENS, DenseWeights((np.stack([HEAD_0, HEAD_1]),)))
-        # Behind every token dog has 50 %, mouse 20 % and a beginning of words 10 %.
-        ids, logs = np.tile(np.arange(3, dtype=np.int32), (7, 1)), np.tile(np.log(np.float32([0.5, 0.2, 0.1])), (7, 1))
-        rest, given = np.full((7, len(TEMPERATURES)), np.log(0.2), np.float32), np.zeros(7, np.float32)
-        names = dict(enumerate(zip(("_dog", "_mouse", "_el"), (" dog", " mouse", " el"), strict=True)))
+        # Behind every token dog has 50 %, mouse 20 %, a beginning of words 10 %, and ox the least.
+        ids, logs = np.tile(np.arange(4, dtype=np.int32), (7, 1)), np.tile(np.log(np.float32([0.5, 0.2, 0.1, least])), (7, 1))
+        rest, given = np.full((7, len(TEMPERATURES)), np.log(0.2 - least), np.float32), np.zeros(7, np.float32)
+        names = dict(enumerate((f"_{word}", f" {word}") for word in ("dog", "mouse", "el", "ox")))
         following = Continuation(7, ("_",) * 7, ids, logs, rest, given, names)
         self.trace = AttentionTrace("one", Prompt("the cat saw the dog"), (attention,), output, continuation=following)
         self.holds, self.queries = holds, queries
@@ -129,6 +129,8 @@ def test_what_is_a_little_more_than_nothing_is_not_said_to_be_nothing() -> None:
     # "cat" is none of the words that the model has listed.
     said = truth("next", choices=("dog", "cat")).sentence
     assert said == "The model gives “dog” 50\xa0%, “cat” under 1\xa0%."
+    with pytest.raises(LessonError, match="“cat” is none of the 4 likeliest words"):
+        truth("next", source=Given(least=0.02), choices=("dog", "cat"))
 
 
 def test_a_claim_that_does_not_hold_is_false() -> None:
