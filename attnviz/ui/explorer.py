@@ -26,6 +26,7 @@ from attnviz.ui.address.address_sync import (
     WordQuestion,
     dropdown,
     fold,
+    forget,
     forget_cell,
     one_shown,
     pin,
@@ -146,11 +147,12 @@ def pick_head(picked: str) -> None:
 def clicked_head(heads: Collection[tuple[Any, ...]], names: tuple[str, ...] = ("layer", "head")) -> tuple[Any, ...] | None:
     """Return the head that was clicked, or that the address names; None where it names none of `heads`."""
     place = tuple(value(name) for name in names)
-    if None in place:
+    if place not in heads:
+        forget(*names)
         return None
     for name, chosen in zip(names, place, strict=True):
         publish(name, chosen, None)
-    return place if place in heads else None
+    return place
 
 
 def choose_head(layer: int, head: int | None) -> None:

@@ -252,6 +252,11 @@ def test_a_browser_is_told_the_address_of_a_visit_once() -> None:
     assert app.run().session_state.standing is None
 
 
+@pytest.mark.parametrize(("page", "refused"), [("home", "refused"), ("lessons", "lesson_refused")])
+def test_what_was_wrong_with_a_file_is_not_said_at_the_next_visit(page: str, refused: str) -> None:
+    assert not open_page(page, {"page": "write", "address": {}, refused: "This file is damaged."}).error
+
+
 def test_a_page_that_is_left_draws_no_part_of_itself_again() -> None:
     app = open_page("compute")
     assert app._fragment_storage.registration_sequence()

@@ -100,6 +100,18 @@ def test_a_number_stands_in_the_address_as_it_is_read(written: str, shown: str) 
     assert app.query_params["head"] == shown
 
 
+@pytest.mark.parametrize(
+    ("page", "address"),
+    [
+        ("whatif", {"layer": "99", "head": "99"}),
+        ("whatif", {"layer": "abc", "head": "1"}),
+        ("encode", {"scale": "abc", "query": "99", "key": "99", "queries": "-1", "present": "maybe"}),
+    ],
+)
+def test_what_is_not_drawn_leaves_the_address(page: str, address: dict[str, str]) -> None:
+    assert not dict(visits.open_page(page, **address).query_params)
+
+
 def test_a_forged_number_is_bounded_at_the_server() -> None:
     app = open_page("compute", {"source": "worked"})
     # Only a browser checks the range.

@@ -51,6 +51,8 @@ _DERIVED = {
     *("about_of", "about_first"),
     *("dim", "numbers", "edited", "own_begun", "at_step", "toy"),
     *("writes", "begun"),
+    # What was wrong with a file that is in no box any more.
+    *("refused", "toy_refused", "lesson_refused"),
     *(
         f"{name}{slot}"
         for name in ("edits_before", "edited_of", "refused_edit", "untried_edits")
@@ -98,10 +100,17 @@ def _is_history() -> bool:
 
 
 def _written_address(page: str) -> dict[str, Written]:
-    """Return a page's parameters in the browser's address, under today's names."""
+    """Return a page's parameters in the browser's address, under today's names, and as they are read."""
     given = list(st.query_params)
     own = {**{name: name for name in given if name in PARAMETERS[page]}, **renamed(page, given)}
-    return {new: _written(name, PARAMETERS[page][new]) for name, new in own.items()}
+    written = {new: _written(name, PARAMETERS[page][new]) for name, new in own.items()}
+    read = {name: read_parameter(page, name, value) for name, value in written.items()}
+    # A text stays as it is: it may be packed.
+    return {
+        name: written[name] if isinstance(value, str) else write_parameter(value)
+        for name, value in read.items()
+        if value is not None
+    }
 
 
 def _continued(page: str, written: dict[str, Written], visited: dict[str, Written] | None = None) -> dict[str, Written]:
@@ -200,11 +209,9 @@ def restore(name: str, default: Any, options: Collection[Any] = ()) -> None:
 
 
 def publish(name: str, value: Any, default: Any) -> None:
-    """Puts a value into the address where that says another, or a number otherwise; what is shown unasked needs not be said."""
+    """Puts a value into the address where that says another; what is shown unasked needs not be said."""
     address = st.session_state.address
-    # A number beyond its bounds is read as the nearest one.
-    is_odd = isinstance(value, int | float) and address.get(name, write_parameter(value)) != write_parameter(value)
-    if url_value(name, default) == value and not is_odd:
+    if url_value(name, default) == value:
         return
     if value == default:
         address.pop(name, None)
@@ -401,6 +408,9 @@ def ask(attention: AttentionMap, view: View, first: tuple[int, int], unasked: Li
         TraceError: the view leaves no token.
     """
     links = _links(attention, view)
+    for name, tokens in (("query", attention.queries), ("key", attention.keys)):
+        if (value(name) or 0) >= len(tokens):
+            forget(name)
     asked = {name: value(name) for name in _PARAMETERS}
     for name, chosen in asked.items():
         publish(name, chosen, None)
