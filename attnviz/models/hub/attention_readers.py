@@ -405,7 +405,6 @@ class AttentionFunctionReader(Reader):
         self._model = model
         self._options = quiet_options(model)
         self.kinds = attention_kinds(model)
-        self._n_layers = n_layers_of(model)
 
     def ask(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Any, Stacks]:
         with torch.inference_mode(), recording() as recorded:
@@ -423,7 +422,7 @@ class AttentionFunctionReader(Reader):
             layer.causal or (layer.visible is not None and not np.triu(layer.visible, k=1).any()) for layer in layers
         )
         numbers = layer_numbers([call.module for call in calls])
-        n_layers = numbers[-1] + 1 if self.kinds else max(self._n_layers, numbers[-1] + 1)
+        n_layers = numbers[-1] + 1 if self.kinds else n_layers_of(self._model, numbers[-1] + 1)
         now = apply_edits.running()
         on_card = [layer for layer in layers if isinstance(layer, CardLayer)]
         if on_card and now is None and n_layers == len(layers):
@@ -472,11 +471,12 @@ def _row(weights: Tensor, row: int) -> np.ndarray:
     return weights[row].float().cpu().numpy()
 
 
-def n_layers_of(model: Any) -> int:
-    """Count the layers, those above the last attention too; 0 where a model was cut behind its configuration."""
-    n_layers = getattr(model.config.get_text_config(), "num_hidden_layers", None)
-    there = any(isinstance(each, nn.ModuleList) and len(each) == n_layers for each in model.modules())
-    return n_layers if there and n_layers else 0
+def n_layers_of(model: Any, least: int) -> int:
+    """Count the layers, those above the last attention too: `least` or more. A model may be cut behind its configuration."""
+    n_layers = getattr(model.config.get_text_config(), "num_hidden_layers", None) or 0
+    # Only where some have no attention, or were cut, are the modules searched: each trace would wait for it.
+    there = n_layers > least and any(isinstance(each, nn.ModuleList) and len(each) == n_layers for each in model.modules())
+    return n_layers if there else least
 
 
 def layer_numbers(modules: Sequence[Any]) -> tuple[int, ...]:
