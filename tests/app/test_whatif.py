@@ -317,6 +317,12 @@ def test_texts_that_are_not_of_one_length_get_one_sentence(tiny_writer):
     assert not [each for each in pictures(app) if 'class="why"' in each]
 
 
+@pytest.mark.parametrize("box", ["text", "other"])
+def test_of_parts_of_another_text_both_have_to_be_there(box: str) -> None:
+    app = open_page("whatif", change="patch", **{box: ""})
+    assert [each.value for each in app.error] == ["There is nothing to read yet: type a sentence first."]
+
+
 def test_patches_that_were_stopped_stay_an_estimate_until_somebody_goes_on(tiny_writer):
     typed = {"text": "the cat sat on the mat", "other": "the dog sat on the mat", "next": "mat", "rather": "dog"}
     app = open_page("whatif", change="patch", model=tiny_writer[0], stopped="patches", **typed)

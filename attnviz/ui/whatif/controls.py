@@ -97,7 +97,7 @@ class TextPair:
     """
 
     model: str
-    texts: tuple[str, str]
+    prompts: tuple[Prompt, Prompt]
     words: tuple[str, str]
     what: str
     notice: str = ""
@@ -215,7 +215,8 @@ def patch_controls(place: DeltaGenerator) -> TextPair | None:
         )
     example = _example_pills(place, shown, (model, model, *texts, "", first, second))
     notice = example.notice if example else ""
-    return checked(lambda: TextPair(model, texts, (first.strip(), second.strip()), what, notice), *texts)
+    words = first.strip(), second.strip()
+    return checked(lambda: TextPair(model, (Prompt(texts[0]), Prompt(texts[1])), words, what, notice), *texts)
 
 
 def _second_model(model: str, first: str) -> str:

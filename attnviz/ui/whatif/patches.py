@@ -28,7 +28,7 @@ _markup = Markup("patches", shared.STYLE + PARTS_STYLE)
 
 def show_patches(pair: TextPair, heading: DeltaGenerator) -> tuple[Patches, PatchCurve | None] | None:
     """Draw what each part of the other text changes: as estimated, then as computed, then beside random texts, then many."""
-    asked = (pair.model, Prompt(pair.texts[0]), pair.texts[1], pair.words, pair.what)
+    asked = (pair.model, pair.prompts[0], pair.prompts[1].text, pair.words, pair.what)
     said, drawn = heading.empty(), st.empty()
     known, patches, curve = is_known(_patches, *asked), None, None
     if not known:
@@ -76,7 +76,7 @@ def _show_part(patches: Patches, pair: TextPair, chosen: tuple[int, int]) -> Non
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{escaped(part_name(patches, row, column))}**", width="content")
         visit_button(
-            "See where it looks", "write", {"model": pair.model, "text": pair.texts[0], **place},
+            "See where it looks", "write", {"model": pair.model, "text": pair.prompts[0].text, **place},
             key="see-part", icon="visibility", help="Opens it on Write, in the first text.",
         )  # fmt: skip
 
