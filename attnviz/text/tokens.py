@@ -1,8 +1,8 @@
 """A text as a tokenizer cuts it: its tokens laid over its characters, and where it was cut to fit."""
 
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from attnviz.core.trace import Token
@@ -66,10 +66,15 @@ def covering(spans: Sequence[Stretch], text: str, *, whole: bool = True) -> list
 def own_span(piece: str, span: Stretch, text: str) -> Stretch:
     """Take from a mark that a tokenizer sets before a text the place of the text's first letter, which is the next piece's.
 
-    >>> own_span("▁", (0, 1), "猫"), own_span("▁", (1, 2), "a 猫"), own_span("▁a", (0, 1), "a 猫")
-    ((0, 0), (1, 2), (0, 1))
+    Spaces alone, which some tokenizers trim from their offsets (RoBERTa), get their place back.
+
+    >>> own_span("▁", (0, 1), "猫"), own_span("▁", (1, 2), "a 猫"), own_span("Ġ", (2, 2), "a 猫")
+    ((0, 0), (1, 2), (1, 2))
     """
     start, end = span
+    first = max(0, start - len(piece))
+    if start == end and not piece.strip("Ġ") and text[first : first + len(piece)].isspace():
+        return first, first + len(piece)
     return (start, start) if piece == "▁" and text[start:end].strip() else span
 
 
@@ -265,17 +270,33 @@ def _placed(rows: Sequence[_Row], texts: Sequence[str], *, whole: bool = True) -
         # Tokenizers that drop accents leave them out of their offsets too, but a reader wants the word as it was typed.
         spans = [(0, 0) if rows[index].special else own_span(rows[index].piece, rows[index].span, text) for index in mine]
         wide = covering(spans, text, whole=whole)
-        for index, span in zip(mine, wide, strict=True):
-            tokens[index] = _token(rows[index], span, text, words)
-    return [token for token in tokens if token is not None]
+        for index, (first, _), span in zip(mine, spans, wide, strict=True):
+            tokens[index] = _token(rows[index], first, span, text, words)
+    return in_words(token for token in tokens if token is not None)
 
 
-def _token(row: _Row, wide: Stretch, text: str, words: Words) -> Token:
+def in_words(tokens: Iterable[Token]) -> list[Token]:
+    """Count two words as one where their tokens share a letter: a byte-level vocabulary may cut within it.
+
+    >>> pieces = Token("สว", 0, 2, word=0), Token("ว", 1, 2, word=1), Token("ั", 2, 3, word=1)
+    >>> [token.word for token in in_words(pieces)]
+    [0, 0, 0]
+    """
+    counted: list[Token] = []
+    first: dict[tuple[int, int | None], int | None] = {}
+    for token in tokens:
+        last, own = counted[-1] if counted else token, (token.segment, token.word)
+        if token.word is not None and token.segment == last.segment and token.start < last.end:
+            first.setdefault(own, last.word)
+        counted.append(replace(token, word=first.get(own, token.word)))
+    return counted
+
+
+def _token(row: _Row, first: int, wide: Stretch, text: str, words: Words) -> Token:
     if row.special:
         return Token(row.piece, 0, 0, special=True, segment=row.segment)
     start, end = wide
-    typed, first = text[start:end], row.span[0]
-    if stripped := typed.strip():
+    if stripped := (typed := text[start:end]).strip():
         # Byte-level vocabularies count the space before a word to the word; the label and its offsets leave it out.
         start += len(typed) - len(typed.lstrip())
         end = start + len(stripped)

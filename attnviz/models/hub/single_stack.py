@@ -54,7 +54,7 @@ from attnviz.models.write_on import WordLogits, Written, continuation, write_on
 from attnviz.nn import apply_edits
 from attnviz.nn.attention import Attended
 from attnviz.text.spans import Window
-from attnviz.text.tokens import Encoded, placed_ids
+from attnviz.text.tokens import Encoded, in_words, placed_ids
 from attnviz.text.words import Words
 
 # Positions whose logits are computed at once: a large vocabulary's, of a long text, would not fit into memory.
@@ -260,7 +260,7 @@ class Writer:
         words = Words.of(text)
         tokens = [*source.tokens, *(replace(each, start=each.start + shift, end=each.end + shift) for each in placed)]
         # A piece may go on with the last word.
-        return text, tuple(each if each.special else replace(each, word=words.at(each.start)) for each in tokens)
+        return text, tuple(in_words(each if each.special else replace(each, word=words.at(each.start)) for each in tokens))
 
     def _behind(self, given: Sequence[int], pieces: Sequence[int]) -> str:
         """Spell pieces that stand behind others: some write the space before a word only there."""

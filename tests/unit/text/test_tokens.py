@@ -1,9 +1,10 @@
+import itertools
 from pathlib import Path
 from typing import Any
 
 import pytest
 import transformers as hf
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 from attnviz.analysis.head_view import whole_words, word_names
 from attnviz.models.hub.minilm import packaged
@@ -114,6 +115,25 @@ def test_the_mark_before_a_text_has_none_of_its_letters() -> None:
 def test_a_token_of_space_alone_is_that_space(byte_level: Any) -> None:
     [_, newline, _] = encode(byte_level, ["a\nb"]).tokens
     assert (newline.text, newline.start, newline.end, newline.word, newline.piece) == ("\n", 1, 2, None, "Ċ")
+
+
+def test_spaces_that_a_tokenizer_trims_from_its_offsets_are_spaces_between_words(byte_level: Any) -> None:
+    trimming = hf.PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(byte_level.backend_tokenizer.to_str()))
+    trimming.backend_tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
+    for text in ("  the cat", "the  cat", "the cat  \n sat "):
+        assert encode(trimming, [text]).tokens == encode(byte_level, [text]).tokens
+
+
+def test_pieces_that_share_a_letter_are_of_one_word() -> None:
+    inner = Tokenizer(models.BPE())
+    inner.pre_tokenizer, inner.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    inner.train_from_iterator(
+        ["日本"], trainers.BpeTrainer(vocab_size=258, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+    )
+    tokenizer = hf.PreTrainedTokenizerFast(tokenizer_object=inner)
+    tokens = encode(tokenizer, ["日本語"]).tokens
+    assert any(one.end > other.start > one.start for one, other in itertools.pairwise(tokens))
+    assert [word.text for _, word in whole_words(tokens)] == ["日本", "語"]
 
 
 def test_spaces_of_bytes_are_shown_as_spaces(byte_level: Any) -> None:
