@@ -89,10 +89,26 @@ def likeliest(logits: WordLogits, following: Int[Tensor, " token"]) -> tuple[Ten
     scores = logits.log_softmax(dim=-1)
     given = scores.gather(1, following.long()[:, None])[:, 0]
     best = scores.topk(min(CANDIDATES, scores.shape[1]), dim=1)
-    others = scores.scatter(1, best.indices, -math.inf)
-    rest = torch.stack([(others / temperature).logsumexp(dim=1) for temperature in TEMPERATURES], dim=1)
-    # Of p^(1/T) what the sum over the vocabulary would divide by is left out: it is the same for all.
-    return best.indices.int(), best.values, rest, given
+    return best.indices.int(), best.values, _mass(scores.scatter(1, best.indices, -math.inf)), given
+
+
+def _mass(scores: WordLogits) -> Float[Tensor, "token temperature"]:
+    """Compute ln of the sum of p^(1/T) over the vocabulary at each temperature T.
+
+    What that sum would be divided by, at each T, is left out: it is the same for all of a vocabulary.
+    """
+    # Where no piece is left all are -inf, and so is the sum.
+    highest = scores.amax(dim=1, keepdim=True).clamp(min=torch.finfo(scores.dtype).min)
+    below, sums = scores - highest, scores.new_empty((len(scores), len(TEMPERATURES)))
+    place = {temperature: at for at, temperature in enumerate(TEMPERATURES)}
+    for temperature in TEMPERATURES[len(TEMPERATURES) // 2 :]:
+        powers = (below / temperature).exp_()
+        while (at := place.get(temperature)) is not None:
+            sums[:, at] = powers.sum(dim=1)
+            # At half of a temperature each is its own square, which takes no other exponential.
+            powers.square_()
+            temperature = round(temperature / 2, 2)
+    return sums.log() + highest / scores.new_tensor(TEMPERATURES)
 
 
 @runtime_checkable
