@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -272,6 +273,7 @@ class ShownHead:
 # What the explorer says of how it is looked at is never longer.
 LOOK_CHARACTERS = 600
 CELLS_A_SECOND = 4e7  # that a small server measures and draws, of all heads
+LONG_SECONDS = 2  # from which on a page says what it does
 VIEWS = ("grid", "matrix", "arcs", "text")
 
 
@@ -486,7 +488,9 @@ def _overview(attention: AttentionMap, view: View, limit: int) -> explorer.Overv
     ways = _OVERVIEWS.setdefault(attention, {})
     if (view, limit) not in ways:
         cells = attention.n_layers * attention.n_heads * len(attention.queries) * len(attention.keys)
-        with at_a_place(cells / CELLS_A_SECOND):
+        expected = cells / CELLS_A_SECOND
+        sentence = f"Measuring {attention.n_layers * attention.n_heads:,} heads over {len(attention.queries):,} tokens"
+        with at_a_place(expected), st.spinner(sentence) if expected > LONG_SECONDS else nullcontext():
             ways[view, limit] = explorer.overview(attention, view=view, limit=limit)
     return ways[view, limit]
 
