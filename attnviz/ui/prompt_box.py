@@ -113,9 +113,10 @@ def long_notice(name: str, text: str) -> None:
 
 def unrun_notice() -> None:
     """Says quietly that what is typed is not what is shown; the chip and the frame of the picture say it, too (layout.css)."""
+    # Always there, as that of `long_notice`.
+    place = st.empty()
     if st.session_state.unrun:
-        with st.container(key="unrun", width="content"):
-            st.caption(":material/edit: Not run yet", width="content")
+        place.container(key="unrun", width="content").caption(":material/edit: Not run yet", width="content")
 
 
 def is_drafted(key: str) -> bool:
