@@ -180,6 +180,7 @@ def test_a_setting_or_a_wish_that_cannot_be_is_one_sentence(app: AppTest, monkey
     [
         ({"text": "half\x00way"}, "NUL byte"),
         ({"text": " \n  "}, "nothing to read yet"),
+        ({"text": "\u200b\u200d"}, "minilm finds nothing to read in this text"),
         pytest.param(
             {"text": "word " * 600},
             "512 tokens at most: the text was cut after character 2,549 of 3,000",
