@@ -189,8 +189,7 @@ _LANGUAGE = Text(most=40, pattern=r"\w+")
 _HEAD: dict[str, Type] = {"layer": Number(), "head": Number()}
 _CELL: dict[str, Type] = {"query": Number(), "key": Number()}
 # Further words of a link than those of its cell: positions, "3.5".
-_POSITIONS = Text(most=120, pattern=r"[0-9]+(\.[0-9]+)*")
-_LINK: dict[str, Type] = {**_CELL, "queries": _POSITIONS, "keys": _POSITIONS}
+_LINK: dict[str, Type] = {**_CELL, "queries": Text(most=120), "keys": Text(most=120)}
 _SCALE: dict[str, Type] = {"scale": Choice(("0 to 1", "Fit to this head"))}
 _WORDS: dict[str, Type] = {"words": Flag()}
 _MERGED: dict[str, Type] = {"whole_words": Flag(default=True)}

@@ -144,7 +144,7 @@ class TracedModel(Capabilities):
             own = self.target_tokenizer if target else None
             limit = None if whole else self.card.max_tokens
             encoded = encode(own or self.tokenizer, texts, limit=limit, target=target and own is None)
-        if all(token.special for token in encoded.tokens):
+        if not any(whole or target or not token.special for token in encoded.tokens):
             raise PromptError(f"{self.card.name} finds nothing to read in this text: type a word.")
         return encoded
 

@@ -411,6 +411,9 @@ def ask(attention: AttentionMap, view: View, first: tuple[int, int], unasked: Li
     for name, tokens in (("query", attention.queries), ("key", attention.keys)):
         if (value(name) or 0) >= len(tokens):
             forget(name)
+    for name in ("queries", "keys"):
+        if not re.fullmatch(r"[0-9]+(\.[0-9]+)*", value(name) or "0"):
+            forget(name)
     asked = {name: value(name) for name in _PARAMETERS}
     for name, chosen in asked.items():
         publish(name, chosen, None)

@@ -32,7 +32,7 @@ class _State(dict[str, Any]):
         ("encode", "", {"query": 3, "key": 5, "queries": "1.2", "keys": None}, {"query": 3, "key": 5, "queries": "1.2"}),
         ("encode", "", {"query": 3, "key": None, "queries": None, "keys": None}, {"query": 3}),
         ("encode", "", {"query": -7, "key": 10**9, "queries": "1" * 121, "other": 1}, {"query": 0, "key": MOST}),
-        ("encode", "", {"query": "<b>", "key": [1], "queries": {}}, {}),
+        ("encode", "", {"query": "<b>", "key": [1], "queries": {}}, {"queries": "{}"}),
         ("translate", "2", {"query": 3, "key": 5, "queries": None}, {"query2": 3, "key2": 5}),
         ("summarize", "", {"query": 3, "key": 5, "queries": "1.2"}, {"query": 3, "key": 5}),
         ("train", "", {"query": True}, {}),
