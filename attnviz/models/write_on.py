@@ -99,16 +99,15 @@ def _mass(scores: WordLogits) -> Float[Tensor, "token temperature"]:
     """
     # Where no piece is left all are -inf, and so is the sum.
     highest = scores.amax(dim=1, keepdim=True).clamp(min=torch.finfo(scores.dtype).min)
-    below, sums = scores - highest, scores.new_empty((len(scores), len(TEMPERATURES)))
-    place = {temperature: at for at, temperature in enumerate(TEMPERATURES)}
+    below, sums = scores - highest, dict[float, Tensor]()
     for temperature in TEMPERATURES[len(TEMPERATURES) // 2 :]:
         powers = (below / temperature).exp_()
-        while (at := place.get(temperature)) is not None:
-            sums[:, at] = powers.sum(dim=1)
+        while temperature in TEMPERATURES:
+            sums[temperature] = powers.sum(dim=1)
             # At half of a temperature each is its own square, which takes no other exponential.
             powers.square_()
             temperature = round(temperature / 2, 2)
-    return sums.log() + highest / scores.new_tensor(TEMPERATURES)
+    return torch.stack([sums[each] for each in TEMPERATURES], dim=1).log() + highest / scores.new_tensor(TEMPERATURES)
 
 
 @runtime_checkable
