@@ -260,7 +260,8 @@ class Writer:
         words = Words.of(text)
         tokens = [*source.tokens, *(replace(each, start=each.start + shift, end=each.end + shift) for each in placed)]
         # A piece may go on with the last word.
-        return text, tuple(in_words(each if each.special else replace(each, word=words.at(each.start)) for each in tokens))
+        tokens = [each if each.special else replace(each, word=words.at(each.start)) for each in tokens]
+        return text, (*in_words(tokens[: len(source.tokens)]), *tokens[len(source.tokens) :])
 
     def _behind(self, given: Sequence[int], pieces: Sequence[int]) -> str:
         """Spell pieces that stand behind others: some write the space before a word only there."""
