@@ -310,6 +310,13 @@ def test_the_part_that_is_set_is_in_the_address(part, place, name, tiny_writer, 
     assert place.items() <= visit.address.items()
 
 
+def test_a_head_stays_chosen_while_other_parts_are_looked_at(tiny_writer, monkeypatch):
+    head = {"layer": "1", "head": "2"}
+    typed = {"text": "the cat sat on the mat", "other": "the dog sat on the mat", "next": "mat", "rather": "dog"}
+    visit = Visit(monkeypatch, "whatif", {"change": "patch", "model": tiny_writer[0], "part": "stream", **typed, **head})
+    assert head.items() <= visit.address.items()
+
+
 def test_texts_that_are_not_of_one_length_get_one_sentence(tiny_writer):
     typed = {"text": "the cat sat", "other": "the cat sat on"}
     app = open_page("whatif", change="patch", model=tiny_writer[0], **typed)

@@ -14,7 +14,7 @@ from attnviz.figures import html as shared
 from attnviz.figures.why import PART_PLACES, PARTS_STYLE, patch_blocks, together_blocks
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.text.corpora import random_passages
-from attnviz.ui.address.address_sync import visit_button
+from attnviz.ui.address.address_sync import value, visit_button
 from attnviz.ui.background.jobs import stoppable
 from attnviz.ui.background.results import computed, is_known
 from attnviz.ui.blocks import show_blocks
@@ -63,7 +63,8 @@ def chosen_part(patches: Patches) -> tuple[int, int]:
     names = PART_PLACES[patches.what]
     places = [place[: len(names)] for place in np.ndindex(patches.change.shape)]
     first = patches.strongest[0] if patches.strongest else (0, 0)
-    place = clicked_head(places, names) or first
+    # What was chosen of other parts, of which the address names no whole place here, is kept for them.
+    place = (clicked_head(places, names) if value(names[-1]) is not None else None) or first
     return place[0], place[1] if len(place) > 1 else 0
 
 

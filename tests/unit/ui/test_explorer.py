@@ -1,7 +1,7 @@
 """What the explorer computes on the page itself takes turns with everybody's work."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
@@ -20,6 +20,10 @@ def test_measuring_all_heads_is_expected_to_take_as_long_as_they_are_large(monke
 
     monkeypatch.setattr(explorer, "at_a_place", at_a_place)
     attention = dot_product_map(numbered(7))
+    monkeypatch.setattr(explorer, "LONG_SECONDS", 0)
+    said: list[str] = []
+    monkeypatch.setattr(explorer.st, "spinner", lambda sentence: nullcontext(said.append(sentence)))
     overviews = [explorer._overview(attention, View(), 1000) for _ in range(2)]
+    assert said == [f"Measuring {attention.n_layers * attention.n_heads} heads over 7 tokens"]
     assert overviews[0] is overviews[1]
     assert seconds == [attention.n_layers * attention.n_heads * 7 * 7 / explorer.CELLS_A_SECOND]
