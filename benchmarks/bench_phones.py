@@ -167,9 +167,12 @@ def first_picture(browser: Browser, app: App, store: ClassStore, phones: int) ->
 
 
 def flood(app: App, code: str, ends: threading.Event, answered: list[int]) -> None:
-    """Send the class requests as fast as the server takes them: forged answers, and wrong codes."""
+    """Send the class requests as fast as the server takes them: forged answers, and wrong codes.
+
+    They come from a network of their own, so that a server which others use too refuses nobody else for five minutes.
+    """
     while not ends.is_set():
-        connection = http.client.HTTPConnection(app.host, timeout=30)
+        connection = http.client.HTTPConnection(app.host, timeout=30, source_address=("127.0.0.2", 0))
         with suppress(OSError, http.client.HTTPException):
             for path, body in ((f"/class/{code}/answer", {"number": 1, "answer": "it"}), ("/class/XXXX/join", {})):
                 connection.request("POST", path, json.dumps(body), {HEADER: "forged", "Content-Type": "application/json"})
