@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from attnviz.analysis.head_ranking import rank_heads
     from attnviz.analysis.whatif_comparison import compare
     from attnviz.attribution.head_roles import head_roles
+    from attnviz.attribution.methods import attribute
     from attnviz.attribution.parts_and_lens import lens, parts
     from attnviz.attribution.patching import estimate_patches, patch, patch_at_random, patch_together
     from attnviz.attribution.quantity_maps import run
+    from attnviz.attribution.token_removal import attribution_report, without_words, word_removals
     from attnviz.core.trace import from_weights
     from attnviz.figures.notebook import alignment, bertviz, explore, grid, heatmap
     from attnviz.files import open_trace as open
@@ -24,14 +26,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "AttentionMap", "AttentionTrace", "AttnvizError", "Edits", "HeadPatched", "HeadSet", "LinkCut", "Prompt", "Token",
-    "WeightSet", "WordHidden", "alignment", "available", "bertviz", "compare", "estimate_patches", "explore", "from_weights",
-    "grid", "head_roles", "heatmap", "lens", "load", "open", "parts", "patch", "patch_at_random", "patch_together",
-    "rank_heads", "run", "save", "wrap",
+    "WeightSet", "WordHidden", "alignment", "attribute", "attribution_report", "available", "bertviz", "compare",
+    "estimate_patches", "explore", "from_weights", "grid", "head_roles", "heatmap", "lens", "load", "open", "parts", "patch",
+    "patch_at_random", "patch_together", "rank_heads", "run", "save", "without_words", "word_removals", "wrap",
 ]  # fmt: skip
 # name -> "module:function", imported when first used: models bring torch, figures Plotly, files safetensors.
 _LAZY = {
     "compare": "attnviz.analysis.whatif_comparison:compare",
     "alignment": "attnviz.figures.notebook:alignment",
+    "attribute": "attnviz.attribution.methods:attribute",
+    "attribution_report": "attnviz.attribution.token_removal:attribution_report",
     "available": "attnviz.models.catalog:available",
     "bertviz": "attnviz.figures.notebook:bertviz",
     "estimate_patches": "attnviz.attribution.patching:estimate_patches",
@@ -50,6 +54,8 @@ _LAZY = {
     "rank_heads": "attnviz.analysis.head_ranking:rank_heads",
     "run": "attnviz.attribution.quantity_maps:run",
     "save": "attnviz.files:save",
+    "without_words": "attnviz.attribution.token_removal:without_words",
+    "word_removals": "attnviz.attribution.token_removal:word_removals",
     "wrap": "attnviz.models.catalog:wrap",
 }
 

@@ -169,7 +169,7 @@ def _probabilities(bound: BoundTarget, removed: Bool[np.ndarray, "text token"]) 
 
 def attribution_report(
     model: AttentionModel,
-    prompt: Prompt,
+    prompt: Prompt | str,
     target: str,
     names: Sequence[str],
     progress: Progress = silent,
@@ -187,6 +187,7 @@ def attribution_report(
         stage = title
         progress(stage, 0.0)
 
+    prompt = Prompt.of(prompt)
     # The first is the default: on a long text, a second search for it took a fifth of the time.
     offered = capabilities(model).targets(prompt)
     bound = replace(bind_target(model, prompt, target or next(iter(offered))), progress=lambda share: progress(stage, share))
@@ -223,13 +224,14 @@ def deletion(model: AttentionModel, prompt: Prompt, target: str, ranked: Sequenc
     return deletion_curve(bound, _groups(bound), ranked)
 
 
-def word_removals(model: AttentionModel, prompt: Prompt, target: str = "", progress: Progress = silent) -> WordRemovals:
+def word_removals(model: AttentionModel, prompt: Prompt | str, target: str = "", progress: Progress = silent) -> WordRemovals:
     """Run the model again without each word, one word at a time, masked as in `without_words`.
 
     Raises:
         ModelError: the model has no such output, or no word can be removed.
         PromptError: it cannot read the prompt.
     """
+    prompt = Prompt.of(prompt)
     name = target or next(iter(capabilities(model).targets(prompt)))
     bound = replace(
         bind_target(model, prompt, name), progress=lambda share: progress("Running the model without each word", share)
@@ -259,13 +261,14 @@ def _text(
         return output_text(ids[None]) if output_text else None
 
 
-def without_words(model: AttentionModel, prompt: Prompt, target: str, removed: Sequence[int]) -> MaskedOutput:
+def without_words(model: AttentionModel, prompt: Prompt | str, target: str, removed: Sequence[int]) -> MaskedOutput:
     """Run the model again with some words masked, named by their places in `AttributionReport.words`.
 
     Raises:
         ModelError: the model has no such output.
         PromptError: it cannot read the prompt.
     """
+    prompt = Prompt.of(prompt)
     bound = bind_target(model, prompt, target)
     groups = _groups(bound)
     masked = np.zeros(len(bound.tokens), dtype=bool)

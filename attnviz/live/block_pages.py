@@ -25,7 +25,6 @@ from attnviz.analysis.matters import FIRST_PAIR
 from attnviz.analysis.next_and_why import next_changes
 from attnviz.analysis.whatif_comparison import CHANGES, Comparison, change_of, compare, side_names
 from attnviz.analysis.wording import describe_edits
-from attnviz.attribution.token_removal import attribution_report, without_words, word_removals
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import Head, Prompt
 from attnviz.core.why import RANDOM_TEXTS
@@ -171,11 +170,11 @@ def _words_of(name: str) -> PageGroup:
     text, pair = _FIRST_TEXTS[task]()
     prompt = Prompt(text) if task == "translate" else Prompt(text, question=pair or None, pair=pair or None)
     model = catalog.load(name)
-    report = find_example("_matters", name, prompt, "", names) or attribution_report(model, prompt, "", names)
-    removals = find_example("word_removals", name, prompt, "") or word_removals(model, prompt)
+    report = find_example("_matters", name, prompt, "", names) or av.attribution_report(model, prompt, "", names)
+    removals = find_example("word_removals", name, prompt, "") or av.word_removals(model, prompt)
 
     def state(removed: tuple[int, ...]) -> PageState:
-        after = removals.output(removed[0]) or without_words(model, prompt, "", removed) if removed else None
+        after = removals.output(removed[0]) or av.without_words(model, prompt, "", removed) if removed else None
         values = {"taken": ".".join(map(str, removed))}
         return PageState(
             values, lambda theme: ((), experiment_blocks(report, removals, removed, after, looked=LOOKED, theme=theme), ())

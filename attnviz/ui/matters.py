@@ -292,20 +292,16 @@ def download_buttons(
     about = f", target={target!r}" if target else ""
     if method == DROP:
         lines = [
-            "from attnviz.attribution.token_removal import word_removals",
-            "",
-            f"removals = word_removals(av.load({model!r}), {_prompt(prompt)}{about})",
+            f"removals = av.word_removals(av.load({model!r}), {prompt_expression(prompt)}{about})",
             "print(removals.before, removals.without)",
         ]
     else:
         lines = [
-            "from attnviz.attribution.methods import attribute",
-            "",
-            f"shares = attribute(av.load({model!r}), {_prompt(prompt)}, {method!r}{about})",
+            f"shares = av.attribute(av.load({model!r}), {prompt_expression(prompt)}, {method!r}{about})",
             "for token, share in zip(shares.tokens, shares.values):",
             '    print(f"{token.text:20} {share:+.3f}")',
         ]
-    python = "\n".join(["import attnviz as av", *lines, ""])
+    python = "\n".join(["import attnviz as av", "", *lines, ""])
     name = re.sub(r"[^\w.-]+", "-", f"{model}-matters").strip("-.")
     titles = {DROP: "p lost without each word"} | titles_of({method, *report.figures} - {DROP})
     st.caption("The text, and below it the methods that are compared")
@@ -315,11 +311,6 @@ def download_buttons(
         file_button(f"{name}.json", lambda: exported.attribution_json(report, method, curve))
     with st.expander("The same in Python", icon=":material/code:"):
         st.code(python, language="python", wrap_lines=True)
-
-
-def _prompt(prompt: Prompt) -> str:
-    written = prompt_expression(prompt)
-    return written if written.startswith("av.") else f"av.Prompt({written})"
 
 
 def _quoted(title: str) -> str:

@@ -204,3 +204,13 @@ def test_a_report_says_what_of_a_text_was_not_read() -> None:
     said = f"dot-lstm-en-fr reads 128 tokens at most: the text was cut after character {cut} of 520."
     assert attribution_report(translator, Prompt(text), "", ["attention"]).part == said
     assert attribution_report(translator, Prompt("The cat sat."), "", ["attention"]).part == ""
+
+
+def test_the_public_functions_take_a_text_as_it_is() -> None:
+    model, text = attnviz.load("dot-lstm-en-fr"), "The cat sat."
+    of_text, of_prompt = (attnviz.attribution_report(model, given, "", ["random"]) for given in (text, Prompt(text)))
+    assert (of_text.words, of_text.probability) == (of_prompt.words, of_prompt.probability)
+    removals = attnviz.word_removals(model, text)
+    np.testing.assert_array_equal(removals.without, attnviz.word_removals(model, Prompt(text)).without)
+    place = of_text.words.index("cat")
+    np.testing.assert_allclose(attnviz.without_words(model, text, "", [place]).probability, removals.without[place], rtol=1e-5)
