@@ -139,9 +139,8 @@ def open_database(address: str) -> Engine:
             'and PostgreSQL needs pip install "attnviz[postgres]".'
         ) from error
     except (OSError, DBAPIError) as error:
-        raise SettingError(
-            "The store of classes cannot be opened: ATTNVIZ_CLASS_STORE names a file that can be written, or a PostgreSQL."
-        ) from error
+        what = f"Classes cannot be kept in the file {url.database}" if is_file else "The database of classes cannot be opened"
+        raise SettingError(f"{what}: set ATTNVIZ_CLASS_STORE to a file that can be written, or to a PostgreSQL.") from error
     return engine
 
 

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, unquote
 
 import anyio
 import anyio.to_thread
@@ -120,14 +121,16 @@ _STORES: "dict[str, ClassStore]" = {}
 
 def store_address() -> str:
     """Return where classes are kept: what ATTNVIZ_CLASS_STORE says, else a file among what programs keep for this user."""
-    return settings.text("ATTNVIZ_CLASS_STORE") or f"sqlite:///{user_state_path('attnviz') / 'classes.sqlite'}"
+    # Quoted: in an address, a `?` begins options and `%41` is an A; the name of a folder may have both.
+    own = user_state_path("attnviz") / "classes.sqlite"
+    return settings.text("ATTNVIZ_CLASS_STORE") or f"sqlite:///{quote(str(own))}"
 
 
 def store_place() -> str:
     """Say in words where classes are kept: a file, or a database by its host; no password of it."""
     scheme, _, rest = store_address().partition("?")[0].partition("://")
     if scheme.startswith("sqlite"):
-        return f"the file {rest[1:]} of this server"
+        return f"the file {unquote(rest[1:])} of this server"
     return f"the database at {rest.rpartition('@')[2].partition('/')[0] or 'this server'}"
 
 

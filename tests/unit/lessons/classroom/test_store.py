@@ -377,3 +377,8 @@ def test_a_phone_is_here_for_a_minute(store: ClassStore, started: StartedClass, 
 def test_a_store_that_cannot_be_opened_says_what_to_set(address: str) -> None:
     with pytest.raises(SettingError, match="ATTNVIZ_CLASS_STORE"):
         ClassStore(address)
+
+
+def test_a_file_that_cannot_be_written_is_named_whoever_chose_it() -> None:
+    with pytest.raises(SettingError, match=r"in the file /proc/no/classes\.sqlite: set ATTNVIZ_CLASS_STORE to"):
+        ClassStore("sqlite:////proc/no/classes.sqlite")

@@ -44,3 +44,14 @@ def classes(store: ClassStore) -> list:
 def test_teachers_read_where_answers_are_and_no_password(address: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNVIZ_CLASS_STORE", address)
     assert server.store_place() == place
+
+
+def test_classes_are_kept_in_the_users_own_folder_whatever_it_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "Schüler & Co's 100%41 #1 why?"
+    monkeypatch.delenv("ATTNVIZ_CLASS_STORE", raising=False)
+    monkeypatch.setattr(server, "user_state_path", lambda name: folder / name)
+    server.class_store().start()
+    file = folder / "attnviz" / "classes.sqlite"
+    assert file.stat().st_size > 0
+    assert server.store_place() == f"the file {file} of this server"
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
