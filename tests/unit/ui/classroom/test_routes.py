@@ -17,8 +17,8 @@ from attnviz.lessons.classroom.codes_and_nicknames import LENGTH, LETTERS
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.ui.classroom import phone_requests, routes
 from attnviz.ui.classroom.phone_page import phone_page
-from attnviz.ui.classroom.phone_requests import BURST, REFILL
-from attnviz.ui.classroom.running_class import MOST_OF_ONE, Allowance, Hub, WrongCodes, class_store
+from attnviz.ui.classroom.phone_requests import BURST, REFILL, Allowance, WrongCodes
+from attnviz.ui.classroom.running_class import MOST_OF_ONE, Hub, class_store
 
 QUESTION = ClassQuestion("token", "Where does it look?", ("the", "cat", "it"), (2,), ("the", "cat", "it"))
 KEY = AnswerKey(("cat",), sentence="“it” gives “cat” 57 %.", weights=(0.1, 0.57, 0.33), link="/encode?text=the+cat")
