@@ -115,6 +115,7 @@ def open_database(address: str) -> Engine:
     Raises:
         SettingError: there is no such database, or nothing can be written there.
     """
+    file: str | None = None
     try:
         url = make_url(address)
         if is_file := url.get_backend_name() == "sqlite":
@@ -122,7 +123,8 @@ def open_database(address: str) -> Engine:
                 raise SettingError(
                     "ATTNVIZ_CLASS_STORE names a file: sqlite:////var/lib/attnviz/classes.sqlite, with four slashes."
                 )
-            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+            file = url.database
+            Path(file).parent.mkdir(parents=True, exist_ok=True)
         patience: dict[str, Any] = {"timeout": _PATIENCE}
         waits: dict[str, Any] = {}
         if not is_file:
@@ -139,7 +141,7 @@ def open_database(address: str) -> Engine:
             'and PostgreSQL needs pip install "attnviz[postgres]".'
         ) from error
     except (OSError, DBAPIError) as error:
-        what = f"Classes cannot be kept in the file {url.database}" if is_file else "The database of classes cannot be opened"
+        what = f"Classes cannot be kept in the file {file}" if file else "The database of classes cannot be opened"
         raise SettingError(f"{what}: set ATTNVIZ_CLASS_STORE to a file that can be written, or to a PostgreSQL.") from error
     return engine
 

@@ -46,7 +46,7 @@ def test_teachers_read_where_answers_are_and_no_password(address: str, place: st
     assert server.store_place() == place
 
 
-def test_classes_are_kept_in_the_users_own_folder_whatever_it_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_are_kept_in_the_users_own_folder_whatever_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "Schüler & Co's 100%41 #1 why?"
     monkeypatch.delenv("ATTNVIZ_CLASS_STORE", raising=False)
     monkeypatch.setattr(server, "user_state_path", lambda name: folder / name)
