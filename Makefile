@@ -121,7 +121,7 @@ chromium: $(if $(APT),,$(VENV)/.installed-test)
 	else $(BIN)/playwright install chromium; fi; \
 	$(PYTHON) -m tests.browser.chromium || true
 
-# A second browser for the page without a server; where there is none, its tests are skipped.
+# A second browser; where there is none, its tests are skipped.
 firefox: chromium
 	@command -v firefox-esr firefox >/dev/null && exit 0; \
 	if command -v apt-get >/dev/null; then \

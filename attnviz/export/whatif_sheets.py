@@ -58,7 +58,7 @@ def _difference(comparison: Comparison, layer: int, head: int) -> Sheet:
         items.append(Rectangle(x, y, side, side, diverging(change / largest), data=(("change", f"{change:.6g}"),)))
     items += matrix.axis_labels(room, rows, columns)
     bottom, right = room.top + len(rows) * room.cell, room.left + len(columns) * room.cell
-    items.append(Label(room.left, bottom + FONT + PADDING, f"blue {points(-largest)} to red {points(largest)}"))
+    items.append(Label(room.left, bottom + FONT + PADDING, f"blue {points(-largest)} to orange {points(largest)}"))
     return Sheet("Difference", max(right, room.left + 90.0) + PADDING, bottom + 2 * FONT + 2 * PADDING, tuple(items))
 
 

@@ -61,6 +61,10 @@ class FirefoxTab:
     def reload(self) -> None:
         self._browser.send("browsingContext.reload", context=self._context, wait="complete")
 
+    def resize(self, width: int, height: int) -> None:
+        viewport = {"width": width, "height": height}
+        self._browser.send("browsingContext.setViewport", context=self._context, viewport=viewport)
+
     def evaluate(self, function: str) -> Any:
         """Call a function without arguments, and wait for what it promises; what it gives is JSON."""
         expression = f"Promise.resolve(({function})()).then((value) => JSON.stringify(value))"

@@ -102,6 +102,7 @@ def test_on_paper_both_sides_and_the_difference_stand_with_their_names(traces):
     assert [f"L1·H2: average change {percent(actual.divergence[1, 2])}"] == named
     assert named[0] in texts
     assert "Difference" in texts
+    assert any(re.fullmatch(r"blue −\S+\spoints? to orange \+\S+\spoints?", each or "") for each in texts)
     assert "tired→wide" in texts
     changes = [each.get("data-change") for each in root.iter("{http://www.w3.org/2000/svg}rect") if each.get("data-change")]
     assert np.array(changes, dtype=float) == pytest.approx(actual.difference(1, 2).ravel(), abs=1e-5)
