@@ -32,7 +32,7 @@ from attnviz.analysis.wording import cuts, join_names
 from attnviz.attribution.attention_methods import Mixing, check_layered, recorded, rolled_out
 from attnviz.attribution.methods import Method, method_named
 from attnviz.attribution.recorded_pass import Attention, AttentionTape, Frozen, Stop, curved, same
-from attnviz.core.errors import ModelError, TraceError, cancellation_point
+from attnviz.core.errors import ModelError, PromptError, TraceError, cancellation_point
 from attnviz.core.trace import Prompt, Shares, Token
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.capabilities import bind_target, capabilities
@@ -266,14 +266,17 @@ def without_words(model: AttentionModel, prompt: Prompt | str, target: str, remo
 
     Raises:
         ModelError: the model has no such output.
-        PromptError: it cannot read the prompt.
+        PromptError: it cannot read the prompt, or the text has no such word.
     """
     prompt = Prompt.of(prompt)
     bound = bind_target(model, prompt, target)
     groups = _groups(bound)
     masked = np.zeros(len(bound.tokens), dtype=bool)
     for place in removed:
-        if place < len(groups) and bound.fixed.isdisjoint(groups[place]):
+        if place not in range(len(groups)):
+            last = len(groups) - 1
+            raise PromptError(f"The words of this text have the places 0 to {last}: {place!r} is none of them.")
+        if bound.fixed.isdisjoint(groups[place]):
             masked[list(groups[place])] = True
     _, logs = outcomes(bound, masked[None])
     return MaskedOutput(float(np.exp(logs[0])), _text(bound, None if prompt.target else bound.output_text, masked))

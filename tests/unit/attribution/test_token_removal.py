@@ -23,7 +23,7 @@ from attnviz.attribution.token_removal import (
     word_removals,
     words,
 )
-from attnviz.core.errors import ModelError
+from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt, Shares, Token
 from attnviz.models.capabilities import capabilities
 from attnviz.models.targets import BoundTarget, Outcome
@@ -108,7 +108,7 @@ def test_a_text_without_some_words_is_run_as_it_is_left(monkeypatch):
     bound = replace(bound_of(tokens), output_text=lambda ids: "".join("abcde_"[min(at, 5)] for at in ids[0].tolist()))
     monkeypatch.setattr(token_removal, "bind_target", lambda *_: bound)
     model, prompt, cases = attnviz.load("minilm"), Prompt("a b c d e"), (((), (), "abcde"), ((1,), (1, 2), "a__de"))
-    for removed, gone, text in (*cases, ((0, 2), (0, 3), "_bc_e"), ((3, 4, 99), (), "abcde")):
+    for removed, gone, text in (*cases, ((0, 2), (0, 3), "_bc_e"), ((3,), (), "abcde")):
         masked = without_words(model, prompt, "it", removed)
         assert (masked.probability, masked.text) == (pytest.approx(p(*gone)), text)
     monkeypatch.setattr(token_removal, "bind_target", lambda *_: bound_of())
@@ -214,3 +214,6 @@ def test_the_public_functions_take_a_text_as_it_is() -> None:
     np.testing.assert_array_equal(removals.without, attnviz.word_removals(model, Prompt(text)).without)
     place = of_text.words.index("cat")
     np.testing.assert_allclose(attnviz.without_words(model, text, "", [place]).probability, removals.without[place], rtol=1e-5)
+    for wrong in (4, -1):
+        with pytest.raises(PromptError, match=r"have the places 0 to 3: .* is none of them"):
+            attnviz.without_words(model, text, "", [wrong])
