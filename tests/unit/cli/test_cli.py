@@ -25,6 +25,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         raise SystemExit(0)  # what is called does not come back
 
     monkeypatch.setattr(os, "execv", execv)
+    # Which ports of this machine are free is nothing that these tests are about.
+    monkeypatch.setattr(cli, "check_port", lambda host, port: None)
     return commands
 
 
@@ -93,6 +95,26 @@ def test_a_host_that_is_none_of_this_machine_is_one_line(started, capsys, monkey
     assert f"--host {host!r} is no address of this machine" in said
     assert said.count("\n") == 1
     assert started == []
+
+
+def test_a_port_that_is_taken_is_one_line_that_says_what_to_do(monkeypatch, capsys):
+    monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("The server was started."))
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert cli.main(["--host", "127.0.0.1", "--port", str(port)]) == 1
+    said = capsys.readouterr().err
+    assert said == f"attnviz: Port {port} is taken, perhaps by another attnviz: choose another one, such as {port + 1}.\n"
+    cli.check_port("127.0.0.1", port)
+
+
+def test_a_port_that_this_user_may_not_open_is_one_line(monkeypatch, capsys):
+    def bind(_: object, address: tuple[str, int]) -> None:
+        if address[1]:
+            raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "bind", bind)
+    assert cli.main(["--host", "127.0.0.1", "--port", "80"]) == 1
+    assert capsys.readouterr().err == "attnviz: Port 80 may not be opened by this user: choose another one, such as 8501.\n"
 
 
 def test_a_place_that_cannot_be_written_is_one_line(capsys, tmp_path):
