@@ -36,12 +36,19 @@ function listen() {
   group();
   document.addEventListener("click", closeMenu);
   document.addEventListener("click", follow, true);
+  window.addEventListener("beforeprint", measure);
   // Before Streamlit asks for the page that the browser went to: what is being typed is sent first.
   window.addEventListener("popstate", () => /** @type {HTMLElement | null} */ (document.activeElement)?.blur?.(), true);
 }
 
 /** @param {Event} event @param {string} selector @returns {HTMLElement | null | undefined} */
 const closest = (event, selector) => /** @type {Element} */ (event.target).closest?.(selector);
+
+// How wide the page is, before paper makes it narrower: what is printed keeps it, as layout.css says.
+function measure() {
+  const main = document.querySelector(".stMainBlockContainer > *");
+  if (main) document.documentElement.style.setProperty("--printed", `${main.clientWidth}px`);
+}
 
 // Streamlit sends a text when its box is left, and a run takes it.
 function taken() {

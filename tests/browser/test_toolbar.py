@@ -1,7 +1,10 @@
 """The toolbar at the picture: it presents, and Copy link copies at once, over plain http too; the QR code is the link."""
 
+from io import BytesIO
+
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, PdfMargins, expect
+from pypdf import PdfReader
 
 from attnviz.ui.frame.toolbar import picture_of
 from tests.browser.pages import open_page, press, settle
@@ -128,3 +131,23 @@ def presents_and_returns(page: Page) -> None:
     page.evaluate(PRESS_AT_ONCE, ["f", "Escape"])
     page.wait_for_function("() => document.changes > 1 && !document.fullscreenElement")
     expect(sidebar).to_be_visible()
+
+
+@pytest.mark.parametrize("name", ["encode", "translate", "answer", "whatif"])
+def test_a_page_is_printed_on_one_sheet_as_it_stands_on_the_screen_without_the_menu(
+    page: Page, app_url: str, name: str
+) -> None:
+    """In the width of a sheet the picture, measured for the screen, would be cut, and would lie on the sentences below it."""
+    open_page(page, app_url, name)
+    title = page.locator("h1").inner_text()
+    columns = page.locator(".stMainBlockContainer > *").evaluate("({ clientWidth }) => clientWidth")
+    # As browsers print, unless they are told otherwise.
+    margin: PdfMargins = {"top": "10mm", "right": "10mm", "bottom": "10mm", "left": "10mm"}
+    sheets = PdfReader(BytesIO(page.pdf(format="A4", margin=margin))).pages
+    assert len(sheets) == 1
+    words = sheets[0].extract_text()
+    assert title in words
+    assert "Copy link" not in words
+    assert "Lessons" not in words
+    page.emulate_media(media="print")
+    assert page.locator(".stMainBlockContainer > *").evaluate("({ clientWidth }) => clientWidth") == columns
