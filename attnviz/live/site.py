@@ -113,7 +113,7 @@ def build(folder: Path, models: Sequence[str], lessons: Sequence[Path] = (), rep
     """Write a site into a folder, which is empty or holds an older one; without `lessons` with those that fit among ours.
 
     Raises:
-        SiteError: the folder holds other files.
+        SiteError: the folder holds other files, or cannot be written.
         AttnvizError: a model cannot be loaded.
     """
     if folder.exists() and not folder.is_dir():
@@ -121,9 +121,13 @@ def build(folder: Path, models: Sequence[str], lessons: Sequence[Path] = (), rep
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "service_worker.js").is_file():
         raise SiteError(f"{folder} holds other files: name an empty folder, or one that attnviz site wrote before.")
     # An older site stays until the new one is whole.
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".attnviz-site-", dir=folder.parent) as place:
-        made = Path(place) / "site"
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        place = tempfile.TemporaryDirectory(prefix=".attnviz-site-", dir=folder.parent)
+    except OSError as error:
+        raise SiteError(f"{folder} cannot be written ({error.strerror}): choose another place.") from error
+    with place:
+        made = Path(place.name) / "site"
         _write_site(made, models, lessons, report)
         shutil.rmtree(folder, ignore_errors=True)
         made.replace(folder)

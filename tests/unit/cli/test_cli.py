@@ -4,6 +4,7 @@ import io
 import os
 import socket
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,15 @@ def test_a_closed_stdin_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", None)
     assert cli.main(["show", "-"]) == 1
     assert "stdin is closed" in capsys.readouterr().err
+
+
+def test_a_site_where_nothing_may_be_written_names_the_folder_that_was_typed(monkeypatch, capsys, tmp_path):
+    def refuse(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied", str(tmp_path / ".attnviz-site-7qze1gzy"))
+
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+    assert cli.main(["site", "-o", str(tmp_path / "public")]) == 1
+    assert (
+        capsys.readouterr().err
+        == f"attnviz: {tmp_path / 'public'} cannot be written (Permission denied): choose another place.\n"
+    )
