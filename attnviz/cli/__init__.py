@@ -1,6 +1,7 @@
 """The command `attnviz`: without arguments it opens the app."""
 
 import argparse
+import errno
 import io
 import os
 import socket
@@ -138,6 +139,8 @@ def check_port(host: str, port: int) -> None:
         except PermissionError as error:
             raise SettingError(f"Port {port} may not be opened by this user: choose another one, such as 8501.") from error
         except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                return
             raise SettingError(
                 f"Port {port} is taken, perhaps by another attnviz: choose another one, such as {port % 65535 + 1}."
             ) from error
