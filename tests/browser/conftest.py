@@ -86,7 +86,7 @@ def other_tab(browser: Browser) -> Iterator[tuple[Page, Watch]]:
 def _emptied(tab: tuple[Page, Watch]) -> Iterator[Page]:
     opened, watch = tab
     opened.set_viewport_size(WINDOW)
-    opened.emulate_media(color_scheme="light")
+    opened.emulate_media(media="null", color_scheme="light", forced_colors="none")
     watch.problems.clear()
     yield opened
     try:
