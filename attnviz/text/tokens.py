@@ -288,7 +288,7 @@ def in_words(tokens: Iterable[Token]) -> list[Token]:
         last, own = counted[-1] if counted else token, (token.segment, token.word)
         if token.word is not None and token.segment == last.segment and token.start < last.end:
             first.setdefault(own, last.word)
-        counted.append(replace(token, word=first.get(own, token.word)))
+        counted.append(replace(token, word=first[own]) if own in first else token)
     return counted
 
 
