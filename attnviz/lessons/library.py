@@ -1,10 +1,8 @@
 """Where lessons lie: those that travel with attnviz, a folder of the school's, and files that teachers send."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
-from threading import Lock
 
 from attnviz.core.errors import LessonError, nearest
 from attnviz.lessons.lesson_file import Lesson, parse_lesson, read_lesson
@@ -76,33 +74,3 @@ def _checked(lesson: Lesson) -> Lesson:
         except LessonError as error:
             raise LessonError(f"{lesson.name}.md, line {question.line}: {error}") from error
     return lesson
-
-
-class SentLessons:
-    """Lessons that teachers have sent, by their names, at most `most`.
-
-    Where there are more, whoever sent the most loses the one that was opened longest ago: nobody's files push out another's.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most, self._lock = most, Lock()
-        self._lessons: dict[str, tuple[Lesson, str, str]] = {}
-
-    def keep(self, name: str, lesson: Lesson, address: str, visit: str) -> None:
-        """Keep a lesson that a visit sent from an address of the network."""
-        with self._lock:
-            self._lessons.setdefault(name, (lesson, address, visit))
-            if len(self._lessons) > self._most:
-                addresses = Counter(each[1] for each in self._lessons.values())
-                visits = Counter(each[1:] for each in self._lessons.values())
-                # Of equal ones the first, which was opened longest ago.
-                most = max(self._lessons, key=lambda each: (addresses[self._lessons[each][1]], visits[self._lessons[each][1:]]))
-                del self._lessons[most]
-
-    def find(self, name: str) -> Lesson | None:
-        """Find a lesson; None: it is not kept, or not any more."""
-        with self._lock:
-            if (entry := self._lessons.pop(name, None)) is None:
-                return None
-            self._lessons[name] = entry
-            return entry[0]

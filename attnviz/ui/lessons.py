@@ -2,11 +2,13 @@
 
 import html
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
 from secrets import token_hex
+from threading import Lock
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,7 +24,7 @@ from attnviz.core.trace import AttentionMap, Prompt, Shares
 from attnviz.figures.lessons.question import SCRIPT, STYLE
 from attnviz.lessons.hand_in import LONGEST_NAME, HandIn, file_name, read_answers, write_answers, write_hand_in
 from attnviz.lessons.lesson_file import LARGEST, Lesson, LessonQuestion, LessonStep, prose_html
-from attnviz.lessons.library import SENT, SentLessons, lessons_of, ordered, read_named, read_sent
+from attnviz.lessons.library import SENT, lessons_of, ordered, read_named, read_sent
 from attnviz.lessons.picture_link import LONGEST_ANSWER, GivenAnswer, LessonPicture, open_question
 from attnviz.lessons.question_kinds import (
     KINDS,
@@ -82,9 +84,39 @@ class LessonPlace:
         return not self.is_end and is_hidden(self.lesson, self.number, self.answers)
 
 
+class SentLessons:
+    """Lessons that teachers have sent, by their names, at most `most`.
+
+    Where there are more, whoever sent the most loses the one that was opened longest ago: nobody's files push out another's.
+    """
+
+    def __init__(self, most: int = LESSONS_KEPT) -> None:
+        self._most, self._lock = most, Lock()
+        self._lessons: dict[str, tuple[Lesson, str, str]] = {}
+
+    def keep(self, name: str, lesson: Lesson, address: str, visit: str) -> None:
+        """Keep a lesson that a visit sent from an address of the network."""
+        with self._lock:
+            self._lessons.setdefault(name, (lesson, address, visit))
+            if len(self._lessons) > self._most:
+                addresses = Counter(each[1] for each in self._lessons.values())
+                visits = Counter(each[1:] for each in self._lessons.values())
+                # Of equal ones the first, which was opened longest ago.
+                most = max(self._lessons, key=lambda each: (addresses[self._lessons[each][1]], visits[self._lessons[each][1:]]))
+                del self._lessons[most]
+
+    def find(self, name: str) -> Lesson | None:
+        """Find a lesson; None: it is not kept, or not any more."""
+        with self._lock:
+            if (entry := self._lessons.pop(name, None)) is None:
+                return None
+            self._lessons[name] = entry
+            return entry[0]
+
+
 @st.cache_resource(show_spinner=False)
 def _sent_lessons() -> SentLessons:
-    return SentLessons(LESSONS_KEPT)
+    return SentLessons()
 
 
 def keep_sent(data: bytes, name: str) -> str:

@@ -12,6 +12,7 @@ from attnviz.lessons.hand_in import read_hand_in
 from attnviz.lessons.lesson_file import read_lesson
 from attnviz.lessons.library import read_sent, shipped_lessons
 from attnviz.ui import lessons
+from attnviz.ui.lessons import SentLessons
 from tests.visits import PAGES, PATIENCE, html, open_page, press, said
 
 LESSON = """---
@@ -171,6 +172,20 @@ def test_a_file_that_is_sent_is_opened_or_refused(data: bytes, names: str) -> No
     if not names:
         name, _ = read_sent(data, "mine.md")
         assert "Step 1 of 2" in html(lesson(lesson=name))
+
+
+def test_files_of_one_visitor_push_out_nobody_elses() -> None:
+    kept, own = SentLessons(5), read_lesson(shipped_lessons()["what-is-it"])
+    kept.keep("teacher", own, "192.0.2.1", "a")
+    kept.keep("colleague", own, "192.0.2.2", "b")
+    for number in range(20):
+        # A visitor of the school's own network, on a page that is opened anew for every other file.
+        kept.keep(f"flood-{number}", own, "192.0.2.1", f"c{number // 2}")
+        assert kept.find("teacher") is own
+    assert kept.find("colleague") is own
+    assert [number for number in range(20) if kept.find(f"flood-{number}")][-1] == 19
+    assert sum(kept.find(f"flood-{number}") is not None for number in range(20)) == 3
+    assert kept.find("nobody") is None
 
 
 @pytest.mark.parametrize(
