@@ -77,8 +77,8 @@ def test_an_index_that_does_not_answer_costs_three_seconds_at_most(tmp_path: Pat
             assert min(first, second) - answered <= 3
 
 
-def made(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """What make says in a checkout that holds no more than make itself reads."""
+def run_make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run make in a checkout that holds no more than make itself reads."""
     for name in READ_BY_MAKE:
         (folder / name).write_bytes((ROOT / name).read_bytes())
     command = ["make", "--no-print-directory", "TORCH=default", *arguments]
@@ -87,7 +87,7 @@ def made(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("python", ["", "false", "no-such-python"])
 def test_a_python_that_is_too_old_is_told_before_anything_is_made(python: str, tmp_path: Path) -> None:
-    done = made(tmp_path, "run", f"PYTHON={python}")
+    done = run_make(tmp_path, "run", f"PYTHON={python}")
     assert done.returncode == 2
     assert done.stdout == "attnviz needs Python 3.11 or newer with its venv module: install python3 and python3-venv\n"
     assert {path.name for path in tmp_path.iterdir()} == READ_BY_MAKE
@@ -99,19 +99,19 @@ def test_what_was_installed_for_a_python_that_is_gone_is_not_started(python: str
     (tmp_path / ".venv" / "bin" / "python").symlink_to(python)
     (tmp_path / ".venv" / ".installed").touch()
     for target in ("run", "test", "lint"):
-        done = made(tmp_path, target)
+        done = run_make(tmp_path, target)
         assert done.returncode == 2
         assert done.stdout == ""
         assert done.stderr.count("\n") == 1
         assert "run `make clean`, then the same again" in done.stderr
-    assert "make run" in made(tmp_path, "help").stdout
-    assert made(tmp_path, "clean").returncode == 0
+    assert "make run" in run_make(tmp_path, "help").stdout
+    assert run_make(tmp_path, "clean").returncode == 0
     assert not (tmp_path / ".venv").exists()
 
 
 @pytest.mark.parametrize("target", ["run", "docs", "site"])
 def test_a_checkout_that_was_moved_calls_no_script_that_names_its_old_place(target: str, tmp_path: Path) -> None:
-    done = made(tmp_path, "--dry-run", target)
+    done = run_make(tmp_path, "--dry-run", target)
     called = re.findall(r"\.venv/bin/(\w+)", done.stdout.rpartition("touch")[2])
     assert called
     assert set(called) == {"python"}
