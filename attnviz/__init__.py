@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from attnviz.attribution.token_removal import attribution_report, without_words, word_removals
     from attnviz.core.trace import from_weights
     from attnviz.figures.notebook import alignment, bertviz, explore, grid, heatmap
-    from attnviz.files import open_trace as open
-    from attnviz.files import save
+    from attnviz.files.trace_file import open_trace as open
+    from attnviz.files.trace_file import save
     from attnviz.models.catalog import available, load, wrap
 
 __version__ = "0.1.0"
@@ -46,14 +46,14 @@ _LAZY = {
     "heatmap": "attnviz.figures.notebook:heatmap",
     "lens": "attnviz.attribution.parts_and_lens:lens",
     "load": "attnviz.models.catalog:load",
-    "open": "attnviz.files:open_trace",
+    "open": "attnviz.files.trace_file:open_trace",
     "parts": "attnviz.attribution.parts_and_lens:parts",
     "patch": "attnviz.attribution.patching:patch",
     "patch_at_random": "attnviz.attribution.patching:patch_at_random",
     "patch_together": "attnviz.attribution.patching:patch_together",
     "rank_heads": "attnviz.analysis.head_ranking:rank_heads",
     "run": "attnviz.attribution.quantity_maps:run",
-    "save": "attnviz.files:save",
+    "save": "attnviz.files.trace_file:save",
     "without_words": "attnviz.attribution.token_removal:without_words",
     "word_removals": "attnviz.attribution.token_removal:word_removals",
     "wrap": "attnviz.models.catalog:wrap",

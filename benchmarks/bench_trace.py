@@ -16,7 +16,7 @@ import torch
 import transformers as hf
 
 from attnviz.core.trace import Prompt
-from attnviz.files import from_bytes, to_bytes
+from attnviz.files.trace_file import from_bytes, to_bytes
 from attnviz.models import catalog
 from attnviz.models.hub import attention_readers as reading
 from attnviz.models.hub import attention_readers as tape

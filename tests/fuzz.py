@@ -30,8 +30,7 @@ from attnviz.analysis.head_view import head_matrix
 from attnviz.analysis.wording import describe_head
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.files import from_bytes, to_bytes
-from attnviz.files.trace_file import digest
+from attnviz.files.trace_file import digest, from_bytes, to_bytes
 from attnviz.models import catalog
 from attnviz.models.toy_config import PRESETS
 from attnviz.pages_and_addresses import PARAMETERS, pack

@@ -14,7 +14,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.element_tree import Block, Button, DownloadButton, Node, Widget
 
-from attnviz.files import to_bytes
+from attnviz.files.trace_file import to_bytes
 from attnviz.training.toy_training import to_file
 from attnviz.ui.background import results as models
 from attnviz.ui.server import SCRIPT

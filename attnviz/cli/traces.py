@@ -126,7 +126,7 @@ def trace_text(arguments: argparse.Namespace) -> int:
     for said in cuts(trace):
         progress_line(f"attnviz: warning: {trace.model} read only the beginning: {said}", None)
     if arguments.out == STREAM or not (arguments.out or arguments.json):
-        from attnviz.files import to_bytes
+        from attnviz.files.trace_file import to_bytes
 
         sys.stdout.buffer.write(to_bytes(trace, exact=arguments.exact))
         return 0

@@ -62,7 +62,7 @@ def write_text(arguments: argparse.Namespace) -> int:
     for said in cuts(result.trace):
         progress_line(f"attnviz: warning: {result.trace.model} read only the beginning: {said}", None)
     if arguments.out == STREAM:
-        from attnviz.files import to_bytes
+        from attnviz.files.trace_file import to_bytes
 
         sys.stdout.buffer.write(to_bytes(result.trace))
         return 0

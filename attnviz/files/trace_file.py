@@ -1,4 +1,6 @@
-"""A trace file: a JSON header and tensors in one safetensors file, under a checksum of every byte; and the values in it.
+"""A trace file: a JSON header and tensors in one safetensors file, under a checksum of every byte. See docs/file-format.md.
+
+It is saved, opened and checked here, and so are the values that travel with attnviz. Nothing here knows models or pages.
 
 The checksum stands in the header itself, as 64 hexadecimal digits. It is the SHA-256 of the file with these digits as zeros.
 
@@ -12,10 +14,13 @@ Each part is checked as it is read: a file need not come from attnviz.
 import hashlib
 import importlib
 import importlib.metadata
+import io
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields, is_dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,10 +29,21 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 from safetensors.numpy import save as serialized
 
+from attnviz.core import journal
 from attnviz.core.edits import Edits
-from attnviz.core.errors import TraceError
+from attnviz.core.errors import ArgumentError, EditError, TraceError, described
 from attnviz.core.sampling import Continuation
-from attnviz.core.trace import KINDS, AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token, WeightStore
+from attnviz.core.trace import (
+    KINDS,
+    AttentionMap,
+    AttentionTrace,
+    DenseWeights,
+    Prompt,
+    QueryKeyWeights,
+    Token,
+    WeightStore,
+    check_trace,
+)
 from attnviz.core.weights import EditedHeads, QueryKeyLayer
 
 # Weights of packed queries and keys stay as close as this to those of the model, else they are not packed.
@@ -35,6 +51,81 @@ TOLERANCE = 1e-3
 _LARGEST = 2**15 - 1
 # Beyond, the numbers of a dimension are too small to move a score. An int8 holds it, and float32 its power and its inverse.
 _LEAST_EXPONENT = -120
+
+# What reading a header that was made by hand, or with bad intent, may run into.
+_MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+
+
+def save(trace: AttentionTrace, path: str | os.PathLike[str], *, exact: bool = False) -> Path:
+    """Write a trace to a file, by custom named `.attn`, and return its path.
+
+    Queries and keys take 16 bits a number where every weight then stays within 0.001 of the model's own, else 32; with
+    `exact` always 32, so that the opened trace has the very same bits. Weights that a trace holds themselves are kept as
+    they are.
+
+    Raises:
+        ArgumentError: this is no trace, or no path.
+        TraceError: the file cannot be written.
+    """
+    check_trace(trace)
+    if not isinstance(path, str | os.PathLike):
+        raise ArgumentError(f"save takes the path of the file to write, not {described(path)}.")
+    path = Path(path)
+    try:
+        journal.write(path, to_bytes(trace, exact=exact))
+    except OSError as error:
+        raise TraceError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
+    return path
+
+
+def open_trace(source: str | os.PathLike[str] | io.BufferedIOBase) -> AttentionTrace:
+    """Read the trace in a file, given by its path or opened for reading bytes.
+
+    Raises:
+        ArgumentError: this is neither a path nor a file that is open for reading bytes.
+        TraceError: there is no such file; it is no trace; it is cut short, damaged or edited; or a newer attnviz made it.
+    """
+    if not isinstance(source, str | os.PathLike):
+        data = _content(source) if callable(getattr(source, "read", None)) else source
+        if data is source or not isinstance(data, bytes):
+            raise ArgumentError(f"open takes the path of a trace file, or one opened in mode 'rb', not {described(source)}.")
+        return from_bytes(data, name=str(getattr(source, "name", "The file")))
+    try:
+        with open(source, "rb") as file:
+            data = _content(file)
+    except FileNotFoundError:
+        raise TraceError(f"There is no file {source}: check its path.") from None
+    except OSError as error:
+        raise TraceError(f"{source} cannot be read ({error.strerror}).") from error
+    except ValueError as error:  # a NUL byte, or half of a character
+        raise TraceError(f"{str(source)!r} cannot be the path of a file: check it.") from error
+    return from_bytes(data, name=Path(source).name)
+
+
+def _content(file: Any) -> Any:
+    """Read a file; of what does not begin as a trace file no more than its beginning, for a device may have no end."""
+    beginning = file.peek(_LEAST) if isinstance(file, io.BufferedReader) else b""
+    return file.read() if len(beginning) < _LEAST or _is_beginning(beginning) else beginning
+
+
+def to_bytes(trace: AttentionTrace, *, exact: bool = False) -> bytes:
+    """Write a trace as the bytes of a file. The same trace gives the same bytes."""
+    return seal(*describe(trace, exact=exact))
+
+
+def from_bytes(data: bytes, *, name: str = "The file") -> AttentionTrace:
+    """Read the trace in the bytes of a file; `name` is what messages call it.
+
+    Raises:
+        TraceError: as of `open_trace`.
+    """
+    header, tensors = unseal(data, name)
+    try:
+        return rebuild(header, tensors)
+    except (TraceError, EditError) as error:
+        raise TraceError(f"{name} holds no trace that could be true: {error}") from error
+    except _MALFORMED as error:
+        raise TraceError(f"{name} is not written as the format says ({type(error).__name__}: {error}).") from error
 
 
 class Packed(NamedTuple):
@@ -92,10 +183,10 @@ KEY = "attnviz"
 _METADATA = "__metadata__"
 _ZEROS = "0" * 64
 _PREFIX = 8  # safetensors: the length of its header, unsigned, little-endian
-LEAST = _PREFIX + 1
+_LEAST = _PREFIX + 1
 
 
-def is_beginning(data: bytes) -> bool:
+def _is_beginning(data: bytes) -> bool:
     """Say whether a file that begins so may be a trace file."""
     return data.startswith(b"{", _PREFIX)
 
@@ -145,7 +236,7 @@ def digest(data: bytes, size: int, digits: str) -> str:
 def _header(data: bytes, name: str) -> tuple[int, dict[str, Any]]:
     """Find where the safetensors header ends, and what attnviz wrote in it."""
     size = _PREFIX + int.from_bytes(data[:_PREFIX], "little")
-    if not is_beginning(data):
+    if not _is_beginning(data):
         raise TraceError(f"{name} is no trace file: choose one that attnviz saved, such as x.attn.")
     if len(data) < size:
         raise TraceError(f"{name} is cut short, or damaged at its beginning: get it again from where it came.")

@@ -5,8 +5,9 @@ has just read, and look one further. Olsson et al. 2022, *In-context Learning an
 falls as a head that looks at the token before, and in the layer above one that looks at what followed, appear together.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import torch
@@ -72,6 +73,12 @@ def train(recipe: InductionRecipe, *, every: int = 50) -> Iterator[InductionLook
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
+
+
+def train_in_turn(recipes: Sequence[InductionRecipe]) -> Iterator[tuple[int, InductionLook]]:
+    """Train models in turn, a look at each by its number, so that all are at the same step."""
+    runs = zip(*(train(recipe, every=20) for recipe in recipes), strict=True)
+    return chain.from_iterable(enumerate(looks) for looks in runs)
 
 
 def look(model: AttentionOnly, recipe: InductionRecipe, step: int) -> InductionLook:

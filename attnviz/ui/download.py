@@ -19,7 +19,7 @@ from attnviz.export.paper import Sheet, side_by_side, titled
 from attnviz.export.picture import Source, is_whole, other_head, part_of, parts, prompt_expression, trace_expression
 from attnviz.export.picture import lines as python_lines
 from attnviz.figures.explorer import TooLargeError, check_size
-from attnviz.files import open_trace, to_bytes
+from attnviz.files.trace_file import open_trace, to_bytes
 from attnviz.models import catalog
 from attnviz.models.base import GREEDY, Architecture, ModelCard
 from attnviz.models.result import Result

@@ -23,7 +23,7 @@ from attnviz.core.weights import Quantity
 from attnviz.export import FORMATS, Format, Picture
 from attnviz.export.picture import lines
 from attnviz.figures.html import label
-from attnviz.files import to_bytes
+from attnviz.files.trace_file import to_bytes
 from attnviz.models.base import GREEDY, DecodingOptions
 from attnviz.models.tasks import run_task
 from attnviz.ui import download as opened

@@ -201,7 +201,7 @@ def test_induction_waits_for_its_turn_as_every_training_does(app, monkeypatch):
         return short(replace(recipe, steps=2, batch=2), every=1)
 
     monkeypatch.setattr(Line, "enter", asks)
-    monkeypatch.setattr(induction, "train", trains)
+    monkeypatch.setattr("attnviz.training.induction.train", trains)
     app.query_params["lesson"] = "induction"
     app.run()
     press(app, "Start")

@@ -11,7 +11,7 @@ from attnviz.core.edits import Edits
 from attnviz.core.errors import ArgumentError, ModelError, PromptError
 from attnviz.core.sampling import TEMPERATURES, WritingOptions, draw, sampling_probabilities
 from attnviz.core.trace import Prompt
-from attnviz.files import from_bytes, to_bytes
+from attnviz.files.trace_file import from_bytes, to_bytes
 from attnviz.models.tasks import run_task
 from tests import tiny
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import pytest
 
 from attnviz import cli
+from attnviz.cli import serve
 from tests import shared
 
 ROOT = Path(__file__).parents[2]
@@ -131,7 +132,7 @@ def run(words: list[str], data: bytes, monkeypatch: pytest.MonkeyPatch) -> bytes
 
 def attnviz(words: list[str], data: bytes, monkeypatch: pytest.MonkeyPatch) -> bytes:
     arguments = cli.parser().parse_args(words)
-    if arguments.command is cli.serve:
+    if arguments.command is serve.serve:
         return b""
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with monkeypatch.context() as patch:

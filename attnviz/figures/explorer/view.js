@@ -1,6 +1,7 @@
 // A view of the explorer, which may wait for heads that are on their way.
 
 import { PictureView } from "../drawing/mount.js";
+import { cellSentence } from "./wording.js";
 
 /**
  * @import { Surface } from "../drawing/surface.js"
@@ -22,8 +23,7 @@ export class View extends PictureView {
 
   /** Says a cell to a screen reader. @param {Head} head @param {number} query @param {number} key */
   sayCell(head, query, key) {
-    const { hiddenRows, overview: { queries, keys } } = this.state;
-    this.surface.live.say(`“${queries[query][0]}” to “${keys[key][0]}”, ${hiddenRows.includes(query) ? "hidden" : head.tell(query, key)}`);
+    this.surface.live.say(cellSentence(this.state, head, query, key));
   }
 }
 

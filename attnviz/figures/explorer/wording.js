@@ -1,10 +1,11 @@
-// The headline: where some words look, in a sentence about words.
+// What a picture says: the headline, where some words look, in a sentence about words; and a cell, for a screen reader.
 
 import { cutText, make, word, percent, percentVisible } from "../drawing/elements.js";
 import { isWord, numberedName } from "./word_weights.js";
 
 /**
- * @import { Overview } from "./head_store.js"
+ * @import { ExplorerState } from "./explorer_state.js"
+ * @import { Head, Overview } from "./head_store.js"
  * @import { Question } from "./word_weights.js"
  * @typedef {(Node | string)[]} Sentence
  */
@@ -25,6 +26,10 @@ export function rowMeaning({ words, signed }) {
   const row = split ? `token (“${cutText(split.text)}” has ${split.parts.length})` : "word";
   return signed ? `after less before, where each row's ${row} looks` : `each row is one ${row}, and where it looks`;
 }
+
+/** Words a cell for a screen reader. @param {ExplorerState} state @param {Head} head @param {number} query @param {number} key */
+export const cellSentence = ({ hiddenRows, overview: { queries, keys } }, head, query, key) =>
+  `“${queries[query][0]}” to “${keys[key][0]}”, ${hiddenRows.includes(query) ? "hidden" : head.tell(query, key)}`;
 
 /** @param {string} text */
 const strong = (text) => make("strong", {}, word(cutText(text)));

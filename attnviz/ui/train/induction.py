@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -11,7 +10,7 @@ from attnviz.analysis.wording import whole_percent
 from attnviz.figures import html as shared
 from attnviz.figures.train import STYLE, Curve, curves
 from attnviz.training.background_run import MOST_COURTESY_SECONDS
-from attnviz.training.induction import InductionLook, InductionRecipe, train
+from attnviz.training.induction import InductionLook, InductionRecipe, train_in_turn
 from attnviz.ui.address.address_sync import bounded
 from attnviz.ui.background.jobs import PRIORITY
 from attnviz.ui.layout import Markup, theme
@@ -43,7 +42,7 @@ def watch_induction() -> None:
         histories = {seed: ([], [])}
         state["induction"] = histories
         with _turn(place):
-            for number, look in _alternating(recipes):
+            for number, look in train_in_turn(recipes):
                 histories[seed][number].append(look)
                 # Others go first, but not for ever.
                 PRIORITY.give_way(MOST_COURTESY_SECONDS)
@@ -78,12 +77,6 @@ def _turn(place: DeltaGenerator) -> Iterator[None]:
         yield
     finally:
         line.leave(run)
-
-
-def _alternating(recipes: Sequence[InductionRecipe]) -> Iterator[tuple[int, InductionLook]]:
-    """Train the models in turn, so that both are at the same step."""
-    runs = zip(*(train(recipe, every=20) for recipe in recipes), strict=True)
-    return chain.from_iterable(enumerate(looks) for looks in runs)
 
 
 def _draw(place: DeltaGenerator, recipes: Sequence[InductionRecipe], histories: Sequence[Sequence[InductionLook]]) -> None:

@@ -14,7 +14,7 @@ from attnviz.analysis.head_view import Lens, View, word_names
 from attnviz.cli import main
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
-from attnviz.files import save
+from attnviz.files.trace_file import save
 from tests.factories import make_map, sentence, special, typed
 
 TOKENS = sentence("the cat saw un|believ|able dogs near the barn")

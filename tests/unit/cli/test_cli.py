@@ -11,6 +11,7 @@ import pytest
 
 import attnviz
 from attnviz import cli
+from attnviz.cli import serve
 from attnviz.cli.arguments import as_json
 from attnviz.core.errors import ModelError
 from attnviz.settings import app_folder
@@ -27,7 +28,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
     monkeypatch.setattr(os, "execv", execv)
     # Which ports of this machine are free is nothing that these tests are about.
-    monkeypatch.setattr(cli, "check_port", lambda host, port: None)
+    monkeypatch.setattr(serve, "check_port", lambda host, port: None)
     return commands
 
 
@@ -77,7 +78,7 @@ def test_an_error_is_one_line(monkeypatch, capsys):
     def fail(_: object) -> int:
         raise ModelError("there is no such model")
 
-    monkeypatch.setattr(cli, "serve", fail)
+    monkeypatch.setattr(serve, "serve", fail)
     assert cli.main([]) == 1
     assert capsys.readouterr().err == "attnviz: there is no such model\n"
 
@@ -105,7 +106,7 @@ def test_a_port_that_is_taken_is_one_line_that_says_what_to_do(monkeypatch, caps
         assert cli.main(["--host", "127.0.0.1", "--port", str(port)]) == 1
     said = capsys.readouterr().err
     assert said == f"attnviz: Port {port} is taken, perhaps by another attnviz: choose another one, such as {port + 1}.\n"
-    cli.check_port("127.0.0.1", port)
+    serve.check_port("127.0.0.1", port)
 
 
 def test_a_port_that_this_user_may_not_open_is_one_line(monkeypatch, capsys):
@@ -127,7 +128,7 @@ def test_a_place_that_cannot_be_written_is_one_line(capsys, tmp_path):
 def test_a_terminal_without_these_letters_gets_their_numbers(monkeypatch):
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", out)
-    monkeypatch.setattr(cli, "serve", lambda _: print("L2·H0 → \udcff") or 0)
+    monkeypatch.setattr(serve, "serve", lambda _: print("L2·H0 → \udcff") or 0)
     assert cli.main([]) == 0
     assert out.buffer.getvalue() == b"L2\\xb7H0 \\u2192 \\udcff\n"
 
@@ -136,7 +137,7 @@ def test_json_is_json_on_a_terminal_without_these_letters(monkeypatch):
     for encoding, written in (("ascii", b'"\\u00e9\\ud83d\\ude00"\n'), ("utf-8", '"é😀"\n'.encode())):
         out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
         monkeypatch.setattr(sys, "stdout", out)
-        monkeypatch.setattr(cli, "serve", lambda _: print(as_json("é😀")) or 0)
+        monkeypatch.setattr(serve, "serve", lambda _: print(as_json("é😀")) or 0)
         assert cli.main([]) == 0
         assert out.buffer.getvalue() == written
 
@@ -145,7 +146,7 @@ def test_too_little_memory_is_one_line(monkeypatch, capsys):
     def fail(_: object) -> int:
         raise MemoryError
 
-    monkeypatch.setattr(cli, "serve", fail)
+    monkeypatch.setattr(serve, "serve", fail)
     assert cli.main([]) == 1
     assert "more memory than there is" in capsys.readouterr().err
 

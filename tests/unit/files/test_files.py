@@ -15,8 +15,8 @@ import attnviz
 from attnviz.core.errors import ArgumentError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
-from attnviz.files import from_bytes, to_bytes, trace_file
-from attnviz.files.trace_file import describe
+from attnviz.files import trace_file
+from attnviz.files.trace_file import describe, from_bytes, to_bytes
 from tests.factories import assert_same, dot_product_map, make_map, pair, special, typed
 
 SOURCE = (*typed("un|believ|able مرحبا 😀 a&b"), special("</s>"))

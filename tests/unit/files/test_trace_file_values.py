@@ -7,8 +7,7 @@ import pytest
 
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Prompt, RemovalCurve
-from attnviz.files import from_bytes
-from attnviz.files.trace_file import seal, value_from_bytes, value_to_bytes
+from attnviz.files.trace_file import from_bytes, seal, value_from_bytes, value_to_bytes
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
 from tests.factories import dot_product_map, sentence
