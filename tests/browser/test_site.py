@@ -7,12 +7,14 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 import streamlit
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, PdfMargins, Route, expect
+from pypdf import PdfReader
 
 from attnviz.lessons.hand_in import read_hand_in
 from attnviz.live import pictures
@@ -27,6 +29,7 @@ from tests.factories import HOSTILE
 FIRST = "L3·H1 sends “it” to “animal” with weight 68\xa0%: its strongest link between different words."
 LESSON = assets_folder() / "lessons" / "what-is-it.md"
 STORY, NOTICE, HERO = "#story p:first-child", "#notice", "#hero[data-drawn]"
+WIDTH = "({ clientWidth }) => clientWidth"
 # What an address may say that no page ever wrote.
 ADDRESSES = [
     f"text={quote(' '.join(HOSTILE))}&layer=99&head=-3",
@@ -234,6 +237,31 @@ def test_a_page_that_was_written_whole_says_what_the_app_says_and_axe_finds_noth
                 opened(page, f"{site}/{name}/?{query}")
                 assert serious(page, scheme) == []
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("name", ["encode", "answer", "whatif", "matters"])
+def test_a_page_is_printed_on_one_sheet_as_it_stands_on_the_screen_without_the_menu(page: Page, site: str, name: str):
+    """In the width of a sheet the matrix, measured for the screen, would be cut, and would lie on the sentences below it."""
+    opened(page, f"{site}/{name}/")
+    columns = page.locator("#hero").evaluate(WIDTH)
+    margin: PdfMargins = {"top": "10mm", "right": "10mm", "bottom": "10mm", "left": "10mm"}
+    sheets = PdfReader(BytesIO(page.pdf(format="A4", margin=margin))).pages
+    assert len(sheets) == 1
+    words = sheets[0].extract_text()
+    assert page.locator("h1").inner_text() in words
+    assert "Copy link" not in words
+    assert "Lessons" not in words
+    page.emulate_media(media="print")
+    assert page.locator("#hero").evaluate(WIDTH) == columns
+
+
+def test_what_is_pointed_at_is_not_printed(page: Page, site: str):
+    """Chromium prints again what is drawn as a dark page turns light; cleared in it, the overlay would wipe out the matrix."""
+    opened(page, f"{site}/encode/")
+    overlay = page.locator(".matrix .overlay")
+    expect(overlay).to_be_visible()
+    page.emulate_media(media="print")
+    expect(overlay).to_be_hidden()
 
 
 def test_a_head_that_is_clicked_is_in_the_address_and_the_way_back_leads_back(page: Page, site: str):

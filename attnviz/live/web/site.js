@@ -329,6 +329,8 @@ if (config.groups) {
   drawToolbar(blockPage);
   void blockPage.show();
 }
+// Pictures are measured for the screen: paper has the width of the page there, as site.css says.
+addEventListener("beforeprint", () => document.documentElement.style.setProperty("--printed", `${document.querySelector(".title")?.clientWidth}px`));
 // On a phone the pages stand in one line, which may be longer than the screen.
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 if (config.lesson) openLesson(config.lesson, files);
