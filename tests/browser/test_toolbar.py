@@ -3,6 +3,7 @@
 from io import BytesIO
 
 import pytest
+from PIL import Image, ImageStat
 from playwright.sync_api import Page, PdfMargins, expect
 from pypdf import PdfReader
 
@@ -151,3 +152,19 @@ def test_a_page_is_printed_on_one_sheet_as_it_stands_on_the_screen_without_the_m
     assert "Lessons" not in words
     page.emulate_media(media="print")
     assert page.locator(".stMainBlockContainer > *").evaluate("({ clientWidth }) => clientWidth") == columns
+
+
+def test_a_dark_page_is_light_on_paper(page: Page, app_url: str) -> None:
+    """For paper a browser asks for light colours, which Streamlit alone would take: dark letters on dark pictures."""
+    page.emulate_media(color_scheme="dark")
+    open_page(page, app_url, "answer")
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print", color_scheme="light")
+    settle(page)
+    sheet = Image.open(BytesIO(page.screenshot())).convert("L")
+    assert sheet.getpixel((0, 0)) == 255
+    assert ImageStat.Stat(sheet).mean[0] > 225
+    assert page.locator(".stApp").evaluate("app => getComputedStyle(app).colorScheme") == "dark"
+    page.emulate_media(media="null", color_scheme="dark")
+    page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    assert not page.evaluate("() => Object.hasOwn(matchMedia('(prefers-color-scheme: dark)'), 'matches')")
