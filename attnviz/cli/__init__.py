@@ -17,7 +17,7 @@ from attnviz.cli.site import add_site_command
 from attnviz.cli.traces import add_trace_commands
 from attnviz.cli.train import add_train_command
 from attnviz.cli.write import add_why_commands, add_write_command
-from attnviz.core.errors import AttnvizError
+from attnviz.core.errors import AttnvizError, beyond_machine
 
 EXAMPLES = """examples:
   attnviz                              the app at http://localhost:8501
@@ -82,16 +82,16 @@ def run_command(commands: argparse.ArgumentParser, argv: Sequence[str] | None) -
             sys.stdout.flush()  # help and version end the program, and are not written yet either
     except AttnvizError as error:
         return _failed(commands.prog, str(error))
-    except MemoryError as error:
-        return _failed(
-            commands.prog, str(error) or "This needs more memory than there is: try a shorter text or a smaller model."
-        )
     except KeyboardInterrupt:
         return 130  # as a shell has it: 128 and the signal's number
     except BrokenPipeError:
         _forget_stdout()
         return 141
-    except OSError as error:
+    except Exception as error:
+        if limit := beyond_machine(error):
+            return _failed(commands.prog, str(limit))
+        if not isinstance(error, OSError):
+            raise
         if error.filename is None:
             _forget_stdout()
             why = f"The output cannot be written ({error.strerror or error}): stdout is closed, or its disk is full."

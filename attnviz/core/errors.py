@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+# PyTorch's words for it, the operating system's, and the loader's.
+_NO_MEMORY = re.compile("not enough memory|out of memory|Cannot allocate memory|failed to map segment")
 # After these a card computes nothing more for the process that met them.
 _LOST_CARD = re.compile(r"CUDA error: .*(assert|illegal|launch (failure|timed out)|misaligned|uncorrectable)")
 
@@ -145,7 +147,7 @@ def beyond_machine(error: BaseException) -> MemoryError | LostCardError | None:
     >>> beyond_machine(RuntimeError("CUDA out of memory."))
     MemoryError('This needs more memory than there is: try a shorter text or a smaller model.')
     """
-    if isinstance(error, MemoryError) or "not enough memory" in str(error) or "out of memory" in str(error):
+    if isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)):
         _let_go(error)
         return MemoryError("This needs more memory than there is: try a shorter text or a smaller model.")
     if _LOST_CARD.search(str(error)):

@@ -1,5 +1,6 @@
 """The command `attnviz`: what it understands, what it starts, and how it says no."""
 
+import errno
 import io
 import os
 import socket
@@ -142,9 +143,18 @@ def test_json_is_json_on_a_terminal_without_these_letters(monkeypatch):
         assert out.buffer.getvalue() == written
 
 
-def test_too_little_memory_is_one_line(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("Unable to allocate output buffer."),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: not enough memory"),
+        OSError(errno.ENOMEM, os.strerror(errno.ENOMEM), "torch"),
+        ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+    ],
+)
+def test_too_little_memory_is_one_line(monkeypatch, capsys, error):
     def fail(_: object) -> int:
-        raise MemoryError
+        raise error
 
     monkeypatch.setattr(serve, "serve", fail)
     assert cli.main([]) == 1
