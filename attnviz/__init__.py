@@ -67,6 +67,11 @@ def __getattr__(name: str) -> object:
     return getattr(importlib.import_module(module), function)
 
 
+def __dir__() -> list[str]:
+    """List what a shell or a notebook completes: the public names, those that are not imported yet too."""
+    return [*__all__, "__version__"]
+
+
 def _frame(trace: AttentionTrace) -> str:
     """Show the explorer where a notebook ends a cell with a trace."""
     from attnviz.figures.explorer import frame

@@ -20,3 +20,11 @@ def test_import_is_light_and_fast():
     seconds, heavy = zip(*((float(line[0]), line[1:]) for line in (run.stdout.split() for run in runs)), strict=True)
     assert not any(heavy), f"importing attnviz imports {heavy[0]}"
     assert min(seconds) <= SECONDS
+
+
+def test_a_shell_completes_names_that_are_not_imported_yet():
+    script = "import attnviz; print(*dir(attnviz)); print(*attnviz.__all__)"
+    listed, public = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert {"load", "run", "rank_heads"} <= set(listed.split()) >= set(public.split())
