@@ -1,7 +1,7 @@
 """A picture's numbers in words: the chosen link, and what its head does as a whole."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import SupportsFloat
 
@@ -178,6 +178,22 @@ def text_notices(
             f" does not know {unknown}: it reads a placeholder instead.",
             f" do not know {unknown}: they read a placeholder instead.",
         )
+
+
+def join_notices(spoken: Iterable[tuple[str, Iterable[tuple[str, str, str]]]]) -> Iterator[str]:
+    """Yield what models, each by its name, say of their texts; several that say the same say it together.
+
+    >>> alike = [("", " does not know “x”.", " do not know “x”.")]
+    >>> [*join_notices([("a", alike), ("b", [*alike, ("", " is slow.", " are slow.")])])]
+    ['a and b do not know “x”.', 'b is slow.']
+    """
+    speakers: dict[tuple[str, str, str], list[str]] = {}
+    for name, notices in spoken:
+        for notice in notices:
+            speakers.setdefault(notice, []).append(name)
+    for (before, one, several), all_names in speakers.items():
+        names = list(dict.fromkeys(all_names))
+        yield f"{before}{join_names(names)}{one if len(names) == 1 else several}"
 
 
 def head_name(layer: int, head: int | None) -> str:

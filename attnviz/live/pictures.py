@@ -48,6 +48,7 @@ from attnviz.analysis.translation_alignment import (
     opening_cell,
     rank_for_cell,
     read_as,
+    translation_notices,
     truer,
 )
 from attnviz.analysis.wording import (
@@ -55,8 +56,10 @@ from attnviz.analysis.wording import (
     describe_head,
     describe_link,
     head_name,
+    join_notices,
     percent,
     power_of_ten,
+    text_notices,
 )
 from attnviz.core.head_inputs import Tables
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
@@ -409,8 +412,7 @@ def _picture(name: str, task: Task, results: Sequence[Result], example: Mapping[
         "page": task,
         "models": models,
         "label": example["label"],
-        # Some are about one model.
-        "notice": example["notice"].replace("**", "") if example.get("model", models[0]) in models else "",
+        "notice": " ".join((*_text_notices(task, results), *_example_notice(example, models))),
         "prompt": _prompt(trace.prompt),
         "output": trace.output,
         "shown": next(iter(described.first)),
@@ -419,6 +421,25 @@ def _picture(name: str, task: Task, results: Sequence[Result], example: Mapping[
         **described.more,
     }
     return SitePicture(said, files)
+
+
+def _text_notices(task: Task, results: Sequence[Result]) -> Iterator[str]:
+    """Yield what the app says of a text before its picture, as the site's script does of a text that was typed."""
+    spoken = []
+    for result in results:
+        card, trace = result.card, result.trace
+        notices = [*text_notices(trace, languages=card.languages, most=card.max_tokens, reads=card.reads)]
+        if task == "translate":
+            written = () if trace.prompt.target else result.draft.written
+            notices += translation_notices(trace, languages=card.languages, written=written)
+        spoken.append((card.name, notices))
+    return join_notices(spoken)
+
+
+def _example_notice(example: Mapping[str, Any], models: Sequence[str]) -> Iterator[str]:
+    # Some are about one model.
+    if example.get("model", models[0]) in models:
+        yield example["notice"].replace("**", "")
 
 
 def map_files(

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from attnviz.analysis.wording import join_names, text_notices
+from attnviz.analysis.wording import join_notices, text_notices
 from attnviz.core.trace import Prompt
 from attnviz.models.result import Result
 from attnviz.settings import assets_folder
@@ -176,7 +176,8 @@ def show_text_notices(
     more  sentences of the page
     also  what it says of each result, as `text_notices` does
     """
-    sentences = dict.fromkeys((*_joint_notices(results, also), *more))
+    spoken = ((each.card.name, (*_own_notices(each), *also(each))) for each in results)
+    sentences = dict.fromkeys((*map(escaped, join_notices(spoken)), *more))
     # Always there, as that of `long_notice`.
     place = st.empty()
     if sentences:
@@ -185,17 +186,9 @@ def show_text_notices(
         (place.warning if is_cut else place.info)("  \n".join(sentences), icon=icon)
 
 
-def _joint_notices(results: Sequence[Result], also: Callable[[Result], Iterable[tuple[str, str, str]]]) -> Iterator[str]:
-    """Yield what models say of their texts; several that say the same say it together."""
-    speakers: dict[tuple[str, str, str], list[str]] = {}
-    for each in results:
-        card = each.card
-        own = text_notices(each.trace, languages=card.languages, most=card.max_tokens, reads=card.reads)
-        for notice in (*own, *also(each)):
-            speakers.setdefault(notice, []).append(card.name)
-    for (before, one, several), names in speakers.items():
-        names = list(dict.fromkeys(names))
-        yield escaped(f"{before}{join_names(names)}{one if len(names) == 1 else several}")
+def _own_notices(result: Result) -> Iterator[tuple[str, str, str]]:
+    card = result.card
+    return text_notices(result.trace, languages=card.languages, most=card.max_tokens, reads=card.reads)
 
 
 # Boxes below the first that a switch brings.

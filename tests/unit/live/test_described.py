@@ -45,12 +45,15 @@ from attnviz.figures.translate.alignments import Aligned, alignments
 from attnviz.live.pictures import (
     AMOUNT,
     KEYS,
+    PicturePage,
     describe_selection,
     describe_selectors,
     describe_translations,
+    pictures,
     writing,
 )
 from attnviz.models.base import DecodingStep, Draft, ModelCard, Translation
+from attnviz.models.catalog import load
 from attnviz.models.result import Result
 from attnviz.text.sentences import Sentences
 from attnviz.text.spans import Span
@@ -262,6 +265,11 @@ def test_a_browser_describes_what_the_app_does():
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
         assert_selection(actual, text)
     assert made["different"] == json.loads(json.dumps([differences(each) for each in DIFFERENT]))
+        "",
+        "model finds the two sentences.",
+        "",
+        "s of the search, and its tree.",
+    ]
     assert made["drawn"] == [[0, 7], [0, 2_400], [1_306, 3_700], [0, 2_395]]
 
 
@@ -271,6 +279,15 @@ def test_an_example_with_a_given_translation_says_how_likely_that_is():
     card = ModelCard("t", "translates", "encoder-decoder", 2, 3, 5, 99, "cpu")
     header, _ = unpack_chunks(describe_translations([Result(trace, card, 0.0, output=draft)], {}).files["align"])
     assert header["likely"] == {"1": json.loads(json.dumps(sentence_parts(describe_likelihood(-9.2, -2.3))))}
+
+
+def test_an_example_says_what_speaks_against_its_translation():
+    *_, picture = pictures(PicturePage("translate", "translate", ("dot-lstm-en-fr",)), load)
+    assert picture.said["notice"].startswith("dot-lstm-en-fr spelled out “Economic” (E·conom·ic) and “August”")
+    assert picture.said["notice"].endswith(
+        "expect guesses there. Bahdanau's own example, its translation given. His model turned"
+        " “zone économique européenne” around; one of everyday English may not."
+    )
 
 
 def assert_answer(
