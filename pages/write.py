@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from attnviz.analysis.head_view import HeadView
-from attnviz.analysis.wording import NUMBERS, describe_link, head_title
+from attnviz.analysis.head_view import HeadView, View
+from attnviz.analysis.wording import NUMBERS, describe_head, describe_link, head_title
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Prompt
 from attnviz.ui.address.address_sync import WordQuestion, finish
@@ -67,7 +67,8 @@ def show_writing(
         explore(picture, question=question, editing=editing)
         show_edit_buttons(editing, ShownHead(attention, head, matrix, cell))
     with st.container(key="desk-said"):
-        story(describe_link(matrix, head_title("weights", head.layer, head.head), cell, NUMBERS["weights"]))
+        number, whole = NUMBERS["weights"], replace(head, view=View(words=head.view.words)).matrix(attention)
+        story(describe_link(matrix, head_title("weights", head.layer, head.head), cell, number), describe_head(whole, number))
 
 
 header("write")

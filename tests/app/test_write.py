@@ -42,6 +42,8 @@ def test_it_says_what_comes_next_and_needs_no_model_for_it(monkeypatch):
     assert "Next comes" in html(app)
     assert bars(app)[:2] == [("Mary", "92.3\xa0%"), ("the", "2.2\xa0%")]
     assert bars(app)[-1][0] == "all others"
+    # As on a site.
+    assert "goes to the very first token, where a decoder parks attention" in html(app)
 
 
 def test_temperature_reshapes_the_bars_without_a_pass(monkeypatch):
