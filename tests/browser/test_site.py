@@ -130,16 +130,32 @@ def test_the_picture_is_a_function_of_its_address(page: Page, site: str):
     expect(page.locator(STORY)).to_contain_text("L0·H1")
 
 
+def test_behind_the_mean_stands_the_head_that_the_app_has_there(page: Page, site: str):
+    head, mean = page.get_by_role("spinbutton", name="Head", exact=True), page.get_by_label("Mean over heads")
+    opened(page, f"{site}/encode/?layer=4&mean=true")
+    expect(head).to_have_value("1")
+    mean.uncheck()
+    page.wait_for_url("**/?layer=4&head=1")
+    opened(page, f"{site}/encode/?layer=4&head=7")
+    mean.check()
+    page.wait_for_url("**/?mean=true&layer=4&head=7")
+    mean.uncheck()
+    page.wait_for_url("**/?layer=4&head=7")
+
+
 def test_a_second_sentence_has_a_box_and_stays_when_the_first_is_changed(page: Page, site: str):
     opened(page, f"{site}/encode/?text=A+cat+slept.&pair=It+was+tired.")
     second = page.get_by_role("textbox", name="Second sentence")
     expect(second).to_have_value("It was tired.")
+    further = page.locator("#hint", has_text="how alike the model finds the two sentences")
+    expect(further).to_be_visible()
     typed(page, "A dog slept.")
     page.wait_for_url("**/?text=A+dog+slept.&pair=It+was+tired.")
     expect(second).to_have_value("It was tired.")
     second.fill("")
     page.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_url("**/?text=A+dog+slept.")
+    expect(further).to_have_count(0)
     opened(page, f"{site}/encode/")
     expect(second).to_be_hidden()
     page.get_by_text("Second sentence").click()

@@ -29,12 +29,14 @@ function fillControls(sitePage, picture) {
   const map = picture.maps.find(({ kind }) => kind === shown.kind) ?? picture.maps[0];
   const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset?.name;
   const [layers, heads] = map.shape;
+  // Behind a mean stands the head that is shown without it.
+  const head = shown.head ?? Math.min(values.head ?? map.first[1] ?? 0, heads - 1);
   const parts = [
     page === "answer" && picture.seen && sides(sitePage, picture, picture.seen.side),
     page !== "answer" && picture.maps.length > 1 && choice("Attention", picture.maps.map(({ kind }) => kind), shown.kind, (kind) => sitePage.change(asKind(kind))),
     stepper("Layer", layers, shown.layer, (layer) => sitePage.change({ layer, ...asHead(page, shown.head), ...noCell(page) })),
-    stepper("Head", heads, shown.head ?? 0, (head) => sitePage.change({ layer: shown.layer, ...asHead(page, head), ...noCell(page) })),
-    toggle("Mean over heads", shown.head === null, (on) => sitePage.change({ layer: shown.layer, ...asHead(page, on ? null : 0), ...noCell(page) })),
+    stepper("Head", heads, head, (chosen) => sitePage.change({ layer: shown.layer, ...asHead(page, chosen), ...noCell(page) })),
+    toggle("Mean over heads", shown.head === null, (on) => sitePage.change({ layer: shown.layer, ...asHead(page, on ? null : head), head, ...noCell(page) })),
     asksByWords(page) && toggle("Merge subwords to words", Boolean(values.words), (words) => sitePage.change({ words, ...noCell(page) })),
     !asksByWords(page) && toggle("Merge subwords to words", values.whole_words ?? true, (on) => sitePage.change({ whole_words: on ? null : false, ...noCell(page) })),
     page !== "summarize" && toggle("Hide special tokens", Boolean(values.hide_special), (on) => sitePage.change({ hide_special: on, ...noCell(page) })),

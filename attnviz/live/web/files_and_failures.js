@@ -92,6 +92,8 @@ const SENTENCES = {
   "no passage": "There is no passage to look in yet: paste one.",
   "too long": "This text is longer than the address of a page can hold, 16,000 letters: shorten it, or open it in the app.",
   "app only": "This link asks for something that only the app can do, such as edits: here is the picture without it.",
+  alike: "The app also says how alike the model finds the two sentences.",
+  beam: "The app also shows the other translations of the search, and its tree.",
   left: "Nothing was run: press Run to fetch the model again, or choose an example.",
   "no picture": "This picture could not be fetched: check the connection, and reload the page.",
   "no model": "This page of the site does not run this model: look at the examples, or open the link in the app.",
@@ -111,6 +113,12 @@ const SENTENCES = {
 /** @param {string} name */
 export function sentenceOf(name) {
   return SENTENCES[name] ?? "This text could not be read: reload the page, and press Run again.";
+}
+
+/** What the app shows of a picture besides, in a sentence; empty: nothing. @param {string} page @param {Record<string, string>} prompt @param {Record<string, any>} values */
+export function shownInTheApp(page, { pair }, { decoding }) {
+  if (page === "encode" && pair) return sentenceOf("alike");
+  return page === "translate" && decoding === "Beam" ? sentenceOf("beam") : "";
 }
 
 // Hands a file to the person.

@@ -7,7 +7,7 @@ import { drawControls } from "./controls.js";
 import { openLesson } from "./lesson.js";
 import { panelOf } from "./panels.js";
 import { isReadyPicture, PROMPT, namesOf, optionsOf, runModel, SitePicture } from "./run_model.js";
-import { whyNoScript, sentenceOf, fetchFile } from "./files_and_failures.js";
+import { whyNoScript, sentenceOf, shownInTheApp, fetchFile } from "./files_and_failures.js";
 import { drawToolbar } from "./toolbar.js";
 
 /**
@@ -171,7 +171,7 @@ export class SitePage {
       await this.panel?.show(picture, values, example);
       this.parts.hero.dataset.drawn = String(turn);
       this.say(isOfTheApp(this.config, location.search) ? sentenceOf("app only") : "");
-      this.parts.hint.replaceChildren(picture.said.notice, ...(picture.keep ? [keepButton(picture.keep, picture.left)] : []));
+      this.parts.hint.replaceChildren([picture.said.notice, shownInTheApp(this.config.page, prompt, values)].filter(Boolean).join(" "), ...(picture.keep ? [keepButton(picture.keep, picture.left)] : []));
       drawControls(this, picture);
       this.#lost = "";
       dispatchEvent(new Event("attnviz-address"));

@@ -7,6 +7,7 @@ import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
 import { drawnPart } from "../../../attnviz/figures/answer_spans.js";
 import { describeSelectors, describeSelection } from "../../../attnviz/live/web/selectors.js";
 import { differences } from "../../../attnviz/live/web/alignments.js";
+import { shownInTheApp } from "../../../attnviz/live/web/files_and_failures.js";
 import { AlignmentHeads, describeTranslation, translationNotices } from "../../../attnviz/live/web/translation_picture.js";
 import { describeLikelihood, textNotices } from "../../../attnviz/live/web/wording.js";
 import { base64, openedMap } from "./maps.js";
@@ -43,6 +44,7 @@ export default function ({ answers = [], different = [], drawn = [], heads = [],
     likely: likely.map((each) => describeLikelihood(...each)),
     different: different.map(differences),
     drawn: drawn.map((each) => drawnPart(...each)),
+    further: [["encode", {}, {}], ["encode", { pair: "b" }, {}], ["translate", {}, {}], ["translate", {}, { decoding: "Beam" }]].map((each) => shownInTheApp(...each)),
     small: small.map((value) => [powerOfTen(value), twoDigits(value)]),
   };
 }

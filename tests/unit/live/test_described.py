@@ -265,6 +265,7 @@ def test_a_browser_describes_what_the_app_does():
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
         assert_selection(actual, text)
     assert made["different"] == json.loads(json.dumps([differences(each) for each in DIFFERENT]))
+    assert [each[-30:] for each in made["further"]] == [
         "",
         "model finds the two sentences.",
         "",
