@@ -458,6 +458,16 @@ def keeps_nothing_where_there_is_no_room(page: Page, site: str) -> None:
     session.detach()
 
 
+def test_nothing_is_promised_for_later_where_a_browser_keeps_nothing(browser: Browser, site: str):
+    for script, buttons in (("", 1), ("delete Navigator.prototype.serviceWorker", 0)):
+        with watched(browser) as context:
+            context.add_init_script(script)
+            page = opened(context.new_page(), f"{site}/encode/")
+            typed(page, "A dog that barked at cats was loud.")
+            expect(page.locator(STORY)).to_contain_text("“that”")
+            expect(page.get_by_role("button", name="Keep the whole model")).to_have_count(buttons)
+
+
 # What goes wrong, by a script of the page or the answer of the server, and what is said of it.
 WRONG = [
     ("", None, "could not be fetched: check the connection"),

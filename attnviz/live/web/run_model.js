@@ -118,9 +118,9 @@ export async function runModel(sitePage, key, prompt, values) {
   const inspects = sitePage.config.page === "compute";
   for (const [place, name] of names.entries()) traces.push(await runNamed(sitePage, name, "run", { key, isFirst: !place, inspects, request }));
   const picture = new ModelPicture({ ...saidOf(traces, names, prompt, first), word: words[prompt.text] }, key, background);
-  // A text needs the vectors of its own words alone.
+  // A text needs the vectors of its own words alone. Over plain HTTP from another machine a browser keeps none.
   picture.left = traces[0].left;
-  if (picture.left) picture.keep = () => background.ask("complete", { name: names[0] });
+  if (picture.left && "serviceWorker" in navigator) picture.keep = () => background.ask("complete", { name: names[0] });
   return picture;
 }
 

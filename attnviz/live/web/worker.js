@@ -28,7 +28,7 @@ import { describeLikelihood, describeHead, describeHidden, describeLink, textNot
  * @typedef {{ model: string, output: string, extra: any, cut: number | null, cutPair: number | null, isEnglish: boolean, maps: AttentionMap[] }} Trace
  * @typedef {{ output: string, extra: any, cross: AttentionMap, card: any }} KeptDraft
  * @typedef {{ card: any, trace(request: object): Promise<Trace>, inspect(request: object, layer: number, head: number): Promise<HeadInputs>,
- *   write?: any, left(): number, complete(): Promise<void> }} Model
+ *   write?: any, left(): Promise<number>, complete(): Promise<void> }} Model
  */
 
 const host = /** @type {any} */ (self);
@@ -75,7 +75,7 @@ const WORK = {
       const written = prompt.target ? [] : extra.steps.map((/** @type {{ token: Token }} */ { token }) => token);
       notices.push(...translationNotices(cross.keys, trace.cut, written));
     }
-    return { output, left: model.left(), notices, maps: shapes, ...describe(model, request, extra, maps) };
+    return { output, left: await model.left(), notices, maps: shapes, ...describe(model, request, extra, maps) };
   },
 
   /** Writes on behind a text, with what is written so far as progress. @param {{ name: string, modelFiles: string, runtimeBytes: number, request: object, tokens: number }} asked

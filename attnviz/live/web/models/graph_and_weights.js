@@ -1,6 +1,6 @@
 // A pass of a model: its graph with its weights, in ONNX Runtime.
 
-import { forget } from "./model_files.js";
+import { forget, isKept } from "./model_files.js";
 
 // Weights out of safetensors files: a matrix as integers with one power of two a row, as blocks of a GGUF file, or numbers in half precision.
 
@@ -196,9 +196,10 @@ export class WordVectors {
     return vectors;
   }
 
-  /** Count the bytes of all that is not there yet. */
-  left() {
-    return this.meta.files.reduce((sum, { bytes }, number) => sum + (this.files.has(number) ? 0 : bytes), 0);
+  /** Count the bytes of all that is neither here nor kept by the browser. */
+  async left() {
+    const left = this.meta.files.map(async ({ file, bytes }, number) => (this.files.has(number) || (await isKept(this.source.base + file)) ? 0 : bytes));
+    return (await Promise.all(left)).reduce((sum, bytes) => sum + bytes, 0);
   }
 
   /** Fetch all that is not there yet. */

@@ -52,7 +52,7 @@ export async function load(base, manifest, runtime, onProgress = () => {}) {
     },
     inspect: runner.inspect?.bind(runner),
     write: runner.write?.bind(runner),
-    left: () => loaded.vectors?.left() ?? 0,
+    left: async () => (await loaded.vectors?.left()) ?? 0,
     async complete() {
       await loaded.vectors?.complete();
     },

@@ -144,6 +144,14 @@ async function isOf(content, sha256) {
 }
 
 /**
+ * Whether the browser keeps a file, of this visit or one before.
+ * @param {string} url
+ */
+export async function isKept(url) {
+  return Boolean(await globalThis.caches?.match(url).catch(() => undefined));
+}
+
+/**
  * A file that is not the right one is not kept: the next visit fetches it again.
  * @param {string} url
  */

@@ -90,7 +90,7 @@ export interface Model {
   /** Writes on, until it is stopped: the names of the pieces behind a text. `onToken` is given what is written so far. */
   write?(request: Request, onToken: (text: string, count: number) => void, isStopped: () => boolean): Promise<string[]>;
   /** How many bytes `complete` would fetch. */
-  left(): number;
+  left(): Promise<number>;
   /** Fetches what later texts may need besides, so that all works without a network. */
   complete(): Promise<void>;
   /** Gives the memory back. */

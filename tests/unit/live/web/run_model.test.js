@@ -7,6 +7,7 @@ import { deflateSync } from "node:zlib";
 import { cellShown } from "../../../../attnviz/live/web/explorer_panel.js";
 import { Lens } from "../../../../attnviz/live/web/head_view.js";
 import { mapOfFiles } from "../../../../attnviz/live/web/map_package.js";
+import { WordVectors } from "../../../../attnviz/live/web/models/graph_and_weights.js";
 import { SitePicture, isReadyPicture } from "../../../../attnviz/live/web/run_model.js";
 import { describeLink } from "../../../../attnviz/live/web/wording.js";
 
@@ -30,6 +31,15 @@ test("an example is the picture of an address that means its language, and its t
   const readyFor = (prompt, values = {}) => examples.map((each) => isReadyPicture({ page: "translate", fields: ["text"], examples }, each, prompt, values)).indexOf(true);
   assert.deepEqual([{ text: "the" }, { text: "the", target: "le" }, { text: "the", target: "la" }].map((prompt) => readyFor(prompt)), [-1, 0, -1]);
   assert.deepEqual([{ into: "German" }, { models: ["German"] }, { into: "French" }].map((values) => readyFor({ text: "the" }, values)), [1, 1, -1]);
+});
+
+test("what is left of a model counts no file that the browser keeps of another visit", async () => {
+  const files = [{ file: "a", bytes: 1 }, { file: "b", bytes: 2 }];
+  const vectors = new WordVectors({ width: 1, rows_per_file: 1, files }, { base: "http://localhost/" });
+  assert.equal(await vectors.left(), 3);
+  globalThis.caches = { match: async (url) => (url === "http://localhost/a" ? {} : undefined) };
+  assert.equal(await vectors.left(), 2);
+  delete globalThis.caches;
 });
 
 /** A map as it comes with a site, of the tokens a, b and c, and what its only head is said to link hardest. */
