@@ -11,7 +11,7 @@ from typing import Any
 from safetensors import safe_open
 
 from attnviz.attribution.dataset import method_figures
-from attnviz.core import journal
+from attnviz.core import whole_files
 from attnviz.models.answer_model import AnswerModel
 from attnviz.models.saved_models import CONFIG, EXPONENTS, METRICS, WEIGHTS, kind_of, unpacked
 from attnviz.models.summarize import SummaryModel
@@ -165,4 +165,4 @@ def save_figures(folder: Path, measured: dict[str, Any]) -> None:
     write = _CARDS.get(kind_of(folder), translator_card)
     metrics, config = (json.loads((folder / name).read_text(encoding="utf-8")) for name in (METRICS, CONFIG))
     save_metrics({**metrics, **measured}, folder)
-    journal.write(folder / "card.md", write(config, rounded({**metrics, **measured})))
+    whole_files.write(folder / "card.md", write(config, rounded({**metrics, **measured})))

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from safetensors.torch import save as serialized
 from torch import Tensor
 
-from attnviz.core import journal
+from attnviz.core import whole_files
 from attnviz.core.errors import ModelError
 from attnviz.models.base import Progress, silent
 from attnviz.models.saved_models import CONFIG, METRICS, WEIGHTS, load_trained, pack
@@ -23,8 +23,8 @@ def save_weights(weights: dict[str, Tensor], config: dict[str, Any], folder: Pat
     """Write model.safetensors and config.json; what is measured is what was saved."""
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(config, indent=2, ensure_ascii=False)
-    journal.write(folder / CONFIG, text + "\n")
-    journal.write(folder / WEIGHTS, serialized(packed(weights)))
+    whole_files.write(folder / CONFIG, text + "\n")
+    whole_files.write(folder / WEIGHTS, serialized(packed(weights)))
 
 
 def packed(weights: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -40,8 +40,8 @@ def rounded(metrics: dict[str, Any]) -> dict[str, Any]:
 def save_metrics(metrics: dict[str, Any], folder: Path) -> None:
     """Write metrics.json, with the weights' SHA-256: these figures belong to that file and to no other."""
     weights = folder / WEIGHTS
-    figures = {**rounded(metrics), "bytes": weights.stat().st_size, "sha256": journal.sha256(weights)}
-    journal.write(folder / METRICS, json.dumps(figures, indent=2, ensure_ascii=False) + "\n")
+    figures = {**rounded(metrics), "bytes": weights.stat().st_size, "sha256": whole_files.sha256(weights)}
+    whole_files.write(folder / METRICS, json.dumps(figures, indent=2, ensure_ascii=False) + "\n")
 
 
 def load_trained_as(expected: type[Own], folder: Path, progress: Progress = silent) -> Own:

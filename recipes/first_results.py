@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from attnviz.core import journal
+from attnviz.core import whole_files
 from attnviz.figures.head_claims import EXAMPLES
 from attnviz.files.shipped import examples_folder, read_shipped
 from attnviz.files.trace_file import value_to_bytes
@@ -33,7 +33,7 @@ def make_shipped(report: Callable[[str], None]) -> None:
     folder.mkdir()
     for path, made in recorded.items():
         data = value_to_bytes(made)
-        journal.write(path, data)
+        whole_files.write(path, data)
         report(f"{path.name}  {len(data):,} bytes")
     read_shipped.cache_clear()
 

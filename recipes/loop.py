@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnviz.core import journal
+from attnviz.core import whole_files
 from recipes.data import DataError
 from recipes.schedule import learning_rate
 from recipes.task import RunProgress, Task, TaskRecipe
@@ -204,7 +204,7 @@ def _mean(several: list[dict[str, Tensor]]) -> dict[str, Tensor]:
 def write_whole(state: Any, path: Path) -> None:
     """Save what torch can save; what stands at `path` is never half written."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with journal.replacing(path) as file:
+    with whole_files.replacing(path) as file:
         torch.save(state, file)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from attnviz.analysis.whatif_comparison import bootstrap
 from attnviz.cli.arguments import MODEL, ONE_TEXT, add_command, output_path, positive
 from attnviz.cli.progress_line import progress_line
-from attnviz.core import journal
+from attnviz.core import whole_files
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.journal import Journal, model_facts
@@ -58,7 +58,7 @@ def ablate_file(arguments: argparse.Namespace) -> int:
         raise AttnvizError(f"No text of {arguments.data} has finite scores: choose other edits, or another file.")
     table = _table(conditions, np.array([scores for _, scores in measured]), np.array([float(count) for count, _ in measured]))
     if arguments.out:
-        journal.write(arguments.out, csv_table(COLUMNS, table))
+        whole_files.write(arguments.out, csv_table(COLUMNS, table))
     print("\n".join(_lines(table)))
     return 0
 

@@ -11,7 +11,7 @@ from typing import Any
 from attnviz.attribution.methods import USUAL, method_named
 from attnviz.cli.arguments import MODEL, ONE_TEXT, add_command, output_path, positive, print_now
 from attnviz.cli.progress_line import progress_line
-from attnviz.core import journal
+from attnviz.core import whole_files
 from attnviz.core.errors import AttnvizError
 from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.models import catalog
@@ -61,7 +61,7 @@ def measure_faithfulness(arguments: argparse.Namespace) -> int:
     model = catalog.load(arguments.model, progress=progress_line)
     options = DatasetOptions(arguments.limit, arguments.max_tokens, arguments.target)
     rows = measure_dataset(model, prompts, methods, out.with_name(f"{out.name}.jsonl"), options, print_now)
-    journal.write(out, csv_table(COLUMNS, map(_cells, rows)))
+    whole_files.write(out, csv_table(COLUMNS, map(_cells, rows)))
     figures = method_figures(rows)
     print(
         f"\n{'method':22} {'comprehensiveness':>24} {'sufficiency':>24} {'over chance':>24} {'tau':>6} {'ms':>7} {'texts':>6}"

@@ -9,7 +9,7 @@ from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.verdict import ClaimResult, check_head, describe_verdict, unit_name
 from attnviz.cli.arguments import MODEL, add_command, natural, output_path, positive
 from attnviz.cli.progress_line import progress_line
-from attnviz.core import journal
+from attnviz.core import whole_files
 from attnviz.core.errors import ClaimError, CorpusError, shortened
 from attnviz.export.head_claims import claims_csv, roles_csv
 from attnviz.models import catalog
@@ -75,7 +75,7 @@ def score_roles(arguments: argparse.Namespace) -> int:
 
     roles = head_roles(catalog.load(arguments.model, progress=progress_line), progress_line)
     if arguments.out:
-        journal.write(arguments.out, roles_csv(roles))
+        whole_files.write(arguments.out, roles_csv(roles))
         progress_line(f"Saved {arguments.out}", None)
         return 0
     print("\n".join(role_lines(roles, arguments.most)))
@@ -112,7 +112,7 @@ def test_claims(arguments: argparse.Namespace) -> int:
         return 0
     table = claims_csv(texts, results)
     if arguments.out:
-        journal.write(arguments.out, table)
+        whole_files.write(arguments.out, table)
         progress_line(f"Saved {arguments.out}", None)
     else:
         print(table.decode("utf-8"), end="")
@@ -179,6 +179,6 @@ def make_atlas(arguments: argparse.Namespace) -> int:
     from attnviz.survey.make_atlas import make
 
     model = catalog.load(arguments.model, progress=progress_line)
-    journal.write(arguments.out, to_json(make(model, most=arguments.first, progress=progress_line)))
+    whole_files.write(arguments.out, to_json(make(model, most=arguments.first, progress=progress_line)))
     progress_line(f"Saved {arguments.out}", None)
     return 0

@@ -9,7 +9,7 @@ from attnviz import settings
 from attnviz.analysis.wording import counted
 from attnviz.cli.arguments import EXIT_CODES, PLAIN, add_command, output_path
 from attnviz.cli.progress_line import progress_line
-from attnviz.core import journal
+from attnviz.core import whole_files
 from attnviz.core.errors import LessonError
 
 _LESSON = """examples:
@@ -97,7 +97,7 @@ def new_lesson(arguments: argparse.Namespace) -> int:
     path = Path(f"{name}.md")
     if path.exists():
         raise LessonError(f"{path} is there already: choose another name, or remove it first.")
-    journal.write(path, TEMPLATE.format(title=name.replace("-", " ").capitalize()))
+    whole_files.write(path, TEMPLATE.format(title=name.replace("-", " ").capitalize()))
     print(f"Saved {path}. Change it, then say: attnviz lesson check {path}")
     return 0
 
@@ -145,7 +145,7 @@ def print_lesson(arguments: argparse.Namespace) -> int:
     lesson = read_lesson(path)
     source, is_offered = ComputedSource(progress_line), path.resolve() == offered.get(lesson.name, Path()).resolve()
     sheet = worksheet(lesson, truths(lesson, source), source, site=settings.address(), is_offered=is_offered)
-    journal.write(arguments.out, write(sheet, arguments.paper))
+    whole_files.write(arguments.out, write(sheet, arguments.paper))
     progress_line(f"Saved {arguments.out}", None)
     return 0
 
@@ -164,7 +164,7 @@ def grade_folder(arguments: argparse.Namespace) -> int:
     lessons = {lesson.name: lesson for lesson in map(read_lesson, paths)}
     source = ComputedSource(progress_line)
     right = {name: truths(lesson, source) for name, lesson in lessons.items() if name in needed}
-    journal.write(arguments.out, grades_csv(files, {name: lessons[name] for name in right}, right))
+    whole_files.write(arguments.out, grades_csv(files, {name: lessons[name] for name in right}, right))
     wrong = sum(not isinstance(each, HandIn) or each.lesson not in right for each in files.values())
     progress_line(f"Saved {arguments.out}: {len(files) - wrong} graded{f', {wrong} not: see the table' if wrong else ''}", None)
     return 0

@@ -13,7 +13,7 @@ from attnviz.analysis.head_view import View, default_map
 from attnviz.analysis.wording import cuts, join_names, plain
 from attnviz.cli.arguments import MODEL, add_command, as_json, check_can_write, positive
 from attnviz.cli.progress_line import progress_line
-from attnviz.core import journal
+from attnviz.core import whole_files
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
@@ -177,7 +177,7 @@ def show_trace(arguments: argparse.Namespace) -> int:
         sys.stdout.buffer.write(data)
         return 0
     try:
-        journal.write(arguments.out, data)
+        whole_files.write(arguments.out, data)
     except OSError as error:
         raise AttnvizError(f"{arguments.out} cannot be written ({error.strerror}): choose another place.") from error
     return 0

@@ -31,7 +31,7 @@ def train_toy(arguments: argparse.Namespace) -> int:
         SettingError: the steps or the seed are no number that a toy has.
     """
     # Imported here: the command's help must not wait for torch.
-    from attnviz.core import journal
+    from attnviz.core import whole_files
     from attnviz.models import device
     from attnviz.models.catalog import CATALOG
     from attnviz.models.toy_config import MOST, preset
@@ -56,6 +56,6 @@ def train_toy(arguments: argparse.Namespace) -> int:
         training.step()
         if training.taken % every == 0 or training.ended:
             print_now(training.look())
-    journal.write(path, to_file(recipe, training.look()))
+    whole_files.write(path, to_file(recipe, training.look()))
     print_now(f"saved in {path}; look at it with: attnviz trace {path} {recipe.task.example!r} -o trace.attn")
     return 0

@@ -1,7 +1,8 @@
 // A text with bars under its words: where an answer starts and ends, or what each word receives; and what is marked in it. Above a
 // passage the question that is asked of it, as words that can be clicked, and below the heads that link both.
 
-import { cutText, directionOf, grouped, headButtons, make, percent, visibleText, wholePercent, word } from "./drawing/elements.js";
+import { cutText, directionOf, headButtons, make, visibleText, word } from "./drawing/elements.js";
+import { grouped, percent, wholePercent } from "./drawing/shares.js";
 
 /** @import { Palette } from "./drawing/palette.js" */
 

@@ -4,7 +4,7 @@ import { drawAnswer, keptFocus, linkingHeads } from "./answer_spans.js";
 import { Palette } from "./drawing/palette.js";
 import { THEMES } from "./drawing/themes.js";
 import { drawMatrices } from "./matrix.js";
-import { drawKept, headShares, selectorsTable } from "./summary_selectors.js";
+import { drawKept, headShares, selectorsTable } from "./summary_passage.js";
 
 /** @typedef {{ part: keyof typeof PARTS, theme: "light" | "dark", colours: string } & Record<string, any>} Drawn */
 

@@ -29,7 +29,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 from safetensors.numpy import save as serialized
 
-from attnviz.core import journal
+from attnviz.core import whole_files
 from attnviz.core.edits import Edits
 from attnviz.core.errors import ArgumentError, EditError, TraceError, described
 from attnviz.core.sampling import Continuation
@@ -72,7 +72,7 @@ def save(trace: AttentionTrace, path: str | os.PathLike[str], *, exact: bool = F
         raise ArgumentError(f"save takes the path of the file to write, not {described(path)}.")
     path = Path(path)
     try:
-        journal.write(path, to_bytes(trace, exact=exact))
+        whole_files.write(path, to_bytes(trace, exact=exact))
     except OSError as error:
         raise TraceError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
     return path

@@ -16,8 +16,8 @@ from attnviz.analysis.wording import ABOUT
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.answer_spans import STYLE as ANSWER_STYLE
 from attnviz.figures.compute.steps import STYLE as STEPS_STYLE
-from attnviz.figures.explorer.script import STYLE as EXPLORER_STYLE
-from attnviz.figures.explorer.script import template, themes
+from attnviz.figures.explorer.exported_file import STYLE as EXPLORER_STYLE
+from attnviz.figures.explorer.exported_file import template, themes
 from attnviz.figures.head_grid import STYLE as GRID_STYLE
 from attnviz.figures.html import STYLE as MARKUP_STYLE
 from attnviz.figures.html import bundle

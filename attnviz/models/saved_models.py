@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from attnviz.core.errors import ModelError, ModelNotFoundError, failing_as
-from attnviz.core.journal import sha256
+from attnviz.core.whole_files import sha256
 from attnviz.models.base import AttentionModel, Progress, silent
 
 # Beside a matrix that is saved as integers stands one power of two a row, under its name and this.

@@ -28,7 +28,7 @@ from numpy.lib import format as npy
 
 from attnviz import memory
 from attnviz.analysis.heads.measures import FIELDS, NAMES, Statistics, measure, merge
-from attnviz.core import journal
+from attnviz.core import whole_files
 from attnviz.core.errors import CorpusError, failing_as
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.text.data_files import text_lines
@@ -168,15 +168,15 @@ def opened(folder: Path) -> State:
 def save(folder: Path, state: State) -> None:
     """Write the state of a survey."""
     folder.mkdir(parents=True, exist_ok=True)
-    journal.write(folder / STATE, to_bytes(state))
+    whole_files.write(folder / STATE, to_bytes(state))
 
 
 def write_tables(folder: Path, state: State) -> None:
     """Write the tables of a survey."""
-    with journal.replacing(folder / TABLE) as file:
+    with whole_files.replacing(folder / TABLE) as file:
         pq.write_table(pa.table(rows(state)), file)
     (folder / "headvis").mkdir(exist_ok=True)
-    journal.write(folder / "headvis" / "scatter_data.json", json.dumps(headvis(state)))
+    whole_files.write(folder / "headvis" / "scatter_data.json", json.dumps(headvis(state)))
 
 
 def rows(state: State) -> dict[str, list[Any]]:
@@ -292,7 +292,7 @@ def survey(model: AttentionModel, job: SurveyJob, folder: Path, progress: Progre
     """
     memory.bound_heaps()
     folder.mkdir(parents=True, exist_ok=True)
-    with journal.exclusive(folder):
+    with whole_files.exclusive(folder):
         state = _read_corpus(model, job, folder, progress)
     write_tables(folder, state)
     return state

@@ -39,7 +39,7 @@ from attnviz.figures.answer_spans import (
     joint_matrix,
 )
 from attnviz.figures.before_after import changed_text, number, ranked
-from attnviz.figures.explorer.script import records_script
+from attnviz.figures.explorer.exported_file import records_script
 from attnviz.figures.matrix import Marks, matrices_record, one_matrix
 from attnviz.models import catalog
 from attnviz.models.result import Result

@@ -38,7 +38,7 @@ from attnviz.core.trace import AttentionMap
 from attnviz.export.paper import Sheet, draw_marked
 from attnviz.figures import html as shared
 from attnviz.figures.before_after import changed_text
-from attnviz.figures.explorer.script import records_script
+from attnviz.figures.explorer.exported_file import records_script
 from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.summary_passage import STYLE, kept_passage, summary_buttons
 from attnviz.models.result import Result

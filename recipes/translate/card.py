@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from attnviz.core import journal
+from attnviz.core import whole_files
 from attnviz.models.saved_models import CONFIG, METRICS
 from attnviz.models.translation_model import SOURCE, TARGET
 from attnviz.nn.translator import TranslatorConfig
@@ -58,7 +58,7 @@ def export_translator(recipe: Recipe, weights: dict[str, Tensor], run: Path, fol
     folder.mkdir(parents=True, exist_ok=True)
     sizes = []
     for name in (SOURCE, TARGET):
-        journal.write(folder / name, (run / name).read_bytes())
+        whole_files.write(folder / name, (run / name).read_bytes())
         sizes.append(len(json.loads((folder / name).read_text(encoding="utf-8"))["model"]["vocab"]))
     save_weights(weights, configuration(recipe, (sizes[0], sizes[1])), folder)
 

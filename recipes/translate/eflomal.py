@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from attnviz.core import journal
+from attnviz.core import whole_files
 from recipes.data import DataError
 from recipes.translate import bpe
 from recipes.translate.recipe import Corpus
@@ -58,7 +58,7 @@ def link(corpus: Corpus, data: Path, folder: Path, report: Callable[[str], None]
     for split in SPLITS:
         path = folder / f"{corpus.name}.{split}.links.tsv.gz"
         count = sum(1 for one, _ in pairs if one == split)
-        with journal.replacing(path) as whole, gzip.open(whole, "wt", encoding="utf-8") as file:
+        with whole_files.replacing(path) as whole, gzip.open(whole, "wt", encoding="utf-8") as file:
             for (_, texts), both, one, other in islice(rows, count):
                 plain = [blank.normalizer.normalize_str(text) for blank, text in zip(blanks, texts, strict=True)]
                 file.write("\t".join((" ".join(both[0]), " ".join(both[1]), _links(one, other), *plain)) + "\n")

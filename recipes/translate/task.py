@@ -10,7 +10,7 @@ from jaxtyping import Float
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from attnviz.core import journal
+from attnviz.core import whole_files
 from attnviz.models.translation_model import SOURCE, TARGET
 from attnviz.training.toy_training import TranslationBatch, cross_entropy
 from recipes.loop import Run, TrainingReport
@@ -98,7 +98,7 @@ def tokenizers_of(corpus: Corpus, data: Path, folder: Path) -> Tokenizers:
         folder.mkdir(parents=True, exist_ok=True)
         trained = Tokenizers.trained(read_pairs(data, f"{corpus.name}.train"), corpus.languages, corpus.n_pieces)
         for tokenizer, path in zip((trained.source, trained.target), paths, strict=True):
-            journal.write(path, tokenizer.to_str())
+            whole_files.write(path, tokenizer.to_str())
     source, target = (Tokenizer.from_file(str(path)) for path in paths)
     return Tokenizers(source, target)
 

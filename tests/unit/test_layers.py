@@ -29,7 +29,8 @@ BELOW_UI = {
 MAY_IMPORT = {
     "core": set(),
     "core.errors": set(),
-    "core.journal": {"core.errors"},
+    "core.journal": {"core.errors", "core.whole_files"},
+    "core.whole_files": {"core.errors"},
     "core.weights": {"core.errors"},
     "core.edits": {"core.errors", "core.weights"},
     "core.sampling": {"core.errors", "core.weights"},

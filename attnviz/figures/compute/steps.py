@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from attnviz.analysis.compute.steps import BIASES, Computation, PairShares, rest_of
 from attnviz.analysis.wording import signed
-from attnviz.figures.explorer.script import themes
+from attnviz.figures.explorer.exported_file import themes
 from attnviz.figures.html import bundle
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables
 

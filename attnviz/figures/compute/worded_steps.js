@@ -2,8 +2,9 @@
 // attnviz/analysis/compute/ has the numbers of a worked example and of one weight of a model in the app, live/web/link_steps.js those of
 // a text that was typed on the site.
 
-import { cutText, grouped, visibleText } from "../drawing/elements.js";
-import { eightDigits, decimals, largestRemainder, MINUS, numberText, significant, spelled, summed, unitsOf100 } from "../drawing/numbers.js";
+import { cutText, visibleText } from "../drawing/elements.js";
+import { decimals, eightDigits, largestRemainder, MINUS, numberText, significant, spelled, summed, unitsOf100 } from "../drawing/numbers.js";
+import { grouped } from "../drawing/shares.js";
 
 /**
  * @import { Origin, Place, Step } from "./step_by_step.js"

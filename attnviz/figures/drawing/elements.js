@@ -1,6 +1,7 @@
 // Elements of the page. Tokens in them are text, never markup.
 
 import { clamp } from "./canvas.js";
+import { percent } from "./shares.js";
 
 /** What the arrow keys do: rows down, columns across. @type {Record<string, [number, number]>} */
 export const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
@@ -95,23 +96,6 @@ export const headButtons = (heads, isChosen, open) => heads.map(({ layer, head, 
 
 /** @param {number} layer @param {number | null} head */
 export const headWords = (layer, head) => (head === null ? `mean over the heads of layer ${layer}` : `head ${head} of layer ${layer}`);
-
-// Shares in words, as attnviz/analysis/wording.py writes them.
-
-/** A share in whole percent. @param {number} share */
-export const wholePercent = (share) => `${Math.round(100 * share)}\u00A0%`;
-
-/** A whole number as it is read: 12,345. @param {number} value */
-export const grouped = (value) => value.toLocaleString("en");
-
-/** The same, but never none or all of it where that is not so. @param {number} share */
-export function percent(share) {
-  if (share >= 0.995 && share < 0.9995) return "over 99\u00A0%";
-  return share > 0 && share < 0.005 ? "under 1\u00A0%" : wholePercent(share);
-}
-
-/** A weight of a cell that can be looked at: one that has no digit left of those that travel is some all the same. @param {number} weight */
-export const percentVisible = (weight) => percent(weight || Number.MIN_VALUE);
 
 // What a pointer and the keyboard do on a canvas.
 

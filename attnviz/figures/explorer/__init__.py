@@ -3,8 +3,8 @@
 Three hosts mount the same script: a Streamlit page, an HTML file (`page`), a notebook (`frame`).
 """
 
+from attnviz.figures.explorer.exported_file import STYLE, TooLargeError, check_size, frame, page, script
 from attnviz.figures.explorer.overview import MESSAGE_BYTES, Overview, PicturePlaces, chunk_name, heads_package, overview
-from attnviz.figures.explorer.script import STYLE, TooLargeError, check_size, frame, page, script
 
 __all__ = [
     "MESSAGE_BYTES", "STYLE", "Overview", "PicturePlaces", "TooLargeError", "check_size", "chunk_name", "frame",

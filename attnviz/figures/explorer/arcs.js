@@ -2,7 +2,8 @@
 // each in a colour of its own. Only what can be seen is drawn: the canvas is as high as its frame, whatever the text's length.
 
 import { clamp, fit, fontOf } from "../drawing/canvas.js";
-import { cut, grouped, make, layered, listen } from "../drawing/elements.js";
+import { cut, make, layered, listen } from "../drawing/elements.js";
+import { grouped } from "../drawing/shares.js";
 import { headTitle, MASKED } from "./head_store.js";
 import { View, onScroll } from "./view.js";
 import { MOST_LINKS } from "./view_options.js";

@@ -1,6 +1,7 @@
 // The text as words that can be clicked: what some of them give to the others is shading, and a sentence below.
 
-import { around, headButtons, headWords, make, percent, stepAlong } from "../drawing/elements.js";
+import { around, headButtons, headWords, make, stepAlong } from "../drawing/elements.js";
+import { percent } from "../drawing/shares.js";
 import { headName } from "./head_store.js";
 import { View } from "./view.js";
 import { wordShares } from "./word_weights.js";

@@ -1,7 +1,8 @@
 // All heads: layers down, heads across, each a small picture. A click, or Enter, opens a head.
 
 import { clamp, fit, pixelRatio } from "../drawing/canvas.js";
-import { ARROWS, make, listen, word, wholePercent } from "../drawing/elements.js";
+import { ARROWS, make, listen, word } from "../drawing/elements.js";
+import { wholePercent } from "../drawing/shares.js";
 import { strike, fade } from "../drawing/matrix.js";
 import { headTitle, number, THUMB_MASKED } from "./head_store.js";
 import { View } from "./view.js";

@@ -18,8 +18,8 @@ from attnviz.analysis.head_view import HeadMatrix
 from attnviz.analysis.wording import NUMBERS, cut, signed
 from attnviz.core.trace import Token
 from attnviz.core.weights import Quantity
+from attnviz.figures.explorer.exported_file import style, themes
 from attnviz.figures.explorer.overview import NO_MARKS, HeadMarks, pack_chunks
-from attnviz.figures.explorer.script import style, themes
 from attnviz.figures.html import STYLE as MARKUP_STYLE
 from attnviz.figures.html import Page, bundle, direction, label
 from attnviz.figures.theme import FONT, LIGHT, Theme, css_variables

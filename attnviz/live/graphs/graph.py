@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from attnviz.core import journal
+from attnviz.core import whole_files
 from attnviz.core.errors import ModelError
 from attnviz.models.saved_models import EXPONENTS
 
@@ -191,7 +191,7 @@ def write(folder: Path, name: str, content: bytes, *, text: bool = False) -> dic
     small = compressed(content, text=text)
     path = folder / f"{name}.gz"
     path.parent.mkdir(parents=True, exist_ok=True)
-    journal.write(path, small)
+    whole_files.write(path, small)
     return {"file": f"{name}.gz", "bytes": len(small), "size": len(content), "sha256": digest(small)}
 
 

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from attnviz.core import journal
+from attnviz.core import whole_files
 from attnviz.core.errors import ModelError
 from attnviz.live.graphs.graph import Files, Graph, Rows, WeightFile, digest, halves, write, write_rows, write_weights
 from attnviz.live.graphs.graph import export as export_graph
@@ -583,7 +583,7 @@ def write_model(model: AttentionModel, task: Task, saved: Path, folder: Path) ->
         **_written(name, folder, _WRITERS[task](model, saved)),
     }
     manifest["version"] = digest(json.dumps(manifest, sort_keys=True).encode())[:16]
-    journal.write(folder / name / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    whole_files.write(folder / name / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     return manifest
 
 

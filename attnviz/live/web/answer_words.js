@@ -1,7 +1,8 @@
 // What the page Answer draws and says of an answer, in the head that says most about it or in another one: what
 // attnviz/live/pictures.py writes for the pictures that come with the site.
 
-import { cutText, percent, wholePercent, visibleText } from "../../figures/drawing/elements.js";
+import { cutText, visibleText } from "../../figures/drawing/elements.js";
+import { percent, wholePercent } from "../../figures/drawing/shares.js";
 import { isWord, numberedName } from "../../figures/explorer/word_weights.js";
 import { Lens } from "./head_view.js";
 import { MOSTLY, quoted, textPart } from "./wording.js";

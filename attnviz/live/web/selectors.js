@@ -1,6 +1,7 @@
 // Selectors: rules that choose what to keep of a text, as attnviz/analysis/summary_selection.py has them; and what each keeps.
 
-import { wholePercent, nameOfHead } from "../../figures/drawing/elements.js";
+import { nameOfHead } from "../../figures/drawing/elements.js";
+import { wholePercent } from "../../figures/drawing/shares.js";
 import { chance } from "./models/sampling.js";
 import { bySentence, byUnit, chooseBy, received, rollout, sharesOfHeads, unitsByHead, unitsOf } from "./models/selection.js";
 import { quoted, textPart } from "./wording.js";
@@ -8,7 +9,7 @@ import { quoted, textPart } from "./wording.js";
 /**
  * @import { Amount, Unit } from "./models/selection.js"
  * @import { AttentionMap } from "./models/types.d.ts"
- * @import { KeptPassage } from "../../figures/summary_selectors.js"
+ * @import { KeptPassage } from "../../figures/summary_passage.js"
  * @import { HeadShown, Headline } from "./run_model.js"
  * @import { Row } from "./selectors_panel.js"
  * @import { Sentence } from "./wording.js"

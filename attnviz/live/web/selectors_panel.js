@@ -2,7 +2,7 @@
 
 import { keptFocus } from "../../figures/answer_spans.js";
 import { make } from "../../figures/drawing/elements.js";
-import { drawKept, headShares, selectorsTable } from "../../figures/summary_selectors.js";
+import { drawKept, headShares, selectorsTable } from "../../figures/summary_passage.js";
 import { asHead, shownOn } from "./controls.js";
 import { ExplorerFold } from "./explorer_panel.js";
 import { optionsOf } from "./run_model.js";

@@ -1,9 +1,10 @@
 // A picture's numbers in words, as attnviz/analysis/wording.py says them: a test compares both.
 
-import { cutText, grouped, make, percent, percentVisible, visibleText } from "../../figures/drawing/elements.js";
+import { cutText, make, visibleText } from "../../figures/drawing/elements.js";
 import { strongestLink, summarize } from "./head_metrics.js";
 import { LETTER_OF_BYTE } from "./models/letter_of_byte.js";
 import { decimals, raised } from "../../figures/drawing/numbers.js";
+import { grouped, percent, percentVisible } from "../../figures/drawing/shares.js";
 
 /** @import { HeadMatrix, Token } from "./head_view.js" */
 

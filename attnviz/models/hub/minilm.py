@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import cast
 
-from attnviz.core.journal import sha256
+from attnviz.core.whole_files import sha256
 from attnviz.models.base import Progress
 from attnviz.models.hub.download import fetch_from_hub, find_in_package, load_folder
 from attnviz.models.hub.single_stack import StackModel

@@ -17,7 +17,7 @@ from transformers.integrations.gguf.dequant import GGML_BLOCK
 from transformers.integrations.gguf.reader import GgufHeader, LazyGgufTensor, load_gguf_state_dict, read_gguf_metadata
 
 from attnviz.core.errors import ModelError, ModelNotFoundError
-from attnviz.core.journal import sha256
+from attnviz.core.whole_files import sha256
 from attnviz.models import device
 from attnviz.models.base import Progress
 from attnviz.models.hub.checkpoint import BUILDING

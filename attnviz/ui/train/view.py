@@ -15,7 +15,7 @@ from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.export import Picture
 from attnviz.figures import html
-from attnviz.figures.explorer.script import records_script
+from attnviz.figures.explorer.exported_file import records_script
 from attnviz.figures.matrix import STYLE as MATRIX
 from attnviz.figures.matrix import Marks, matrices_record, one_matrix
 from attnviz.figures.train import STYLE, planted_table

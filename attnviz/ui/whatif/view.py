@@ -11,7 +11,7 @@ from attnviz.analysis.wording import describe_edits, head_words
 from attnviz.core.edits import Edits, HeadSet, HeadValue
 from attnviz.core.trace import AttentionTrace, Head, HeadCosts, Prompt, RemovalCurve
 from attnviz.export import whatif_sheets
-from attnviz.figures.explorer.script import records_script
+from attnviz.figures.explorer.exported_file import records_script
 from attnviz.figures.html import STYLE as MARKUP
 from attnviz.figures.whatif_matrices import STYLE, comparison_blocks, cost_blocks, curve_blocks
 from attnviz.models.base import AttentionModel, Progress

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
-from attnviz.core.journal import sha256
+from attnviz.core.whole_files import sha256
 from attnviz.models.saved_models import unpacked
 from attnviz.models.translation_model import TranslationModel
 from recipes.__main__ import main

@@ -21,8 +21,8 @@ from attnviz.analysis.wording import describe_head, describe_hidden, describe_li
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.export import Picture, export
+from attnviz.figures.explorer.exported_file import themes
 from attnviz.figures.explorer.overview import chunk_name, codes_of, decimals_of, overview, unpack_chunks
-from attnviz.figures.explorer.script import themes
 from attnviz.figures.html import sentence_parts
 from tests.factories import HOSTILE, make_map, numbered, pair, sentence, special, typed
 from tests.javascript import run

@@ -52,7 +52,7 @@ def test_a_theme_can_be_chosen():
 
 
 def test_what_is_too_large_is_told(monkeypatch):
-    monkeypatch.setattr(importlib.import_module("attnviz.figures.explorer.script"), "PAGE_BYTES", 100)
+    monkeypatch.setattr(importlib.import_module("attnviz.figures.explorer.exported_file"), "PAGE_BYTES", 100)
     with pytest.raises(TooLargeError, match="too many for one file: shorten the text"):
         page(hostile())
     assert frame(hostile()).startswith("<p>&lt;/script&gt;")

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Palette } from "../../../attnviz/figures/drawing/palette.js";
-import { drawKept, headShares, selectorsTable } from "../../../attnviz/figures/summary_selectors.js";
+import { drawKept, headShares, selectorsTable } from "../../../attnviz/figures/summary_passage.js";
 import { all, FakeElement, named } from "./fake_page.js";
 
 const row = (key, sentences, words, ...figures) => ({ key, name: key, sentences, words, figures });

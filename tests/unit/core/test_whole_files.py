@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from attnviz.core import journal
+from attnviz.core import whole_files
 
 
 def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
-    journal.write(path, "é")
-    journal.write(path, b"new")
+    whole_files.write(path, "é")
+    whole_files.write(path, b"new")
     assert path.read_bytes() == b"new"
-    assert journal.sha256(path) == hashlib.sha256(b"new").hexdigest()
+    assert whole_files.sha256(path) == hashlib.sha256(b"new").hexdigest()
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_what_stood_there_stays_where_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.txt"
-    journal.write(path, "good")
+    whole_files.write(path, "good")
 
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -31,9 +31,9 @@ def test_what_stood_there_stays_where_writing_fails(tmp_path: Path, monkeypatch:
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
         with pytest.raises(OSError, match="No space"):
-            journal.write(path, "half")
+            whole_files.write(path, "half")
     halves: Any = [b"half", 7]
-    with pytest.raises(TypeError), journal.replacing(path) as file:
+    with pytest.raises(TypeError), whole_files.replacing(path) as file:
         file.writelines(halves)
     assert path.read_text() == "good"
     assert list(tmp_path.iterdir()) == [path]
@@ -44,7 +44,7 @@ def test_a_file_keeps_who_may_read_it_and_a_link_stays_a_link(tmp_path: Path) ->
     path.write_text("old")
     path.chmod(0o640)
     link.symlink_to(path)
-    journal.write(link, "new")
+    whole_files.write(link, "new")
     assert link.is_symlink()
     assert path.read_text() == "new"
     assert path.stat().st_mode & 0o777 == 0o640
@@ -55,21 +55,21 @@ def test_a_pipe_and_a_device_are_written_to_and_stay(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
     reader.start()
-    journal.write(pipe, "through")
+    whole_files.write(pipe, "through")
     reader.join(10)
     assert got == [b"through"]
-    journal.write(os.devnull, "gone")
+    whole_files.write(os.devnull, "gone")
     assert not Path(os.devnull).is_file()
 
 
 def test_a_full_disk_is_said_of_the_file():
     with pytest.raises(OSError, match="No space left") as raised:
-        journal.write("/dev/full", b"more than a buffer" * 4096)
+        whole_files.write("/dev/full", b"more than a buffer" * 4096)
     assert raised.value.filename == "/dev/full"
 
 
 def test_a_folder_that_is_not_there_is_said_of_the_file_itself(tmp_path):
     path = tmp_path / "none" / "x.csv"
     with pytest.raises(OSError, match="No such file") as raised:
-        journal.write(path, "")
+        whole_files.write(path, "")
     assert raised.value.filename == str(path)

@@ -2,7 +2,8 @@
 // row each, with its figures, of which a click shows one large; and which heads look at what is kept.
 
 import { between } from "./answer_spans.js";
-import { directionOf, make, nameOfHead, visibleText, wholePercent } from "./drawing/elements.js";
+import { directionOf, make, nameOfHead, visibleText } from "./drawing/elements.js";
+import { wholePercent } from "./drawing/shares.js";
 import { inkOn } from "./drawing/palette.js";
 
 /** @import { Palette } from "./drawing/palette.js" */
