@@ -300,6 +300,16 @@ def test_a_head_that_is_clicked_is_in_the_address_and_the_way_back_leads_back(pa
     expect(page.locator(NOTICE)).to_contain_text("only the app can do")
 
 
+def test_a_picture_that_does_not_come_is_no_model(browser: Browser, site: str):
+    with browser.new_context(service_workers="block") as context:
+        page = opened(context.new_page(), f"{site}/whatif/")
+        context.route("**/pictures/whatif-*.gz", lambda route: route.abort())
+        page.get_by_role("button", name="A head off", exact=True).click()
+        expect(page.locator(NOTICE)).to_have_text(
+            "This picture could not be fetched: check the connection, and reload the page."
+        )
+
+
 def test_what_changes_is_chosen_on_what_if_and_a_head_of_it_is_in_the_address(page: Page, site: str):
     opened(page, f"{site}/whatif/")
     story, texts = page.locator("#picture .story p").first, page.locator("#above .read")
@@ -543,9 +553,14 @@ def test_a_lesson_is_graded_where_it_is_read(page: Page, site: str):
     lesson = page.url
     address = page.get_by_role("link", name="Open the picture").first.get_attribute("href")
     expect(opened(page, f"{lesson}{address}").locator(STORY)).to_have_text(FIRST)
-    # Somebody else sits down at this computer.
+    # Somebody else sits down at this computer, where another tab has the lesson, too.
     page.goto(lesson)
+    other = page.context.new_page()
+    other.goto(lesson)
+    expect(other.locator("#points")).not_to_contain_text("0 of 6 points.")
     page.get_by_text("Start again").click()
     page.get_by_role("button", name="Delete all answers").click()
-    expect(page.locator("#points")).to_contain_text("0 of 6 points. 7 questions are still open.")
+    for tab in (page, other):
+        expect(tab.locator("#points")).to_contain_text("0 of 6 points. 7 questions are still open.")
     expect(page.get_by_text("Start again")).to_be_hidden()
+    other.close()

@@ -71,7 +71,8 @@ export class BlockPage {
       /** @type {HTMLElement} */ (document.getElementById("hero")).dataset.drawn = String(turn);
       dispatchEvent(new Event("attnviz-address"));
     } catch (error) {
-      if (turn === this.#turn) this.#say(sentenceOf(/** @type {Error} */ (error).message));
+      const { message } = /** @type {Error} */ (error);
+      if (turn === this.#turn) this.#say(sentenceOf(message === "download" ? "no picture" : message));
     }
   }
 

@@ -68,6 +68,8 @@ export function openLesson(lesson, files) {
     localStorage.removeItem(keyOf(lesson));
     location.reload();
   });
+  // What another tab answers, or deletes, would come back with the next answer here.
+  addEventListener("storage", ({ key }) => key === keyOf(lesson) && location.reload());
   openQuestions();
   showPoints(lesson, given, graded);
 }
