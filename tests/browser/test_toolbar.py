@@ -73,7 +73,7 @@ def test_on_a_projector_all_layers_stand_on_the_screen_and_the_chosen_head_can_b
 def test_forced_colours_and_paper_leave_bars_and_shades(page: Page, app_url: str) -> None:
     marks = (
         ("", ".bar-room i"), ("", ".words .token"), ("write", ".bars .bar i"), ("whatif", '[data-pick="3.1"]'),
-        ("translate", "mark"), ("matters", ".shaded button"), ("heads", ".case mark"),
+        ("translate", "mark"), ("matters", ".shaded button"), ("heads", ".case mark"), ("compute", ".matrix td.chosen"),
     )  # fmt: skip
     for name, mark in marks:
         open_page(page, app_url, name)
