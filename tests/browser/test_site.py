@@ -23,7 +23,7 @@ from attnviz.live.site import build
 from attnviz.settings import assets_folder
 from tests import shared
 from tests.browser.harness import watched
-from tests.browser.pages import TABLET, serious, settle
+from tests.browser.pages import BEAMER, TABLET, serious, settle
 from tests.factories import HOSTILE
 
 FIRST = "L3·H1 sends “it” to “animal” with weight 68\xa0%: its strongest link between different words."
@@ -269,6 +269,15 @@ def test_a_page_is_printed_on_one_sheet_as_it_stands_on_the_screen_without_the_m
     assert "Lessons" not in words
     page.emulate_media(media="print")
     assert page.locator("#hero").evaluate(WIDTH) == columns
+
+
+@pytest.mark.parametrize("name", ["write", "heads", "whatif", "matters"])
+def test_presented_the_picture_is_on_the_screen(browser: Browser, site: str, name: str):
+    with watched(browser, viewport=BEAMER) as context:
+        page = opened(context.new_page(), f"{site}/{name}/?present=true")
+        expect(page.locator("html.presenting")).to_be_visible()
+        # Letters are the reader's own: where they are wide, the names of heads take a line more.
+        assert page.evaluate("document.documentElement.scrollHeight") <= BEAMER["height"] * (1.2 if name == "heads" else 1)
 
 
 def test_what_is_pointed_at_is_not_printed(page: Page, site: str):
