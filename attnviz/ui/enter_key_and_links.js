@@ -7,7 +7,6 @@ const PHONE = 768;
 // So long, in ms, a page that is asked for waits until the run has begun that takes what was typed.
 const LONGEST = 1000;
 const MENU = "[data-testid=stSidebarNavItems]";
-const DARK = "(prefers-color-scheme: dark)";
 const LINKS = `${MENU} a, [class*=st-key-card-] a`;
 /** @typedef {string | number | null} Turn */
 
@@ -37,26 +36,12 @@ function listen() {
   group();
   document.addEventListener("click", closeMenu);
   document.addEventListener("click", follow, true);
-  window.addEventListener("beforeprint", prepareForPaper);
   // Before Streamlit asks for the page that the browser went to: what is being typed is sent first.
   window.addEventListener("popstate", () => /** @type {HTMLElement | null} */ (document.activeElement)?.blur?.(), true);
 }
 
 /** @param {Event} event @param {string} selector @returns {HTMLElement | null | undefined} */
 const closest = (event, selector) => /** @type {Element} */ (event.target).closest?.(selector);
-
-// How wide the page is, before paper makes it narrower, and whether it is dark: what is printed keeps the one, and paper is light, as
-// layout.css says. Of a page that follows the system Streamlit alone would turn light for paper, and not what Python has drawn.
-function prepareForPaper() {
-  const { documentElement: { style } } = document;
-  const main = document.querySelector(".stMainBlockContainer > *");
-  const isDark = getComputedStyle(/** @type {Element} */ (document.querySelector(".stApp"))).colorScheme === "dark";
-  if (main) style.setProperty("--printed", `${main.clientWidth}px`);
-  style.setProperty("--paper", isDark ? "invert(1) hue-rotate(180deg)" : "none");
-  const { matchMedia } = window;
-  window.matchMedia = (query) => (query === DARK ? Object.defineProperty(matchMedia(query), "matches", { value: isDark }) : matchMedia(query));
-  window.addEventListener("afterprint", () => Object.assign(window, { matchMedia }), { once: true });
-}
 
 // Streamlit sends a text when its box is left, and a run takes it.
 function taken() {
