@@ -48,6 +48,7 @@ from attnviz.ui.address.address_sync import (
     dropdown,
     forget,
     forget_cell,
+    is_pinned,
     picked_cell,
     publish,
     segments,
@@ -155,7 +156,7 @@ def answer_view_picker(results: Mapping[int, Result], sidebar: DeltaGenerator) -
     first = next(filter(None, _strongest_of(listed, side)), None)
     maps = [_seen_from(side, each).attention(each.trace) for each in listed]
     unasked = _head_of_word(side, results) or ((first.layer, first.head) if first else None)
-    layer, head = head_picker(maps, sidebar, first=unasked, mixed=heads_are_mixed(listed))
+    layer, head = head_picker(maps, sidebar, first=unasked, pinned=is_pinned(), mixed=heads_are_mixed(listed))
     words = merge_toggle("whole_words")
     hide = toggle(sidebar, "Hide special tokens", "hide_special")
     return AnswerView(layer, head, View(words, hide), scale_picker(sidebar), side)

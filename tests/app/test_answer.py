@@ -117,6 +117,17 @@ def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (chosen.layer, chosen.head)
 
 
+def test_a_head_that_was_chosen_stays_though_the_page_opens_with_it(app: AppTest, models: dict[str, str]) -> None:
+    found = answered(models["joint"])
+    strongest = strongest_heads(found.trace, *found.place)
+    other, side = sorted((each for each in strongest if each != "question"), key=lambda each: strongest[each].share)
+    chosen = strongest[side].layer, strongest[side].head
+    assert chosen != (strongest[other].layer, strongest[other].head)
+    open_page(app, models["joint"], layer=str(chosen[0]), head=str(chosen[1]))
+    app.selectbox(key="side").set_value(other).run()
+    assert (app.number_input(key="layer").value, app.number_input(key="head").value) == chosen
+
+
 def test_the_table_of_spans_has_the_spans_own_probabilities(app: AppTest, models: dict[str, str]) -> None:
     open_page(app, models["joint"], picture="spans")
     (table,) = matrices(app)
