@@ -87,7 +87,13 @@ def text_direction(words: Iterable[str]) -> str:
 _IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "((?:\.{1,2}/)+[\w/]+\.js)";\n', re.M)
 # Types are read by tsc and by people, comments, blank lines and indents by people: a page does without them.
 _TYPES = re.compile(r"^ */\*\*(?:(?!\*/)(?:.|\n))*\*/\n", re.M)
-_FOR_PEOPLE = re.compile(r"^ *(?://.*)?\n|^ +|/\*\* @\w+ [^*]*\*/ ?", re.M)
+_COMMENTS, _INDENT = re.compile(r"^ *(?://.*)?\n|/\*\* @\w+ [^*]*\*/ ?", re.M), re.compile(r"^ +", re.M)
+# A function, a class, or a function of one line, whole: nothing happens where it is declared.
+_FUNCTION = re.compile(
+    r"^(?:(?:async )?(?:function|class) (\w+)\b.*\{\n(?: .*\n)*\}\n"
+    r"|const (\w+) = (?:\([^()\n]*\)|\w+) => .*;\n(?![ )}\]]))",
+    re.M,
+)
 _DECLARATION = re.compile(r"^(export )?(?:const|let|class|function|async function) (\w+)", re.M)
 # Of `const [a, b] = …` and `const { a, b: c } = …` the names that are declared: not those before a colon.
 _SEVERAL = re.compile(r"^(?:const|let) ([\[{][^=]*[\]}]) = ", re.M)
@@ -99,6 +105,7 @@ def bundle(entry: Path, given: Mapping[str, str] | None = None) -> str:
 
     `given` has modules that are no files: their texts by file name. An import reads `import { a, b } from "./file.js";`, an
     export stands before what it exports, and only `entry` has a default export. Lines lose their indent, in a template, too.
+    Functions that nothing names are left out.
 
     Raises:
         ValueError: an import that nobody exports, a name that two modules have, modules that import each other in a circle, or
@@ -116,7 +123,8 @@ def bundle(entry: Path, given: Mapping[str, str] | None = None) -> str:
     counts = Counter([*(name for declarations in declared.values() for _, name in declarations), *several])
     if twice := [name for name, count in counts.items() if count > 1]:
         raise ValueError(f"{', '.join(twice)} is declared twice: rename one, for the modules become one text")
-    return "".join(_plain(path.name, texts[path], is_entry=path == entry.resolve()) for path in _order(texts))
+    joined = "".join(_plain(path.name, texts[path], is_entry=path == entry.resolve()) for path in _order(texts))
+    return _INDENT.sub("", _named(joined))
 
 
 def _imports(path: Path, text: str) -> list[tuple[list[str], Path]]:
@@ -150,4 +158,11 @@ def _plain(name: str, text: str, *, is_entry: bool) -> str:
     allowed = "(?! default )" if is_entry else ""
     if odd := re.search(rf"^(?:import|export)\b{allowed}.*", plain, re.M):
         raise ValueError(f"{name}: write an import or export that bundle() can join instead of: {odd[0]}")
-    return _FOR_PEOPLE.sub("", plain)
+    return _COMMENTS.sub("", plain)
+
+
+def _named(text: str) -> str:
+    """Drop the functions and classes that nothing names, and then those that only they named."""
+    counts = Counter(re.findall(r"\w+", text))
+    lean = _FUNCTION.sub(lambda match: match[0] if counts[match[1] or match[2]] > 1 else "", text)
+    return text if lean == text else _named(lean)

@@ -56,6 +56,15 @@ def test_modules_of_other_folders_are_joined_and_types_left_out(tmp_path):
     assert bundle(entry) == "const a = 1;\nconst b = (a);\nlet d =\nb;\n"
 
 
+def test_functions_that_nothing_names_are_left_out(tmp_path):
+    other = (
+        "export function used() {\n  return held;\n}\n\nexport function idle() {\n  return onlyHere(1);\n}\n"
+        "// idle\nconst onlyHere = (a) => a;\nconst held = (() => 1)();\nexport class Idle {\n  most = () => 2;\n}\n"
+    )
+    entry = write(tmp_path, entry='import { used } from "./other.js";\nexport default used;\n', other=other)
+    assert bundle(entry) == "function used() {\nreturn held;\n}\nconst held = (() => 1)();\nexport default used;\n"
+
+
 @pytest.mark.parametrize(
     ("entry", "other", "message"),
     [
