@@ -16,20 +16,6 @@ What holds for every one:
 
 Both classes add a vector for each position to the states. `start` is the position of the first token given: a decoder that
 writes token by token passes the number of tokens already written.
-
-All of them weigh the values for each query. They differ in how a query is compared with a key.
-
-    additive                  vᵀ tanh(W q + U k)    Bahdanau, Cho & Bengio 2014, arXiv:1409.0473
-    dot product               q·k                   Luong, Pham & Manning 2015, arXiv:1508.04025
-    scaled, with many heads   q·k / √d              Vaswani et al. 2017, arXiv:1706.03762
-
-What holds for every one:
-
-- `visible` is a boolean mask: True means "may be attended to". A masked cell weighs exactly 0, and a query that sees nothing
-  has a row of zeros and a context of zeros, with finite gradients.
-- The weights returned are those before dropout: a picture shows what the model weighs, not what one training step dropped.
-- `project` does the work that is the same for every query. Its result can stand in for the memory, so that a decoder
-  projects a sentence once and attends to it at every step.
 """
 
 import math
