@@ -146,8 +146,11 @@ def beyond_machine(error: BaseException) -> MemoryError | LostCardError | None:
 
     >>> beyond_machine(RuntimeError("CUDA out of memory."))
     MemoryError('This needs more memory than there is: try a shorter text or a smaller model.')
+    >>> beyond_machine(FileNotFoundError(2, "No such file or directory", "out of memory.csv"))
     """
-    if isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)):
+    # What a file is called says nothing.
+    said = str(getattr(error, "strerror", None) or error)
+    if isinstance(error, MemoryError) or _NO_MEMORY.search(said):
         _let_go(error)
         return MemoryError("This needs more memory than there is: try a shorter text or a smaller model.")
     if _LOST_CARD.search(str(error)):
