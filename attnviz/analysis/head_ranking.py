@@ -89,8 +89,8 @@ def rank_heads(
     for layer, head in np.ndindex(attention.n_layers, attention.n_heads):
         row = weights[layer, head]
         weight = float(row.sum() if key else row.max())
-        ranked.append(RankedHead(int(layer), int(head), weight, names[columns[int(row.argmax())]]))
-    return sorted(ranked, key=lambda each: -each.weight)
+        ranked.append(RankedHead(int(layer), int(head), weight, names[columns[int(row.round(DIGITS).argmax())]]))
+    return sorted(ranked, key=lambda each: -round(each.weight, DIGITS))
 
 
 def _words_of(
@@ -193,6 +193,9 @@ def elsewhere(row: int, lens: Lens, words: Sequence[int], *, causal: bool) -> li
 
 
 Place = tuple[int, int | None]
+# Weights travel to a browser with four digits. Those that are alike in them count as alike wherever one is chosen, so that app,
+# site and shell choose the same: the first.
+DIGITS = 4
 
 
 class WordLinks:
@@ -232,7 +235,7 @@ class WordLinks:
 
     def strongest_head(self, queries: Sequence[int], keys: Sequence[int]) -> tuple[int, int]:
         """Find the head in which some words, on average, give most to all of some others."""
-        weights = np.mean([self.row(word) for word in queries], axis=0)[..., list(keys)].sum(axis=-1)
+        weights = np.mean([self.row(word) for word in queries], axis=0)[..., list(keys)].sum(axis=-1).round(DIGITS)
         layer, head = np.unravel_index(int(weights.argmax()), weights.shape)
         return int(layer), int(head)
 
@@ -298,7 +301,7 @@ def first_link(links: WordLinks, place: Place | None = None, *, query: int | Non
     columns = [key] if key is not None else _candidates(links, place, word)
     if not columns:
         return WordLink(word, None, *(place or (0, 0)))
-    layer, head, at = np.unravel_index(int(weights[..., columns].argmax()), (*weights.shape[:2], len(columns)))
+    layer, head, at = np.unravel_index(int(weights[..., columns].round(DIGITS).argmax()), (*weights.shape[:2], len(columns)))
     return WordLink(word, columns[int(at)], *(place or (int(layer), int(head))))
 
 
@@ -334,7 +337,7 @@ def _strongest(links: WordLinks, place: Place | None) -> Float32[np.ndarray, " q
         if place is not None:
             given = iter([links.of_place(place, words)])
         strongest = [np.where(telling, rows, 0).max(axis=(0, 2)) for rows in given]
-        links.kept[name] = np.max(strongest, axis=0).astype(np.float32)
+        links.kept[name] = np.max(strongest, axis=0).astype(np.float32).round(DIGITS)
     return links.kept[name]
 
 

@@ -32,7 +32,7 @@ export class WordWeights {
   /** All heads, the largest weight first. @param {number[]} keys @returns {Ranked[]} */
   ranked(keys) {
     const all = Array.from({ length: this.count }, (_, place) => this.#ranked(place, this.weight(place, keys)));
-    return all.sort((one, other) => other.weight - one.weight);
+    return all.sort((one, other) => inFourDigits(other.weight) - inFourDigits(one.weight));
   }
 
   /** The head that looks hardest at one of some words. @param {number[]} keys */
@@ -41,7 +41,7 @@ export class WordWeights {
     for (let place = 0; place < this.count; place++) {
       for (const key of keys) {
         const weight = this.weights[place * this.size + key];
-        if (weight > best.weight) best = { ...this.#ranked(place, weight), key };
+        if (inFourDigits(weight) > inFourDigits(best.weight)) best = { ...this.#ranked(place, weight), key };
       }
     }
     return best;
@@ -52,6 +52,9 @@ export class WordWeights {
     return { layer: Math.floor(place / this.heads), head: place % this.heads, weight };
   }
 }
+
+/** A weight in whole ten-thousandths: what is alike in them counts as alike (`DIGITS` in head_ranking.py). @param {number} weight */
+export const inFourDigits = (weight) => Math.round(weight * 1e4);
 
 /** The table of some words that look: out of the heads, where all of them are here, else as the host sends it.
  * @param {HeadStore} store @param {number[]} queries @returns {Promise<WordWeights>} */

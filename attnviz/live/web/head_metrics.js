@@ -1,6 +1,6 @@
 // What one head does, in numbers, as attnviz/analysis/head_metrics.py measures it.
 
-import { isWord, elsewhere, PRONOUNS } from "../../figures/explorer/word_weights.js";
+import { elsewhere, inFourDigits, isWord, PRONOUNS } from "../../figures/explorer/word_weights.js";
 import { roundEven } from "../../figures/drawing/numbers.js";
 
 /**
@@ -140,7 +140,7 @@ export function firstWord(links, place) {
   const words = [...links.words.queries.keys()].slice(0, MOST_WORDS);
   const strongest = words.map((word) => strongestWeight(links, place, word));
   const names = words.map((word) => links.words.queries[word].text.trim().toLowerCase());
-  const isTelling = (/** @type {number} */ word) => strongest[word] >= LEAST_TELLING;
+  const isTelling = (/** @type {number} */ word) => strongest[word] >= inFourDigits(LEAST_TELLING);
   const pronouns = words.filter((word) => PRONOUNS.includes(names[word]) && isTelling(word) && elsewhere(/** @type {any} */ (links), word)[0] < word);
   const plain = words.filter((word) => isWord(links.words.queries[word]));
   const longer = plain.filter((word) => Array.from(names[word]).length >= LONG_WORD && isTelling(word));
@@ -162,7 +162,7 @@ function strongestWeight(links, place, word) {
     const row = links.row(layer, head, word);
     for (const column of columns) highest = Math.max(highest, row[column]);
   }
-  return highest;
+  return inFourDigits(highest);
 }
 
 // The cell of a head that is looked at until another one is clicked, as attnviz/analysis/head_ranking.py chooses it.

@@ -1,5 +1,6 @@
 // The weights between the words of a map in all of its heads, as in attnviz/analysis/head_ranking.py, and the link that is asked for.
 
+import { inFourDigits } from "../../figures/explorer/word_weights.js";
 import { firstWord, tellingKeys } from "./head_metrics.js";
 import { Lens, rowWeights } from "./head_view.js";
 import { wordsOf } from "./map_package.js";
@@ -35,7 +36,10 @@ export class WordLinks {
     let best = { ...(place ?? { layer: 0, head: 0 }), column: -1, weight: -1 };
     for (const { layer, head } of place ? [place] : this.heads()) {
       const row = this.row(layer, head, word);
-      for (const column of columns) if (row[column] > best.weight) best = { layer, head, column, weight: row[column] };
+      for (const column of columns) {
+        const weight = inFourDigits(row[column]);
+        if (weight > best.weight) best = { layer, head, column, weight };
+      }
     }
     const [looking, lookedAt] = [this.#among(this.rows, word, asked < 0 ? [] : queries), this.#among(this.columns, best.column, wanted < 0 ? [] : keys)];
     const { layer, head } = !place && looking.length + lookedAt.length > 2 ? this.#strongestHead(looking, lookedAt) : best;
@@ -54,7 +58,8 @@ export class WordLinks {
   /** The head in which words give most to others. @param {number[]} queries @param {number[]} keys */
   #strongestHead(queries, keys) {
     const [table, size] = [this.table(queries), this.columns.length];
-    const total = (/** @type {HeadAt} */ { layer, head }) => keys.reduce((sum, key) => sum + table[(layer * this.map.heads + Number(head)) * size + key], 0);
+    const total = (/** @type {HeadAt} */ { layer, head }) =>
+      inFourDigits(keys.reduce((sum, key) => sum + table[(layer * this.map.heads + Number(head)) * size + key], 0));
     return this.heads().reduce((best, each) => (total(each) > total(best) ? each : best));
   }
 

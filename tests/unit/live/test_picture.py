@@ -135,6 +135,12 @@ def halves() -> AttentionMap:
     return AttentionMap("encoder", numbered(3), numbered(3), DenseWeights((weights[None],)))
 
 
+def alike() -> AttentionMap:
+    """Weights that differ in the fifth digit alone, which does not travel: the later one is the larger."""
+    row = np.array([0.1, 0.15, 0.15001, 0.19998, 0.2, 0.20001])
+    return AttentionMap("encoder", numbered(6), numbered(6), DenseWeights((np.tile(row, (2, 6, 1)),)))
+
+
 def hostile() -> AttentionMap:
     texts = (*HOSTILE, "=1", 'a;"=1', "\n-1", "a;\t@b")
     return make_map(tuple(dataclasses.replace(token, text=text) for token, text in zip(numbered(23), texts, strict=True)))
@@ -150,10 +156,11 @@ def hostile() -> AttentionMap:
         hostile(),
         make_map((special("[CLS]"), special("[SEP]"))),
         halves(),
+        alike(),
         make_map(typed("👩‍👩‍👧‍👦👩‍👩‍👧‍👦 a b"), typed("🇫🇷🇩🇪🇮🇹🇪🇸 a"), layers=1, heads=1),
         pytest.param(make_map((special("[CLS]"), *numbered(131))), marks=pytest.mark.gate),
     ],
-    ids=["subwords", "pair", "cross", "causal", "hostile", "special", "halves", "emoji", "large"],
+    ids=["subwords", "pair", "cross", "causal", "hostile", "special", "halves", "alike", "emoji", "large"],
 )
 def test_a_browser_draws_and_says_what_the_app_does(attention):
     cases = [(attention, view) for view in VIEWS]
