@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnviz.core.errors import TraceError
+from attnviz.core.errors import ArgumentError, TraceError, described
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token, WeightStore, check_trace
 from attnviz.core.weights import LayerWeights, QueryKeyWeights, Slab, whole_slab
 from attnviz.text.words import visible, visible_text
@@ -270,6 +270,7 @@ def head_matrix(attention: AttentionMap, *, layer: int, head: int | None, view: 
 
     Raises:
         TraceError: there is no such layer or head, or the view leaves no token.
+        ArgumentError: this is no view.
 
     >>> from attnviz.core.trace import DenseWeights
     >>> cat, s = Token("cat", 0, 3, word=0), Token("s", 3, 4, word=0)
@@ -280,11 +281,23 @@ def head_matrix(attention: AttentionMap, *, layer: int, head: int | None, view: 
     >>> merged.keys[0].text, merged.weights.tolist()
     ('cats', [[1.0]])
     """
-    kept, name = _MATRICES.setdefault(attention, WeakValueDictionary()), (layer, head, view or View())
+    attention.check_place(layer, head)
+    kept, name = _MATRICES.setdefault(attention, WeakValueDictionary()), (layer, head, check_view(view or View()))
     if (matrix := kept.get(name)) is None:
         weights = head_weights(attention, layer, head)
         matrix = kept[name] = Lens(attention, name[2]).matrix(weights, attention.visible(layer))
     return matrix
+
+
+def check_view(view: object) -> View:
+    """Return a view as it is.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    if not isinstance(view, View):
+        raise ArgumentError(f"A view is one of attnviz.analysis.head_view, such as View(words=True), not {described(view)}.")
+    return view
 
 
 class Lens:
@@ -294,7 +307,7 @@ class Lens:
     """
 
     def __init__(self, attention: AttentionMap, view: View) -> None:
-        self.view = view
+        self.view = check_view(view)
         self._rows = _Axis.of(attention.queries, view, "queries")
         self._columns = _Axis.of(attention.keys, view, "keys")
         if not self._rows.tokens or not self._columns.tokens:

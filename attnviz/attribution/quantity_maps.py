@@ -39,7 +39,7 @@ def in_quantity(model: AttentionModel, result: Result, quantity: Quantity) -> Re
     """
     if not isinstance(result, Result):
         raise ArgumentError(f"A result is what attnviz.run gives, not {described(result)}.")
-    if quantity not in TITLES:
+    if not isinstance(quantity, str) or quantity not in TITLES:
         raise ModelError(f"A quantity is one of {', '.join(TITLES)}, not {described(quantity)}.")
     if quantity == result.quantity:
         return result

@@ -30,9 +30,9 @@ from attnviz.analysis.matters import (
 )
 from attnviz.analysis.wording import cuts, join_names
 from attnviz.attribution.attention_methods import Mixing, check_layered, recorded, rolled_out
-from attnviz.attribution.methods import Method, method_named
+from attnviz.attribution.methods import USUAL, Method, method_named
 from attnviz.attribution.recorded_pass import Attention, AttentionTape, Frozen, Stop, curved, same
-from attnviz.core.errors import ModelError, PromptError, TraceError, cancellation_point
+from attnviz.core.errors import ArgumentError, ModelError, PromptError, TraceError, cancellation_point, described
 from attnviz.core.trace import Prompt, Shares, Token
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.capabilities import bind_target, capabilities
@@ -170,13 +170,16 @@ def _probabilities(bound: BoundTarget, removed: Bool[np.ndarray, "text token"]) 
 def attribution_report(
     model: AttentionModel,
     prompt: Prompt | str,
-    target: str,
-    names: Sequence[str],
+    target: str = "",
+    names: Sequence[str] = tuple(method.name for method in USUAL),
     progress: Progress = silent,
 ) -> AttributionReport:
     """Compute shares by the methods of these names, and mask words to test each; `target` as in `attribute`.
 
+    names  where they are not given, all methods but the two slowest
+
     Raises:
+        ArgumentError: the names are no list.
         ModelError: the model has no such output, or no word can be removed.
         PromptError: it cannot read the prompt.
     """
@@ -187,6 +190,8 @@ def attribution_report(
         stage = title
         progress(stage, 0.0)
 
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise ArgumentError(f"This takes a list of the names of methods, such as ['rollout'], not {described(names)}.")
     prompt = Prompt.of(prompt)
     # The first is the default: on a long text, a second search for it took a fifth of the time.
     offered = capabilities(model).targets(prompt)

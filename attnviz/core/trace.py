@@ -213,8 +213,18 @@ class AttentionMap:
         some = [layer for layer in range(self.n_layers) if (seen := self.store.visible(layer)) is not None and not seen.any()]
         return tuple(some)
 
+    def check_place(self, layer: int, head: int | None) -> None:
+        """Check that there is such a layer, and such a head in it; None stands for all of its heads.
+
+        Raises:
+            TraceError: there is none.
+        """
+        self._check_index("layer", layer, self.n_layers)
+        if head is not None:
+            self._check_index("head", head, self.n_heads)
+
     def _check_index(self, axis: str, index: int, size: int) -> None:
-        if not hasattr(index, "__index__"):
+        if not hasattr(index, "__index__") or isinstance(index, bool):
             raise TraceError(f"a {axis} is a whole number, 0 to {size - 1}, not {described(index)}")
         if not 0 <= index < size:
             there = f"{size} {axis}s, 0 to {size - 1}" if size > 1 else f"one {axis}, 0"

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from attnviz.analysis.head_view import HeadMatrix, View, colour_limit, head_matrix
 from attnviz.analysis.wording import cut
+from attnviz.core.errors import ArgumentError, described
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.figures.html import label
 from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme
@@ -50,6 +51,7 @@ def heatmap(
 
     Raises:
         TraceError: there is no such layer or head, or the view leaves no token.
+        ArgumentError: this is no view, or no look.
 
     >>> from attnviz.core.trace import DenseWeights
     >>> tokens = (Token("<s>", 0, 0, special=True), Token("a", 0, 1))
@@ -62,7 +64,13 @@ def heatmap(
 
 
 def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
-    """Draw a matrix that has been made already as a heatmap."""
+    """Draw a matrix that has been made already as a heatmap.
+
+    Raises:
+        ArgumentError: this is no look.
+    """
+    if not isinstance(look, Look):
+        raise ArgumentError(f"A look is one of attnviz.figures.heatmap, such as Look(full_scale=False), not {described(look)}.")
     weights = np.where(matrix.visible, matrix.weights, np.nan)
     largest = float(max(matrix.weights.max(), 1e-9))
     highest = min(1.0 if look.full_scale else largest, colour_limit(matrix) or 1.0)

@@ -1,6 +1,7 @@
 """Faithfulness by hand: a model whose output is a product over its tokens, so that every text without some is known."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from scipy.stats import kendalltau
 import attnviz
 from attnviz.analysis.matters import PARTS, MaskedOutput, kendall_tau
 from attnviz.attribution import token_removal
-from attnviz.attribution.methods import METHODS
+from attnviz.attribution.methods import METHODS, USUAL
 from attnviz.attribution.token_removal import (
     MethodShares,
     attribution_report,
@@ -23,7 +24,7 @@ from attnviz.attribution.token_removal import (
     word_removals,
     words,
 )
-from attnviz.core.errors import ModelError, PromptError
+from attnviz.core.errors import ArgumentError, ModelError, PromptError
 from attnviz.core.trace import Prompt, Shares, Token
 from attnviz.models.capabilities import capabilities
 from attnviz.models.targets import BoundTarget, Outcome
@@ -206,10 +207,16 @@ def test_a_report_says_what_of_a_text_was_not_read() -> None:
     assert attribution_report(translator, Prompt("The cat sat."), "", ["attention"]).part == ""
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_the_public_functions_take_a_text_as_it_is() -> None:
     model, text = attnviz.load("dot-lstm-en-fr"), "The cat sat."
     of_text, of_prompt = (attnviz.attribution_report(model, given, "", ["random"]) for given in (text, Prompt(text)))
     assert (of_text.words, of_text.probability) == (of_prompt.words, of_prompt.probability)
+    usual = attnviz.attribution_report(model, text)
+    assert {*usual.shares, *usual.refused} == {method.name for method in USUAL}
+    one: Any = "random"
+    with pytest.raises(ArgumentError, match="a list of the names of methods"):
+        attnviz.attribution_report(model, text, names=one)
     removals = attnviz.word_removals(model, text)
     np.testing.assert_array_equal(removals.without, attnviz.word_removals(model, Prompt(text)).without)
     place = of_text.words.index("cat")

@@ -56,6 +56,22 @@ def test_what_is_no_trace_is_told(trace: AttentionTrace, tmp_path: Path, draw: C
     draw(result.trace)
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_view_look_or_place_is_told(trace: AttentionTrace) -> None:
+    wrong: Any = "words"
+    for draw in (attnviz.explore, attnviz.grid, attnviz.heatmap):
+        with pytest.raises(ArgumentError, match=r"such as View\(words=True\), not str 'words'"):
+            draw(trace, view=wrong)
+    with pytest.raises(ArgumentError, match=r"such as Look\(full_scale=False\), not str 'words'"):
+        attnviz.heatmap(trace, look=wrong)
+    several: Any = [0, 1]
+    for draw in (attnviz.alignment, attnviz.heatmap):
+        with pytest.raises(TraceError, match="a layer is a whole number, 0 to 4, not a list"):
+            draw(trace, layer=several)
+        with pytest.raises(TraceError, match="a head is a whole number, 0 to 6, not bool True"):
+            draw(trace, head=True)
+
+
 def test_an_alignment_is_a_page_of_its_own(trace: AttentionTrace) -> None:
     page = attnviz.alignment(trace, layer=2, head=5)
     assert sentence_pair(head_matrix(trace.cross, layer=2, head=5, view=View(words=True))) in page
