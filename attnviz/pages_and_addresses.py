@@ -406,7 +406,7 @@ PAGES = (
             "forcing": Choice(("1", "0.5", "0")), "padding": Choice(("masked", "read")),
             "steps": Number(20, 5000, step=50), "first": Number(1, MOST_SEED, default=1),
             "pace": Choice(("Full", "Slow", "Slower")), "truth": Flag(),
-            "toy_head": NAME, **{f"toy_input_{task}": _WRITTEN for task in _TOYS}, **_CELL,
+            "toy_head": NAME, **{f"toy_input_{task}": _WRITTEN for task in _TOYS},
             **_each(1, query=Number(), key=Number()),
         },
         in_app="It trains a model with PyTorch, which no browser runs.",

@@ -45,6 +45,7 @@ from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import (
     cell_picker,
+    chosen_link,
     dropdown,
     forget,
     forget_cell,
@@ -376,18 +377,18 @@ def _show_spans(result: Result, slot: int) -> None:
     _markup(f"joint{slot}", matrices_record([joint_matrix(table)], theme()))
 
 
-def _show_matrix(
-    result: Result, attention: QuestionAttention, slot: int, view: AnswerView
-) -> tuple[HeadMatrix, tuple[int, int]]:
+def _show_matrix(result: Result, seen: QuestionAttention, slot: int, view: AnswerView) -> tuple[HeadMatrix, tuple[int, int]]:
     """Draw the head as a matrix, around the answer. A click on a cell selects it; returns the matrix and its chosen cell."""
     answer = result.answers.place
-    matrix = attention.around(*answer)
+    matrix = seen.around(*answer)
     inside = [
-        place for place, token in enumerate(matrix.keys if attention.from_question else matrix.queries) if token.end > answer[0]
+        place for place, token in enumerate(matrix.keys if seen.from_question else matrix.queries) if token.end > answer[0]
     ]
-    row = 0 if attention.from_question or not inside else inside[0]
-    cell = selected_cell(matrix, str(slot)) or (row, int(matrix.weights[row].argmax()))
-    places = places_of(view.attention(result.trace), view.view).within(matrix)
+    row = 0 if seen.from_question or not inside else inside[0]
+    attention = view.attention(result.trace)
+    link = chosen_link((len(attention.queries), len(attention.keys)), str(slot))
+    cell = selected_cell(matrix, link) or (row, int(matrix.weights[row].argmax()))
+    places = places_of(attention, view.view).within(matrix)
     marks = Marks(cell, places.head_marks(result.trace.edits, view.layer, view.head))
     drawn = one_matrix(matrix, marks, number=NUMBERS[result.quantity], full_scale=view.full_scale)
     _markup(f"meeting{slot}", matrices_record([drawn], theme(), picks=True), cell_picker(matrix, slot))

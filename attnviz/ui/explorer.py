@@ -25,6 +25,7 @@ from attnviz.models.result import Result
 from attnviz.ui.address import address_sync
 from attnviz.ui.address.address_sync import (
     WordQuestion,
+    chosen_link,
     dropdown,
     fold,
     forget,
@@ -296,17 +297,18 @@ def all_heads(
     """Draw every head of a map in the explorer, folded until somebody opens it; for pages whose main picture is another one.
 
     A head that is clicked is given to `on_head(layer, head)`, `head` None for the mean of the layer. A cell that is clicked
-    becomes `query` and `key` of the session, which `selected_cell` reads; `cell` is the one that the page's own picture has
+    becomes `query` and `key` of the session, which `chosen_link` reads; `cell` is the one that the page's own picture has
     chosen, None: the head's most telling one. `slot` ("1", "2", …) ends these names; `editing` as of `explore`.
 
     Raises:
         TraceError: the view leaves no token.
     """
     folded = fold(label, f"all{slot}", ":material/grid_on:")
+    link = (None, None) if cell else chosen_link((len(attention.queries), len(attention.keys)), slot)
     if folded.open:
         with folded:
             matrix = head.matrix(attention)
-            at = cell or selected_cell(matrix, slot) or first_cell(matrix)
+            at = cell or selected_cell(matrix, link) or first_cell(matrix)
             explore(ShownHead(attention, head, matrix, at), slot=slot, on_head=on_head, editing=editing)
 
 

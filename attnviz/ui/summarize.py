@@ -303,12 +303,12 @@ class Written:
 
 def written_summary(result: Result, attention: AttentionMap, summary: Summary, view: SummaryView) -> Written:
     """Return the summary that a model wrote, with the word that the address chooses."""
-    if not result.trace.output:
-        return Written((), None)
-    words, word = summary_words(attention, summary.passage, layer=view.layer, head=view.head), value("word")
+    words: tuple[SummaryWord, ...] = ()
+    if result.trace.output:
+        words = summary_words(attention, summary.passage, layer=view.layer, head=view.head)
+    word = value("word")
     at = word if word is not None and 0 <= word < len(words) else None
-    if words:
-        publish("word", at, None)
+    publish("word", at, None)
     return Written(words, at)
 
 

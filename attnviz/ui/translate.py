@@ -61,6 +61,7 @@ from attnviz.models.result import Result
 from attnviz.pages_and_addresses import SLOTS
 from attnviz.ui.address.address_sync import (
     bounded,
+    chosen_link,
     forget,
     forget_cell,
     forget_drafts,
@@ -152,7 +153,7 @@ class AlignmentView(HeadView):
         Raises:
             TraceError: the view leaves no token.
         """
-        query, key = (value(f"{name}{slot}") for name in ("query", "key"))
+        query, key = self.chosen_link(result, slot)
         cross = result.trace.cross
         shape = cross.n_layers, cross.n_heads
         if query is None or shape == (1, 1):
@@ -174,6 +175,11 @@ class AlignmentView(HeadView):
         drawn = "naive" if replace(self, layer=place[0], head=place[1]).first_row(result) else "shifted"
         count = len(result.trace.cross.queries)
         return 0 <= position <= count and "not" not in ranked_step(position, count, self.step, drawn)
+
+    def chosen_link(self, result: Result, slot: int) -> tuple[int | None, int | None]:
+        """Return the chosen query and key; where a word has two rows, the address counts one more than the map has."""
+        cross = result.trace.cross
+        return chosen_link((len(cross.queries) + result.draft.reads_its_rows, len(cross.keys)), str(slot))
 
     def token_at(self, result: Result, position: int) -> Token:
         """Return the target token at a position of the address."""
@@ -216,12 +222,9 @@ def chosen_cell(result: Result, view: AlignmentView, slot: int) -> tuple[int, in
     Of a word that was asked without another it is the one that it looks at most. What was asked stays in the address, where
     this view hides it, too. An edit does not move what was not asked: it is chosen as without edits, where both wrote the same.
     """
-    matrix, asked = view.alignment(result), {name: value(f"{name}{slot}") for name in ("query", "key")}
-    for name, place in asked.items():
-        publish(f"{name}{slot}", place, None)
+    matrix, (query, key) = view.alignment(result), view.chosen_link(result, slot)
     before = view.alignment(result.unedited)
     first = before if (before.queries, before.keys) == (matrix.queries, matrix.keys) else matrix
-    query, key = asked["query"], asked["key"]
     if query is not None and (row := query - view.first_row(result)) in matrix.rows:
         row = matrix.rows.index(row)
         if key in matrix.columns:
@@ -234,14 +237,12 @@ def chosen_cell(result: Result, view: AlignmentView, slot: int) -> tuple[int, in
 
 def missing_row(result: Result, view: AlignmentView, slot: int) -> tuple[Sentence, ...]:
     """Say that the word which was asked has no row in the head that is drawn; nothing where it has one."""
-    query = value(f"query{slot}")
+    query, _ = view.chosen_link(result, slot)
     if (
         query is None
         or not result.draft.reads_its_rows
         or 0 <= query - view.first_row(result) < len(result.trace.cross.queries)
     ):
-        return ()
-    if not 0 <= query <= len(result.trace.cross.queries):
         return ()
     name, own = quoted(view.token_at(result, query).text), view.of(result)
     only, drawn = ("reads", "writes") if query == 0 else ("writes", "reads")
@@ -338,6 +339,8 @@ def show_alignments(results: Mapping[int, Result], view: AlignmentView, large: i
     matrix, cell = view.alignment(result), chosen_cell(result, view, large)
     picture = ShownHead(view.attention(result), shown, matrix, cell)
     note_picture(picture, slot=str(large), first_row=view.first_row(result))
+    for slot, each in results.items():
+        publish(f"candidate{slot}", each.draft.chosen, 0)
     unlike = differences([each.trace.output for each in results.values()])
     models = [_aligned(slot, each, view, marked) for (slot, each), marked in zip(results.items(), unlike, strict=True)]
     is_open = one_shown("alternatives", ("", "open"), "") == "open"

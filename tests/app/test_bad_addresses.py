@@ -106,10 +106,33 @@ def test_a_number_stands_in_the_address_as_it_is_read(written: str, shown: str) 
         ("whatif", {"layer": "99", "head": "99"}),
         ("whatif", {"layer": "abc", "head": "1"}),
         ("encode", {"scale": "abc", "query": "99", "key": "99", "queries": "-1", "present": "maybe"}),
+        ("encode", {"key": "2", "keys": "3", "queries": "1"}),
+        ("home", {"query": "99", "key": "2", "keys": "3"}),
+        ("answer", {"query1": "999", "key1": "999", "asked2": "1", "query2": "1", "look2": "kind_cells"}),
+        ("summarize", {"query": "999", "key": "999", "word": "1"}),
+        ("translate", {"query1": "999", "key1": "999", "query2": "999", "candidate1": "3"}),
     ],
 )
 def test_what_is_not_drawn_leaves_the_address(page: str, address: dict[str, str]) -> None:
     assert not dict(visits.open_page(page, **address).query_params)
+
+
+@pytest.mark.parametrize(
+    ("page", "address", "shown"),
+    [
+        ("encode", {"query": "2", "key": "3", "queries": "1.99.4", "keys": "99"}, {"query": "2", "key": "3", "queries": "1.4"}),
+        ("encode", {"query": "2", "key": "99", "keys": "1"}, {"query": "2"}),
+        (
+            "translate",
+            {"models": "transformer-en-fr", "query1": "2", "key1": "99"},
+            {"models": "transformer-en-fr", "query1": "2"},
+        ),
+    ],
+)
+def test_what_is_drawn_in_part_stays_in_part(page: str, address: dict[str, str], shown: dict[str, str]) -> None:
+    app = visits.open_page(page, **address)
+    assert dict(app.query_params) == shown
+    assert app.session_state.shown_picture == visits.open_page(page, **shown).session_state.shown_picture
 
 
 def test_a_forged_number_is_bounded_at_the_server() -> None:

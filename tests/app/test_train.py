@@ -147,6 +147,12 @@ def test_a_trained_model_reads_ones_own_input_and_says_what_it_cannot_read(app):
     assert any("olleh" in caption.value for caption in app.caption)
 
 
+def test_the_address_keeps_of_a_cell_what_the_trial_has(app: AppTest) -> None:
+    train(app, query1="999", key1="2")
+    assert "query1" not in app.query_params
+    assert app.query_params["key1"] == "2"
+
+
 @pytest.mark.gate
 def test_the_ways_of_asking_are_scored_at_the_kept_checkpoints_and_say_why_they_do_not_apply(app, monkeypatch):
     monkeypatch.setattr(view, "SEQUENCES", 1)

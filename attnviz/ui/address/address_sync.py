@@ -292,18 +292,27 @@ def cell_picker(matrix: HeadMatrix, slot: int | str = "") -> Callable[[str], Non
     return pick
 
 
-def selected_cell(matrix: HeadMatrix, slot: str = "") -> tuple[int, int] | None:
-    """Return the chosen (row, column) of this matrix, and keep it in the address; None if the matrix does not show it.
+# A position that looks, and one that is looked at.
+Link = tuple[int | None, int | None]
+
+
+def chosen_link(shape: tuple[int, int], slot: str = "") -> Link:
+    """Return the chosen query and key, and keep them in the address; None for what a map of so many queries and keys has not.
 
     `slot` tells several pictures of a page apart.
     """
-    names = f"query{slot}", f"key{slot}"
-    query, key = (value(name) for name in names)
-    if query is None or key is None:
-        return None
-    # One that this view hides stays chosen: what the address said before it does not come back.
-    for name, place in zip(names, (query, key), strict=True):
-        publish(name, place, None)
+    places: list[int | None] = []
+    for name, size in zip((f"query{slot}", f"key{slot}"), shape, strict=True):
+        place = value(name)
+        places.append(place if place is not None and 0 <= place < size else None)
+        # One that this view hides stays chosen: what the address said before it does not come back.
+        publish(name, places[-1], None)
+    return places[0], places[1]
+
+
+def selected_cell(matrix: HeadMatrix, link: Link) -> tuple[int, int] | None:
+    """Return the (row, column) of a link in this matrix; None if the matrix does not show it."""
+    query, key = link
     if query not in matrix.rows or key not in matrix.columns:
         return None
     return matrix.rows.index(query), matrix.columns.index(key)
@@ -345,8 +354,6 @@ def _head(page: str) -> str:
 
 
 HOW = "Click a word to see where it looks. Click another to link the two."
-# A position that looks, and one that is looked at.
-Link = tuple[int | None, int | None]
 _PARAMETERS = ("query", "key", "queries", "keys")
 # What was computed of a map is kept as long as the map is.
 _KEPT: WeakKeyDictionary[AttentionMap, dict[object, np.ndarray]] = WeakKeyDictionary()
@@ -408,12 +415,7 @@ def ask(attention: AttentionMap, view: View, first: tuple[int, int], unasked: Li
         TraceError: the view leaves no token.
     """
     links = _links(attention, view)
-    for name, tokens in (("query", attention.queries), ("key", attention.keys)):
-        if (value(name) or 0) >= len(tokens):
-            forget(name)
-    for name in ("queries", "keys"):
-        if not re.fullmatch(r"[0-9]+(\.[0-9]+)*", value(name) or "0"):
-            forget(name)
+    _forget_beyond(attention)
     asked = {name: value(name) for name in _PARAMETERS}
     for name, chosen in asked.items():
         publish(name, chosen, None)
@@ -429,6 +431,22 @@ def ask(attention: AttentionMap, view: View, first: tuple[int, int], unasked: Li
         shown = links.strongest_head(queries, keys)
     positions = query_place, key_place
     return WordQuestion(links, queries, keys, shown, positions, query is not None, key is not None, place is not None)
+
+
+def _forget_beyond(attention: AttentionMap) -> None:
+    """Lets go of chosen words that the map does not have, and of those that belong to a word which is not chosen."""
+    for name, more, tokens in (("query", "queries", attention.queries), ("key", "keys", attention.keys)):
+        if (value(name) or 0) >= len(tokens):
+            forget(name)
+        written = value(more) or ""
+        places = [each for each in written.split(".") if re.fullmatch("[0-9]{1,5}", each) and int(each) < len(tokens)]
+        if (there := ".".join(places)) != written:
+            forget(more)
+            st.session_state.update({more: there} if there else {})
+    if value("query") is None:
+        forget(*_PARAMETERS)
+    elif value("key") is None:
+        forget("keys")
 
 
 def _links(attention: AttentionMap, view: View) -> WordLinks:

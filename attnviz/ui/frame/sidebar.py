@@ -14,6 +14,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.models import catalog
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
+from attnviz.pages_and_addresses import SLOTS
 from attnviz.ui.address.address_sync import (
     Link,
     WordQuestion,
@@ -147,6 +148,10 @@ def side_by_side(choices: Choices) -> tuple[str, ...]:
     )
     names = [name.strip() for name in names if name.strip()][: choices.most]
     publish("models", names, list(default))
+    # Of a model that does not stand there nothing is shown.
+    for slot in range(len(names) + 1, SLOTS + 1):
+        for name in [each for each in st.session_state.address if each.endswith(str(slot))]:
+            del st.session_state.address[name]
     return tuple(names)
 
 

@@ -27,7 +27,7 @@ from attnviz.models.toy_config import ToyRecipe
 from attnviz.text.toy_tasks import Toy
 from attnviz.training.background_run import LiveRun
 from attnviz.training.toy_training import Frame, from_file, to_file
-from attnviz.ui.address.address_sync import cell_picker, forget_drafts, selected_cell, toggle, visit_button
+from attnviz.ui.address.address_sync import cell_picker, chosen_link, forget_drafts, selected_cell, toggle, visit_button
 from attnviz.ui.background.jobs import at_a_place, shared
 from attnviz.ui.background.results import traces_kept
 from attnviz.ui.download import Download, source_of
@@ -123,7 +123,7 @@ def _show_alignment(matrix: HeadMatrix) -> Sentence:
     """Draw the matrix, target down, source across; a click on a cell selects it. Returns what the selected cell says."""
     link = clearest_link(matrix)
     clearest = (link.query, link.key) if link else (0, int(matrix.weights[0].argmax()))
-    cell = selected_cell(matrix, "1") or clearest
+    cell = selected_cell(matrix, chosen_link((len(matrix.queries), len(matrix.keys)), "1")) or clearest
     drawn = matrices_record([one_matrix(matrix, Marks(cell))], theme(), picks=True)
     _MATRIX("matrix1", drawn, cell_picker(matrix, 1))
     return describe_origin(matrix, *cell)
