@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from attnviz.analysis.compute.dot_product import link_steps
-from attnviz.analysis.compute.steps import worked_steps
+from attnviz.analysis.compute.steps import ROUNDED, worked_steps
 from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap
@@ -45,7 +45,6 @@ from attnviz.ui.prompt_box import Example, examples, prompt_box
 if TYPE_CHECKING:
     from attnviz.models.head_inputs import InspectedTrace
 
-ROUNDED = "Digits are rounded so that what is shown adds up; the exact value is on hover."
 SOURCES = {"worked": "An example", "model": "A model"}
 
 

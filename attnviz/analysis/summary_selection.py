@@ -4,7 +4,7 @@ Special tokens do not count as queries: attention received is the mean over the 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Any
@@ -403,6 +403,23 @@ def describe_rouge(abstracts: int) -> str:
     return (
         "ROUGE-1: how many words the kept sentence shares with a summary that a person wrote (100: all), over "
         f"{abstracts} other abstracts."
+    )
+
+
+# Rows of what was measured (recipes.summarize.evaluate).
+_MEASURED = ("Attention alone, the best of all ways", "First", "Random", "Trained selector", "Best sentence there is")
+
+
+def describe_measured(figures: Mapping[str, Any]) -> str:
+    """Say how good attention alone is at choosing a sentence, as it was measured; empty where it was not."""
+    values = [figures.get(f"{row}: ROUGE-1") for row in _MEASURED]
+    if None in values:
+        return ""
+    alone, first, chance, trained, best = (f"{value:.1f}" for value in values if value is not None)
+    return (
+        f"How good attention alone is at this: on {figures['abstracts']} held-out abstracts, the sentence that the best head "
+        f"and selector finds has ROUGE-1 {alone}; the first sentence has {first}, a random one {chance}, the trained "
+        f"selector's {trained}, and the best there is {best}."
     )
 
 

@@ -348,6 +348,16 @@ def describe_likelihood(given: float, own: float) -> Sentence:
     return (Part("To this model the given text is "), factor, Part(" than its own: "), figures)
 
 
+def describe_score(log_probability: float, bleu: float | None) -> str:
+    """Say how likely a translation is to its model, of which this is ln p, and how well the model translates.
+
+    >>> describe_score(-2.345, 50.58)
+    'log p of this translation: −2.35 · BLEU on held-out sentences: 50.6'
+    """
+    figures = [f"log p of this translation: {signed(log_probability)}"]
+    return " · ".join(figures if bleu is None else [*figures, f"BLEU on held-out sentences: {bleu:.1f}"])
+
+
 def _times(difference: float) -> str:
     """Write e^difference, as one says it."""
     if np.isinf(difference):

@@ -33,6 +33,7 @@ from attnviz.analysis.summary_selection import (
     Amount,
     choose,
     describe_choice,
+    describe_measured,
     describe_rouge,
     describe_sentences,
     read_passage,
@@ -43,6 +44,7 @@ from attnviz.analysis.translation_alignment import (
     Reading,
     describe_alignment,
     describe_likelihood,
+    describe_score,
     differences,
     first_row,
     opening_cell,
@@ -267,7 +269,7 @@ def measured_selectors() -> dict[str, Any]:
     figures = json.loads((assets_folder() / "models" / OWN / "metrics.json").read_text(encoding="utf-8"))
     end = ": ROUGE-1"
     more = "The app also compares a summary of your own: pip install attnviz."
-    note = f"{describe_rouge(figures['abstracts'])} {more}"
+    note = f"{describe_rouge(figures['abstracts'])} {describe_measured(figures)} {more}"
     return {"rouge": {name.removesuffix(end): value for name, value in figures.items() if name.endswith(end)}, "note": note}
 
 
@@ -296,8 +298,9 @@ def describe_translations(results: Sequence[Result], example: Mapping[str, Any])
         sentence_parts(describe_likelihood(draft.log_probability, draft.own.log_probability)) if draft.own else None
         for draft in (each.draft for each in results)
     ]
+    scores = [describe_score(each.draft.log_probability, each.card.metrics.get("BLEU")) for each in results]
     rows = {"ranked": _by_slot(ranked), "firstRows": _by_slot(first_rows)}
-    _, package = alignments(aligned, **settings, **rows, likely=_by_slot(likely))
+    _, package = alignments(aligned, **settings, **rows, likely=_by_slot(likely), scores=_by_slot(scores))
     story = (describe_alignment(matrices[0]),)
     shapes = [(each.card.n_layers, each.card.n_heads) for each in results]
     return Described({"cross": first_head(results[0].card)}, story, {"shapes": shapes}, {"align": package})
@@ -412,7 +415,9 @@ def _picture(name: str, task: Task, results: Sequence[Result], example: Mapping[
         "page": task,
         "models": models,
         "label": example["label"],
-        "notice": " ".join((*_text_notices(task, results), *_example_notice(example, models))),
+        "notice": " ".join(_text_notices(task, results)),
+        "remark": example["notice"].replace("**", ""),
+        **{name: example[name] for name in ("model", "word") if name in example},
         "prompt": _prompt(trace.prompt),
         "output": trace.output,
         "shown": next(iter(described.first)),
@@ -434,12 +439,6 @@ def _text_notices(task: Task, results: Sequence[Result]) -> Iterator[str]:
             notices += translation_notices(trace, languages=card.languages, written=written)
         spoken.append((card.name, notices))
     return join_notices(spoken)
-
-
-def _example_notice(example: Mapping[str, Any], models: Sequence[str]) -> Iterator[str]:
-    # Some are about one model.
-    if example.get("model", models[0]) in models:
-        yield example["notice"].replace("**", "")
 
 
 def map_files(

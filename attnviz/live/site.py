@@ -11,6 +11,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from attnviz.analysis.compute.steps import ROUNDED
+from attnviz.analysis.heads.atlas import shipped_atlas
+from attnviz.analysis.heads.verdict import describe_label
 from attnviz.analysis.summary_selection import ABOUT_BARS, ABOUT_SHARES
 from attnviz.analysis.wording import ABOUT
 from attnviz.core.errors import AttnvizError
@@ -65,13 +68,20 @@ SCRIPTS = {
     "write_panel": ("write_panel.js", ""),
 }
 SCRIPT_OF = {"translate": "alignments.js", "compute": "steps.js"}
+
+
+def head_labels(model: str) -> list[list[str]]:
+    """Say what each head of a model does over many sentences, by layers."""
+    atlas = shipped_atlas(model)
+    layers, heads = atlas.shape
+    return [[describe_label(atlas, layer, head) for head in range(heads)] for layer in range(layers)]
+
+
 # Pages whose models have another task than their name.
 TASKS = {"compute": "encode"}
 # What a page's script has to know besides.
 OPTIONS: dict[str, dict[str, Any]] = {
-    "translate": {
-        "words": {each["text"]: each["word"] for each in (*examples_of("translate"), *examples_of("translate-german"))}
-    },
+    "encode": {"labels": head_labels("minilm")},
     "summarize": {
         "amount": asdict(AMOUNT),
         "measured": measured_selectors(),
@@ -79,6 +89,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "about_shares": ABOUT_SHARES,
     },
     "compute": {
+        "rounded": ROUNDED,
         "weights": {
             each["text"]: {name: each[name] for name in ("layer", "head", "query", "key")}
             for each in examples_of("encode")
@@ -329,7 +340,11 @@ def _first_files(picture: SitePicture) -> list[str]:
 def _example(description: Mapping[str, Any]) -> dict[str, Any]:
     into = "German" if "-en-de" in "".join(description["models"]) else "French"
     return {
-        **{name: description[name] for name in ("source", "place", "opens", "shapes") if name in description},
+        **{
+            name: description[name]
+            for name in ("source", "place", "opens", "shapes", "remark", "model", "word")
+            if name in description
+        },
         "label": description["label"],
         "models": description["models"],
         "prompt": description["prompt"],

@@ -24,6 +24,7 @@ from attnviz.analysis.summary_selection import (
     choose,
     describe_choice,
     describe_copies,
+    describe_measured,
     describe_rouge,
     describe_sentences,
     describe_word_origin,
@@ -55,8 +56,6 @@ from attnviz.ui.prompt_box import long_notice
 
 # The selector that travels with attnviz, and the encoder that it stands on, not one weight of which was changed.
 OWN, READ_BY = "summarize-en", "minilm"
-# Rows of what was measured (recipes.summarize.evaluate).
-ALONE, BEST = "Attention alone, the best of all ways", "Best sentence there is"
 _HOW = """
 Every token gives out attention that sums to 1. What a word **receives** is the mean over all tokens that were typed
 (special tokens are left out), summed over its subwords. The words that receive most are kept, in the order of the text; a
@@ -111,17 +110,8 @@ def rouge_note(model: str, reference: str) -> str:
 
 def show_measured() -> None:
     """Say how good attention alone is at this, as it was measured."""
-    figures = measured()
-    rows = (ALONE, "First", "Random", "Trained selector", BEST)
-    values = [figures.get(f"{row}: ROUGE-1") for row in rows]
-    if None in values:
-        return
-    alone, first, chance, trained, best = (f"{value:.1f}" for value in values if value is not None)
-    st.caption(
-        f":material/straighten: How good attention alone is at this: on {figures['abstracts']} held-out abstracts, the "
-        f"sentence that the best head and selector finds has ROUGE-1 {alone}; the first sentence has {first}, a random one "
-        f"{chance}, the trained selector's {trained}, and the best there is {best}."
-    )
+    if said := describe_measured(measured()):
+        st.caption(f":material/straighten: {said}")
 
 
 def explain_choice() -> None:

@@ -18,6 +18,7 @@ from attnviz.analysis.translation_alignment import (
     Reading,
     balanced_links,
     describe_likelihood,
+    describe_score,
     differences,
     first_row,
     links_from,
@@ -36,7 +37,6 @@ from attnviz.analysis.wording import (
     head_name,
     head_words,
     quoted,
-    signed,
 )
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, Prompt, Token
@@ -616,10 +616,7 @@ def show_advanced(slot: int, result: Result, editing: Editor, view: AlignmentVie
         TraceError: the view leaves no token.
     """
     shown = current_result(result, editing)
-    figures = [f"log p of this translation: {signed(shown.draft.log_probability)}"]
-    if (bleu := shown.card.metrics.get("BLEU")) is not None:
-        figures.append(f"BLEU on held-out sentences: {bleu:.1f}")
-    st.caption(" · ".join(figures))
+    st.caption(describe_score(shown.draft.log_probability, shown.card.metrics.get("BLEU")))
     _show_candidates(shown.draft, slot)
     _show_tree(shown.draft, slot, shown.options.begins)
     show_rows_notice(shown, view)

@@ -16,6 +16,9 @@ import streamlit
 from playwright.sync_api import Browser, Page, PdfMargins, Route, expect
 from pypdf import PdfReader
 
+from attnviz.analysis.compute.steps import ROUNDED
+from attnviz.analysis.heads.atlas import shipped_atlas
+from attnviz.analysis.heads.verdict import describe_label
 from attnviz.lessons.hand_in import read_hand_in
 from attnviz.live import pictures
 from attnviz.live.pictures import examples_of
@@ -111,6 +114,8 @@ def typed(page: Page, text: str) -> None:
 def test_the_picture_is_a_function_of_its_address(page: Page, site: str):
     opened(page, f"{site}/encode/")
     expect(page.locator(STORY)).to_have_text(FIRST)
+    expect(page.locator("#hint")).to_have_text(examples_of("encode")[0]["notice"])
+    expect(page.locator("#hidden")).to_have_text(describe_label(shipped_atlas("minilm"), 3, 1))
     # A site edits no head: nothing says so to a screen reader.
     expect(page.get_by_role("application", name="plus and minus zoom.")).to_be_visible()
     expect(page.get_by_role("application", name="Enter opens one.")).to_be_visible()
@@ -128,6 +133,8 @@ def test_the_picture_is_a_function_of_its_address(page: Page, site: str):
     expect(page.locator(STORY)).to_contain_text("horse")
     page.go_back()
     expect(page.locator(STORY)).to_contain_text("L0·H1")
+    page.locator("#hidden a").click()
+    expect(page.locator(".story").first).to_contain_text("in head 1 of layer 0")
 
 
 def test_behind_the_mean_stands_the_head_that_the_app_has_there(page: Page, site: str):
@@ -218,6 +225,7 @@ def test_words_that_are_clicked_are_in_the_address_and_axe_finds_nothing_on_a_ph
             for path in ("encode/", "answer/", "compute/?source=model"):
                 opened(page, f"{site}/{path}").get_by_role("button", name="Options").click()
                 assert serious(page, scheme) == []
+        expect(page.locator("#hidden")).to_contain_text(ROUNDED)
 
 
 # Pages whose pictures were all written when the site was built, each at addresses of the app's own.

@@ -18,6 +18,8 @@ from attnviz.core.trace import Token
 from attnviz.core.weights import masked_softmax
 
 Cell = tuple[int, int]
+# What stands below the steps.
+ROUNDED = "Digits are rounded so that what is shown adds up; the exact value is on hover."
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import { describeAlignment, tell } from "./wording.js";
 /**
  * @import { Values } from "./address.js"
  * @import { AnswerHead, AnswerQuestion } from "./answer_words.js"
- * @import { ModelPicture } from "./run_model.js"
+ * @import { HeadShown, ModelPicture } from "./run_model.js"
  * @import { Panel, SitePage } from "./site.js"
  * @import { Sentence } from "./wording.js"
  */
@@ -41,7 +41,7 @@ function recoloured(draw) {
 class AlignmentPanel {
   #name = "";
 
-  /** @param {HTMLElement} place @param {URL} script @param {(values: Values) => void} onChange @param {(story: Sentence[]) => void} onStory */
+  /** @param {HTMLElement} place @param {URL} script @param {(values: Values) => void} onChange @param {(story: Sentence[], score: string) => void} onStory */
   constructor(place, script, onChange, onStory) {
     this.onChange = onChange;
     this.onStory = onStory;
@@ -63,7 +63,7 @@ class AlignmentPanel {
     alignments.host.pick = (/** @type {any} */ change) => this.#pick(change, message);
     alignments.update({ ...message, hero, fullScale, theme: "auto", seq: alignments.state.seq });
     const { [hero]: likely = null } = message.likely ?? {};
-    this.onStory([describeAlignment(alignments.state.model), ...(likely ? [likely] : [])]);
+    this.onStory([describeAlignment(alignments.state.model), ...(likely ? [likely] : [])], message.scores[hero]);
   }
 
   /** @param {{ hero: number, query?: number, key?: number, isLink?: boolean, layer?: number, head?: number | null, unpin?: boolean }} change @param {any} message */
@@ -196,7 +196,7 @@ function stepsPanel(sitePage, place, say) {
       };
       again = draw;
       draw();
-      say(said.checked);
+      say(`${said.checked} ${sitePage.config.rounded}`);
     },
   };
 }
@@ -284,9 +284,16 @@ function headPanel(sitePage, said = part("story")) {
       if (mine !== turn) return;
       part("picture").hidden = !isThere;
       tell(said, sentences);
-      part("hidden").textContent = hidden;
+      part("hidden").replaceChildren(...labelOf(sitePage, picture, shown), hidden);
     },
   };
+}
+
+/** What a head does over many sentences, which leads to the evidence. @param {SitePage} sitePage @param {ModelPicture} picture @param {HeadShown} shown */
+function labelOf({ config: { labels }, files }, { said: { models: [model] } }, { layer, head }) {
+  if (!labels || head === null) return [];
+  const href = new URL(`../heads/?${new URLSearchParams({ model, layer: String(layer), head: String(head) })}`, files).href;
+  return [make("a", { href, title: "Opens What heads do, with the measurements behind this sentence." }, labels[layer][head]), " "];
 }
 
 /** Finds the link between words that the address names, or leaves open. @param {string} page @param {ModelPicture} picture @param {Values} values */
@@ -315,7 +322,10 @@ function alignmentPanel(sitePage) {
     part("picture"),
     new URL("alignments.js", sitePage.files),
     (changed) => void sitePage.change(changed),
-    (story) => tell(part("story"), story),
+    (story, score) => {
+      tell(part("story"), story);
+      part("hidden").textContent = score;
+    },
   );
   return {
     async show(picture, values) {

@@ -110,14 +110,14 @@ export class ModelPicture {
 
 /** @param {SitePage} sitePage @param {string} key @param {Record<string, string>} prompt @param {Values} values */
 export async function runModel(sitePage, key, prompt, values) {
-  const { config: { first, words = {} }, background } = sitePage;
+  const { config, background } = sitePage;
   const names = namesOf(sitePage, values);
   if (!names.length) throw new Error("no model");
-  const request = { ...prompt, ...optionsOf(sitePage.config, values) };
+  const request = { ...prompt, ...optionsOf(config, values) };
   const traces = [];
-  const inspects = sitePage.config.page === "compute";
+  const inspects = config.page === "compute";
   for (const [place, name] of names.entries()) traces.push(await runNamed(sitePage, name, "run", { key, isFirst: !place, inspects, request }));
-  const picture = new ModelPicture({ ...saidOf(traces, names, prompt, first), word: words[prompt.text] }, key, background);
+  const picture = new ModelPicture({ ...saidOf(traces, names, prompt, config.first), word: exampleOfText(config, prompt)?.word }, key, background);
   // A text needs the vectors of its own words alone. Over plain HTTP from another machine a browser keeps none.
   picture.left = traces[0].left;
   if (picture.left && "serviceWorker" in navigator) picture.keep = () => background.ask("complete", { name: names[0] });
@@ -327,6 +327,20 @@ function isUnaskedAlignment(values, shapes) {
   const hero = heroOf(values, shapes.length);
   const follows = (values[`query${hero}`] ?? null) !== null && shapes[hero - 1].some((size) => size > 1);
   return !isHeadChosen(values) && (values.whole_words ?? true) && !values.hide_special && !follows;
+}
+
+/** The example of a text, whichever models read it. @param {Config} config @param {Record<string, string>} prompt */
+export function exampleOfText({ examples }, prompt) {
+  return examples.find((example) => ["text", "pair", "question"].every((name) => (example.prompt[name] ?? "") === (prompt[name] ?? "")));
+}
+
+/** What to notice of an example, where that is true: of the model that is large, and of what it wrote. @param {Example | undefined} example @param {Pick<ModelPicture, "said" | "aligned">} picture
+ * @param {Values} values */
+export function remarkOf(example, { said: { models, output }, aligned }, values) {
+  const { remark = "", model, word = "" } = example ?? {};
+  const hero = heroOf(values, models.length) - 1;
+  const { translation = output } = aligned?.models[hero] ?? {};
+  return (!model || model === models[hero]) && translation.includes(word) ? remark : "";
 }
 
 /** Whether all of it is the example's: models, text, options, language, and what is looked at.

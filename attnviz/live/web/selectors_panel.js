@@ -33,7 +33,7 @@ export function selectionPanel(sitePage, drawAnswer, [text, table, heads], recol
       const restore = [keptFocus(table), keptFocus(heads)];
       const { measured: measuredRouge, about_bars: aboutBars, about_shares: aboutShares } = sitePage.config;
       drawKept(text, picture.said.prompt.text, shown.passage);
-      text.append(make("p.note", {}, aboutBars));
+      text.append(make("p.note", {}, aboutBars), make("p.note", {}, make("b", {}, "The kept words as text: "), make("bdi", {}, shown.row.words)));
       const { rouge = {}, note = "" } = measuredRouge ?? {};
       const measured = rows.map((row) => ({ ...row, figures: [/** @type {Record<string, number>} */ (rouge)[row.name] ?? null] }));
       const pick = (/** @type {string} */ key) => void sitePage.change({ way: key === "trained" ? null : key });

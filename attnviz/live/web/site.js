@@ -6,7 +6,7 @@ import { BlockPage } from "./block_page.js";
 import { drawControls } from "./controls.js";
 import { openLesson } from "./lesson.js";
 import { panelOf } from "./panels.js";
-import { isReadyPicture, PROMPT, namesOf, optionsOf, runModel, SitePicture } from "./run_model.js";
+import { exampleOfText, isReadyPicture, PROMPT, namesOf, optionsOf, remarkOf, runModel, SitePicture } from "./run_model.js";
 import { whyNoScript, sentenceOf, shownInTheApp, fetchFile } from "./files_and_failures.js";
 import { drawToolbar } from "./toolbar.js";
 
@@ -82,11 +82,13 @@ export class Background {
 
 /**
  * @typedef {{ label: string, models: string[], prompt: Record<string, string>, file: string, into: string, shapes?: [layers: number, heads: number][], source?: string,
- *   place?: Values, opens?: Values }} Example  of Compute: where its numbers are from, and which weight it has; of Encode: the link it opens
+ *   place?: Values, opens?: Values, remark?: string, model?: string, word?: string }} Example  of Compute: where its numbers are from, and which weight it has; of Encode:
+ *   the link it opens; remark: what to notice, of one model where it is about one; word: of a translation what is looked at first
  * @typedef {{ page: string, parameters: Record<string, Type>, renamed: Record<string, string>, appOnly: string[], fields: string[], examples: Example[], first: Record<string, [layer: number, head: number | null]>,
- *   models: string[], modelsFolder: string, runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null, measured?: { rouge: Record<string, number>, note: string }, about_bars?: string, about_shares?: string,
- *   weights?: Record<string, Record<string, number>>, words?: Record<string, string>, about: Record<string, string> }} Config  first: of each
- *   kind of map the head that is looked at unasked; weights, words: what is looked at first, by the texts of examples; amount: how much is kept of a text unasked
+ *   models: string[], modelsFolder: string, runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null, measured?: { rouge: Record<string, number>, note: string }, about_bars?: string, about_shares?: string, rounded?: string, labels?: string[][],
+ *   weights?: Record<string, Record<string, number>>, about: Record<string, string> }} Config  first: of each
+ *   kind of map the head that is looked at unasked; weights: what is looked at first, by the texts of examples; amount: how much is kept of a text unasked;
+ *   labels: what each head does over many sentences
 
  * @typedef {{ show(picture: ModelPicture, values: Values, example: Example | null): Promise<void> }} Panel
  */
@@ -162,7 +164,8 @@ export class SitePage {
     if (turn !== this.#turn) return;
     this.values = values;
     this.#fill(prompt);
-    this.#mark(example);
+    const own = example ?? exampleOfText(this.config, prompt);
+    this.#mark(own);
     try {
       const picture = await this.#picture(prompt, values, example);
       if (turn !== this.#turn) return;
@@ -171,7 +174,7 @@ export class SitePage {
       await this.panel?.show(picture, values, example);
       this.parts.hero.dataset.drawn = String(turn);
       this.say(isOfTheApp(this.config, location.search) ? sentenceOf("app only") : "");
-      this.parts.hint.replaceChildren([picture.said.notice, shownInTheApp(this.config.page, prompt, values)].filter(Boolean).join(" "), ...(picture.keep ? [keepButton(picture.keep, picture.left)] : []));
+      this.parts.hint.replaceChildren([picture.said.notice, remarkOf(own, picture, values), shownInTheApp(this.config.page, prompt, values)].filter(Boolean).join(" "), ...(picture.keep ? [keepButton(picture.keep, picture.left)] : []));
       drawControls(this, picture);
       this.#lost = "";
       dispatchEvent(new Event("attnviz-address"));
@@ -291,7 +294,7 @@ export class SitePage {
     }
   }
 
-  /** @param {Example | null} shown */
+  /** @param {Example | undefined} shown */
   #mark(shown) {
     const { chips } = this.parts;
     if (!chips.childElementCount) {

@@ -162,6 +162,12 @@ export function describeLikelihood(given, own) {
   return [textPart("To this model the given text is "), factor, textPart(" than its own: "), figures];
 }
 
+/** How likely a translation is to its model, and how well the model translates. @param {number} logProbability @param {number} [bleu] */
+export function describeScore(logProbability, bleu) {
+  const figures = [`log p of this translation: ${signedNumber(logProbability)}`];
+  return [...figures, ...(bleu === undefined ? [] : [`BLEU on held-out sentences: ${decimals(bleu, 1)}`])].join(" · ");
+}
+
 /** @param {number} value */
 const signedNumber = (value) => value.toFixed(2).replace(/^-0\.00$/, "0.00").replace("-", "−");
 

@@ -10,7 +10,7 @@ import { fetchFile, importFrom, openRuntime, openSegmenter } from "./files_and_f
 import { describeSelectors, describeSelection } from "./selectors.js";
 import { AlignmentHeads, describeTranslation, translationNotices } from "./translation_picture.js";
 import { WordLinks } from "./word_links.js";
-import { describeLikelihood, describeHead, describeHidden, describeLink, textNotices, withLabels } from "./wording.js";
+import { describeLikelihood, describeHead, describeHidden, describeLink, describeScore, textNotices, withLabels } from "./wording.js";
 
 /**
  * @import { AskedCell } from "./alignments.js"
@@ -142,7 +142,7 @@ const WORK = {
   translation({ key, name, asked }) {
     const { output, extra, cross, card } = draftOf(key, name);
     const likely = extra.own && asked.isGiven ? describeLikelihood(extra.logProbability, extra.own.logProbability) : null;
-    return { ...describeTranslation(output, extra, cross, card, asked), likely };
+    return { ...describeTranslation(output, extra, cross, card, asked), likely, score: describeScore(extra.logProbability, card.metrics.BLEU) };
   },
 
   /** Question and passage in one head. @param {{ key: string, answer: FoundAnswer, asked: AnswerQuestion }} given */

@@ -9,7 +9,7 @@ import { describeSelectors, describeSelection } from "../../../attnviz/live/web/
 import { differences } from "../../../attnviz/live/web/alignments.js";
 import { shownInTheApp } from "../../../attnviz/live/web/files_and_failures.js";
 import { AlignmentHeads, describeTranslation, translationNotices } from "../../../attnviz/live/web/translation_picture.js";
-import { describeLikelihood, textNotices } from "../../../attnviz/live/web/wording.js";
+import { describeLikelihood, describeScore, textNotices } from "../../../attnviz/live/web/wording.js";
 import { base64, openedMap } from "./maps.js";
 
 function prompted(given) {
@@ -20,7 +20,7 @@ function prompted(given) {
   }
 }
 
-export default function ({ answers = [], different = [], drawn = [], heads = [], likely = [], prompts = [], small = [], translations = [], selections = [], spoken = [], typed = [] }) {
+export default function ({ answers = [], different = [], drawn = [], heads = [], likely = [], prompts = [], scores = [], small = [], translations = [], selections = [], spoken = [], typed = [] }) {
   const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(openedMap), "m"));
   const seen = heads.map(({ maps, answer, asked }) => describeHeadOf(maps.map(openedMap), answer, asked));
   const matrices = heads.map(({ maps, answer, asked }, at) => matrixOf(maps.map(openedMap), answer.place, seen[at], asked.view));
@@ -42,6 +42,7 @@ export default function ({ answers = [], different = [], drawn = [], heads = [],
     notices: typed.map((each) => textNotices(...each)),
     spoken: spoken.map((each) => translationNotices(...each)),
     likely: likely.map((each) => describeLikelihood(...each)),
+    scores: scores.map(([logProbability, bleu]) => describeScore(logProbability, bleu ?? undefined)),
     different: different.map(differences),
     drawn: drawn.map((each) => drawnPart(...each)),
     further: [["encode", {}, {}], ["encode", { pair: "b" }, {}], ["translate", {}, {}], ["translate", {}, { decoding: "Beam" }]].map((each) => shownInTheApp(...each)),

@@ -26,6 +26,7 @@ from attnviz.analysis.next_and_why import copied_link, describe_given, describe_
 from attnviz.analysis.summary_selection import read_passage
 from attnviz.analysis.translation_alignment import (
     describe_likelihood,
+    describe_score,
     differences,
     opening_cell,
     ranked_step,
@@ -140,6 +141,7 @@ NOTICED: list[tuple[dict[str, str], int | None, int | None, int, list[Token]]] =
 ]
 # ln p of a given translation and of the model's own.
 LIKELY = [(-9.2, -2.3), (-2.3, -2.304), (-1.0, -40.0), (-40.0, -1.0), (-13.92, -14.63), (0.0, -12.0)]
+SCORES = [(-2.345, None), (-0.004, 44.05), (-13.0, 50.25)]
 OUTPUT = "le chaton mange"
 
 # One sentence, several, words that are cut and what is no word.
@@ -207,6 +209,7 @@ def made_by_the_site() -> dict[str, Any]:
                 for prompt, cut, cut_pair, most, keys in NOTICED
             ],
             "likely": LIKELY,
+            "scores": SCORES,
             "spoken": [[plain_tokens(keys), cut, plain_tokens(written)] for keys, cut, written in SPOKEN],
             "small": SMALL,
             "translations": translations,
@@ -262,6 +265,7 @@ def test_a_browser_describes_what_the_app_does():
         assert told == [[*each] for each in translation_notices(trace, languages=("en", "fr"), written=written)]
     assert [len(told) for told in made["spoken"]] == [0, 2, 1, 1, 2]
     assert made["likely"] == [sentence_parts(describe_likelihood(*each)) for each in LIKELY]
+    assert made["scores"] == [describe_score(*each) for each in SCORES]
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
         assert_selection(actual, text)
     assert made["different"] == json.loads(json.dumps([differences(each) for each in DIFFERENT]))
@@ -279,16 +283,16 @@ def test_an_example_with_a_given_translation_says_how_likely_that_is():
     draft = Draft(trace, tuple(DecodingStep(token, 0.5, ()) for token in WRITTEN), -9.2, own=Translation("", (), -2.3))
     card = ModelCard("t", "translates", "encoder-decoder", 2, 3, 5, 99, "cpu")
     header, _ = unpack_chunks(describe_translations([Result(trace, card, 0.0, output=draft)], {}).files["align"])
+    assert header["scores"] == {"1": "log p of this translation: −9.20"}
     assert header["likely"] == {"1": json.loads(json.dumps(sentence_parts(describe_likelihood(-9.2, -2.3))))}
 
 
 def test_an_example_says_what_speaks_against_its_translation():
     *_, picture = pictures(PicturePage("translate", "translate", ("dot-lstm-en-fr",)), load)
     assert picture.said["notice"].startswith("dot-lstm-en-fr spelled out “Economic” (E·conom·ic) and “August”")
-    assert picture.said["notice"].endswith(
-        "expect guesses there. Bahdanau's own example, its translation given. His model turned"
-        " “zone économique européenne” around; one of everyday English may not."
-    )
+    assert picture.said["notice"].endswith("expect guesses there.")
+    assert picture.said["remark"].startswith("Bahdanau's own example, its translation given.")
+    assert picture.said["word"] == "accord"
 
 
 def assert_answer(

@@ -8,7 +8,8 @@ import { cellShown } from "../../../../attnviz/live/web/explorer_panel.js";
 import { Lens } from "../../../../attnviz/live/web/head_view.js";
 import { mapOfFiles } from "../../../../attnviz/live/web/map_package.js";
 import { WordVectors } from "../../../../attnviz/live/web/models/graph_and_weights.js";
-import { SitePicture, isReadyPicture } from "../../../../attnviz/live/web/run_model.js";
+import { Source } from "../../../../attnviz/live/web/models/model_files.js";
+import { SitePicture, exampleOfText, isReadyPicture, remarkOf } from "../../../../attnviz/live/web/run_model.js";
 import { describeLink } from "../../../../attnviz/live/web/wording.js";
 
 test("heads of a long text come from the worker, all of them, where no word is asked about", async () => {
@@ -31,6 +32,17 @@ test("an example is the picture of an address that means its language, and its t
   const readyFor = (prompt, values = {}) => examples.map((each) => isReadyPicture({ page: "translate", fields: ["text"], examples }, each, prompt, values)).indexOf(true);
   assert.deepEqual([{ text: "the" }, { text: "the", target: "le" }, { text: "the", target: "la" }].map((prompt) => readyFor(prompt)), [-1, 0, -1]);
   assert.deepEqual([{ into: "German" }, { models: ["German"] }, { into: "French" }].map((values) => readyFor({ text: "the" }, values)), [1, 1, -1]);
+});
+
+test("what to notice of an example is said of every model of which it is true", () => {
+  const examples = [{ models: ["a"], prompt: { text: "the" }, model: "a", remark: "of a" }, { models: ["a", "b"], prompt: { text: "two" }, word: "deux", remark: "of deux" }];
+  const saidOf = (prompt, models, written, hero = 1) => {
+    const aligned = { models: written.map((translation) => ({ translation })) };
+    return remarkOf(exampleOfText({ examples }, prompt), { said: { models, output: "" }, aligned: written.length ? aligned : null }, { hero });
+  };
+  assert.deepEqual([["a"], ["b"]].map((models) => saidOf({ text: "the" }, models, [])), ["of a", ""]);
+  assert.deepEqual([1, 2].map((hero) => saidOf({ text: "two" }, ["b", "c"], ["deux", "dos"], hero)), ["of deux", ""]);
+  assert.deepEqual([{ text: "the", pair: "two" }, { text: "no" }].map((prompt) => saidOf(prompt, ["a"], [])), ["", ""]);
 });
 
 test("what is left of a model counts no file that the browser keeps of another visit", async () => {
