@@ -169,6 +169,8 @@ export class Pass {
 
 // Vectors of words, of which a file holds some rows: it is fetched when a text needs one of them.
 
+const WORDS = "The part of the model that knows some words of this text";
+
 export class WordVectors {
   /**
    * @param {import("./types.d.ts").RowFiles} meta
@@ -214,7 +216,7 @@ export class WordVectors {
    */
   async fetched(numbers) {
     const missing = numbers.filter((number) => !this.files.has(number));
-    const contents = missing.length ? this.source.all(missing.map((number) => this.meta.files[number])) : Promise.resolve([]);
+    const contents = missing.length ? this.source.all(missing.map((number) => this.meta.files[number]), WORDS) : Promise.resolve([]);
     missing.forEach((number, place) => {
       const file = contents.then((all) => /** @type {Stored} */ (storedWeights(all[place]).get("rows")));
       // What failed is fetched again by the next run.

@@ -39,38 +39,45 @@ export class Source {
   /**
    * Fetch files at the same time, unpacked.
    * @param {File[]} files
+   * @param {string} [what] they are, to a person
    * @returns {Promise<Uint8Array<ArrayBuffer>[]>}
    */
-  async all(files) {
+  async all(files, what = "The model") {
     this.total += files.reduce((sum, { bytes }) => sum + bytes, 0);
     this.onProgress(this.received, this.total);
-    return Promise.all(files.map((file) => this.one(file)));
+    return Promise.all(files.map((file) => this.one(file, what)));
   }
 
-  /** @param {File} file */
-  async one(file) {
-    const content = await this.download(file);
+  /**
+   * @param {File} file
+   * @param {string} what
+   */
+  async one(file, what) {
+    const content = await this.download(file, what);
     // A server that says that a file is compressed has had the browser unpack it.
     const isPacked = content[0] === 0x1f && content[1] === 0x8b;
     const isRight = isPacked ? content.length === file.bytes && (await isOf(content, file.sha256)) : content.length === file.size;
     if (!isRight) {
       await forgetFile(this.base + file.file);
-      throw new ModelError(`The file ${file.file} is of another version than this page: reload the page.`);
+      throw new ModelError(`${what} is of another version than this page: reload the page.`);
     }
     return isPacked ? unpacked(content, file.size) : content;
   }
 
-  /** @param {File} file */
-  async download({ file, bytes, size }) {
+  /**
+   * @param {File} file
+   * @param {string} what
+   */
+  async download({ file, bytes, size }, what) {
     const response = await this.get(this.base + file).catch(() => null);
-    if (response?.status === 404) throw new ModelError(`The server has no file ${file} any more: reload the page.`);
+    if (response?.status === 404) throw new ModelError(`${what} is no longer on the server: reload the page, for the site may have been published anew.`);
     if (!response?.ok || !response.body) {
-      throw new ModelError(`The file ${file} could not be fetched: check the connection and run again.`);
+      throw new ModelError(`${what} could not be fetched: check the connection, and press Run again.`);
     }
     let before = 0;
     const onBytes = (/** @type {number} */ more) => void (before = this.count(before, more, bytes));
     return collected(response.body, bytes, size, onBytes).catch(() => {
-      throw new ModelError(`The download of ${file} broke off: run again.`);
+      throw new ModelError(`${what} came only in part: press Run again.`);
     });
   }
 

@@ -54,6 +54,20 @@ test("what is left of a model counts no file that the browser keeps of another v
   delete globalThis.caches;
 });
 
+test("what did not come of a model is named in words", async () => {
+  const meta = { width: 1, rows_per_file: 1, files: [{ file: "minilm/words/7.gz", bytes: 3, size: 3, sha256: "" }] };
+  const broken = new ReadableStream({ pull: (stream) => stream.error(new Error("reset")) });
+  const answers = [() => Promise.reject(new Error("offline")), async () => new Response("", { status: 404 }), async () => new Response(broken), async () => new Response("long")];
+  const saidOf = (work) => work.then(() => "", ({ name, message }) => `${name}: ${message}`);
+  const said = await Promise.all(answers.flatMap((get) => {
+    const source = new Source("http://localhost/", get, () => {});
+    return [saidOf(new WordVectors(meta, source).of([0])), saidOf(source.all(meta.files))];
+  }));
+  const ends = ["could not be fetched: check the connection, and press Run again.", "is no longer on the server: reload the page, for the site may have been published anew.",
+    "came only in part: press Run again.", "is of another version than this page: reload the page."];
+  assert.deepEqual(said, ends.flatMap((end) => ["The part of the model that knows some words of this text", "The model"].map((what) => `ModelError: ${what} ${end}`)));
+});
+
 /** A map as it comes with a site, of the tokens a, b and c, and what its only head is said to link hardest. */
 function shippedMap(weights, link) {
   const codes = Uint8Array.from([...weights.map((each) => (each * 10_000) & 255), ...weights.map((each) => (each * 10_000) >> 8)]);
