@@ -21,6 +21,18 @@ SIDES: tuple[Side, ...] = get_args(Side)
 _LOOKING, _TAKING = ("look", "at"), ("take", "from")
 # Below the first share a word is not worth a sentence, below the second not a mention.
 _LEAST_SAID, _SECOND = 0.1, 0.05
+# How much to trust what is shown, in Markdown.
+TRUST_ANSWERS = """
+- The numbers are the model's own, from a forward pass over this very text.
+- A probability says how the spans compare **to this model**. One that was trained on encyclopedia articles can be sure, and
+  wrong, anywhere else.
+- How often answers this sure are right was measured on passages of four kinds that do answer. It can be more than p: several
+  spans may be right, as with and without *the*.
+- It answers with words of the passage, true or not: it does not know the world.
+- Whether the passage answers at all was learned from questions put to passages that do not; a passage that almost answers is
+  the hardest.
+- Where a token **looked** is not why the span was chosen: values, other heads and later layers decide what becomes of it.
+"""
 # Starts, and ends, that are drawn of start × end: more could not be read.
 DRAWN = 16
 

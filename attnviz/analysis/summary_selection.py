@@ -406,6 +406,17 @@ def describe_rouge(abstracts: int) -> str:
     )
 
 
+# How much to trust what is shown, in Markdown.
+TRUST_SUMMARIES = """
+- The numbers are the model's own, from one forward pass over this very text.
+- Attention that was **not** trained to select mostly falls on punctuation, special tokens and words that help to read the
+  others. What receives much is not what matters: see the measured line under the picture.
+- The trained selector has read two thousand abstracts of machine-learning papers, and nothing else: on other texts it
+  guesses.
+- Kept words do not make a sentence, and a kept sentence may need the one before it.
+- ROUGE counts words in common with a reference. It does not know whether a summary is true.
+- Of a model that writes, a bar is where its decoder **looked** while it wrote, not proof that the word came from there.
+"""
 # Rows of what was measured (recipes.summarize.evaluate).
 _MEASURED = ("Attention alone, the best of all ways", "First", "Random", "Trained selector", "Best sentence there is")
 

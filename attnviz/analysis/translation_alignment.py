@@ -348,6 +348,23 @@ def describe_likelihood(given: float, own: float) -> Sentence:
     return (Part("To this model the given text is "), factor, Part(" than its own: "), figures)
 
 
+# How much to trust what is shown, in Markdown.
+TRUST_ALIGNMENTS = """
+- The weights are the model's own, from the very pass that wrote the translation.
+- A weight says where the decoder **looked**, not that the words mean the same: to write *ne* it must know of *not*, and may
+  have read that at the verb.
+- Each source token's vector has already seen its neighbours, so a link may be off by one and still be used rightly.
+- A Transformer's step reads one word and writes the next, so a word has two rows. By the time it is **read** it is known, and
+  its row is the better alignment; the row that **writes** it is what the model had to go by.
+- Subwords merged to words: a word receives the sum over its pieces, and gives their mean.
+"""
+# What is to be known of a head that was trained to align.
+SUPERVISED = (
+    "**{} was told where to look.** Beside translating, it was trained to agree with the links that a statistical aligner "
+    "found in the training pairs (Garg et al. 2019). This picture is taught, not discovered; the other heads found their own."
+)
+
+
 def describe_score(log_probability: float, bleu: float | None) -> str:
     """Say how likely a translation is to its model, of which this is ln p, and how well the model translates.
 

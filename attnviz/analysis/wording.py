@@ -28,6 +28,16 @@ ABOUT = {
     "Layer": "A model reads a text in layers: each starts from what the one before made of it. The first is 0.",
     "Head": "Each layer has several heads, and each looks at the text in its own way. The first is 0.",
 }
+# How much to trust what is shown, in Markdown.
+TRUST_WEIGHTS = """
+- The numbers are the model's own: they come from its forward pass over this very text, and attnviz's tests compare them with
+  the model's own report of its attention.
+- A large weight says where a head **looked**, not what the model **concluded** from it: values, other heads and later layers
+  decide what becomes of it (Jain & Wallace 2019, *Attention is not Explanation*; Wiegreffe & Pinter 2019, *Attention is not
+  not Explanation*).
+- Much attention on [CLS], [SEP] or the first token usually means that a head found nothing to do (Clark et al. 2019).
+- One sentence is an anecdote. Change a word and see whether the pattern stays.
+"""
 # Each with what is known of weights that go there. Of two that are alike the one that stands first gives the name: a first
 # token that is special is called special.
 _PATTERNS = {

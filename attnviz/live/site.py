@@ -15,6 +15,7 @@ from attnviz.analysis.compute.steps import ROUNDED
 from attnviz.analysis.heads.atlas import shipped_atlas
 from attnviz.analysis.heads.verdict import describe_label
 from attnviz.analysis.summary_selection import ABOUT_BARS, ABOUT_SHARES
+from attnviz.analysis.translation_alignment import SUPERVISED
 from attnviz.analysis.wording import ABOUT
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.answer_spans import STYLE as ANSWER_STYLE
@@ -82,6 +83,7 @@ TASKS = {"compute": "encode"}
 # What a page's script has to know besides.
 OPTIONS: dict[str, dict[str, Any]] = {
     "encode": {"labels": head_labels("minilm")},
+    "translate": {"supervised": SUPERVISED.replace("**", "")},
     "summarize": {
         "amount": asdict(AMOUNT),
         "measured": measured_selectors(),

@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.answer_attention import (
     SIDES,
+    TRUST_ANSWERS,
     QuestionAttention,
     Side,
     StrongestHead,
@@ -235,17 +236,6 @@ answer is likelier than any span.
 - A long passage is read in overlapping windows; a token counts as it was read where it stands farthest from an edge. The
   attention is that of the window with the answer.
 """
-_BELIEVE = """
-- The numbers are the model's own, from a forward pass over this very text.
-- A probability says how the spans compare **to this model**. One that was trained on encyclopedia articles can be sure, and
-  wrong, anywhere else.
-- How often answers this sure are right was measured on passages of four kinds that do answer. It can be more than p: several
-  spans may be right, as with and without *the*.
-- It answers with words of the passage, true or not: it does not know the world.
-- Whether the passage answers at all was learned from questions put to passages that do not; a passage that almost answers is
-  the hardest.
-- Where a token **looked** is not why the span was chosen: values, other heads and later layers decide what becomes of it.
-"""
 
 
 def ask_for_model() -> None:
@@ -305,7 +295,7 @@ def explain_answer(results: Iterable[Result]) -> None:
         st.markdown(_HOW)
         st.latex(r"p(i, j) = \frac{e^{\,s_i + e_j}}{e^{\,0} + \sum_{k \le l \le k + L} e^{\,s_k + e_l}}")
     with st.expander("How much to trust this"):
-        st.markdown(_BELIEVE)
+        st.markdown(TRUST_ANSWERS)
         for card in (each.card for each in results):
             if "F1" in card.metrics:
                 st.markdown(f"- {escaped(card.name)}: F1 {card.metrics['F1']:.0f} on held-out questions of SQuAD.")

@@ -15,7 +15,7 @@ from attnviz.analysis.head_metrics import score
 from attnviz.analysis.head_ranking import first_cell
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, is_difference, word_names
 from attnviz.analysis.translation_alignment import Reading
-from attnviz.analysis.wording import TITLES, describe_mixing, head_name
+from attnviz.analysis.wording import TITLES, TRUST_WEIGHTS, describe_mixing, head_name
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap, QueryKeyWeights
 from attnviz.core.weights import QUANTITIES, Kind, Quantity
@@ -200,15 +200,6 @@ _HOW_OF_ITS_OWN = """
 Every query is scored against every key, and a softmax turns each row of scores into shares that sum to 1. This model computes
 its scores in a way of its own, and its weights are shown as it gives them.
 """
-_BELIEVE = """
-- The numbers are the model's own: they come from its forward pass over this very text, and attnviz's tests compare them with
-  the model's own report of its attention to five digits.
-- A large weight says where a head **looked**, not what the model **concluded** from it: values, other heads and later layers
-  decide what becomes of it (Jain & Wallace 2019, *Attention is not Explanation*; Wiegreffe & Pinter 2019, *Attention is not
-  not Explanation*).
-- Much attention on [CLS], [SEP] or the first token usually means that a head found nothing to do (Clark et al. 2019).
-- One sentence is an anecdote. Change a word and see whether the pattern stays.
-"""
 
 
 def explain_weight(attention: AttentionMap, matrix: HeadMatrix, looked_at: HeadView, cell: tuple[int, int]) -> None:
@@ -241,7 +232,7 @@ def explain_weight(attention: AttentionMap, matrix: HeadMatrix, looked_at: HeadV
 def explain_trust() -> None:
     """Explain what attention shows, and what it does not."""
     with st.expander("How much to trust this"):
-        st.markdown(_BELIEVE)
+        st.markdown(TRUST_WEIGHTS)
 
 
 _EXPLORER = component(

@@ -16,6 +16,7 @@ from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.summary_selection import (
     ABOUT_BARS,
     NO_LOOK,
+    TRUST_SUMMARIES,
     Amount,
     Passage,
     Selection,
@@ -67,16 +68,6 @@ sentence's score is the sum over its words.
   Flow in Transformers*, section 3.
 - **First** and **Random** look at no attention: a selector that does no better has found nothing.
 """
-_BELIEVE = """
-- The numbers are the model's own, from one forward pass over this very text.
-- Attention that was **not** trained to select mostly falls on punctuation, special tokens and words that help to read the
-  others. What receives much is not what matters: see the measured line under the picture.
-- The trained selector has read two thousand abstracts of machine-learning papers, and nothing else: on other texts it
-  guesses.
-- Kept words do not make a sentence, and a kept sentence may need the one before it.
-- ROUGE counts words in common with a reference. It does not know whether a summary is true.
-- Of a model that writes, a bar is where its decoder **looked** while it wrote, not proof that the word came from there.
-"""
 
 
 def show_kept(result: Result, passage: Passage, selection: Selection, selector: Selector) -> None:
@@ -120,7 +111,7 @@ def explain_choice() -> None:
         st.markdown(_HOW)
         st.latex(r"r_j = \frac{1}{|H|\,|Q|} \sum_{h \in H} \sum_{i \in Q} \alpha^{h}_{ij}")
     with st.expander("How much to trust this"):
-        st.markdown(_BELIEVE)
+        st.markdown(TRUST_SUMMARIES)
 
 
 # Two pages: more is no summary.

@@ -15,6 +15,8 @@ from attnviz.analysis.head_metrics import Link, is_word
 from attnviz.analysis.head_ranking import Step
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, word_groups
 from attnviz.analysis.translation_alignment import (
+    SUPERVISED,
+    TRUST_ALIGNMENTS,
     Reading,
     balanced_links,
     describe_likelihood,
@@ -267,25 +269,12 @@ The generations differ in the score. Bahdanau's is a small network; Luong et al.
 which Vaswani et al. 2017 divide by √d; a Transformer computes it in every head of every layer.
 """
 _HOW_LIKELY = "*log p* is the sum of the logarithms of the tokens' probabilities: 0 would be certainty."
-_BELIEVE = """
-- The weights are the model's own, from the very pass that wrote the translation.
-- A weight says where the decoder **looked**, not that the words mean the same: to write *ne* it must know of *not*, and may
-  have read that at the verb.
-- Each source token's vector has already seen its neighbours, so a link may be off by one and still be used rightly.
-- A Transformer's step reads one word and writes the next, so a word has two rows. By the time it is **read** it is known, and
-  its row is the better alignment; the row that **writes** it is what the model had to go by.
-- Subwords merged to words: a word receives the sum over its pieces, and gives their mean.
-"""
 
 
 _ROWS: dict[Reading, str] = {
     "shifted": "The row of a word is the step that **reads** it, just after it was written (shifted: Chen et al. 2020).",
     "naive": "The row of a word is the step that **writes** it, while the decoder reads the word before (naive).",
 }
-_SUPERVISED = (
-    "**{} was told where to look.** Beside translating, it was trained to agree with the links that a statistical aligner "
-    "found in the training pairs (Garg et al. 2019). This picture is taught, not discovered; the other heads found their own."
-)
 
 
 def ask_for_translator() -> None:
@@ -305,7 +294,7 @@ def show_rows_notice(result: Result, view: AlignmentView) -> None:
     if result.draft.reads_its_rows and own.reading:
         st.caption(_ROWS[own.reading])
     if (own.layer, own.head) == result.card.supervised_head and result.quantity == "weights":
-        st.info(_SUPERVISED.format(head_name(own.layer, own.head)), icon=":material/school:")
+        st.info(SUPERVISED.format(head_name(own.layer, own.head)), icon=":material/school:")
 
 
 def explain_alignments() -> None:
@@ -322,7 +311,7 @@ def explain_alignments() -> None:
 def explain_trust_in_alignments() -> None:
     """Explain how much an alignment says."""
     with st.expander("How much to trust this", icon=":material/balance:"):
-        st.markdown(_BELIEVE)
+        st.markdown(TRUST_ALIGNMENTS)
 
 
 _ALIGNMENTS = component("attnviz.alignments", html='<div class="alignment"></div>', css=STYLE, js=script())

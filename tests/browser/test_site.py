@@ -116,6 +116,8 @@ def test_the_picture_is_a_function_of_its_address(page: Page, site: str):
     expect(page.locator(STORY)).to_have_text(FIRST)
     expect(page.locator("#hint")).to_have_text(examples_of("encode")[0]["notice"])
     expect(page.locator("#hidden")).to_have_text(describe_label(shipped_atlas("minilm"), 3, 1))
+    page.get_by_text("How much to trust this").click()
+    expect(page.get_by_text("One sentence is an anecdote.")).to_be_visible()
     # A site edits no head: nothing says so to a screen reader.
     expect(page.get_by_role("application", name="plus and minus zoom.")).to_be_visible()
     expect(page.get_by_role("application", name="Enter opens one.")).to_be_visible()

@@ -1,7 +1,7 @@
 // What each page draws of a picture.
 
 import { drawAnswer, keptFocus, linkingHeads } from "../../figures/answer_spans.js";
-import { make } from "../../figures/drawing/elements.js";
+import { make, nameOfHead } from "../../figures/drawing/elements.js";
 import { Palette } from "../../figures/drawing/palette.js";
 import { THEMES } from "../../figures/drawing/themes.js";
 import { drawMatrices } from "../../figures/matrix.js";
@@ -41,7 +41,8 @@ function recoloured(draw) {
 class AlignmentPanel {
   #name = "";
 
-  /** @param {HTMLElement} place @param {URL} script @param {(values: Values) => void} onChange @param {(story: Sentence[], score: string) => void} onStory */
+  /** @param {HTMLElement} place @param {URL} script @param {(values: Values) => void} onChange @param {(story: Sentence[], score: string, trained: string) => void} onStory  trained: the name of a head that was
+   *   trained to align */
   constructor(place, script, onChange, onStory) {
     this.onChange = onChange;
     this.onStory = onStory;
@@ -63,7 +64,8 @@ class AlignmentPanel {
     alignments.host.pick = (/** @type {any} */ change) => this.#pick(change, message);
     alignments.update({ ...message, hero, fullScale, theme: "auto", seq: alignments.state.seq });
     const { [hero]: likely = null } = message.likely ?? {};
-    this.onStory([describeAlignment(alignments.state.model), ...(likely ? [likely] : [])], message.scores[hero]);
+    const { isTrained, place: [layer, head] } = message.models[slots.indexOf(hero)];
+    this.onStory([describeAlignment(alignments.state.model), ...(likely ? [likely] : [])], message.scores[hero], isTrained ? nameOfHead(layer, head) : "");
   }
 
   /** @param {{ hero: number, query?: number, key?: number, isLink?: boolean, layer?: number, head?: number | null, unpin?: boolean }} change @param {any} message */
@@ -322,9 +324,9 @@ function alignmentPanel(sitePage) {
     part("picture"),
     new URL("alignments.js", sitePage.files),
     (changed) => void sitePage.change(changed),
-    (story, score) => {
+    (story, score, trained) => {
       tell(part("story"), story);
-      part("hidden").textContent = score;
+      part("hidden").textContent = trained ? `${score}. ${sitePage.config.supervised?.replace("{}", trained)}` : score;
     },
   );
   return {

@@ -85,7 +85,7 @@ export class Background {
  *   place?: Values, opens?: Values, remark?: string, model?: string, word?: string }} Example  of Compute: where its numbers are from, and which weight it has; of Encode:
  *   the link it opens; remark: what to notice, of one model where it is about one; word: of a translation what is looked at first
  * @typedef {{ page: string, parameters: Record<string, Type>, renamed: Record<string, string>, appOnly: string[], fields: string[], examples: Example[], first: Record<string, [layer: number, head: number | null]>,
- *   models: string[], modelsFolder: string, runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null, measured?: { rouge: Record<string, number>, note: string }, about_bars?: string, about_shares?: string, rounded?: string, labels?: string[][],
+ *   models: string[], modelsFolder: string, runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null, measured?: { rouge: Record<string, number>, note: string }, about_bars?: string, about_shares?: string, rounded?: string, labels?: string[][], supervised?: string,
  *   weights?: Record<string, Record<string, number>>, about: Record<string, string> }} Config  first: of each
  *   kind of map the head that is looked at unasked; weights: what is looked at first, by the texts of examples; amount: how much is kept of a text unasked;
  *   labels: what each head does over many sentences
