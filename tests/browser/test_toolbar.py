@@ -8,6 +8,7 @@ from playwright.sync_api import Page, PdfMargins, expect
 from pypdf import PdfReader
 
 from attnviz.ui.frame.toolbar import picture_of
+from tests.browser.harness import until
 from tests.browser.pages import open_page, press, settle
 
 # What a browser offers a page that came over plain http from another machine.
@@ -48,12 +49,30 @@ def test_an_address_a_press_and_the_key_f_present_and_copy_link_copies_at_once_w
 
 @pytest.mark.parametrize(
     ("name", "values"),
-    [("whatif", {"change": "head", "order": "cost"}), ("heads", {"drawing": "true"}), ("compute", {"source": "model"})],
-)
+    [
+        ("whatif", {"change": "head", "order": "cost"}), ("heads", {"drawing": "true"}), ("compute", {"source": "model"}),
+        ("heads", {"claim": "L2·H0: obj -> head"}), ("answer", {"picture": "matrix"}),
+    ],
+)  # fmt: skip
 def test_on_a_projector_nothing_stands_below_the_screen(page: Page, app_url: str, name: str, values: dict[str, str]) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
     open_page(page, app_url, name, present="true", **values)
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollHeight <= main.clientHeight")
+
+
+def test_on_a_projector_a_picture_in_wide_letters_fits_the_screen(page: Page, app_url: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    open_page(page, app_url, "heads", present="true")
+    zoom = "() => Number(document.documentElement.style.getPropertyValue('--present-zoom'))"
+    before = page.evaluate(zoom)
+    page.locator(".atlas").evaluate("""grid => {
+      const wide = new CSSStyleSheet();
+      wide.replaceSync("* { letter-spacing: 0.1em !important; }");
+      grid.getRootNode().adoptedStyleSheets = [wide];
+    }""")
+    main = page.get_by_test_id("stMain")
+    assert until(page, lambda: main.evaluate("main => main.scrollHeight <= main.clientHeight"))
+    assert before * 0.8 < page.evaluate(zoom) < before
 
 
 @pytest.mark.parametrize(("name", "values"), [("write", {"why": "true"}), ("whatif", {"change": "patch"})])

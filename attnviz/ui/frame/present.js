@@ -4,6 +4,8 @@
 // A window of this size shows letters as they are; a larger screen enlarges them, so that 14 px are 28 at 1920 × 1080.
 const PLAIN = { width: 960, height: 540 };
 const LARGEST = 2.5;
+// Letters wider than the app's own take more lines: they may be smaller, where the picture fits then.
+const SMALLEST = 0.8;
 // Of layout.css, above and below the picture.
 const MARGIN = 7;
 const FIELDS = "input, textarea, select, [contenteditable=true], [role=combobox], [role=textbox]";
@@ -42,6 +44,8 @@ function listen() {
     if (!hero || seen.has(hero)) return;
     seen.add(hero);
     grown.observe(hero);
+    // What is presented may stand beside it.
+    grown.observe(blockOf(hero));
   };
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
   look();
@@ -111,7 +115,7 @@ function fit() {
   }
   mark(hero, true);
   const least = Math.min(innerWidth / PLAIN.width, innerHeight / PLAIN.height);
-  const [block] = hero.closest("[data-testid=stMainBlockContainer]")?.children ?? [];
+  const block = blockOf(hero);
   const canvases = pictures().filter((each) => each.matches("canvas"));
   zoomTo(least);
   if (canvases.length) flex(block, canvases);
@@ -119,6 +123,8 @@ function fit() {
   else if (!document.querySelector(".st-key-lesson")) enlarge(block, least);
 }
 
+/** @param {Element} hero */
+const blockOf = (hero) => hero.closest("[data-testid=stMainBlockContainer]")?.children[0] ?? hero;
 /** @param {number} zoom */
 const zoomTo = (zoom) => page.style.setProperty("--present-zoom", String(zoom));
 /** @param {Element} element */
@@ -132,7 +138,11 @@ function enlarge(block, least) {
     return heightOf(block) <= innerHeight - 2 * MARGIN * zoom && block.scrollWidth <= block.clientWidth + 1;
   };
   let zoom = least;
-  while (zoom < least * LARGEST && fits(zoom * 1.08)) zoom *= 1.08;
+  if (fits(least)) while (zoom < least * LARGEST && fits(zoom * 1.08)) zoom *= 1.08;
+  else {
+    while (zoom > least * SMALLEST && !fits(zoom)) zoom /= 1.04;
+    if (!fits(zoom)) zoom = least;
+  }
   zoomTo(zoom);
 }
 
