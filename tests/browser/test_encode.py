@@ -9,6 +9,7 @@ import attnviz
 from attnviz.analysis.head_ranking import WordLinks, first_link
 from attnviz.analysis.head_view import View, head_matrix
 from attnviz.core.trace import AttentionMap
+from tests.browser.harness import WINDOW
 from tests.browser.pages import (
     HOSTILE,
     PHONE,
@@ -97,6 +98,10 @@ def test_on_home_a_typed_sentence_is_two_clicks_from_the_head_of_a_link_and_head
     first = page.locator(".first-heads button").first
     expect(first).to_contain_text(f"head {link.head} of layer {link.layer}")
     expect(first.locator("b")).to_have_text(f"{100 * weight:.0f} %")
+    # As wide as a desk's window is at 400 %.
+    page.set_viewport_size({"width": 320, "height": 568})
+    assert min(page.locator(".first-heads .bar-room").evaluate_all("all => all.map((each) => each.clientWidth)")) > 60
+    page.set_viewport_size(WINDOW)
     page.locator(f".explorer[data-head='{link.layer}:{link.head}']").wait_for()
     page.get_by_role("button", name="Several words").click()
     page.wait_for_url("**look=*")

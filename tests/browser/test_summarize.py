@@ -53,7 +53,7 @@ def test_marks_and_bars_are_the_traces_own_ways_and_heads_are_chosen_and_the_lin
     assert bars(page) == before
     # As wide as a desk's window is at 400 %.
     page.set_viewport_size({"width": 320, "height": 568})
-    assert min(page.locator(".ways p").evaluate_all("all => all.map((each) => each.clientWidth)")) > 70
+    assert min(page.locator(".ways p").evaluate_all("all => all.map((each) => each.clientWidth)")) > 200
     run(page, HOSTILE)
     assert page.locator("textarea").first.input_value() == HOSTILE
     expect(page.locator(".passage")).to_contain_text("<")
