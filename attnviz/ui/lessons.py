@@ -545,8 +545,13 @@ _KEPT = (
 )
 
 
-def show_cards() -> None:
-    """Draw a card for each lesson, which opens its first step, or the one that this visitor has come to."""
+def _begin(name: str, lesson: Lesson) -> None:
+    """Opens the first step of a lesson, or the one that this visitor has come to; for a callback."""
+    go_to(LessonPlace(name, lesson, 1, {}), 1)
+
+
+def show_cards(on_click: Callable[[str, Lesson], None] = _begin) -> None:
+    """Draw a card for each lesson; a click gives it to `on_click`, with its name."""
     listed = offered_lessons()
     names = ordered(listed)
     wrong: list[str] = []
@@ -557,7 +562,7 @@ def show_cards() -> None:
             except (AttnvizError, OSError) as error:
                 wrong.append(str(error))
             else:
-                _card(name, lesson)
+                _card(name, lesson, on_click)
     for sentence in wrong:
         st.warning(escaped(sentence), icon=":material/school:")
 
@@ -568,11 +573,11 @@ def _lesson(name: str, path: Path, changed: int) -> Lesson:
     return read_named(name, {name: path})
 
 
-def _card(name: str, lesson: Lesson) -> None:
+def _card(name: str, lesson: Lesson, on_click: Callable[[str, Lesson], None]) -> None:
     models = f" · {escaped(', '.join(lesson.models))}" if lesson.models else ""
     with st.container(border=True, gap=None, key=f"card-lesson-{name}"):
-        st.button(f"**{escaped(lesson.title)}**", key=f"open-lesson-{name}", type="tertiary", on_click=go_to,
-                  args=(LessonPlace(name, lesson, 1, {}), 1))  # fmt: skip
+        st.button(f"**{escaped(lesson.title)}**", key=f"open-lesson-{name}", type="tertiary", on_click=on_click,
+                  args=(name, lesson))  # fmt: skip
         if lesson.audience:
             st.caption(f"For {escaped(lesson.audience)}.")
         st.caption(f":material/schedule: {counted(lesson.minutes, 'minute')} · {counted(len(lesson.steps), 'step')}{models}")

@@ -14,7 +14,7 @@ from attnviz.lessons.library import shipped_lessons
 from attnviz.models.compute_examples import worked_examples
 from attnviz.pages_and_addresses import unpack
 from attnviz.ui.address.address_sync import LINK_CHARACTERS
-from tests.visits import Visit
+from tests.visits import Visit, open_page, press, said
 
 ROOT = Path(__file__).parents[2]
 GUIDE = re.findall(r"\(http://localhost:8501(/[^)\s]*)\)", (ROOT / "docs/classroom.md").read_text(encoding="utf-8"))
@@ -60,3 +60,13 @@ def test_the_lessons_of_compute_open_at_the_softmax_that_the_steps_speak_of() ->
     assert [(steps[each["worked"][0]], "divide" in each, "at" in each) for each in named] == [
         ("softmax", True, False), ("softmax", False, False),
     ]  # fmt: skip
+
+
+def test_a_teacher_who_comes_without_a_lesson_sees_which_there_are() -> None:
+    app = open_page("class")
+    titles = {lesson.title for lesson in LESSONS.values()}
+    assert titles <= {button.label.strip("*") for button in app.button}
+    press(app, f"**{LESSONS['what-heads-do'].title}**")
+    assert app.query_params["teaches"] == "what-heads-do"
+    assert [button.label.strip("*") for button in app.button].count("Compute one") == 1
+    assert "Pupils need to know" in said(app)

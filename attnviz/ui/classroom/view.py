@@ -44,7 +44,7 @@ from attnviz.ui.classroom.phone_requests import TOO_MANY, starts, wrong_codes
 from attnviz.ui.classroom.running_class import class_store, store_place
 from attnviz.ui.frame.toolbar import network_address, toolbar_place
 from attnviz.ui.layout import escaped, theme
-from attnviz.ui.lessons import PageSource, lesson_named, offered_lessons, place_of
+from attnviz.ui.lessons import PageSource, lesson_named, offered_lessons, place_of, show_cards
 
 _COOKIE = "attnviz-class"
 _TOKEN = re.compile(r"[\w-]{1,100}", re.ASCII)
@@ -266,7 +266,8 @@ def show_start() -> None:
         "account and no name: they scan a code on the wall, or open **/join** and type four letters."
     )
     _show_reach()
-    _show_lesson_choice()
+    if value("teaches"):
+        _show_lesson_choice()
     nicknames = st.checkbox("Ask for nicknames", key="class_nicknames")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Start a class", key="class-start", type="primary", icon=":material/groups:",
@@ -274,6 +275,12 @@ def show_start() -> None:
         st.html('<a class="class-join" href="./?join" target="_blank">Join a class</a>')
     if lesson := _chosen_lesson():
         show_plan(*lesson)
+    else:
+        st.markdown(
+            "**Lessons for a class.** Choose one to see its questions, which you then ask one after the other. Without one you "
+            "ask about any picture: press **Class** above it."
+        )
+        show_cards(lambda name, _: _choose_lesson(name))
     with st.expander("What is kept, and where", icon=":material/database:"):
         st.markdown(
             f"Of each student a number, the answers with the seconds that they took, and a nickname if you ask for one; of the "
