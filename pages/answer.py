@@ -22,8 +22,7 @@ def show_answers(results: Mapping[int, Result], editors: Mapping[int, Editor], v
     """Show every model's answer and, in the frame of the picture, what was edited in it and its picture."""
     shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
     with hero() as beside:
-        windows = [sentence for each in shown.values() for sentence in answer.windows_notice(each)]
-        show_text_notices(*shown.values(), more=windows)
+        show_text_notices(*shown.values(), also=answer.windows_notices)
         places = [beside] if len(shown) == 1 else st.columns(len(shown), gap="large")
         for place, (slot, each) in zip(places, shown.items(), strict=True):
             answer.show_answer(slot, each, view, place)

@@ -1,6 +1,6 @@
 """Attention between a question and a passage, and the probabilities of an answer, in words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -12,7 +12,7 @@ from attnviz.analysis.head_ranking import link_weights
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix, word_names
 from attnviz.analysis.wording import MOSTLY, WEIGHT, Part, Sentence, percent, quoted, whole_percent
 from attnviz.core.trace import AttentionTrace, Token
-from attnviz.text.spans import Span
+from attnviz.text.spans import Span, Window
 
 # Cross-attention, or a block of the encoder's attention, named by the text whose tokens are its queries.
 Side = Literal["cross", "passage", "question"]
@@ -119,6 +119,22 @@ class StrongestHead:
     share: float
     layer: int
     head: int
+
+
+def window_notices(windows: Sequence[Window], best: int, n_tokens: int) -> Iterator[tuple[str, str, str]]:
+    """Yield which part of a passage of so many tokens the attention is of, as `attnviz.analysis.wording.text_notices`.
+
+    best  index of the window that is drawn
+
+    >>> [(_, said, _)] = window_notices([Window(0, 300), Window(200, 500)], 1, 500)
+    >>> said[:62], said[-43:]
+    (' read this passage in 2 overlapping windows. The attention is ', 'likeliest answer, tokens 201 to 500 of 500.')
+    """
+    if len(windows) > 1:
+        drawn = f"tokens {windows[best].start + 1:,} to {windows[best].stop:,} of {n_tokens:,}"
+        one = f"The attention is that of the one with the likeliest answer, {drawn}."
+        said = f" read this passage in {len(windows)} overlapping windows. {one}"
+        yield "", said, said
 
 
 def strongest_heads(trace: AttentionTrace, start: int, end: int) -> dict[Side, StrongestHead]:

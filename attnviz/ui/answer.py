@@ -24,6 +24,7 @@ from attnviz.analysis.answer_attention import (
     question_attention,
     sides,
     strongest_heads,
+    window_notices,
 )
 from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.head_view import Between, HeadMatrix, HeadView, View
@@ -277,16 +278,10 @@ def _sentences(result: Result, attention: QuestionAttention, word: int | None) -
     return looks, likely if word is None else describe_word(attention, word, number)
 
 
-def windows_notice(result: Result) -> Iterator[str]:
+def windows_notices(result: Result) -> Iterator[tuple[str, str, str]]:
     """Say of a passage that was read in parts which part the attention is of."""
     found = result.answers.result
-    if len(found.windows) > 1:
-        window = found.windows[found.best]
-        yield (
-            f"{escaped(result.card.name)} read this passage in {len(found.windows)} overlapping windows. The attention is "
-            f"that of the one with the likeliest answer, tokens {window.start + 1:,} to {window.stop:,} of "
-            f"{len(result.answers.tokens):,}."
-        )
+    return window_notices(found.windows, found.best, len(result.answers.tokens))
 
 
 def explain_answer(results: Iterable[Result]) -> None:

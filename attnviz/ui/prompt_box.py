@@ -168,16 +168,13 @@ def _drafts() -> dict[str, str]:
     return st.session_state.setdefault("drafts", {}).setdefault(st.session_state.page, {})
 
 
-def show_text_notices(
-    *results: Result, more: Sequence[str] = (), also: Callable[[Result], Iterable[tuple[str, str, str]]] = lambda _: ()
-) -> None:
+def show_text_notices(*results: Result, also: Callable[[Result], Iterable[tuple[str, str, str]]] = lambda _: ()) -> None:
     """Say what happened to the text before the models read it, and what a page says besides, as one notice.
 
-    more  sentences of the page
-    also  what it says of each result, as `text_notices` does
+    also  what the page says of each result, as `text_notices` does
     """
     spoken = ((each.card.name, (*_own_notices(each), *also(each))) for each in results)
-    sentences = dict.fromkeys((*map(escaped, join_notices(spoken)), *more))
+    sentences = dict.fromkeys(map(escaped, join_notices(spoken)))
     # Always there, as that of `long_notice`.
     place = st.empty()
     if sentences:

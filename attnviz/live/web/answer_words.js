@@ -2,7 +2,7 @@
 // attnviz/live/pictures.py writes for the pictures that come with the site.
 
 import { cutText, visibleText } from "../../figures/drawing/elements.js";
-import { percent, wholePercent } from "../../figures/drawing/shares.js";
+import { grouped, percent, wholePercent } from "../../figures/drawing/shares.js";
 import { isWord, numberedName } from "../../figures/explorer/word_weights.js";
 import { Lens } from "./head_view.js";
 import { MOSTLY, quoted, textPart } from "./wording.js";
@@ -32,6 +32,16 @@ const MOST_LOOKERS = 3;
 const isWithin = (token, [start, end]) => !token.special && token.start < end && start < token.end;
 /** The lens of a side. @param {AttentionMap} map @param {Side} side @param {View} view */
 const lensOf = (map, side, view) => new Lens(map, { ...view, between: BLOCKS[side] });
+
+/** Which part of a passage of so many tokens the attention is of. @param {{ start: number, stop: number }[]} windows @param {number} best
+ * @param {number} tokens @returns {[before: string, one: string, several: string][]} */
+export function windowNotices(windows, best, tokens) {
+  if (windows.length < 2) return [];
+  const { start, stop } = windows[best];
+  const one = `The attention is that of the one with the likeliest answer, tokens ${grouped(start + 1)} to ${grouped(stop)} of ${grouped(tokens)}.`;
+  const said = ` read this passage in ${windows.length} overlapping windows. ${one}`;
+  return [["", said, said]];
+}
 
 export class QuestionAttention {
   /** @param {AttentionMap} map @param {Side} side @param {number} layer @param {number | null} head @param {View} view */

@@ -1,7 +1,7 @@
 // What takes time happens here, so that the page never waits: models run, maps are read, overviews and sentences are made.
 
 import { nameOfHead } from "../../figures/drawing/elements.js";
-import { describeFound, describeHeadOf, matrixOf } from "./answer_words.js";
+import { describeFound, describeHeadOf, matrixOf, windowNotices } from "./answer_words.js";
 import { firstCell, largestOf } from "./head_metrics.js";
 import { Lens } from "./head_view.js";
 import { unfoldWeight } from "./link_steps.js";
@@ -75,6 +75,7 @@ const WORK = {
       const written = prompt.target ? [] : extra.steps.map((/** @type {{ token: Token }} */ { token }) => token);
       notices.push(...translationNotices(cross.keys, trace.cut, written));
     }
+    if (extra?.windows) notices.push(...windowNotices(extra.windows, extra.best, extra.tokens.length));
     return { output, left: await model.left(), notices, maps: shapes, ...describe(model, request, extra, maps) };
   },
 

@@ -1,6 +1,6 @@
 // Describes answers, translations and selections as the site's worker does, and reads prompts: what is drawn and said of each case.
 
-import { describeFound, describeHeadOf, matrixOf } from "../../../attnviz/live/web/answer_words.js";
+import { describeFound, describeHeadOf, matrixOf, windowNotices } from "../../../attnviz/live/web/answer_words.js";
 import { powerOfTen, twoDigits } from "../../../attnviz/figures/drawing/numbers.js";
 import { promptOf } from "../../../attnviz/live/web/models/load_model.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
@@ -20,7 +20,7 @@ function prompted(given) {
   }
 }
 
-export default function ({ answers = [], different = [], drawn = [], heads = [], likely = [], prompts = [], scores = [], small = [], translations = [], selections = [], spoken = [], typed = [] }) {
+export default function ({ answers = [], different = [], cutPassages = [], drawn = [], heads = [], likely = [], prompts = [], scores = [], small = [], translations = [], selections = [], spoken = [], typed = [] }) {
   const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(openedMap), "m"));
   const seen = heads.map(({ maps, answer, asked }) => describeHeadOf(maps.map(openedMap), answer, asked));
   const matrices = heads.map(({ maps, answer, asked }, at) => matrixOf(maps.map(openedMap), answer.place, seen[at], asked.view));
@@ -42,6 +42,7 @@ export default function ({ answers = [], different = [], drawn = [], heads = [],
     notices: typed.map((each) => textNotices(...each)),
     spoken: spoken.map((each) => translationNotices(...each)),
     likely: likely.map((each) => describeLikelihood(...each)),
+    windows: cutPassages.map((each) => windowNotices(...each)),
     scores: scores.map(([logProbability, bleu]) => describeScore(logProbability, bleu ?? undefined)),
     different: different.map(differences),
     drawn: drawn.map((each) => drawnPart(...each)),

@@ -19,6 +19,7 @@ from attnviz.analysis.answer_attention import (
     head_shares,
     question_attention,
     strongest_heads,
+    window_notices,
 )
 from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix, word_groups
@@ -57,7 +58,7 @@ from attnviz.models.base import DecodingStep, Draft, ModelCard, Translation
 from attnviz.models.catalog import load
 from attnviz.models.result import Result
 from attnviz.text.sentences import Sentences
-from attnviz.text.spans import Span
+from attnviz.text.spans import Span, Window
 from attnviz.text.words import seems_english
 from tests.factories import make_map, pair, sentence, special, typed
 from tests.javascript import run
@@ -141,6 +142,11 @@ NOTICED: list[tuple[dict[str, str], int | None, int | None, int, list[Token]]] =
 ]
 # ln p of a given translation and of the model's own.
 LIKELY = [(-9.2, -2.3), (-2.3, -2.304), (-1.0, -40.0), (-40.0, -1.0), (-13.92, -14.63), (0.0, -12.0)]
+# Windows of a passage, the one that is drawn, and tokens of the passage.
+CUT_PASSAGES: list[tuple[list[dict[str, int]], int, int]] = [
+    ([{"start": 0, "stop": 300}], 0, 300),
+    ([{"start": 0, "stop": 370}, {"start": 200, "stop": 570}, {"start": 800, "stop": 1170}], 2, 1170),
+]
 SCORES = [(-2.345, None), (-0.004, 44.05), (-13.0, 50.25)]
 OUTPUT = "le chaton mange"
 
@@ -210,6 +216,7 @@ def made_by_the_site() -> dict[str, Any]:
             ],
             "likely": LIKELY,
             "scores": SCORES,
+            "cutPassages": CUT_PASSAGES,
             "spoken": [[plain_tokens(keys), cut, plain_tokens(written)] for keys, cut, written in SPOKEN],
             "small": SMALL,
             "translations": translations,
@@ -265,6 +272,8 @@ def test_a_browser_describes_what_the_app_does():
         assert told == [[*each] for each in translation_notices(trace, languages=("en", "fr"), written=written)]
     assert [len(told) for told in made["spoken"]] == [0, 2, 1, 1, 2]
     assert made["likely"] == [sentence_parts(describe_likelihood(*each)) for each in LIKELY]
+    windows = [[[*each] for each in window_notices([Window(**part) for part in parts], *rest)] for parts, *rest in CUT_PASSAGES]
+    assert (made["windows"], len(windows[0]), len(windows[1])) == (windows, 0, 1)
     assert made["scores"] == [describe_score(*each) for each in SCORES]
     for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
         assert_selection(actual, text)
