@@ -89,8 +89,8 @@ def rank_heads(
     for layer, head in np.ndindex(attention.n_layers, attention.n_heads):
         row = weights[layer, head]
         weight = float(row.sum() if key else row.max())
-        ranked.append(RankedHead(int(layer), int(head), weight, names[columns[int(row.round(DIGITS).argmax())]]))
-    return sorted(ranked, key=lambda each: -round(each.weight, DIGITS))
+        ranked.append(RankedHead(int(layer), int(head), weight, names[columns[int(row.argmax())]]))
+    return sorted(ranked, key=lambda each: -each.weight)
 
 
 def _words_of(
@@ -193,8 +193,8 @@ def elsewhere(row: int, lens: Lens, words: Sequence[int], *, causal: bool) -> li
 
 
 Place = tuple[int, int | None]
-# Weights travel to a browser with four digits. Those that are alike in them count as alike wherever one is chosen, so that app,
-# site and shell choose the same: the first.
+# Weights travel to a browser with four digits. Of words and heads that are alike in them the first is chosen, so that app and
+# site choose the same.
 DIGITS = 4
 
 
