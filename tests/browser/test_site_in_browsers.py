@@ -141,13 +141,14 @@ class Chromium:
         self._page.reload()
 
     def evaluate(self, function: str) -> Any:
-        try:
-            return self._page.evaluate(function)
-        except Error as error:
-            if "context was destroyed" not in error.message:
-                raise
-            # The worker has just opened the page anew.
-            return self._page.evaluate(function)
+        # The worker may open the page anew meanwhile, on a busy machine more than once.
+        for _ in range(5):
+            try:
+                return self._page.evaluate(function)
+            except Error as error:
+                if "context was destroyed" not in error.message:
+                    raise
+        return self._page.evaluate(function)
 
 
 # Every test has an origin of its own, so that one browser serves all.
