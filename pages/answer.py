@@ -22,7 +22,7 @@ def show_answers(results: Mapping[int, Result], editors: Mapping[int, Editor], v
     """Show every model's answer and, in the frame of the picture, what was edited in it and its picture."""
     shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
     with hero() as beside:
-        show_text_notices(*shown.values(), also=answer.windows_notices)
+        show_text_notices(*shown.values(), also=answer.notices_of)
         places = [beside] if len(shown) == 1 else st.columns(len(shown), gap="large")
         for place, (slot, each) in zip(places, shown.items(), strict=True):
             answer.show_answer(slot, each, view, place)

@@ -121,22 +121,6 @@ class StrongestHead:
     head: int
 
 
-def window_notices(windows: Sequence[Window], best: int, n_tokens: int) -> Iterator[tuple[str, str, str]]:
-    """Yield which part of a passage of so many tokens the attention is of, as `attnviz.analysis.wording.text_notices`.
-
-    best  index of the window that is drawn
-
-    >>> [(_, said, _)] = window_notices([Window(0, 300), Window(200, 500)], 1, 500)
-    >>> said[:62], said[-43:]
-    (' read this passage in 2 overlapping windows. The attention is ', 'likeliest answer, tokens 201 to 500 of 500.')
-    """
-    if len(windows) > 1:
-        drawn = f"tokens {windows[best].start + 1:,} to {windows[best].stop:,} of {n_tokens:,}"
-        one = f"The attention is that of the one with the likeliest answer, {drawn}."
-        said = f" read this passage in {len(windows)} overlapping windows. {one}"
-        yield "", said, said
-
-
 def strongest_heads(trace: AttentionTrace, start: int, end: int) -> dict[Side, StrongestHead]:
     """Find for each side the head that says most about the passage's characters start:end; none where no token stands there."""
     firmness: dict[Side, list[np.ndarray]] = {side: [] for side in sides(trace)}
@@ -158,6 +142,22 @@ def strongest_heads(trace: AttentionTrace, start: int, end: int) -> dict[Side, S
 def _firmest(shares: Float[np.ndarray, "layer head"]) -> StrongestHead:
     layer, head = np.unravel_index(int(shares.argmax()), shares.shape)
     return StrongestHead(float(shares[layer, head]), int(layer), int(head))
+
+
+def window_notices(windows: Sequence[Window], best: int, n_tokens: int) -> Iterator[tuple[str, str, str]]:
+    """Yield which part of a passage of so many tokens the attention is of, as `attnviz.analysis.wording.text_notices`.
+
+    best  index of the window that is drawn
+
+    >>> [(_, said, _)] = window_notices([Window(0, 300), Window(200, 500)], 1, 500)
+    >>> said[:62], said[-43:]
+    (' read this passage in 2 overlapping windows. The attention is ', 'likeliest answer, tokens 201 to 500 of 500.')
+    """
+    if len(windows) > 1:
+        drawn = f"tokens {windows[best].start + 1:,} to {windows[best].stop:,} of {n_tokens:,}"
+        one = f"The attention is that of the one with the likeliest answer, {drawn}."
+        said = f" read this passage in {len(windows)} overlapping windows. {one}"
+        yield "", said, said
 
 
 def _answer(tokens: Sequence[Token], start: int, end: int) -> list[int]:

@@ -469,7 +469,7 @@ def _pieces(blocks: Blocks) -> Iterator[Block | str]:
         yield "</div>"
 
 
-_MARKDOWN = MarkdownIt("commonmark", {"html": False})
+MARKDOWN = MarkdownIt("commonmark", {"html": False})
 _BUTTON = re.compile(r'<button([^>]*?) data-pick="([^"]*)"([^>]*)>(.*?)</button>', re.S)
 _PRESSED = re.compile(r' (?:aria-pressed|aria-label)="[^"]*"')
 
@@ -491,7 +491,7 @@ def block_html(block: Block, address: Callable[[Pick], str]) -> str:
         return f'<p class="answer" dir="auto">{html.escape(block.text)}</p>'
     if block.kind == "heading":
         return f"<h2>{html.escape(block.text)}</h2>"
-    return f'<div class="{block.kind}">{_MARKDOWN.render(block.text)}</div>'
+    return f'<div class="{block.kind}">{MARKDOWN.render(block.text)}</div>'
 
 
 def _linked(body: str, picks: Mapping[str, Pick], address: Callable[[Pick], str]) -> str:

@@ -11,14 +11,13 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from markdown_it import MarkdownIt
-
 from attnviz.analysis.answer_attention import TRUST_ANSWERS
 from attnviz.analysis.summary_selection import TRUST_SUMMARIES
 from attnviz.analysis.translation_alignment import TRUST_ALIGNMENTS
 from attnviz.analysis.wording import TRUST_WEIGHTS
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.theme import DARK, FONT, LIGHT, css_variables
+from attnviz.live.block_pages import MARKDOWN
 from attnviz.live.pictures import KEYS
 from attnviz.pages_and_addresses import (
     LESSON,
@@ -219,11 +218,10 @@ _TRUST = {
     "answer": TRUST_ANSWERS,
     "summarize": TRUST_SUMMARIES,
 }
-_MARKDOWN = MarkdownIt("commonmark", {"html": False})
 
 
 def _trust(page: str) -> str:
-    said = _MARKDOWN.render(_TRUST.get(page, ""))
+    said = MARKDOWN.render(_TRUST.get(page, ""))
     return f'<details id="trust"><summary>How much to trust this</summary>{said}</details>\n' if said else ""
 
 

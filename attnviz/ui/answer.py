@@ -278,7 +278,7 @@ def _sentences(result: Result, attention: QuestionAttention, word: int | None) -
     return looks, likely if word is None else describe_word(attention, word, number)
 
 
-def windows_notices(result: Result) -> Iterator[tuple[str, str, str]]:
+def notices_of(result: Result) -> Iterator[tuple[str, str, str]]:
     """Say of a passage that was read in parts which part the attention is of."""
     found = result.answers.result
     return window_notices(found.windows, found.best, len(result.answers.tokens))
