@@ -47,7 +47,7 @@ help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
 
 run: $(VENV)/.installed ## install what is missing, serve the app at http://localhost:8501 (PORT=8501)
-	@exec $(BIN)/python -m attnviz.cli --host $(HOST) --port $(PORT)
+	@exec $(BIN)/python -m attnviz --host $(HOST) --port $(PORT)
 
 # The types need one core for half a minute: the tests begin beside them.
 ifdef DEVICE
@@ -74,7 +74,7 @@ docs: $(VENV)/.installed-test ## the documentation, into build/site; a warning s
 	@echo "attnviz: open build/site/index.html"
 
 site: node_modules/.installed ## the pictures as static files, into build/live: docs/live.md
-	@$(BIN)/python -m attnviz.cli site -o build/live
+	@$(BIN)/python -m attnviz site -o build/live
 
 lint: $(VENV)/.installed-test ## ruff and, for the JavaScript, oxlint
 	$(BIN)/ruff check .

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 ROOT = Path(__file__).parents[1]
-APP = (sys.executable, "-m", "attnviz.cli")
+APP = (sys.executable, "-m", "attnviz")
 SMOKE_MINUTES = 2.0
 # For what runs in a page. `until` fails after a minute, so that no page is waited for without end.
 SCRIPT = """

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, BrowserContext
 from playwright.sync_api import Error as PageError
 
 from attnviz.live.graphs.models import BOUND
@@ -130,8 +130,7 @@ def difference(browser: Browser, site: str, app: str, page: str, query: Query) -
     try:
         with context_of(browser, viewport=WINDOW, service_workers="block") as context:
             watch = Watch(context)
-            wanted = on_the_app(context.new_page(), f"{app}/{address}")
-            actual = on_the_site(context.new_page(), f"{site}/{page}/?{urlencode(query, doseq=True)}", wanted)
+            wanted, actual = read_both(context, f"{app}/{address}", f"{site}/{page}/?{urlencode(query, doseq=True)}")
     except (PageError, AssertionError) as error:
         return f"{address}: {str(error)[:300]}"
     if ASKED_OF_THE_APP & query.keys():
@@ -139,22 +138,19 @@ def difference(browser: Browser, site: str, app: str, page: str, query: Query) -
     return "; ".join(f"{address}: {each}" for each in [*watch.problems, *differences(wanted, actual)])
 
 
-def on_the_app(page: Page, url: str) -> dict[str, Any]:
-    """Read what stands on a page of the app that has come to rest."""
-    page.goto(url)
-    settle(page)
-    return page.evaluate(READ)
-
-
-def on_the_site(page: Page, url: str, wanted: dict[str, Any]) -> dict[str, Any]:
-    """Read what stands on a page of the site; a picture may still be on its way."""
-    page.goto(url)
-    page.wait_for_selector("#hero[data-drawn], #notice:not([hidden])")
+def read_both(context: BrowserContext, app: str, site: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read what stands on a page of the app and on that of the site; a picture of either may still be on its way."""
+    on_app, on_site = context.new_page(), context.new_page()
+    on_app.goto(app)
+    settle(on_app)
+    on_site.goto(site)
+    on_site.wait_for_selector("#hero[data-drawn], #notice:not([hidden])")
     for _ in range(40):
-        page.wait_for_timeout(100)
-        if not differences(wanted, actual := page.evaluate(READ)):
-            return actual
-    return page.evaluate(READ)
+        on_site.wait_for_timeout(100)
+        wanted, actual = on_app.evaluate(READ), on_site.evaluate(READ)
+        if not differences(wanted, actual):
+            break
+    return wanted, actual
 
 
 def differences(wanted: dict[str, Any], actual: dict[str, Any]) -> list[str]:

@@ -35,7 +35,7 @@ def app_url(class_store: str) -> str:
 
     def begin(place: Path) -> None:
         log = place.with_suffix(".log")
-        server, address = serve([sys.executable, "-m", "attnviz.cli"], folder=ROOT, log=log, ATTNVIZ_CLASS_STORE=class_store)
+        server, address = serve([sys.executable, "-m", "attnviz"], folder=ROOT, log=log, ATTNVIZ_CLASS_STORE=class_store)
         shared.stop_at_the_end(server)
         place.write_text(address, encoding="utf-8")
 

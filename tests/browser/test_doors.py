@@ -58,7 +58,7 @@ def test_uvicorn_serves_all_of_the_app_as_streamlit_does(tmp_path: Path) -> None
 
 
 def test_a_page_whose_server_is_gone_says_so_in_our_words(browser: Browser, tmp_path: Path) -> None:
-    server, address = serve([sys.executable, "-m", "attnviz.cli"], folder=ROOT, log=tmp_path / "log.txt")
+    server, address = serve([sys.executable, "-m", "attnviz"], folder=ROOT, log=tmp_path / "log.txt")
     # Not watched: what the page asks for in vain is no mistake of it.
     with browser.new_context() as context:
         page = context.new_page()

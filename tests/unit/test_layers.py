@@ -56,6 +56,7 @@ MAY_IMPORT = {
     "ui": BELOW_UI | {"training", "survey", "lessons"},
     "cli": BELOW_UI | {"training", "survey", "lessons", "live"},
     "__init__": {"core", "files", "models", "analysis", "attribution", "figures"},
+    "__main__": {"cli"},
     "app": BELOW_UI | {"ui", "survey"},
     # What trained the shipped models uses the package, and nothing of the package uses it.
     "recipes": {"core", "settings", "text", "nn", "models", "analysis", "attribution", "training"},
@@ -69,7 +70,7 @@ DRAWING = {"plotly", "streamlit", "bertviz", "matplotlib", "PIL"}
 # Third-party packages that a part must not import, at the top of a file or inside a function.
 MUST_NOT_IMPORT = {
     **{part: MODELLING | DRAWING for part in MAY_IMPORT if part.startswith("core")},
-    **dict.fromkeys(("pages_and_addresses", "settings", "memory", "cli", "__init__"), MODELLING | DRAWING),
+    **dict.fromkeys(("pages_and_addresses", "settings", "memory", "cli", "__init__", "__main__"), MODELLING | DRAWING),
     **dict.fromkeys(("text", "models", "attribution", "training", "survey", "lessons", "live"), DRAWING),
     "files": DRAWING | MODELLING - {"safetensors"},
     "nn": DRAWING | {"transformers"},

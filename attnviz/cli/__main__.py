@@ -1,7 +1,0 @@
-"""`python -m attnviz.cli`, where the command `attnviz` is not on the path."""
-
-import sys
-
-from attnviz.cli import main
-
-sys.exit(main())
