@@ -13,7 +13,7 @@ from dataclasses import replace
 import torch
 
 from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq
+from attnviz.nn.lstm_translator import RecurrentConfig, Seq2Seq
 from attnviz.training.toy_training import collate
 from benchmarks.harness import Row, run
 from recipes.loop import Run

@@ -14,7 +14,7 @@ import torch
 
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.models.answer_model import AnswerModel
+from attnviz.models.shipped_answerer import AnswerModel
 from benchmarks.harness import Row, at_most, none, run
 from recipes.answer.calibrate import best_span
 from recipes.answer.questions import Question, read_questions

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 
 from attnviz.models import catalog
-from attnviz.models.translation_model import TranslationModel
+from attnviz.models.shipped_translators import TranslationModel
 from attnviz.nn.decoding import Beam
 from benchmarks.harness import Row, at_most, run
 

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from attnviz.analysis.compute.dot_product import link_steps
-from attnviz.analysis.compute.steps import ROUNDED, worked_steps
+from attnviz.analysis.compute import ROUNDED, link_steps, worked_steps
 from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap

@@ -7,8 +7,16 @@ from attnviz.ui.download import Download, show_toolbar
 from attnviz.ui.layout import header, hero
 from attnviz.ui.train.controls import drawn_head_picker, notices, pace_picker, recipe_picker, topic_picker
 from attnviz.ui.train.induction import watch_induction
-from attnviz.ui.train.view import explain_training, file_boxes, show_planted, show_trial, shown_download
-from attnviz.ui.train.watch_training import current_frame, current_run, watch
+from attnviz.ui.train.view import (
+    current_frame,
+    current_run,
+    explain_training,
+    file_boxes,
+    show_planted,
+    show_trial,
+    shown_download,
+    watch,
+)
 
 
 def train_alignment() -> list[Download]:

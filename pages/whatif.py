@@ -22,7 +22,7 @@ from attnviz.ui.prompt_box import show_text_notices
 from attnviz.ui.training_checkpoints import side
 from attnviz.ui.whatif import patches as patches_view
 from attnviz.ui.whatif import view
-from attnviz.ui.whatif.controls import (
+from attnviz.ui.whatif.view import (
     Ablation,
     Sides,
     ablation_controls,

@@ -12,10 +12,10 @@ from safetensors import safe_open
 
 from attnviz.attribution.dataset import method_figures
 from attnviz.core import whole_files
-from attnviz.models.answer_model import AnswerModel
 from attnviz.models.saved_models import CONFIG, EXPONENTS, METRICS, WEIGHTS, kind_of, unpacked
-from attnviz.models.summarize import SummaryModel
-from attnviz.models.translation_model import TranslationModel
+from attnviz.models.shipped_answerer import AnswerModel
+from attnviz.models.shipped_summarizer import SummaryModel
+from attnviz.models.shipped_translators import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.settings import assets_folder
 from recipes.answer.card import answerer_card, answerer_facts, export_answerer

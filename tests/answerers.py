@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from transformers import AutoModelForQuestionAnswering
 
 from attnviz.models.answer import SpanDecoding
-from attnviz.models.answer_model import configuration
+from attnviz.models.shipped_answerer import configuration
 from attnviz.nn.encoder import Answerer, AnswererConfig, BlockConfig
 from tests.tiny import FAMILY, tokenizer
 

@@ -144,7 +144,7 @@ def unchecked() -> Iterator[None]:
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """A random translator never comes to an end by itself: it writes seven pieces."""
-    monkeypatch.setattr("attnviz.models.translation_model.TranslationModel.longest", lambda self, n_keys: 7)
+    monkeypatch.setattr("attnviz.models.shipped_translators.TranslationModel.longest", lambda self, n_keys: 7)
 
 
 def _is_local(address: object) -> bool:

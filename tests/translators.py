@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.seq2seq import RecurrentConfig
+from attnviz.nn.lstm_translator import RecurrentConfig
 from recipes.translate.card import export_translator
 from recipes.translate.recipe import Corpus, LSTMSpec, Recipe, TransformerSpec
 from recipes.translate.sentence_pairs import Sentence, Tokenizers

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.analysis.compute.steps import Computation
+from attnviz.analysis.compute import Computation
 from attnviz.figures.compute.steps import computation
 from tests.javascript import run
 

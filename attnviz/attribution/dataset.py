@@ -19,8 +19,8 @@ from attnviz.core.journal import Journal, digest, model_facts
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import bind_target
+from attnviz.models.shipped_translators import TranslationModel
 from attnviz.models.targets import Target
-from attnviz.models.translation_model import TranslationModel
 from attnviz.text.toy_tasks import Solved
 
 

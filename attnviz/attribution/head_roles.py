@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnviz.analysis.heads.roles import PERIOD, ROLES, HeadRoles, random_scores
-from attnviz.attribution.watched_pass import (
+from attnviz.attribution.decoder_layers import (
     Reading,
     Streams,
     Watch,

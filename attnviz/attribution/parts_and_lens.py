@@ -16,8 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from attnviz.attribution.recorded_pass import Frozen, curved
-from attnviz.attribution.watched_pass import (
+from attnviz.attribution.decoder_layers import (
     Reading,
     Streams,
     Watch,
@@ -31,6 +30,7 @@ from attnviz.attribution.watched_pass import (
     with_states,
     with_tensor,
 )
+from attnviz.attribution.recorded_pass import Frozen, curved
 from attnviz.core.edits import Edits, HeadSet
 from attnviz.core.errors import ArgumentError, EditError, PromptError, TraceError, cancellation_point, described
 from attnviz.core.sampling import Candidate

@@ -17,8 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnviz.attribution.parts_and_lens import CLOSE, ROUNDINGS, Word, check_differ
-from attnviz.attribution.watched_pass import (
+from attnviz.attribution.decoder_layers import (
     Reading,
     Streams,
     Watch,
@@ -31,6 +30,7 @@ from attnviz.attribution.watched_pass import (
     with_states,
     with_tensor,
 )
+from attnviz.attribution.parts_and_lens import CLOSE, ROUNDINGS, Word, check_differ
 from attnviz.core.errors import ModelError, PromptError, cancellation_point
 from attnviz.core.trace import Prompt
 from attnviz.core.weights import rounding_of

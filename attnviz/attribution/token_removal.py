@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from attnviz.analysis.compute.steps import PairShares
+from attnviz.analysis.compute import PairShares
 from attnviz.analysis.head_view import joined
 from attnviz.analysis.matters import (
     AttributionReport,

@@ -23,8 +23,7 @@ from attnviz.analysis.answer_attention import (
     sides,
     strongest_heads,
 )
-from attnviz.analysis.compute.dot_product import QueryKey, link_steps
-from attnviz.analysis.compute.steps import first_place, worked_steps
+from attnviz.analysis.compute import QueryKey, first_place, link_steps, worked_steps
 from attnviz.analysis.head_ranking import WordLink, WordLinks, first_link
 from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
 from attnviz.analysis.next_and_why import candidate_labels, continuation_of, copied_link, text_written_on
@@ -83,8 +82,7 @@ from attnviz.figures.translate.alignments import LEAST_WEIGHT, Aligned, alignmen
 from attnviz.figures.written_text import text_tokens
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.catalog import Task
-from attnviz.models.compute import compute
-from attnviz.models.compute_examples import TABLES, WorkedExample, mask_of, worked_examples
+from attnviz.models.compute import TABLES, WorkedExample, compute, mask_of, worked_examples
 from attnviz.models.head_inputs import inspect_result, run_inspectable
 from attnviz.models.hub.smollm2 import packaged
 from attnviz.models.result import Result

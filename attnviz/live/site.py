@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from attnviz.analysis.compute.steps import ROUNDED
+from attnviz.analysis.compute import ROUNDED
 from attnviz.analysis.heads.atlas import shipped_atlas
 from attnviz.analysis.heads.verdict import describe_label
 from attnviz.analysis.summary_selection import ABOUT_BARS, ABOUT_SHARES

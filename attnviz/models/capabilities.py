@@ -18,7 +18,7 @@ from attnviz.nn.attention import Attended
 
 if TYPE_CHECKING:
     from attnviz.models.hub.single_stack import Writer
-    from attnviz.models.translate import TranslatingModel
+    from attnviz.models.translation import TranslatingModel
 
 # What a model that writes is given where only its reading counts: it need not search.
 SHORT_TARGET = "."

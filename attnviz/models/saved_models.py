@@ -77,10 +77,10 @@ OwnKind = Literal["seq2seq", "transformer", "answerer", "summarizer"]
 CONFIG, WEIGHTS, METRICS = "config.json", "model.safetensors", "metrics.json"
 # kind -> "module:function", called with a SavedModel and a Progress; imported when a folder of that kind is loaded.
 KINDS: dict[OwnKind, str] = {
-    "seq2seq": "attnviz.models.translation_model:translator",
-    "transformer": "attnviz.models.translation_model:translator",
-    "answerer": "attnviz.models.answer_model:answerer",
-    "summarizer": "attnviz.models.summarize:summarizer",
+    "seq2seq": "attnviz.models.shipped_translators:translator",
+    "transformer": "attnviz.models.shipped_translators:translator",
+    "answerer": "attnviz.models.shipped_answerer:answerer",
+    "summarizer": "attnviz.models.shipped_summarizer:summarizer",
 }
 # Only a translator of ours has the subwords of a source language, however damaged the rest of it is.
 _SUBWORDS = "source.json"

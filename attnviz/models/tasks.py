@@ -26,7 +26,7 @@ from attnviz.models.edit import edited
 from attnviz.models.result import Options, Output, Result
 
 if TYPE_CHECKING:
-    from attnviz.models.translate import TranslatingModel
+    from attnviz.models.translation import TranslatingModel
 
 # As models' configurations name the task: T5 reads "summarize: " in front of a text.
 SUMMARIZE = "summarization"
@@ -92,7 +92,7 @@ def draft(model: AttentionModel, prompt: Prompt | str, options: DecodingOptions,
         EditError: the model cannot be edited in this way.
         PromptError: the model cannot read the text, does not translate, or cannot write the target or what it must begin with.
     """
-    from attnviz.models.translate import TRANSLATE
+    from attnviz.models.translation import TRANSLATE
 
     prompt = Prompt.of(prompt)
     declared = capabilities(model).in_language(prompt.language)

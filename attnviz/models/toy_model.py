@@ -16,11 +16,11 @@ from torch import Tensor
 
 from attnviz.core.errors import ModelError, ModelNotFoundError
 from attnviz.models.base import ModelCard
+from attnviz.models.shipped_translators import TranslationModel
 from attnviz.models.toy_config import MAX_TOKENS, ToyConfig
-from attnviz.models.translation_model import TranslationModel
 from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
-from attnviz.nn.translator import Translator, TranslatorConfig
+from attnviz.nn.lstm_translator import RecurrentConfig, Seq2Seq, Seq2SeqConfig
+from attnviz.nn.transformer_translator import Translator, TranslatorConfig
 from attnviz.text.toy_tasks import MARKS, TOYS
 
 LARGEST_BYTES = 16 * 2**20

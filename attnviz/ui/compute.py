@@ -11,8 +11,7 @@ from jaxtyping import Bool
 from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.compute.dot_product import QueryKey
-from attnviz.analysis.compute.steps import BIASES, Computation, PairShares, StepPlace, describe_pairs, first_place
+from attnviz.analysis.compute import BIASES, Computation, PairShares, QueryKey, StepPlace, describe_pairs, first_place
 from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Computed, DotProduct, Mask, Tables
@@ -20,7 +19,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, from_weight
 from attnviz.export.picture import Source, trace_expression
 from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation, pairs_table
 from attnviz.models.base import AttentionModel, Progress
-from attnviz.models.compute_examples import (
+from attnviz.models.compute import (
     TABLES,
     Numbers,
     WorkedExample,

@@ -58,7 +58,7 @@ def nearest(name: str) -> str:
     return name_of(run.recipe, min((frame.step for frame in run.frames), key=lambda kept: abs(kept - step)))
 
 
-def settings() -> str:
+def trained_settings() -> str:
     """Return what the page Train shows, as a link to What if brings it along."""
     state = st.session_state
     shown = state.address if state.page == "train" else state.get("visits", {}).get("train", {})
@@ -69,7 +69,7 @@ def publish_settings(*models: str) -> None:
     """Puts what decides the training into the address of a comparison of its checkpoints."""
     here = any(model in checkpoints() for model in models)
     ours = any(step_of(model) is not None for model in models)
-    publish("trained", settings() if here else url_value("trained", "") if ours else "", "")
+    publish("trained", trained_settings() if here else url_value("trained", "") if ours else "", "")
 
 
 def side(name: str, prompt: Prompt, edits: Edits) -> Result | None:

@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from attnviz.core.trace import Prompt
 from attnviz.models.answer import Logits, span_log_odds, text_of
-from attnviz.models.answer_model import AnswerModel
+from attnviz.models.shipped_answerer import AnswerModel
 from attnviz.text.spans import pair_logits
 from recipes.answer.development import calibrating, exact, mismatched, read_sources, removed
 from recipes.answer.questions import Question

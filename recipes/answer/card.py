@@ -7,11 +7,11 @@ from typing import Any
 
 from torch import Tensor
 
-from attnviz.models import answer_model
+from attnviz.models import shipped_answerer
 from attnviz.models.answer import SpanDecoding
-from attnviz.models.answer_model import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
+from attnviz.models.shipped_answerer import AnswerModel
 from recipes.answer.calibrate import ASKED, Calibration, calibrate
 from recipes.answer.development import FOLDS
 from recipes.answer.evaluate import EVERY, MEASURES
@@ -50,9 +50,9 @@ _MEASURED = (
 
 
 def configuration(recipe: AnswerRecipe, decoding: SpanDecoding) -> dict[str, Any]:
-    """Make config.json: what `attnviz.models.answer_model` builds the model from, and the recipe beside it."""
+    """Make config.json: what `attnviz.models.shipped_answerer` builds the model from, and the recipe beside it."""
     return {
-        **answer_model.configuration(recipe.model, decoding),
+        **shipped_answerer.configuration(recipe.model, decoding),
         "card": {
             "name": recipe.name,
             "task": f"finds the answer to a question in a passage; {recipe.about}",

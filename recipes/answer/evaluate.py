@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attnviz.core.trace import Prompt
-from attnviz.models.answer_model import AnswerModel
+from attnviz.models.shipped_answerer import AnswerModel
 from recipes.answer.calibrate import best_span, calibration_error, calibration_noise
 from recipes.answer.development import exact, measured, mismatched, overlap, read_sources, removed
 from recipes.answer.questions import Question

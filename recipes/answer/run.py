@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnviz.models.answer_model import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
+from attnviz.models.shipped_answerer import AnswerModel
 from attnviz.nn.encoder import Answerer
 from attnviz.settings import assets_folder
 from recipes.answer.questions import EncodedQuestion, encode_questions, plain_question, read_questions

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnviz.analysis.summary_selection import read_passage, rouge, stems
 from attnviz.models.hub.single_stack import StackModel
-from attnviz.models.summarize import read, sentence_numbers
+from attnviz.models.shipped_summarizer import read, sentence_numbers
 from attnviz.text.sentences import Sentences
 from attnviz.text.words import has_letters
 from recipes.data import read_records

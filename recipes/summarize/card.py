@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from attnviz.models import summarize
+from attnviz.models import shipped_summarizer
 from recipes.card import FACTS, command, counted, faithfulness_section, figures, shown, table
 from recipes.export import save_weights
 from recipes.loop import Run
@@ -15,9 +15,9 @@ MEASURES = ("ROUGE-1", "ROUGE-2", "ROUGE-L", f"words at {KEPT}")
 
 
 def configuration(recipe: SelectorRecipe) -> dict[str, Any]:
-    """Make config.json: what `attnviz.models.summarize` builds the model from, and the recipe beside it."""
+    """Make config.json: what `attnviz.models.shipped_summarizer` builds the model from, and the recipe beside it."""
     return {
-        **summarize.configuration(recipe.model),
+        **shipped_summarizer.configuration(recipe.model),
         "card": {
             "name": recipe.name,
             "task": f"keeps words and sentences of a text; {recipe.about}",

@@ -21,7 +21,7 @@ from attnviz.analysis.summary_selection import (
 )
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.models.summarize import SummaryModel
+from attnviz.models.shipped_summarizer import SummaryModel
 from recipes.summarize.abstracts import Abstract, in_references, is_content_word, read_abstracts
 
 # Words kept of an abstract where their precision is measured.

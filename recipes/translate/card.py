@@ -9,8 +9,8 @@ from torch import Tensor
 
 from attnviz.core import whole_files
 from attnviz.models.saved_models import CONFIG, METRICS
-from attnviz.models.translation_model import SOURCE, TARGET
-from attnviz.nn.translator import TranslatorConfig
+from attnviz.models.shipped_translators import SOURCE, TARGET
+from attnviz.nn.transformer_translator import TranslatorConfig
 from recipes.card import FACTS, FAITHFULNESS, command, faithfulness_section, figures, shown, table
 from recipes.data import DataError
 from recipes.export import save_weights
@@ -36,7 +36,7 @@ _HANSARDS = "; Hansards are the 447 gold pairs of Och & Ney 2003, parliamentary 
 
 
 def configuration(recipe: Recipe, vocabularies: tuple[int, int]) -> dict[str, Any]:
-    """Make config.json: what `attnviz.models.translation_model` builds the model from, and the recipe beside it."""
+    """Make config.json: what `attnviz.models.shipped_translators` builds the model from, and the recipe beside it."""
     config = recipe.model.untrained_model(*vocabularies).config
     source, target = (LANGUAGES[language] for language in recipe.corpus.languages)
     return {

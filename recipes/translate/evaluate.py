@@ -11,10 +11,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.analysis.translation_alignment import balanced, same_class
-from attnviz.models.translation_model import TranslationModel
+from attnviz.models.shipped_translators import TranslationModel
 from attnviz.nn.decoding import END, Beam, greedy
-from attnviz.nn.seq2seq import Seq2Seq
-from attnviz.nn.translator import Translator
+from attnviz.nn.lstm_translator import Seq2Seq
+from attnviz.nn.transformer_translator import Translator
 from attnviz.training.toy_training import TranslationBatch, collate
 from recipes.data import DataError
 from recipes.translate.alignment_error import (

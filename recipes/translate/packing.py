@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attnviz.core.trace import Prompt
-from attnviz.models.translation_model import TranslationModel
+from attnviz.models.shipped_translators import TranslationModel
 from recipes.card import table
 from recipes.translate.evaluate import corpus_of, evaluate_translator, translate_all
 from recipes.translate.sentence_pairs import read_pairs

@@ -8,8 +8,8 @@ from typing import Any
 
 from attnviz.core.errors import ModelNotFoundError
 from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.seq2seq import Alignment, RecurrentConfig, Seq2Seq, Seq2SeqConfig
-from attnviz.nn.translator import Translator, TranslatorConfig
+from attnviz.nn.lstm_translator import Alignment, RecurrentConfig, Seq2Seq, Seq2SeqConfig
+from attnviz.nn.transformer_translator import Translator, TranslatorConfig
 from recipes.schedule import Schedule
 from recipes.translate.bpe import Language
 from recipes.translate.joined import Joined

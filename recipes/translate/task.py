@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from attnviz.core import whole_files
-from attnviz.models.translation_model import SOURCE, TARGET
+from attnviz.models.shipped_translators import SOURCE, TARGET
 from attnviz.training.toy_training import TranslationBatch, cross_entropy
 from recipes.loop import Run, TrainingReport
 from recipes.schedule import precision

@@ -17,7 +17,7 @@ from attnviz.training.background_run import Line, LiveRun
 from attnviz.training.induction import train as short
 from attnviz.training.toy_training import Milestones, Training, to_file
 from attnviz.ui.train import induction, view
-from attnviz.ui.train import watch_training as training
+from attnviz.ui.train import view as training
 from tests.tiny import first_now
 from tests.visits import open_page, press, script
 

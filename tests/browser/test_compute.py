@@ -5,7 +5,7 @@ import re
 import numpy as np
 from playwright.sync_api import Page, WebSocket, expect
 
-from attnviz.analysis.compute.steps import worked_steps
+from attnviz.analysis.compute import worked_steps
 from attnviz.core.head_inputs import Tables
 from attnviz.figures.compute.steps import SCRIPT, computation
 from attnviz.models.compute import compute

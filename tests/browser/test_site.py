@@ -16,7 +16,7 @@ import streamlit
 from playwright.sync_api import Browser, Page, PdfMargins, Route, expect
 from pypdf import PdfReader
 
-from attnviz.analysis.compute.steps import ROUNDED
+from attnviz.analysis.compute import ROUNDED
 from attnviz.analysis.heads.atlas import shipped_atlas
 from attnviz.analysis.heads.verdict import describe_label
 from attnviz.lessons.hand_in import read_hand_in

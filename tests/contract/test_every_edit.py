@@ -23,7 +23,7 @@ from attnviz.models.hub import attention_readers
 from attnviz.models.hub import download as hub
 from attnviz.models.saved_models import load_trained
 from attnviz.nn import attention as own
-from attnviz.nn.seq2seq import Seq2Seq
+from attnviz.nn.lstm_translator import Seq2Seq
 from tests import tiny
 from tests.answerers import tiny_answerer
 from tests.factories import assert_same

@@ -10,10 +10,10 @@ from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
 from attnviz.models.saved_models import load_trained
-from attnviz.models.translation_model import MAX_TOKENS, TranslationModel
+from attnviz.models.shipped_translators import MAX_TOKENS, TranslationModel
 from attnviz.nn.decoding import END, Beam
 from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.seq2seq import RecurrentConfig
+from attnviz.nn.lstm_translator import RecurrentConfig
 from recipes.translate.card import export_translator
 from recipes.translate.evaluate import translate_all
 from recipes.translate.recipe import Corpus, LSTMSpec, Recipe, TransformerSpec

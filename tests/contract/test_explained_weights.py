@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import load_file
 
 import attnviz
-from attnviz.analysis.compute.dot_product import LinkSteps, QueryKey, link_steps
+from attnviz.analysis.compute import LinkSteps, QueryKey, link_steps
 from attnviz.analysis.head_view import View, head_matrix
 from attnviz.core.head_inputs import Additive, DotProduct
 from attnviz.core.trace import Prompt

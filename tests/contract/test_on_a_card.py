@@ -25,7 +25,7 @@ from attnviz.models.capabilities import bind_target
 from attnviz.models.saved_models import load_trained
 from attnviz.models.tasks import draft
 from attnviz.models.whatif import head_costs
-from attnviz.nn.seq2seq import Seq2Seq
+from attnviz.nn.lstm_translator import Seq2Seq
 from tests import tiny
 from tests.answerers import tiny_answerer, tiny_hub_answerer
 from tests.contract.test_every_method import whole

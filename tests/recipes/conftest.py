@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnviz.nn.seq2seq import RecurrentConfig
+from attnviz.nn.lstm_translator import RecurrentConfig
 from recipes.schedule import Schedule
 from recipes.translate.recipe import Corpus, LSTMSpec, Recipe
 

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from attnviz.analysis.compute.steps import BIASES, Computation, PairShares, rest_of
+from attnviz.analysis.compute import BIASES, Computation, PairShares, rest_of
 from attnviz.analysis.wording import signed
 from attnviz.figures.explorer.exported_file import themes
 from attnviz.figures.html import bundle

@@ -18,20 +18,20 @@ from attnviz.core import whole_files
 from attnviz.core.errors import ModelError
 from attnviz.live.graphs.graph import Files, Graph, Rows, WeightFile, digest, halves, write, write_rows, write_weights
 from attnviz.live.graphs.graph import export as export_graph
-from attnviz.models.answer_model import AnswerModel
 from attnviz.models.base import AttentionModel, ModelCard, silent
 from attnviz.models.catalog import CATALOG, Task, load
 from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.hub.smollm2 import GgufFile, language_model, published
 from attnviz.models.question_answering import LEAST_ROOM, MOST_CHARACTERS
 from attnviz.models.saved_models import WEIGHTS, pack
-from attnviz.models.summarize import SummaryModel
-from attnviz.models.translation_model import UNWRITABLE, TranslationModel
+from attnviz.models.shipped_answerer import AnswerModel
+from attnviz.models.shipped_summarizer import SummaryModel
+from attnviz.models.shipped_translators import UNWRITABLE, TranslationModel
 from attnviz.models.write_on import likeliest
 from attnviz.nn.attention import KeyValues, attend
 from attnviz.nn.encoder import Answerer
-from attnviz.nn.seq2seq import ReadSource, RecurrentState, Seq2Seq
-from attnviz.nn.translator import Translator
+from attnviz.nn.lstm_translator import ReadSource, RecurrentState, Seq2Seq
+from attnviz.nn.transformer_translator import Translator
 from attnviz.settings import assets_folder
 from attnviz.text.words import small_words
 

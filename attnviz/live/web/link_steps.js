@@ -1,4 +1,4 @@
-// The numbers of one weight of scaled dot-product attention, as attnviz/analysis/compute/dot_product.py collects them: a test compares both.
+// The numbers of one weight of scaled dot-product attention, as attnviz/analysis/compute.py collects them: a test compares both.
 
 import { nameOfHead } from "../../figures/drawing/elements.js";
 import { decimals, powerOfTen } from "../../figures/drawing/numbers.js";

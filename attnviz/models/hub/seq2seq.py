@@ -37,7 +37,7 @@ from attnviz.models.hub.hub_model import (
     start_of,
 )
 from attnviz.models.targets import AttentionSite, BoundTarget, Target, no_such_output, target_labels
-from attnviz.models.translate import TRANSLATE, TranslatingModel, WrittenText, decoding_steps
+from attnviz.models.translation import TRANSLATE, TranslatingModel, WrittenText, decoding_steps
 from attnviz.models.write_on import WritesFromSource
 from attnviz.nn import apply_edits
 from attnviz.nn.decoding import Beam

@@ -14,7 +14,7 @@ from attnviz.training.induction import InductionLook, InductionRecipe, train_in_
 from attnviz.ui.address.address_sync import bounded
 from attnviz.ui.background.jobs import PRIORITY
 from attnviz.ui.layout import Markup, theme
-from attnviz.ui.train.watch_training import training_line
+from attnviz.ui.train.view import training_line
 
 _markup = Markup("induction", shared.STYLE + STYLE)
 _SCORES = (lambda look: look.previous, lambda look: look.induction)

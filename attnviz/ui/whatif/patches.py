@@ -21,7 +21,7 @@ from attnviz.ui.blocks import show_blocks
 from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.explorer import clicked_head
 from attnviz.ui.layout import Markup, escaped, theme
-from attnviz.ui.whatif.controls import TextPair, is_stopped, stop
+from attnviz.ui.whatif.view import TextPair, is_stopped, stop
 
 _markup = Markup("patches", shared.STYLE + PARTS_STYLE)
 

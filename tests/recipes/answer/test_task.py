@@ -13,9 +13,9 @@ from safetensors.torch import load_file
 
 from attnviz.core.trace import Prompt
 from attnviz.models.answer import SpanDecoding
-from attnviz.models.answer_model import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
+from attnviz.models.shipped_answerer import AnswerModel
 from attnviz.nn.encoder import Answerer
 from recipes import commands
 from recipes.answer import card

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import attnviz
-from attnviz.models.translation_model import TranslationModel
+from attnviz.models.shipped_translators import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.translator import Attentions, Translator, TranslatorConfig
+from attnviz.nn.transformer_translator import Attentions, Translator, TranslatorConfig
 from recipes import commands
 from recipes.data import DataError
 from recipes.export import load_trained_as

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from attnviz.core.whole_files import sha256
 from attnviz.models.saved_models import unpacked
-from attnviz.models.translation_model import TranslationModel
+from attnviz.models.shipped_translators import TranslationModel
 from recipes.__main__ import main
 from recipes.export import load_trained_as
 from recipes.translate.packing import PACKING, largest_weight_change, packing_section

@@ -11,7 +11,7 @@ from attnviz import Edits, Prompt, cli
 from attnviz.cli.ablate import _table
 from attnviz.models import catalog
 from attnviz.models.capabilities import capabilities
-from attnviz.models.translation_model import TranslationModel
+from attnviz.models.shipped_translators import TranslationModel
 from attnviz.models.whatif import every_head, without
 from tests.translators import tiny_translator
 

@@ -17,12 +17,12 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import EditError, ModelError, ModelNotFoundError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog, saved_models
-from attnviz.models.answer_model import AnswerModel
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities, bind_target, capabilities
-from attnviz.models.summarize import SummaryModel
+from attnviz.models.shipped_answerer import AnswerModel
+from attnviz.models.shipped_summarizer import SummaryModel
+from attnviz.models.shipped_translators import TranslationModel
 from attnviz.models.tasks import run_task
-from attnviz.models.translation_model import TranslationModel
 from recipes.export import load_trained_as
 from tests.answerers import tiny_answerer
 from tests.factories import given_map, typed

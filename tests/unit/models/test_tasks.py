@@ -8,7 +8,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models.base import DecodingOptions
 from attnviz.models.capabilities import capabilities
 from attnviz.models.tasks import SUMMARIZE, draft, summarize
-from attnviz.models.translate import TRANSLATE
+from attnviz.models.translation import TRANSLATE
 from tests.tiny import FAMILY
 
 TEXT = "the cat sat on the mat because it was tired ."

@@ -9,8 +9,8 @@ import torch
 
 from attnviz.nn.decoding import END, START, Beam, Hypothesis, Node, beam_search, greedy
 from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
-from attnviz.nn.translator import Translator, TranslatorConfig
+from attnviz.nn.lstm_translator import RecurrentConfig, Seq2Seq, Seq2SeqConfig
+from attnviz.nn.transformer_translator import Translator, TranslatorConfig
 from tests.tiny import first_now
 
 SOURCE, TARGET = 17, 19

@@ -5,7 +5,7 @@ import { weightsOf } from "./attention_weights.js";
 import { ModelError } from "./model_files.js";
 import { piecesOf } from "./piece_offsets.js";
 
-// Tokens of what a translator reads and writes, as attnviz.models.translate makes them; offsets count code points.
+// Tokens of what a translator reads and writes, as attnviz.models.translation makes them; offsets count code points.
 
 /**
  * @typedef {import("./types.d.ts").Token} Token

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnviz.analysis.compute.steps import worked_steps
+from attnviz.analysis.compute import worked_steps
 from attnviz.core.head_inputs import PARAMETERS, Tables
 from attnviz.models.compute import compute
 from attnviz.nn import reference

@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from attnviz.analysis.compute.dot_product import QueryKey, unfold_additive
-from attnviz.analysis.compute.steps import Computation, worked_steps
+from attnviz.analysis.compute import Computation, QueryKey, unfold_additive, worked_steps
 from attnviz.core.head_inputs import Additive, Tables
 from attnviz.figures.compute.steps import Predict, computation
 from attnviz.figures.theme import DARK, LIGHT

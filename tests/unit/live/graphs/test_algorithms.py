@@ -22,7 +22,7 @@ from attnviz.core.sampling import TEMPERATURES, Candidate, Continuation, Writing
 from attnviz.core.trace import Token
 from attnviz.models.answer import SpanDecoding
 from attnviz.models.hub.minilm import packaged
-from attnviz.models.translate import encoded_tokens
+from attnviz.models.translation import encoded_tokens
 from attnviz.settings import assets_folder
 from attnviz.text.corpora import shipped
 from attnviz.text.sentences import Sentences

@@ -16,7 +16,7 @@ from attnviz.models.base import DecodingOptions
 from attnviz.models.hub import download as hub
 from attnviz.models.hub.seq2seq import WritingModel
 from attnviz.models.tasks import draft
-from attnviz.models.translate import TranslatingModel
+from attnviz.models.translation import TranslatingModel
 from attnviz.nn.decoding import Beam
 from tests import tiny
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.compute.steps import PairShares, describe_pairs, rest_of
+from attnviz.analysis.compute import PairShares, describe_pairs, rest_of
 from attnviz.analysis.wording import plain
 from attnviz.core.trace import Token
 from attnviz.figures.compute.steps import pairs_table

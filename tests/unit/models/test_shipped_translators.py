@@ -11,8 +11,8 @@ from attnviz.analysis.translation_alignment import TRAINED_TOKENS
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import DecodingOptions
+from attnviz.models.shipped_translators import TranslationModel
 from attnviz.models.tasks import draft
-from attnviz.models.translation_model import TranslationModel
 from attnviz.nn.decoding import Beam
 from recipes.translate.recipe import Corpus
 from tests.translators import KINDS, tiny_translator

@@ -11,7 +11,7 @@ from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, silent
 from attnviz.models.saved_models import load_trained
-from attnviz.models.summarize import SummaryModel, read, sentence_numbers
+from attnviz.models.shipped_summarizer import SummaryModel, read, sentence_numbers
 from attnviz.text.sentences import Sentences
 from tests.factories import special, typed
 from tests.summarizers import tiny_summarizer

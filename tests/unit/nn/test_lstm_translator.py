@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from attnviz.core.errors import ModelError
-from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
+from attnviz.nn.lstm_translator import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from tests import mechanisms
 
 KINDS = ["dot", "scaled", "additive"]

@@ -8,7 +8,7 @@ from torch import nn
 
 from attnviz.core.errors import ModelError
 from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.translator import DecoderBlock, Translator, TranslatorConfig
+from attnviz.nn.transformer_translator import DecoderBlock, Translator, TranslatorConfig
 
 SOURCE, TARGET, DIM, HEADS, LAYERS, HIDDEN = 17, 19, 22, 2, 3, 13
 NORMS = ["off", "before", "after"]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.analysis.compute.dot_product import Excerpt, QueryKey, link_steps, unfold_additive, unfold_dot_product
-from attnviz.analysis.compute.steps import first_place
+from attnviz.analysis.compute import Excerpt, QueryKey, first_place, link_steps, unfold_additive, unfold_dot_product
 from attnviz.core.head_inputs import Additive, DotProduct, Projected, Projections
 from tests.factories import given_map, typed
 from tests.worded import MINUS, NOTHING, Matrix, Origin, Step, worded

@@ -23,14 +23,14 @@ from attnviz.models.device import to_host
 from attnviz.models.edit import EditPoints, Scorer, edited, log_probability
 from attnviz.models.saved_models import SavedModel
 from attnviz.models.targets import BoundTarget, Target, target_labels
-from attnviz.models.translate import WrittenText, decoding_steps, encoded_tokens, piece_name, search_tree, written_tokens
+from attnviz.models.translation import WrittenText, decoding_steps, encoded_tokens, piece_name, search_tree, written_tokens
 from attnviz.models.write_on import WritesFromSource
 from attnviz.nn.apply_edits import current as current_edits
 from attnviz.nn.attention import Attended
 from attnviz.nn.decoding import END, START, Beam, Decoder, RereadingDecoder, RestrictedDecoder, beam_search, greedy, resume
 from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
-from attnviz.nn.translator import Translator, TranslatorConfig
+from attnviz.nn.lstm_translator import RecurrentConfig, Seq2Seq, Seq2SeqConfig
+from attnviz.nn.transformer_translator import Translator, TranslatorConfig
 
 # The unknown mark of our own vocabularies: what their models read where they know no word.
 UNKNOWN = 3
