@@ -2,7 +2,7 @@
 // passage the question that is asked of it, as words that can be clicked, and below the heads that link both.
 
 import { cutText, directionOf, headButtons, make, visibleText, word } from "./drawing/elements.js";
-import { grouped, percent, wholePercent } from "./drawing/shares.js";
+import { grouped, percent, wholePercent } from "./drawing/numbers.js";
 
 /** @import { Palette } from "./drawing/palette.js" */
 

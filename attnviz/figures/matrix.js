@@ -7,7 +7,7 @@ import { mixedColour } from "./drawing/palette.js";
 
 /**
  * @import { Palette } from "./drawing/palette.js"
- * @import { HeadEdits } from "./drawing/matrix.js"
+ * @import { HeadEdits } from "./drawing/matrix_marks.js"
  * @typedef {[row: number, column: number]} Cell
  * @typedef {{ rows: string[], columns: string[], weights: ArrayLike<number>, masked?: boolean[] | null, ranks?: Cell[] }} NamedWeights  ranks:
  *   the best cells, which are numbered

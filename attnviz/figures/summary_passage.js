@@ -3,7 +3,7 @@
 
 import { between } from "./answer_spans.js";
 import { directionOf, make, nameOfHead, visibleText } from "./drawing/elements.js";
-import { wholePercent } from "./drawing/shares.js";
+import { wholePercent } from "./drawing/numbers.js";
 import { inkOn } from "./drawing/palette.js";
 
 /** @import { Palette } from "./drawing/palette.js" */

@@ -1,7 +1,7 @@
 // A text that a language model reads and writes on, as words to click; and bars of what could come next.
 
 import { directionOf, make } from "./drawing/elements.js";
-import { grouped } from "./drawing/shares.js";
+import { grouped } from "./drawing/numbers.js";
 import { inkOn, mixedColour } from "./drawing/palette.js";
 
 /**

@@ -3,8 +3,7 @@
 // a text that was typed on the site.
 
 import { cutText, visibleText } from "../drawing/elements.js";
-import { decimals, eightDigits, largestRemainder, MINUS, numberText, significant, spelled, summed, unitsOf100 } from "../drawing/numbers.js";
-import { grouped } from "../drawing/shares.js";
+import { decimals, eightDigits, grouped, largestRemainder, MINUS, numberText, significant, spelled, summed, unitsOf100 } from "../drawing/numbers.js";
 
 /**
  * @import { Origin, Place, Step } from "./step_by_step.js"

@@ -1,16 +1,16 @@
 // Arcs from queries, on the left, to keys, on the right; an arc's opacity and width are the weight. Several heads lie over each other,
 // each in a colour of its own. Only what can be seen is drawn: the canvas is as high as its frame, whatever the text's length.
 
-import { clamp, fit, fontOf } from "../drawing/canvas.js";
+import { clamp, fit, fontOf, onScroll } from "../drawing/canvas.js";
 import { cut, make, layered, listen } from "../drawing/elements.js";
-import { grouped } from "../drawing/shares.js";
+import { grouped } from "../drawing/numbers.js";
 import { headTitle, MASKED } from "./head_store.js";
-import { View, onScroll } from "./view.js";
+import { View } from "./explorer_part.js";
 import { MOST_LINKS } from "./view_options.js";
 
 /**
  * @import { Axis, Head, Token } from "./head_store.js"
- * @import { Parts } from "./view.js"
+ * @import { Parts } from "./explorer_part.js"
  */
 
 // The heads of a layer as chips: which of them the arcs show, and in which colour.

@@ -1,15 +1,15 @@
 // The text as words that can be clicked: what some of them give to the others is shading, and a sentence below.
 
 import { around, headButtons, headWords, make, stepAlong } from "../drawing/elements.js";
-import { percent } from "../drawing/shares.js";
+import { percent } from "../drawing/numbers.js";
 import { headName } from "./head_store.js";
-import { View } from "./view.js";
+import { View } from "./explorer_part.js";
 import { wordShares } from "./word_weights.js";
 import { headline, names } from "./wording.js";
 
 /**
  * @import { Head } from "./head_store.js"
- * @import { Parts } from "./view.js"
+ * @import { Parts } from "./explorer_part.js"
  * @import { Axis } from "./word_weights.js"
  */
 

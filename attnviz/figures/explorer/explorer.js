@@ -11,14 +11,14 @@ import { headTitle } from "./head_store.js";
 import { columnHeight, MatrixView } from "./matrix_view.js";
 import { RankingView } from "./ranking.js";
 import { TextView } from "./shaded_tokens.js";
-import { View } from "./view.js";
+import { View } from "./explorer_part.js";
 import { chipsName, writeOptions, ORDERS, KINDS } from "./view_options.js";
 import { ask } from "./word_weights.js";
 
 /**
  * @import { Chosen, Settings } from "./explorer_state.js"
  * @import { Head, HeadPlace, Overview } from "./head_store.js"
- * @import { Parts } from "./view.js"
+ * @import { Parts } from "./explorer_part.js"
  * @import { ViewOptions } from "./view_options.js"
  * @import { Axis } from "./word_weights.js"
  */

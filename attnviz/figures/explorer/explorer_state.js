@@ -7,7 +7,7 @@ import { ORDERS, chipsName, FIRST_OPTIONS, readOptions } from "./view_options.js
 import { wordShares, elsewhere, isWord, wordOf } from "./word_weights.js";
 
 /**
- * @import { HeadEdits } from "../drawing/matrix.js"
+ * @import { HeadEdits } from "../drawing/matrix_marks.js"
  * @import { Head, HeadPlace, Overview } from "./head_store.js"
  * @import { ViewOptions, Zoom } from "./view_options.js"
  * @import { Question, WordWeights } from "./word_weights.js"

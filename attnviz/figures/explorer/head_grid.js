@@ -2,14 +2,14 @@
 
 import { clamp, fit, pixelRatio } from "../drawing/canvas.js";
 import { ARROWS, make, listen, word } from "../drawing/elements.js";
-import { wholePercent } from "../drawing/shares.js";
-import { strike, fade } from "../drawing/matrix.js";
+import { wholePercent } from "../drawing/numbers.js";
+import { strike, fade } from "../drawing/matrix_marks.js";
 import { headTitle, number, THUMB_MASKED } from "./head_store.js";
-import { View } from "./view.js";
+import { View } from "./explorer_part.js";
 
 /**
- * @import { Line } from "../drawing/elements.js"
- * @import { Parts } from "./view.js"
+ * @import { Line } from "../drawing/surface.js"
+ * @import { Parts } from "./explorer_part.js"
  */
 
 /**

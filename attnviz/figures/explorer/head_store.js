@@ -1,6 +1,6 @@
 // The heads of a map, unpacked from its package when they are looked at.
 
-import { colourLimit } from "../drawing/canvas.js";
+import { colourLimit } from "../drawing/palette.js";
 import { nameOfHead } from "../drawing/elements.js";
 import { linkTable } from "./word_weights.js";
 
@@ -25,6 +25,8 @@ export const THUMB_MASKED = 255;
 const CELLS_KEPT = 32e6;
 // Packed, heads that came one by one stay up to so many bytes.
 const BYTES_KEPT = 48e6;
+// Overviews that a page keeps: of four models side by side, each now and before.
+export const OVERVIEWS_KEPT = 8;
 
 /**
  * @typedef {[text: string, special: number, piece: string]} Token

@@ -1,19 +1,20 @@
 // Pointer and keys over the picture of one head: pointing, selecting, zooming, moving.
 
-import { clamp, fit, pixelRatio, endOf, Motion } from "../drawing/canvas.js";
+import { clamp, fit, pixelRatio, Motion } from "../drawing/canvas.js";
+import { endOf } from "../drawing/palette.js";
 import { layered, make, ARROWS, word, listen } from "../drawing/elements.js";
-import { drawEdits, columnLabel, drawCross, drawLines, labelled, Legend, margins, rowLabel } from "../drawing/matrix.js";
+import { drawEdits, columnLabel, drawCross, drawLines, labelled, Legend, margins, rowLabel } from "../drawing/matrix_marks.js";
 import { headTitle, MASKED } from "./head_store.js";
-import { View } from "./view.js";
+import { View } from "./explorer_part.js";
 import { rowMeaning } from "./wording.js";
 
 /**
- * @import { Line } from "../drawing/elements.js"
- * @import { Frame } from "../drawing/matrix.js"
+ * @import { Line } from "../drawing/surface.js"
+ * @import { Frame } from "../drawing/matrix_marks.js"
  * @import { ExplorerState } from "./explorer_state.js"
  * @import { Thumbnails } from "./head_grid.js"
  * @import { Head } from "./head_store.js"
- * @import { Parts } from "./view.js"
+ * @import { Parts } from "./explorer_part.js"
  */
 
 /** What cells without a weight are: a lesson hides the rows that answer its question. @param {ExplorerState} state */

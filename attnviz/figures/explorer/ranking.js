@@ -1,15 +1,15 @@
 // All heads of the model as one list, sorted by a measure: a small picture, the head's name, and a bar as long as its measure.
 // Only what can be seen is drawn: the canvas is as high as its frame, however many heads there are.
 
-import { clamp, fit, fontOf } from "../drawing/canvas.js";
+import { clamp, fit, fontOf, onScroll } from "../drawing/canvas.js";
 import { make, listen } from "../drawing/elements.js";
 import { headTitle } from "./head_store.js";
-import { onScroll, View } from "./view.js";
+import { View } from "./explorer_part.js";
 import { ORDERS } from "./view_options.js";
 
 /**
  * @import { Thumbnails } from "./head_grid.js"
- * @import { Parts } from "./view.js"
+ * @import { Parts } from "./explorer_part.js"
  * @import { HeadNote, Order } from "./view_options.js"
  * @typedef {[layer: number, head: number, note: HeadNote]} RankedHead
  */

@@ -2,11 +2,11 @@
 
 import { around, make, word, stepAlong } from "../drawing/elements.js";
 import { headName } from "./head_store.js";
-import { View } from "./view.js";
+import { View } from "./explorer_part.js";
 
 /**
  * @import { Axis } from "./head_store.js"
- * @import { Parts } from "./view.js"
+ * @import { Parts } from "./explorer_part.js"
  */
 
 export class TextView extends View {

@@ -3,6 +3,7 @@
 
 import { mounted, mountOnce, readPackage } from "../drawing/mount.js";
 import { Explorer } from "./explorer.js";
+import { OVERVIEWS_KEPT } from "./head_store.js";
 
 /**
  * @import { Bytes } from "../drawing/mount.js"
@@ -11,8 +12,6 @@ import { Explorer } from "./explorer.js";
  * @typedef {Settings & { overview: string, chunks: Map<string, Bytes> }} Message
  */
 
-// Four models side by side, each now and before.
-const SHELF_SIZE = 8;
 /** @type {Map<string, Overview>} */
 const shelf = new Map();
 /** @type {WeakMap<Explorer, Message>} What an explorer received whose overview has not come. */
@@ -41,7 +40,7 @@ function shelve(overview, root) {
   root.hidden = true;
   shelf.delete(overview.name);
   shelf.set(overview.name, overview);
-  for (const name of shelf.keys()) if (shelf.size > SHELF_SIZE) shelf.delete(name);
+  for (const name of shelf.keys()) if (shelf.size > OVERVIEWS_KEPT) shelf.delete(name);
   for (const explorer of mounted.values()) settle(explorer);
 }
 

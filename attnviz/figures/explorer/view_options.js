@@ -1,7 +1,7 @@
 // How a map is looked at, and how that stands in an address: "order_entropy~links_0.1". What is not there is as at first.
 // chips, zoom: what was chosen for one head, or for one map, and says so: it counts only while that is looked at.
 
-import { wholePercent } from "../drawing/shares.js";
+import { wholePercent } from "../drawing/numbers.js";
 import { headName } from "./head_store.js";
 
 /** @import { Link } from "./head_store.js" */

@@ -1,7 +1,7 @@
 // What a picture says: the headline, where some words look, in a sentence about words; and a cell, for a screen reader.
 
 import { cutText, make, word } from "../drawing/elements.js";
-import { percent, percentVisible } from "../drawing/shares.js";
+import { percent, percentVisible } from "../drawing/numbers.js";
 import { isWord, numberedName } from "./word_weights.js";
 
 /**

@@ -1,10 +1,11 @@
 // What the alignments show: the models, which of them is large, the chosen cell of each, and what is pointed at.
 
-import { clamp, colourLimit } from "../drawing/canvas.js";
+import { clamp } from "../drawing/canvas.js";
+import { colourLimit } from "../drawing/palette.js";
 import { nameOfHead } from "../drawing/elements.js";
 
 /**
- * @import { Place } from "../drawing/matrix.js"
+ * @import { Place } from "../drawing/matrix_marks.js"
  * @import { Bytes } from "../drawing/mount.js"
  * @import { Palette } from "../drawing/palette.js"
  * @import { Ranked } from "../explorer/word_weights.js"

@@ -1,9 +1,10 @@
 // Translations and alignments of up to four models: a table of what they wrote, one of them large as a matrix and as two columns of
 // words, the others small beside it. A word that is pointed at lights up in all of them, without asking Python.
 
-import { clamp, endOf } from "../drawing/canvas.js";
+import { clamp } from "../drawing/canvas.js";
+import { endOf } from "../drawing/palette.js";
 import { make } from "../drawing/elements.js";
-import { Legend } from "../drawing/matrix.js";
+import { Legend } from "../drawing/matrix_marks.js";
 import { Surface } from "../drawing/surface.js";
 import { AlignmentState, headCaption } from "./alignment_state.js";
 import { LargeMatrix, SmallMatrices } from "./matrices.js";

@@ -2,14 +2,14 @@
 
 import { clamp, fit, contextOf } from "../drawing/canvas.js";
 import { ARROWS, layered, make, word, listen } from "../drawing/elements.js";
-import { drawEdits, drawLines, columnLabel, drawCross, labelled, margins, rowLabel } from "../drawing/matrix.js";
-import { AlignmentPart } from "./view.js";
+import { drawEdits, drawLines, columnLabel, drawCross, labelled, margins, rowLabel } from "../drawing/matrix_marks.js";
+import { AlignmentPart } from "./alignment_part.js";
 
 /**
- * @import { Frame } from "../drawing/matrix.js"
+ * @import { Frame } from "../drawing/matrix_marks.js"
  * @import { Surface } from "../drawing/surface.js"
  * @import { Model } from "./alignment_state.js"
- * @import { Parts } from "./view.js"
+ * @import { Parts } from "./alignment_part.js"
  */
 
 // The cells of an alignment in the colours of their weights, large or small.

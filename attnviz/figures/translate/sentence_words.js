@@ -4,11 +4,11 @@ import { clamp } from "../drawing/canvas.js";
 import { around, drawn, make, word } from "../drawing/elements.js";
 import { HeadsList, WordsView } from "../explorer/clickable_words.js";
 import { headPlace, headCaption, sentenceParts } from "./alignment_state.js";
-import { AlignmentPart } from "./view.js";
+import { AlignmentPart } from "./alignment_part.js";
 
 /**
  * @import { AlignedToken, AlignmentState, Choice, Model } from "./alignment_state.js"
- * @import { Parts } from "./view.js"
+ * @import { Parts } from "./alignment_part.js"
  */
 
 const LINE_NAMES = { queries: "Translation", keys: "Text" };

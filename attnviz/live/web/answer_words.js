@@ -2,7 +2,7 @@
 // attnviz/live/pictures.py writes for the pictures that come with the site.
 
 import { cutText, visibleText } from "../../figures/drawing/elements.js";
-import { grouped, percent, wholePercent } from "../../figures/drawing/shares.js";
+import { grouped, percent, wholePercent } from "../../figures/drawing/numbers.js";
 import { isWord, numberedName } from "../../figures/explorer/word_weights.js";
 import { Lens } from "./head_view.js";
 import { MOSTLY, quoted, textPart } from "./wording.js";

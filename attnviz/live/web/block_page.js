@@ -5,7 +5,7 @@ import { Palette } from "../../figures/drawing/palette.js";
 import { THEMES } from "../../figures/drawing/themes.js";
 import { drawMatrices } from "../../figures/matrix.js";
 import { groupAt, isOfTheApp, readAddress, writeAddress } from "./address.js";
-import { fetchUnpacked, sentenceOf } from "./files_and_failures.js";
+import { fetchUnpacked, sentenceOf } from "./fetch_files.js";
 
 /**
  * @import { Type, Values } from "./address.js"

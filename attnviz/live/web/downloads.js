@@ -4,7 +4,7 @@ import { make, nameOfHead } from "../../figures/drawing/elements.js";
 import { THEMES } from "../../figures/drawing/themes.js";
 import { shownHead } from "./controls.js";
 import { asCsv, drawMatrix } from "./svg_and_csv.js";
-import { fetchFile, saveFile } from "./files_and_failures.js";
+import { fetchFile, saveFile } from "./fetch_files.js";
 
 /**
  * @import { Token } from "./head_view.js"

@@ -2,7 +2,7 @@
 
 import { tableName } from "../../figures/explorer/word_weights.js";
 import { isPinned, asHead } from "./controls.js";
-import { mountPicture } from "./files_and_failures.js";
+import { mountPicture } from "./fetch_files.js";
 
 /**
  * @import { Change } from "../../figures/explorer/explorer.js"

@@ -2,7 +2,7 @@
 // `attnviz grade` reads, which counts no point that was made here.
 
 import { drawQuestion } from "../../figures/lessons/question.js";
-import { fetchFile, saveFile } from "./files_and_failures.js";
+import { fetchFile, saveFile } from "./fetch_files.js";
 
 /** @import { QuestionForm } from "../../figures/lessons/question.js" */
 

@@ -10,7 +10,7 @@ import { askedCell, drawnOf } from "./alignments.js";
 import { shownOn, asHead, isPinned } from "./controls.js";
 import { ExplorerFold, ExplorerPanel } from "./explorer_panel.js";
 import { writeOn } from "./run_model.js";
-import { mountPicture, fetchFile, importFrom, shadowed } from "./files_and_failures.js";
+import { mountPicture, fetchFile, importFrom, shadowed } from "./fetch_files.js";
 import { selectionPanel } from "./selectors_panel.js";
 import { STYLE } from "./style.js";
 import { twoDigits } from "../../figures/drawing/numbers.js";

@@ -4,7 +4,7 @@ import { make } from "../../figures/drawing/elements.js";
 import { readPackage } from "../../figures/drawing/mount.js";
 import { isPlaceOf } from "./address.js";
 import { alignmentsOf, heroOf, isHeadChosen } from "./alignments.js";
-import { fetchFile } from "./files_and_failures.js";
+import { fetchFile } from "./fetch_files.js";
 
 /**
  * @import { Values } from "./address.js"

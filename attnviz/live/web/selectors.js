@@ -1,7 +1,7 @@
 // Selectors: rules that choose what to keep of a text, as attnviz/analysis/summary_selection.py has them; and what each keeps.
 
 import { nameOfHead } from "../../figures/drawing/elements.js";
-import { wholePercent } from "../../figures/drawing/shares.js";
+import { wholePercent } from "../../figures/drawing/numbers.js";
 import { chance } from "./models/sampling.js";
 import { bySentence, byUnit, chooseBy, received, rollout, sharesOfHeads, unitsByHead, unitsOf } from "./models/selection.js";
 import { quoted, textPart } from "./wording.js";

@@ -7,7 +7,7 @@ import { drawControls } from "./controls.js";
 import { openLesson } from "./lesson.js";
 import { panelOf } from "./panels.js";
 import { exampleOfText, isReadyPicture, PROMPT, namesOf, optionsOf, remarkOf, runModel, SitePicture } from "./run_model.js";
-import { whyNoScript, sentenceOf, shownInTheApp, fetchFile } from "./files_and_failures.js";
+import { whyNoScript, sentenceOf, shownInTheApp, fetchFile } from "./fetch_files.js";
 import { drawToolbar } from "./toolbar.js";
 
 /**

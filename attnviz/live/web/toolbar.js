@@ -2,7 +2,7 @@
 
 import { make } from "../../figures/drawing/elements.js";
 import { downloadButtons } from "./downloads.js";
-import { sentenceOf, importFrom } from "./files_and_failures.js";
+import { sentenceOf, importFrom } from "./fetch_files.js";
 
 /**
  * @import { BlockPage } from "./block_page.js"

@@ -3,8 +3,7 @@
 import { cutText, make, visibleText } from "../../figures/drawing/elements.js";
 import { strongestLink, summarize } from "./head_metrics.js";
 import { LETTER_OF_BYTE } from "./models/letter_of_byte.js";
-import { decimals, raised } from "../../figures/drawing/numbers.js";
-import { grouped, percent, percentVisible } from "../../figures/drawing/shares.js";
+import { decimals, grouped, percent, percentVisible, raised } from "../../figures/drawing/numbers.js";
 
 /** @import { HeadMatrix, Token } from "./head_view.js" */
 

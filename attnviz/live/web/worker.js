@@ -6,9 +6,9 @@ import { firstCell, largestOf } from "./head_metrics.js";
 import { Lens } from "./head_view.js";
 import { unfoldWeight } from "./link_steps.js";
 import { headChunks, overviewOf, mapOfFiles } from "./map_package.js";
-import { fetchFile, importFrom, openRuntime, openSegmenter } from "./files_and_failures.js";
+import { fetchFile, importFrom, openRuntime, openSegmenter } from "./fetch_files.js";
 import { describeSelectors, describeSelection } from "./selectors.js";
-import { AlignmentHeads, describeTranslation, translationNotices } from "./translation_picture.js";
+import { AlignmentHeads, describeTranslation, translationNotices } from "./alignments.js";
 import { WordLinks } from "./word_links.js";
 import { describeLikelihood, describeHead, describeHidden, describeLink, describeScore, textNotices, withLabels } from "./wording.js";
 
@@ -19,10 +19,10 @@ import { describeLikelihood, describeHead, describeHidden, describeLink, describ
  * @import { HeadInputs, WeightPlace } from "./link_steps.js"
  * @import { HeadPlace, MapFiles } from "./map_package.js"
  * @import { Amount } from "./models/selection.js"
- * @import { Progress, Runtime } from "./files_and_failures.js"
+ * @import { Progress, Runtime } from "./fetch_files.js"
  * @import { HeadShown } from "./run_model.js"
  * @import { Read } from "./selectors.js"
- * @import { TranslationQuestion } from "./translation_picture.js"
+ * @import { TranslationQuestion } from "./alignments.js"
  * @import { WordQuestion } from "./word_links.js"
  * @typedef {{ key: string, kind: string, view: View }} Place
  * @typedef {{ model: string, output: string, extra: any, cut: number | null, cutPair: number | null, isEnglish: boolean, maps: AttentionMap[] }} Trace

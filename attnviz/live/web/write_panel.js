@@ -1,7 +1,7 @@
 // The page Write of the site: the text, what could come next behind any of its tokens, and the ways to write on.
 
 import { make } from "../../figures/drawing/elements.js";
-import { percent } from "../../figures/drawing/shares.js";
+import { percent } from "../../figures/drawing/numbers.js";
 import { reshaped } from "./models/sampling.js";
 
 /**

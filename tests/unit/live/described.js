@@ -6,9 +6,8 @@ import { promptOf } from "../../../attnviz/live/web/models/load_model.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
 import { drawnPart } from "../../../attnviz/figures/answer_spans.js";
 import { describeSelectors, describeSelection } from "../../../attnviz/live/web/selectors.js";
-import { differences } from "../../../attnviz/live/web/alignments.js";
-import { shownInTheApp } from "../../../attnviz/live/web/files_and_failures.js";
-import { AlignmentHeads, describeTranslation, translationNotices } from "../../../attnviz/live/web/translation_picture.js";
+import { AlignmentHeads, describeTranslation, differences, translationNotices } from "../../../attnviz/live/web/alignments.js";
+import { shownInTheApp } from "../../../attnviz/live/web/fetch_files.js";
 import { describeLikelihood, describeScore, textNotices } from "../../../attnviz/live/web/wording.js";
 import { base64, openedMap } from "./maps.js";
 

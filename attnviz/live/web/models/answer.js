@@ -223,7 +223,7 @@ export class Answerer {
     this.pass = passes.answer;
     this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
-    this.vectors = /** @type {import("./graph_and_weights.js").WordVectors} */ (vectors);
+    this.vectors = /** @type {import("./model_files.js").WordVectors} */ (vectors);
   }
 
   /**
@@ -312,7 +312,7 @@ export class Answerer {
   /**
    * @param {Pair} pair
    * @param {Window} window
-   * @param {{ outputs: Record<string, import("./graph_and_weights.js").Computed> }} run
+   * @param {{ outputs: Record<string, import("./onnx_graph.js").Computed> }} run
    * @returns {Promise<import("./types.d.ts").AttentionMap[]>}
    */
   async maps(pair, window, { outputs }) {

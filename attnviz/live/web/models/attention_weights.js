@@ -3,8 +3,8 @@
 import { forget } from "./model_files.js";
 
 /**
- * @typedef {import("./graph_and_weights.js").Computed} Computed
- * @typedef {import("./graph_and_weights.js").Pass} Pass
+ * @typedef {import("./onnx_graph.js").Computed} Computed
+ * @typedef {import("./onnx_graph.js").Pass} Pass
  * @typedef {Pick<import("./types.d.ts").AttentionMap, "weights" | "row" | "release">} MapWeights
  */
 

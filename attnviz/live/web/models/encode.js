@@ -2,7 +2,7 @@
 
 import { checked, encode } from "./bert_tokens.js";
 import { encoderWeights } from "./attention_weights.js";
-import { restore, restoreRow } from "./graph_and_weights.js";
+import { restore, restoreRow } from "./model_files.js";
 
 /**
  * @typedef {import("./load_model.js").Loaded} Loaded
@@ -17,7 +17,7 @@ export class Encoder {
     this.pass = passes.encode;
     this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
-    this.vectors = /** @type {import("./graph_and_weights.js").WordVectors} */ (vectors);
+    this.vectors = /** @type {import("./model_files.js").WordVectors} */ (vectors);
   }
 
   /**
@@ -55,7 +55,7 @@ export class Encoder {
    * @param {number} dim
    */
   ownRows(name, head, dim) {
-    const [weight, bias] = ["weight", "bias"].map((part) => /** @type {import("./graph_and_weights.js").Stored} */ (this.learned.get(`${name}.${part}`)));
+    const [weight, bias] = ["weight", "bias"].map((part) => /** @type {import("./model_files.js").Stored} */ (this.learned.get(`${name}.${part}`)));
     const width = dim / this.card.n_heads;
     const all = new Float32Array(dim);
     restore(bias, all);
@@ -71,8 +71,8 @@ export class Encoder {
 /**
  * What the layers of an encoder read.
  * @param {{ ids: number[], segments: number[] }} read
- * @param {import("./graph_and_weights.js").WordVectors} vectors
- * @returns {Promise<Record<string, import("./graph_and_weights.js").Given>>}
+ * @param {import("./model_files.js").WordVectors} vectors
+ * @returns {Promise<Record<string, import("./onnx_graph.js").Given>>}
  */
 export async function inputsOf({ ids, segments }, vectors) {
   return {

@@ -2,8 +2,8 @@
 
 import { Answerer, seemsEnglish } from "./answer.js";
 import { Encoder } from "./encode.js";
-import { ModelError, Source, forget } from "./model_files.js";
-import { WordVectors, Pass, storedWeights } from "./graph_and_weights.js";
+import { forget, ModelError, Source, storedWeights, WordVectors } from "./model_files.js";
+import { Pass } from "./onnx_graph.js";
 import { Summarizer } from "./summarize.js";
 import { Translator } from "./translate.js";
 import { Writer } from "./write.js";
@@ -14,7 +14,7 @@ import { Writer } from "./write.js";
  * @typedef {import("./types.d.ts").Request} Request
  * @typedef {import("./types.d.ts").Runtime} Runtime
  * @typedef {import("@huggingface/tokenizers").Tokenizer} Tokenizer
- * @typedef {{ manifest: Manifest, passes: Record<string, Pass>, tokenizers: Record<string, Tokenizer>, vectors: WordVectors | null, rows?: import("./graph_and_weights.js").Stored, learned: Map<string, import("./graph_and_weights.js").Stored>,
+ * @typedef {{ manifest: Manifest, passes: Record<string, Pass>, tokenizers: Record<string, Tokenizer>, vectors: WordVectors | null, rows?: import("./model_files.js").Stored, learned: Map<string, import("./model_files.js").Stored>,
  *   segmenter: Runtime["segmenter"] }} Loaded  rows: all vectors of tokens, in blocks; learned: the matrices of a head that can be looked into
  * @typedef {NonNullable<Model["inspect"]>} Inspect
  * @typedef {{ maps: import("./types.d.ts").AttentionMap[], output?: string, extra?: unknown, cuts?: (number | null)[] }} Outcome
@@ -111,7 +111,7 @@ function forgetBinary(wasm) {
 
 /**
  * Copy the matrices that heads are made of out of the files that they came in.
- * @param {Map<string, import("./graph_and_weights.js").Stored>} stored
+ * @param {Map<string, import("./model_files.js").Stored>} stored
  */
 function attentionOf(stored) {
   const own = [...stored].filter(([name]) => name.includes(".attention.self."));

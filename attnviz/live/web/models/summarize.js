@@ -13,7 +13,7 @@ export class Summarizer {
     this.pass = passes.summarize;
     this.weigh = passes.weigh;
     this.tokenizer = tokenizers.text;
-    this.vectors = /** @type {import("./graph_and_weights.js").WordVectors} */ (vectors);
+    this.vectors = /** @type {import("./model_files.js").WordVectors} */ (vectors);
     if (!segmenter) throw new Error("the summarizer needs runtime.segmenter");
     this.segmenter = segmenter;
   }

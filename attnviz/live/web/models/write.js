@@ -3,14 +3,13 @@
 import { cutOf, placed, wordAt, wordSpans } from "./bert_tokens.js";
 import { bytePieces, placedPieces, spelled } from "./byte_tokens.js";
 import { causalWeights, layersOf } from "./attention_weights.js";
-import { ModelError } from "./model_files.js";
+import { ModelError, restoreBlocks } from "./model_files.js";
 import { draw, samplingProbabilities } from "./sampling.js";
-import { restoreBlocks } from "./graph_and_weights.js";
 
 /**
  * @typedef {import("./sampling.js").Sampling} Sampling
- * @typedef {import("./graph_and_weights.js").Computed} Computed
- * @typedef {import("./graph_and_weights.js").Stored} Stored
+ * @typedef {import("./onnx_graph.js").Computed} Computed
+ * @typedef {import("./model_files.js").Stored} Stored
  * @typedef {import("./types.d.ts").Request} Request
  * @typedef {import("./types.d.ts").Token} Token
  * @typedef {{ ids: number[], tokens: Token[], text: string, typed: number, cut: number | null }} Read  typed: of the tokens so many
@@ -125,11 +124,11 @@ export class Writer {
     this.forgetFrom(same < 0 ? Math.min(ids.length, this.#ids.length) : same);
     while (this.#ids.length < ids.length) {
       const some = ids.slice(this.#ids.length, this.#ids.length + AT_ONCE);
-      let states = /** @type {import("./graph_and_weights.js").Given} */ ({ data: this.vectorsOf(some), dims: [1, some.length, this.width] });
+      let states = /** @type {import("./onnx_graph.js").Given} */ ({ data: this.vectorsOf(some), dims: [1, some.length, this.width] });
       let layer = 0;
       for (const pass of this.layers) {
         const count = pass.session.inputNames.filter((name) => name.startsWith("past_key.")).length;
-        /** @type {Record<string, import("./graph_and_weights.js").Given>} */
+        /** @type {Record<string, import("./onnx_graph.js").Given>} */
         const inputs = { states };
         for (let at = 0; at < count; at += 1) {
           for (const kind of /** @type {const} */ (["key", "value"])) {

@@ -1,7 +1,7 @@
 // The picture after the reveal: how dark the head drew each word, what the class guessed, and one's own guess in it.
 
 import { make } from "../../../figures/drawing/elements.js";
-import { percent } from "../../../figures/drawing/shares.js";
+import { percent } from "../../../figures/drawing/numbers.js";
 import { plainWord, wordNamed } from "../../../figures/lessons/question.js";
 
 /** @param {string} hex "#rrggbb" @returns {number[]} */

@@ -1,7 +1,7 @@
 // What a class sees on the wall: how to join, the question, and after the reveal the guesses on the picture.
 
 import { cutText, drawn, make, nameOfHead } from "../../../figures/drawing/elements.js";
-import { wholePercent } from "../../../figures/drawing/shares.js";
+import { wholePercent } from "../../../figures/drawing/numbers.js";
 import { questionLines, wordNamed } from "../../../figures/lessons/question.js";
 import { classPicture, shade } from "../phone/class_picture.js";
 import { refusesPhones } from "../phone/server_connection.js";

@@ -7,8 +7,7 @@ import { deflateSync } from "node:zlib";
 import { cellShown } from "../../../../attnviz/live/web/explorer_panel.js";
 import { Lens } from "../../../../attnviz/live/web/head_view.js";
 import { mapOfFiles } from "../../../../attnviz/live/web/map_package.js";
-import { WordVectors } from "../../../../attnviz/live/web/models/graph_and_weights.js";
-import { Source } from "../../../../attnviz/live/web/models/model_files.js";
+import { Source, WordVectors } from "../../../../attnviz/live/web/models/model_files.js";
 import { SitePicture, exampleOfText, isReadyPicture, remarkOf } from "../../../../attnviz/live/web/run_model.js";
 import { describeLink } from "../../../../attnviz/live/web/wording.js";
 

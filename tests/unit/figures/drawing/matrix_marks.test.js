@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { labelled } from "../../../../attnviz/figures/drawing/matrix.js";
+import { labelled } from "../../../../attnviz/figures/drawing/matrix_marks.js";
 
 test("every label where there is room", () => assert.deepEqual(labelled(4, 0, 4, 2, 20, 16), [0, 1, 2, 3]));
 

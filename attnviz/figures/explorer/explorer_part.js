@@ -26,12 +26,3 @@ export class View extends PictureView {
     this.surface.live.say(cellSentence(this.state, head, query, key));
   }
 }
-
-/** Redraws a canvas that shows a part of a longer list while it is scrolled. @param {HTMLElement} frame @param {() => void} paint */
-export function onScroll(frame, paint) {
-  let frameOfTime = 0;
-  frame.addEventListener("scroll", () => {
-    cancelAnimationFrame(frameOfTime);
-    frameOfTime = requestAnimationFrame(paint);
-  });
-}
