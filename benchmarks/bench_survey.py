@@ -15,9 +15,9 @@ from attnviz.analysis.heads.claim import parse
 from attnviz.models.capabilities import capabilities
 from attnviz.models.hub import hub_model
 from attnviz.models.hub.hub_model import TracedModel
-from attnviz.survey.corpus_attention import look
 from attnviz.survey.corpus_survey import PART, read_part
 from attnviz.survey.make_atlas import make
+from attnviz.survey.treebank_attention import look
 from attnviz.text.corpora import TREEBANK, shipped
 from benchmarks.harness import Row, at_most, run
 

@@ -8,8 +8,8 @@ import torch
 from safetensors.torch import save_file
 from transformers import AutoModelForQuestionAnswering
 
-from attnviz.models.answer import SpanDecoding
 from attnviz.models.shipped_answerer import configuration
+from attnviz.models.span_decoding import SpanDecoding
 from attnviz.nn.encoder import Answerer, AnswererConfig, BlockConfig
 from tests.tiny import FAMILY, tokenizer
 

@@ -196,7 +196,7 @@ def joint(
 ) -> Joint:
     """Make the table of p(start, end) that the answer is read from; `start` and `end` are logits.
 
-    `limit` and `length_penalty` as of `attnviz.text.spans.pair_logits`.
+    `limit` and `length_penalty` as of `attnviz.models.span_decoding.pair_logits`.
 
     >>> table = joint((Token("a", 0, 1), Token("b", 2, 3)), np.array([1.0, 0]), np.array([0.0, 1]), [Span(0, 1, 0.5)], limit=1)
     >>> table.probabilities.round(3).tolist(), table.marks

@@ -87,7 +87,7 @@ def test_claims(arguments: argparse.Namespace) -> int:
     if (arguments.claim is None) == (arguments.file is None):
         arguments.wrong("give one claim, or --file with one a line")
     # Imported here: the command's help must not wait for torch.
-    from attnviz.survey.corpus_attention import look
+    from attnviz.survey.treebank_attention import look
     from attnviz.text.corpora import corpus
 
     texts = [arguments.claim] if arguments.file is None else _lines(arguments.file)

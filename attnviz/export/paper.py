@@ -19,6 +19,15 @@ from attnviz.figures.theme import LIGHT, ink_on
 # A column of an ACL paper is 77 mm wide, its page's text 160 mm.
 COLUMN, PAGE = 218.0, 455.0
 FONT = 7.0
+# What an SVG names, and its reader has or not.
+FAMILY = "'Source Sans 3', 'Source Sans Pro', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+# A glyph of a PNG or PDF comes from the first of these that is installed and has it, else from any font; DejaVu Sans travels
+# with matplotlib.
+FONTS = (
+    "Source Sans 3", "Arial", "Liberation Sans", "DejaVu Sans", "Noto Sans", "Noto Sans Arabic", "Noto Kufi Arabic",
+    "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans CJK SC", "Noto Sans CJK JP", "PingFang SC", "Microsoft YaHei",
+    "Noto Emoji", "Segoe UI Emoji",
+)  # fmt: skip
 LINE = 1.15  # of the font's size: what a line needs so that no text touches the next
 PADDING = 3.0
 MAX_LABEL = 20

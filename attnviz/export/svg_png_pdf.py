@@ -23,11 +23,9 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from PIL import Image
 
-from attnviz.export.paper import FONT, PADDING, Arc, Item, Label, Pixels, Polyline, Rectangle, Sheet, width_of
+from attnviz.export.paper import FAMILY, FONT, FONTS, PADDING, Arc, Item, Label, Pixels, Polyline, Rectangle, Sheet, width_of
 from attnviz.figures.theme import LIGHT
 from attnviz.text.words import visible
-
-FAMILY = "'Source Sans 3', 'Source Sans Pro', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
 
 def sheet_svg(sheet: Sheet) -> bytes:
@@ -99,12 +97,6 @@ DPI = 600
 MOST_PIXELS = 6_000
 POINTS = 72
 _SIDES = {"start": "left", "middle": "center", "end": "right"}
-# A glyph comes from the first of these that is installed and has it, else from any font; DejaVu Sans travels with matplotlib.
-FONTS = (
-    "Source Sans 3", "Arial", "Liberation Sans", "DejaVu Sans", "Noto Sans", "Noto Sans Arabic", "Noto Kufi Arabic",
-    "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans CJK SC", "Noto Sans CJK JP", "PingFang SC", "Microsoft YaHei",
-    "Noto Emoji", "Segoe UI Emoji",
-)  # fmt: skip
 # matplotlib's fonts are shared, and not safe to use from several threads.
 _ONE_AT_A_TIME = threading.Lock()
 

@@ -14,7 +14,7 @@ from attnviz.lessons.question_kinds import AnswerSource, Truth, truth_of
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.result import Result
-from attnviz.survey.corpus_attention import CorpusAttention, look
+from attnviz.survey.treebank_attention import CorpusAttention, look
 from attnviz.text.corpora import TREEBANK, WINOGENDER, corpus
 
 

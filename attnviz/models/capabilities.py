@@ -10,9 +10,9 @@ from attnviz.core.errors import ArgumentError, EditError, ModelError, PromptErro
 from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import AttentionTrace, Kind, Prompt
 from attnviz.models import device
-from attnviz.models.answer import Answers
 from attnviz.models.base import AttentionModel, EncoderReading, ModelCard
 from attnviz.models.edit import EditPoints, Scorer
+from attnviz.models.span_decoding import Answers
 from attnviz.models.targets import TARGETS, BoundTarget, Target, no_such_output, target_labels
 from attnviz.nn.attention import Attended
 

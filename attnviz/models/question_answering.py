@@ -1,7 +1,7 @@
 """Questions about passages: the interface of every model that answers, ours and those of the hub.
 
 A passage of any length is read in overlapping windows. Each token keeps the logits of the window in which it stands farthest
-from an edge, and the best spans are found over the whole passage at once (`attnviz.text.spans`).
+from an edge, and the best spans are found over the whole passage at once (`attnviz.models.span_decoding`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +15,23 @@ from torch import Tensor
 
 from attnviz.core.errors import PromptError, cancellation_point
 from attnviz.core.trace import AttentionTrace, Prompt, Token
-from attnviz.models.answer import Answers, Logits, SpanDecoding, SpanSearchResult, text_of
 from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit import Scorer, check_windows
 from attnviz.models.hub.hub_model import baseline_id
+from attnviz.models.span_decoding import (
+    Answers,
+    Logits,
+    SpanDecoding,
+    SpanSearchResult,
+    best_spans,
+    marginals,
+    merged,
+    pair_logits,
+    text_of,
+    windows,
+)
 from attnviz.models.targets import Outcome, Target, target_labels
-from attnviz.text.spans import DECLINED, Span, Window, best_spans, marginals, merged, pair_logits, windows
+from attnviz.text.spans import DECLINED, Span, Window
 from attnviz.text.tokens import Encoded
 
 # About 10,000 words: more would keep a small server busy for a minute.

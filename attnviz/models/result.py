@@ -8,9 +8,9 @@ from attnviz.core.errors import TraceError
 from attnviz.core.sampling import Continuation, WritingOptions
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.core.weights import Quantity
-from attnviz.models.answer import Answers
 from attnviz.models.base import GREEDY, AttentionModel, DecodingOptions, Draft, EncoderReading, ModelCard
 from attnviz.models.catalog import Task
+from attnviz.models.span_decoding import Answers
 
 # What a task gives besides its trace: a translation, an answer, what layers on top say of a text, what comes next.
 Output = Draft | Answers | EncoderReading | Continuation

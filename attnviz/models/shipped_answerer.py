@@ -20,18 +20,18 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights
 from attnviz.core.weights import EditedHeads, QueryKeyLayer
 from attnviz.models import device
-from attnviz.models.answer import Logits, SpanDecoding, text_of
 from attnviz.models.base import AttentionModel, EncoderReading, ModelCard, Progress
 from attnviz.models.edit import EditPoints, Scorer, edited, own_layers
 from attnviz.models.hub.minilm import minilm
 from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.question_answering import ANSWER, NO_ANSWER, QuestionAndPassage, SpanFinder, span_facts, span_outcome
 from attnviz.models.saved_models import SavedModel
+from attnviz.models.span_decoding import Logits, SpanDecoding, best_spans, marginals, pair_logits, text_of
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target
 from attnviz.nn import apply_edits
 from attnviz.nn.attention import Attended
 from attnviz.nn.encoder import Answerer, AnswererConfig, BlockConfig
-from attnviz.text.spans import DECLINED, Span, Window, best_spans, marginals, pair_logits
+from attnviz.text.spans import DECLINED, Span, Window
 from attnviz.text.tokens import Encoded
 
 

@@ -9,7 +9,6 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import PromptError
 from attnviz.core.sampling import READING, WritingOptions
 from attnviz.core.trace import AttentionTrace, Messages, Prompt
-from attnviz.models.answer import Answers
 from attnviz.models.base import (
     GREEDY,
     AttentionModel,
@@ -24,6 +23,7 @@ from attnviz.models.capabilities import capabilities
 from attnviz.models.catalog import Task
 from attnviz.models.edit import edited
 from attnviz.models.result import Options, Output, Result
+from attnviz.models.span_decoding import Answers
 
 if TYPE_CHECKING:
     from attnviz.models.translation import TranslatingModel

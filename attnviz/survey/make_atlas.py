@@ -25,7 +25,7 @@ from attnviz.analysis.whatif_comparison import bootstrap
 from attnviz.core.errors import CorpusError
 from attnviz.core.trace import AttentionMap
 from attnviz.models.base import AttentionModel, Progress, silent
-from attnviz.survey.corpus_attention import CorpusAttention, Rivals, look
+from attnviz.survey.treebank_attention import CorpusAttention, Rivals, look
 from attnviz.text.corpora import TREEBANK, WINOGENDER, shipped
 
 # The measures of an atlas are taken of every fifth sentence: their means do not ask for more.

@@ -18,9 +18,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from attnviz.core.trace import Prompt
-from attnviz.models.answer import Logits, span_log_odds, text_of
 from attnviz.models.shipped_answerer import AnswerModel
-from attnviz.text.spans import pair_logits
+from attnviz.models.span_decoding import Logits, pair_logits, span_log_odds, text_of
 from recipes.answer.development import calibrating, exact, mismatched, read_sources, removed
 from recipes.answer.questions import Question
 

@@ -8,10 +8,10 @@ from typing import Any
 from torch import Tensor
 
 from attnviz.models import shipped_answerer
-from attnviz.models.answer import SpanDecoding
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
 from attnviz.models.shipped_answerer import AnswerModel
+from attnviz.models.span_decoding import SpanDecoding
 from recipes.answer.calibrate import ASKED, Calibration, calibrate
 from recipes.answer.development import FOLDS
 from recipes.answer.evaluate import EVERY, MEASURES

@@ -12,9 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.models.answer import SpanDecoding
+from attnviz.models.span_decoding import SpanDecoding, best_spans
 from attnviz.nn.encoder import Answerer, AnswererConfig
-from attnviz.text.spans import best_spans
 from recipes.answer.initial_weights import begin, depth_of
 from recipes.answer.questions import (
     EncodedQuestion,

@@ -33,7 +33,7 @@ def app(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AppT
 def _few_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claims are tested over a part of the sentences: what all of them say is tested in the shell."""
     monkeypatch.setattr("attnviz.ui.background.corpus_results.shipped", lambda corpus: shipped(corpus)[:13])
-    monkeypatch.setattr("attnviz.survey.corpus_attention.MOST_SENTENCES", 13)
+    monkeypatch.setattr("attnviz.survey.treebank_attention.MOST_SENTENCES", 13)
 
 
 @pytest.fixture(autouse=True)

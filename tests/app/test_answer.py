@@ -15,8 +15,8 @@ from attnviz.analysis.head_view import View
 from attnviz.analysis.wording import percent
 from attnviz.attribution.quantity_maps import run
 from attnviz.core.trace import Prompt
-from attnviz.models.answer import Answers, SpanDecoding
 from attnviz.models.question_answering import SpanFinder
+from attnviz.models.span_decoding import Answers, SpanDecoding
 from tests import visits
 from tests.answerers import tiny_answerer, tiny_hub_answerer
 from tests.tiny import first_now

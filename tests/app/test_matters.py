@@ -10,8 +10,8 @@ import attnviz
 from attnviz.analysis.matters import AttributionReport, MaskedOutput
 from attnviz.attribution import token_removal
 from attnviz.core.trace import Prompt
-from attnviz.models.answer import text_of
 from attnviz.models.base import AttentionModel, Progress
+from attnviz.models.span_decoding import text_of
 from attnviz.ui import matters
 from tests.answerers import tiny_answerer
 from tests.visits import html, open_page, pictures, press, said

@@ -10,8 +10,8 @@ from attnviz.analysis.answer_attention import question_attention
 from attnviz.analysis.head_view import View
 from attnviz.analysis.wording import percent
 from attnviz.core.trace import Prompt
-from attnviz.models.answer import SpanDecoding
 from attnviz.models.question_answering import SpanFinder
+from attnviz.models.span_decoding import SpanDecoding
 from tests.answerers import tiny_answerer
 from tests.browser.pages import HOSTILE, open_page, parameters, refuse_hostile, reopen, settle
 

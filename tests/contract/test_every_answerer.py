@@ -14,13 +14,13 @@ import attnviz
 from attnviz.core.edits import Edits
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
-from attnviz.models.answer import SpanDecoding
 from attnviz.models.base import silent
 from attnviz.models.capabilities import bind_target
 from attnviz.models.hub.single_stack import HubAnswerer
 from attnviz.models.question_answering import SpanFinder, span_outcome
 from attnviz.models.saved_models import load_trained
 from attnviz.models.shipped_answerer import AnswerModel
+from attnviz.models.span_decoding import SpanDecoding
 from tests.answerers import tiny_answerer, tiny_hub_answerer
 from tests.tiny import first_now, tokenizer
 

@@ -22,7 +22,6 @@ from torch.nn import functional as F
 from attnviz.core.edits import HeadSet
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
-from attnviz.models.answer import Answers
 from attnviz.models.base import DecodingStep, SearchTree, Translation
 from attnviz.models.capabilities import no_languages
 from attnviz.models.edit import Scorer, log_probability
@@ -36,6 +35,7 @@ from attnviz.models.hub.hub_model import (
     n_written_pieces,
     start_of,
 )
+from attnviz.models.span_decoding import Answers
 from attnviz.models.targets import AttentionSite, BoundTarget, Target, no_such_output, target_labels
 from attnviz.models.translation import TRANSLATE, TranslatingModel, WrittenText, decoding_steps
 from attnviz.models.write_on import WritesFromSource

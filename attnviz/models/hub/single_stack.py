@@ -26,7 +26,6 @@ from attnviz.core.errors import ArgumentError, ModelError, PromptError, describe
 from attnviz.core.sampling import Candidate, Continuation, WritingOptions
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
-from attnviz.models.answer import Logits, SpanDecoding
 from attnviz.models.base import EncoderReading
 from attnviz.models.capabilities import writes_nothing
 from attnviz.models.edit import Outputs, Scorer, can_enter, cosine_distance, entering
@@ -49,6 +48,7 @@ from attnviz.models.hub.hub_model import (
     without_end,
 )
 from attnviz.models.question_answering import ANSWER, NO_ANSWER, QuestionAndPassage, SpanFinder, span_facts, span_outcome
+from attnviz.models.span_decoding import Logits, SpanDecoding
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, no_such_output, target_labels
 from attnviz.models.write_on import WordLogits, Written, continuation, write_on
 from attnviz.nn import apply_edits

@@ -21,7 +21,7 @@ from attnviz.ui.layout import escaped
 
 if TYPE_CHECKING:
     from attnviz.analysis.heads.roles import HeadRoles
-    from attnviz.survey.corpus_attention import CorpusAttention, FirstWords
+    from attnviz.survey.treebank_attention import CorpusAttention, FirstWords
 
 # The attention of a small model over 1,500 sentences takes 40 MB; most of the memory is left to others.
 RESULTS_KEPT, RESULTS_BYTES = 16, 192 * 2**20
@@ -61,7 +61,7 @@ def corpus_attention(model: str, corpus: str, own: str = "", claim: Claim | None
 
     def compute(loaded: AttentionModel, progress: Progress) -> "CorpusAttention":
         # torch is imported here, in the background, where the page can say that it is waiting.
-        from attnviz.survey.corpus_attention import look
+        from attnviz.survey.treebank_attention import look
 
         return look(loaded, sentences, progress=progress)
 
@@ -76,7 +76,7 @@ def first_words_of(model: str) -> "FirstWords | None":
     """Compute what every head does among the first words of sentences, on average; None after the page has said why not."""
 
     def compute(loaded: AttentionModel, progress: Progress) -> "FirstWords":
-        from attnviz.survey.corpus_attention import first_words
+        from attnviz.survey.treebank_attention import first_words
 
         return first_words(loaded, progress)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.models.answer import SpanDecoding
+from attnviz.models.span_decoding import SpanDecoding
 from recipes.answer.calibrate import (
     ScoredSpans,
     SourceDeclining,

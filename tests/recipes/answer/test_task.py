@@ -12,10 +12,10 @@ import torch
 from safetensors.torch import load_file
 
 from attnviz.core.trace import Prompt
-from attnviz.models.answer import SpanDecoding
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
 from attnviz.models.shipped_answerer import AnswerModel
+from attnviz.models.span_decoding import SpanDecoding
 from attnviz.nn.encoder import Answerer
 from recipes import commands
 from recipes.answer import card

@@ -9,9 +9,9 @@ import pytest
 import torch
 from scipy.special import log_softmax
 
-from attnviz.models.answer import SpanDecoding
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
+from attnviz.models.span_decoding import SpanDecoding
 from attnviz.nn.encoder import Answerer, AnswererConfig, BlockConfig
 from recipes.answer.card import answerer_card, answerer_facts, configuration
 from recipes.answer.questions import collate

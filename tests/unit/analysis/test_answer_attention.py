@@ -23,7 +23,8 @@ from attnviz.analysis.answer_attention import (
 from attnviz.analysis.head_view import View, head_matrix
 from attnviz.analysis.wording import plain
 from attnviz.core.trace import AttentionTrace, Prompt, Token
-from attnviz.text.spans import Span, best_spans
+from attnviz.models.span_decoding import best_spans
+from attnviz.text.spans import Span
 from tests.factories import given_map, make_map, pair, sentence, special, typed
 
 QUESTION, PASSAGE = "who sang|s here", "the old cat sing|s all day ."

@@ -24,7 +24,7 @@ from attnviz.lessons.question_kinds import truth_of
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel
 from attnviz.models.result import Result
-from attnviz.survey.corpus_attention import look
+from attnviz.survey.treebank_attention import look
 from attnviz.text.corpora import SHIPPED, TREEBANK, shipped
 from attnviz.ui.background.results import find_shipped
 from recipes.first_results import claim_visits

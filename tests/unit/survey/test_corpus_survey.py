@@ -19,9 +19,9 @@ from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.capabilities import capabilities
 from attnviz.survey import corpus_survey
-from attnviz.survey.corpus_attention import look
 from attnviz.survey.corpus_survey import from_bytes, load, merge_folders
 from attnviz.survey.make_atlas import make
+from attnviz.survey.treebank_attention import look
 from attnviz.text.corpora import plain, shipped
 
 NAMES_SEEN = ("dog", "bird", "child", "teacher", "animal", "man", "woman", "king", "queen", "boy", "girl", "horse", "fish")

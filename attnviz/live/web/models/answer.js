@@ -4,7 +4,7 @@ import { encode, wordSpans } from "./bert_tokens.js";
 import { encoderWeights, weightsOf, layersOf } from "./attention_weights.js";
 import { ModelError } from "./model_files.js";
 
-// From start and end logits to answers, as in attnviz.text.spans: spans found jointly, over passages of any length.
+// From start and end logits to answers, as in attnviz.models.span_decoding: spans found jointly, over passages of any length.
 
 /**
  * @typedef {{ start: number, stop: number }} Window tokens of a passage that are read in one pass, the last one excluded
@@ -168,7 +168,7 @@ export function judge(decoding, probability, nothing) {
 }
 
 /**
- * Estimate how often a best span is an accepted answer, as attnviz.models.answer does.
+ * Estimate how often a best span is an accepted answer, as attnviz.models.span_decoding does.
  * @param {{ slope: number, slope_nothing: number, intercept: number }} decoding
  * @param {number} probability
  * @param {number} nothing

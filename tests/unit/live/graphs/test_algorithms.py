@@ -20,13 +20,13 @@ from attnviz.analysis.summary_selection import read_passage, top
 from attnviz.analysis.wording import quoted
 from attnviz.core.sampling import TEMPERATURES, Candidate, Continuation, WritingOptions, chance, draw, sampling_probabilities
 from attnviz.core.trace import Token
-from attnviz.models.answer import SpanDecoding
 from attnviz.models.hub.minilm import packaged
+from attnviz.models.span_decoding import SpanDecoding, best_spans, marginals, merged, pair_logits, windows
 from attnviz.models.translation import encoded_tokens
 from attnviz.settings import assets_folder
 from attnviz.text.corpora import shipped
 from attnviz.text.sentences import Sentences
-from attnviz.text.spans import Window, best_spans, marginals, merged, pair_logits, windows
+from attnviz.text.spans import Window
 from attnviz.text.tokens import encode
 from attnviz.text.words import PIECE, Words, seems_english, small_words
 from tests import languages

@@ -14,9 +14,9 @@ from attnviz.core.errors import ArgumentError, ClaimError, CorpusError, ModelErr
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities
-from attnviz.survey import corpus_attention, corpus_survey, make_atlas
-from attnviz.survey.corpus_attention import CorpusAttention, look, shuffled
+from attnviz.survey import corpus_survey, make_atlas, treebank_attention
 from attnviz.survey.corpus_survey import SurveyJob
+from attnviz.survey.treebank_attention import CorpusAttention, look, shuffled
 from attnviz.text import corpora
 from attnviz.text.corpora import corpus, plain
 from attnviz.text.data_files import ParsedSentence, ParsedWord
@@ -51,7 +51,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def test_what_can_be_read_is_kept_and_the_first_sentences_of_it_are_read_by_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus_attention, "RIVAL_SENTENCES", 10)
+    monkeypatch.setattr(treebank_attention, "RIVAL_SENTENCES", 10)
     told: list[tuple[str, float]] = []
     model, sentences = Reader(), plain(TEXTS)
     looks = look(model, sentences, progress=lambda stage, share: told.append((stage, share or 0)))
@@ -90,7 +90,7 @@ def test_a_report_has_the_words_where_a_claim_fails_and_holds() -> None:
     for text, head in (("L1·H2: any -> previous", 2), ("L1·mean: any -> previous", 3)):
         (tested,) = looks.test([parse(text)])
         report = looks.report(tested, 3)
-        cases = corpus_attention.examples_of(tested.claim, looks.sentences, looks.model, (1, head), 3)
+        cases = treebank_attention.examples_of(tested.claim, looks.sentences, looks.model, (1, head), 3)
         assert [(case.word, case.looks, case.holds) for case in report.cases] == [
             (each.word, each.looks, each.holds) for each in cases
         ]
@@ -151,19 +151,19 @@ def test_shuffled_words_are_laid_out_one_space_apart(seed: int) -> None:
 
 def test_first_words_are_averaged_over_sentences_that_are_long_enough_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [" ".join(["word"] * n) for n in (7, 8, 24, 25, 9, 10)]
-    monkeypatch.setattr(corpus_attention, "shipped", lambda _: plain(texts))
-    monkeypatch.setattr(corpus_attention, "MOST_SENTENCES", 3)
+    monkeypatch.setattr(treebank_attention, "shipped", lambda _: plain(texts))
+    monkeypatch.setattr(treebank_attention, "MOST_SENTENCES", 3)
     told: list[Any] = []
-    got = corpus_attention.first_words(Reader(), lambda *each: told.append(each))
+    got = treebank_attention.first_words(Reader(), lambda *each: told.append(each))
     maps = [Reader().trace(Prompt(texts[at])).encoder for at in (1, 2, 4)]
     for layer, head in np.ndindex(2, 3):
         want = np.mean([each.weights(layer, head)[1:9, 1:9] for each in maps], axis=0)
         np.testing.assert_allclose(got.means[layer, head], want, atol=1e-6)
     assert (got.sentences, got.means.shape) == (3, (2, 3, 8, 8))
     assert told == [("reader reads 3 sentences", at / 3) for at in (1, 2, 3)]
-    monkeypatch.setattr(corpus_attention, "shipped", lambda _: plain(["unread " * 8]))
+    monkeypatch.setattr(treebank_attention, "shipped", lambda _: plain(["unread " * 8]))
     with pytest.raises(CorpusError, match="reader can read none"):
-        corpus_attention.first_words(Reader())
+        treebank_attention.first_words(Reader())
 
 
 def test_lines_are_sentences_and_a_bad_one_is_named(tmp_path: Any) -> None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.text.spans import Span, Window, best_spans, merged, pair_logits, windows
+from attnviz.models.span_decoding import best_spans, merged, pair_logits, windows
+from attnviz.text.spans import Span, Window
 
 # Few values, so that equal ones are frequent; exact in binary, so that sums are.
 VALUES = st.sampled_from([-3.5, -1.0, 0.0, 0.5, 0.5, 2.25, float("-inf")])
