@@ -29,6 +29,7 @@ from attnviz.figures.blocks import Block, ColumnsBlock, FoldBlock, Pick, Picture
 from attnviz.figures.head_grid import measured_grid, with_axes
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 from attnviz.text.data_files import ParsedSentence
+from attnviz.text.sentences import is_suitable
 
 STYLE = Path(__file__).with_name("head_claims.css").read_text(encoding="utf-8")
 NONE = "nothing found"
@@ -129,14 +130,6 @@ def measures_table(statistics: Statistics, layer: int, head: int, *, chosen: str
     return f'<div class="scroll" style="{css_variables(theme)}" {region}>{table}</div>'
 
 
-# Words of sentences that a school would not project: the treebank's come from blogs, mail and the news.
-_UNSUITABLE = re.compile(
-    r"\b(?:abus\w*|alcohol\w*|assault\w*|attack\w*|bastard\w*|beer|behead\w*|bitch\w*|bomb\w*|crap\w*|damn\w*|dead|death\w*|"
-    r"die[ds]?|drug\w*|drunk\w*|enemy|explosi\w*|fuck\w*|gun\w*|hell|idiot\w*|insurgen\w*|jail\w*|kill\w*|milita\w*|missile\w*|"
-    r"murder\w*|nazi\w*|nuclear|porn\w*|prison\w*|rap(?:e|ed|es|ist)|sex\w*|shit\w*|shoot\w*|shot|slaughter\w*|stupid\w*|"
-    r"suck\w*|suicid\w*|terror\w*|tortur\w*|troops|victim\w*|violen\w*|wars?|weapon\w*|liberal revisionist)\b",
-    re.IGNORECASE,
-)
 _HEADINGS = ("Claim", "", "Rate", "95 % interval", "Chance", "Best fixed distance", "Untrained", "Words", "")
 
 
@@ -210,15 +203,6 @@ def distance_bars(shares: Float[np.ndarray, " bin"], *, theme: Theme = LIGHT) ->
         f'<div style="{css_variables(theme)}"><div class="distances" role="img" aria-label="{label}">{bars}</div>'
         f'<p class="ticks">{ticks}</p></div>'
     )
-
-
-def is_suitable(text: str) -> bool:
-    """Say whether a sentence may stand on a school's projector: it has none of a short list of words.
-
-    >>> is_suitable("Try googling it for more info."), is_suitable("They call it a covert nuclear weapons program.")
-    (True, False)
-    """
-    return not _UNSUITABLE.search(text)
 
 
 Case = TypeVar("Case", AtlasExample, HeadLink)
