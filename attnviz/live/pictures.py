@@ -82,11 +82,11 @@ from attnviz.figures.translate.alignments import LEAST_WEIGHT, Aligned, alignmen
 from attnviz.figures.written_text import text_tokens
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.catalog import Task
-from attnviz.models.compute import TABLES, WorkedExample, compute, mask_of, worked_examples
 from attnviz.models.head_inputs import inspect_result, run_inspectable
 from attnviz.models.hub.smollm2 import packaged
 from attnviz.models.result import Result
 from attnviz.models.tasks import run_task
+from attnviz.models.worked_examples import TABLES, WorkedExample, compute, mask_of, worked_examples
 from attnviz.settings import assets_folder
 
 

@@ -19,7 +19,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, from_weight
 from attnviz.export.picture import Source, trace_expression
 from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation, pairs_table
 from attnviz.models.base import AttentionModel, Progress
-from attnviz.models.compute import (
+from attnviz.models.worked_examples import (
     TABLES,
     Numbers,
     WorkedExample,
@@ -392,7 +392,7 @@ def worked_example(tables: Tables) -> Computed:
     if (found := results.find_shipped("worked_example", "", (tables,))) is not None:
         return found
     jobs.finish()
-    from attnviz.models.compute import compute
+    from attnviz.models.worked_examples import compute
 
     made = compute(tables)
     results.note_computed("worked_example", "", (tables,), made)

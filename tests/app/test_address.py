@@ -14,7 +14,7 @@ from attnviz.core.head_inputs import MASKS
 from attnviz.core.trace import AttentionMap
 from attnviz.core.weights import QUANTITIES
 from attnviz.figures.compute.steps import PREDICTS
-from attnviz.models.compute import mask_text, random_numbers
+from attnviz.models.worked_examples import mask_text, random_numbers
 from attnviz.text.toy_tasks import TOYS
 from attnviz.ui.address.address_sync import LINK_CHARACTERS, Going
 from attnviz.ui.background import results as models

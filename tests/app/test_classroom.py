@@ -11,7 +11,7 @@ import pytest
 
 from attnviz.lessons.lesson_file import read_lesson
 from attnviz.lessons.library import shipped_lessons
-from attnviz.models.compute import worked_examples
+from attnviz.models.worked_examples import worked_examples
 from attnviz.pages_and_addresses import unpack
 from attnviz.ui.address.address_sync import LINK_CHARACTERS
 from tests.visits import Visit, open_page, press, said

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 import attnviz
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Prompt
-from attnviz.models.compute import TABLES, WorkedExample, numbers_text, random_numbers, worked_examples
+from attnviz.models.worked_examples import TABLES, WorkedExample, numbers_text, random_numbers, worked_examples
 from attnviz.ui import compute as mounted
 from tests.tiny import FAMILIES, first_now
 from tests.translators import tiny_translator

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, WebSocket, expect
 from attnviz.analysis.compute import worked_steps
 from attnviz.core.head_inputs import Tables
 from attnviz.figures.compute.steps import SCRIPT, computation
-from attnviz.models.compute import compute
+from attnviz.models.worked_examples import compute
 from tests.browser.pages import HOSTILE, choose, press, refuse_hostile, settle
 
 STEPS = ["X", "Q", "K", "V", "QKᵀ", "÷√d", "softmax", "·V", "WO"]

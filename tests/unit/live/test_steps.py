@@ -11,7 +11,7 @@ from attnviz.core.head_inputs import DotProduct, Projected, Projections
 from attnviz.core.trace import AttentionMap, DenseWeights, Token
 from attnviz.figures.compute.steps import computation
 from attnviz.live.pictures import worked_picture
-from attnviz.models.compute import worked_examples
+from attnviz.models.worked_examples import worked_examples
 from tests.factories import numbered, typed
 from tests.javascript import run
 from tests.unit.live.graphs.test_algorithms import call

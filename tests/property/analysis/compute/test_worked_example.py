@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from attnviz.analysis.compute import worked_steps
 from attnviz.core.head_inputs import PARAMETERS, Tables
-from attnviz.models.compute import compute
+from attnviz.models.worked_examples import compute
 from attnviz.nn import reference
 from tests.worded import MINUS, Matrix, Step, all_worded, worded
 

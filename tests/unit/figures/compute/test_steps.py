@@ -9,7 +9,7 @@ from attnviz.analysis.compute import Computation, QueryKey, unfold_additive, wor
 from attnviz.core.head_inputs import Additive, Tables
 from attnviz.figures.compute.steps import Predict, computation
 from attnviz.figures.theme import DARK, LIGHT
-from attnviz.models.compute import compute
+from attnviz.models.worked_examples import compute
 from tests.tiny import first_now
 from tests.worded import MINUS, described, worded
 

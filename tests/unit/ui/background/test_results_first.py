@@ -19,8 +19,8 @@ from attnviz.core.trace import AttentionTrace, Prompt, Shares
 from attnviz.files import shipped
 from attnviz.models.base import silent
 from attnviz.models.catalog import CATALOG
-from attnviz.models.compute import compute
 from attnviz.models.targets import BoundTarget
+from attnviz.models.worked_examples import compute
 from attnviz.ui.background import results
 from recipes.first_results import claim_visits, first_visits
 from tests.float64 import exact, in_float64
