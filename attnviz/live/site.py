@@ -64,7 +64,7 @@ SCRIPTS = {
     "explorer": ("explorer_entry.js", EXPLORER_STYLE),
     "alignments": ("alignments_entry.js", ALIGNMENTS_STYLE),
     "worker": ("worker.js", ""),
-    "steps": ("../../figures/compute/steps.js", ""),
+    "steps": ("../../figures/compute/step_by_step.js", ""),
     "write": ("../../figures/write.js", ""),
     "write_panel": ("write_panel.js", ""),
 }

@@ -15,7 +15,7 @@ from attnviz.figures.explorer.exported_file import themes
 from attnviz.figures.html import bundle
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables
 
-SCRIPT = bundle(Path(__file__).with_name("steps.js"), {"themes.js": themes()})
+SCRIPT = bundle(Path(__file__).with_name("step_by_step.js"), {"themes.js": themes()})
 STYLE = Path(__file__).with_name("steps.css").read_text(encoding="utf-8")
 Predict = Literal["off", "most", "weight"]
 # It stands in the address of what was revealed.
@@ -32,7 +32,7 @@ def computation(
     expanded: str = "",
     theme: Theme = LIGHT,
 ) -> dict[str, Any]:
-    """Describe everything that steps.js draws. `at` is the step and the cell of its result to open with.
+    """Describe everything that step_by_step.js draws. `at` is the step and the cell of its result to open with.
 
     `predict` asks a class which token gets most of a row ("most"), or how much the chosen one gets ("weight"). Until `revealed`
     is the `key` of what is drawn, it holds no weight, and nothing that is computed from one; `hidden` is the step that asks,

@@ -1,12 +1,12 @@
 // The numbers of a computation as steps: labelled matrices, and for every cell the cells that it came from, with the sum written out.
-// attnviz/analysis/compute/ has the numbers of a worked example and of one weight of a model in the app, live/web/link_steps.js those of
+// attnviz/analysis/compute.py has the numbers of a worked example and of one weight of a model in the app, live/web/link_steps.js those of
 // a text that was typed on the site.
 
 import { cutText, visibleText } from "../drawing/elements.js";
 import { decimals, eightDigits, grouped, largestRemainder, MINUS, numberText, significant, spelled, summed, unitsOf100 } from "../drawing/numbers.js";
 
 /**
- * @import { Origin, Place, Step } from "./step_by_step.js"
+ * @import { Origin, Place, Step } from "./equations.js"
  * @typedef {[name: string, row: number, column: number]} CellPlace
  * @typedef {[text: string, of: string]} Term
  * @typedef {{ cells: CellPlace[], sum: Term[] }} CellOrigin
@@ -52,7 +52,7 @@ const TITLES = {
   tanh: "tanh", "v·": "Energy", "all e": "Energies", "·H": "Context",
 };
 
-/** Steps as step_by_step.js walks through them. @param {Numbers} numbers @returns {{ steps: Step[], origins: Record<string, Origin> }} */
+/** Steps as equations.js walks through them. @param {Numbers} numbers @returns {{ steps: Step[], origins: Record<string, Origin> }} */
 export function describeSteps(numbers) {
   const steps = wordedSteps(numbers);
   /** @type {Record<string, Origin>} */

@@ -11,7 +11,7 @@ from attnviz.analysis.whatif_comparison import CHANGES, Comparison, change_of, s
 from attnviz.analysis.wording import describe_edits, head_words
 from attnviz.core.edits import NO_EDITS, Edits, HeadSet, HeadValue
 from attnviz.core.trace import AttentionTrace, Head, HeadCosts, Prompt, RemovalCurve
-from attnviz.export import whatif_sheets
+from attnviz.export import whatif_report
 from attnviz.figures.explorer.exported_file import records_script
 from attnviz.figures.html import STYLE as MARKUP
 from attnviz.figures.whatif_matrices import STYLE, comparison_blocks, cost_blocks, curve_blocks
@@ -335,8 +335,8 @@ def comparison_buttons(compared: Comparison, results: tuple[Result, Result], cho
     """Offer the picture as a drawing, and how far each head has changed as CSV."""
     traces = results[0].trace, results[1].trace
     with st.container(horizontal=True):
-        drawing_buttons("compared", lambda: whatif_sheets.draw_comparison(compared, traces, *chosen))
-        file_button("compared.csv", lambda: whatif_sheets.comparison_csv(compared))
+        drawing_buttons("compared", lambda: whatif_report.draw_comparison(compared, traces, *chosen))
+        file_button("compared.csv", lambda: whatif_report.comparison_csv(compared))
 
 
 def chosen_head(costs: HeadCosts) -> Head:
@@ -406,10 +406,10 @@ def cost_buttons(costs: HeadCosts, curve: RemovalCurve | None, model: str) -> No
     """Offer the picture as a drawing, and its numbers as CSV."""
     title, name = f"What each head of {model} costs", f"{model.replace('/', '-')}-heads"
     with st.container(horizontal=True):
-        drawing_buttons(name, lambda: whatif_sheets.draw_costs(costs, curve, title))
-        file_button(f"{name}.csv", lambda: whatif_sheets.costs_csv(costs))
+        drawing_buttons(name, lambda: whatif_report.draw_costs(costs, curve, title))
+        file_button(f"{name}.csv", lambda: whatif_report.costs_csv(costs))
         if curve is not None:
-            file_button(f"{name}-off.csv", lambda: whatif_sheets.curve_csv(curve), "CSV of the curve", "download_curve")
+            file_button(f"{name}-off.csv", lambda: whatif_report.curve_csv(curve), "CSV of the curve", "download_curve")
 
 
 @partial(computed, passes=10)

@@ -9,7 +9,7 @@ import pytest
 from attnviz.analysis.whatif_comparison import describe_costs, describe_curve, name_of, written_cost
 from attnviz.analysis.wording import plain
 from attnviz.core.trace import HeadCosts, RemovalCurve
-from attnviz.export.whatif_sheets import costs_csv, curve_csv
+from attnviz.export.whatif_report import costs_csv, curve_csv
 
 COSTS = HeadCosts(
     "nats", -3.0, {"encoder": np.array([[0.02, -0.3, 0.01]]), "cross": np.array([[0.5, 0.04, 0.0], [0.1, 0.0, 1.25]])}

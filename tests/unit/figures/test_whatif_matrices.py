@@ -10,7 +10,7 @@ import pytest
 from attnviz.analysis.whatif_comparison import Change, compare
 from attnviz.analysis.wording import percent, points
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
-from attnviz.export import svg_png_pdf, whatif_sheets
+from attnviz.export import svg_png_pdf, whatif_report
 from attnviz.figures.theme import DARK, LIGHT
 from attnviz.figures.whatif_matrices import aligned_labels, changes_table, divergence_grid, three_matrices
 from tests.factories import sentence, typed
@@ -94,7 +94,7 @@ def test_a_link_between_line_ends_or_very_long_tokens_is_named_in_a_few_letters(
 
 def test_on_paper_both_sides_and_the_difference_stand_with_their_names(traces):
     actual = compare(*traces)
-    sheet = whatif_sheets.draw_comparison(actual, traces, 1, 2)
+    sheet = whatif_report.draw_comparison(actual, traces, 1, 2)
     root = ElementTree.fromstring(svg_png_pdf.sheet_svg(sheet))
     texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
     # In the unit of the page, where the grid names the same head.
@@ -107,6 +107,6 @@ def test_on_paper_both_sides_and_the_difference_stand_with_their_names(traces):
     changes = [each.get("data-change") for each in root.iter("{http://www.w3.org/2000/svg}rect") if each.get("data-change")]
     assert np.array(changes, dtype=float) == pytest.approx(actual.difference(1, 2).ravel(), abs=1e-5)
     assert svg_png_pdf.sheet_png(sheet)[:4] == b"\x89PNG"
-    rows = whatif_sheets.comparison_csv(actual).decode("utf-8-sig").splitlines()
+    rows = whatif_report.comparison_csv(actual).decode("utf-8-sig").splitlines()
     assert rows[1].startswith("{},{},".format(*actual.most))
     assert len(rows) == 7

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnviz.core.trace import HeadCosts, RemovalCurve
-from attnviz.export import svg_png_pdf, whatif_sheets
+from attnviz.export import svg_png_pdf, whatif_report
 from attnviz.figures.theme import DARK
 from attnviz.figures.whatif_matrices import cost_grid, heights, random_band, removal_figure, removal_lines
 from tests.unit.analysis.test_whatif_comparison_cost_words import COSTS, CURVE
@@ -55,13 +55,13 @@ def test_the_curve_is_drawn_between_its_lowest_and_its_highest_cost():
 def test_a_curve_of_one_head_that_costs_nothing_is_drawn():
     flat = RemovalCurve((1,), np.zeros(1), np.zeros(1), np.zeros((3, 1)))
     assert "polyline" in removal_figure(flat, "nats")
-    assert svg_png_pdf.sheet_svg(whatif_sheets.draw_costs(HeadCosts("nats", 0.0, {"cross": np.zeros((1, 1))}), flat, "one"))
+    assert svg_png_pdf.sheet_svg(whatif_report.draw_costs(HeadCosts("nats", 0.0, {"cross": np.zeros((1, 1))}), flat, "one"))
 
 
 def test_on_paper_no_two_labels_touch():
     wide = HeadCosts("cosine", 0.0, {"encoder": np.linspace(-0.1, 1, 29 * 31).reshape(29, 31)})
     for costs in (COSTS, wide):
-        sheet = whatif_sheets.draw_costs(costs, CURVE, "What each head of <tiny> costs")
+        sheet = whatif_report.draw_costs(costs, CURVE, "What each head of <tiny> costs")
         root = ElementTree.fromstring(svg_png_pdf.sheet_svg(sheet))
         texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
         assert "What each head of <tiny> costs" in texts
@@ -70,7 +70,7 @@ def test_on_paper_no_two_labels_touch():
             assert one[0] >= 0, sheet.labels[number]
             assert one[2] <= sheet.width + 1, sheet.labels[number]
             assert not any(touch(one, other) for other in boxes[:number]), sheet.labels[number]
-    assert svg_png_pdf.sheet_png(whatif_sheets.draw_costs(COSTS, CURVE, "small"))[:4] == b"\x89PNG"
+    assert svg_png_pdf.sheet_png(whatif_report.draw_costs(COSTS, CURVE, "small"))[:4] == b"\x89PNG"
 
 
 def box(label):

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { asks, follow, go, isLocked, look, tone } from "../../../../attnviz/figures/compute/step_by_step.js";
+import { asks, follow, go, isLocked, look, tone } from "../../../../attnviz/figures/compute/equations.js";
 
 function step(name, rows, columns) {
   const cells = rows.map((_, row) => columns.map((_, column) => ({ id: `${name}:${row}:${column}`, text: "0" })));
