@@ -43,6 +43,7 @@ from attnviz.figures.whatif_matrices import STYLE as WHATIF_STYLE
 from attnviz.figures.why import HOW_PATCHED, PARTS_STYLE, part_address, patch_blocks, together_blocks
 from attnviz.files.shipped import examples_of, find_example, models_with_atlas
 from attnviz.live.pictures import examples_of as examples_in
+from attnviz.live.pictures import shown_result
 from attnviz.models import catalog
 from attnviz.models.tasks import run_task
 from attnviz.models.whatif import head_costs, removal_curve
@@ -269,8 +270,11 @@ def _sides(address: Address) -> PageGroup:
     """Compare two texts, two models, or a model with itself under edits, in every head."""
     names, edits = (address["model"], address["second"] or address["model"]), Edits.parse(address["edits"])
     prompts = Prompt(address["text"]), Prompt(address["other"])
+    # What is compared with edits is computed by the same processor, as in the app.
     one, other = (
         run_task(catalog.load(name), "encode", prompt, edits=edit)
+        if edits
+        else shown_result(catalog.load, name, "encode", prompt)
         for name, prompt, edit in zip(names, prompts, (NO_EDITS, edits), strict=True)
     )
     are_models, titles = names[0] != names[1], side_names((names[0], names[1]), is_edited=bool(edits))

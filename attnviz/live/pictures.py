@@ -62,7 +62,9 @@ from attnviz.analysis.wording import (
     power_of_ten,
     text_notices,
 )
+from attnviz.core.edits import NO_EDITS
 from attnviz.core.head_inputs import Tables
+from attnviz.core.sampling import READING
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 from attnviz.figures.answer_spans import WHOLE_WORDS, AnswerPlace, describe_head_of, describe_passage
 from attnviz.figures.compute.steps import computation
@@ -80,7 +82,8 @@ from attnviz.figures.matrix import labels
 from attnviz.figures.summary_passage import kept_passage
 from attnviz.figures.translate.alignments import LEAST_WEIGHT, Aligned, alignments
 from attnviz.figures.written_text import text_tokens
-from attnviz.models.base import AttentionModel, ModelCard
+from attnviz.files.shipped import find_example
+from attnviz.models.base import GREEDY, AttentionModel, ModelCard
 from attnviz.models.catalog import Task
 from attnviz.models.head_inputs import inspect_result, run_inspectable
 from attnviz.models.hub.smollm2 import packaged
@@ -394,8 +397,14 @@ def pictures(page: PicturePage, load: Load) -> Iterator[SitePicture]:
         return
     for number, example in enumerate(examples_of(page.examples)):
         given = {name: example.get(name) for name in ("pair", "question", "target")}
-        results = [run_task(load(name), page.task, Prompt(example["text"], **given)) for name in page.models]
+        results = [shown_result(load, name, page.task, Prompt(example["text"], **given)) for name in page.models]
         yield _picture(f"{page.examples}-{number}", page.task, results, example)
+
+
+def shown_result(load: Load, name: str, task: Task, prompt: Prompt) -> Result:
+    """Return what the app shows of a prompt: the result that travels with it, else what the model computes here."""
+    found = find_example("_run", name, prompt, task, NO_EDITS, READING if task == "write" else GREEDY)
+    return run_task(load(name), task, prompt) if found is None else found
 
 
 def _picture(name: str, task: Task, results: Sequence[Result], example: Mapping[str, Any]) -> SitePicture:

@@ -24,6 +24,9 @@ from attnviz.export import Picture, export
 from attnviz.figures.explorer.exported_file import themes
 from attnviz.figures.explorer.overview import chunk_name, codes_of, decimals_of, overview, unpack_chunks
 from attnviz.figures.html import sentence_parts
+from attnviz.live.graphs.models import exportable
+from attnviz.live.pictures import picture_pages, pictures, shown_result
+from attnviz.models.base import AttentionModel
 from tests.factories import HOSTILE, make_map, numbered, pair, sentence, special, typed
 from tests.javascript import run
 
@@ -166,3 +169,20 @@ def test_a_browser_draws_and_says_what_the_app_does(attention):
     cases = [(attention, view) for view in VIEWS]
     for made, case in zip(made_by_the_site(cases), cases, strict=True):
         assert_same(made, *case)
+
+
+def unloaded(name: str) -> AttentionModel:
+    raise AssertionError(f"{name} was loaded")
+
+
+def test_a_first_picture_is_of_the_result_that_the_app_opens_with():
+    travel = tuple(name for name in exportable() if not name.endswith("-en-de"))
+    pages = {page.task: page for page in picture_pages(travel) if page.task != "compute"}
+    assert len(pages) == 5
+    for task, page in pages.items():
+        assert next(pictures(page, unloaded)).said["page"] == task
+
+
+def test_what_does_not_travel_is_computed():
+    with pytest.raises(AssertionError, match="minilm was loaded"):
+        shown_result(unloaded, "minilm", "encode", Prompt("a text that nobody computed beforehand"))
