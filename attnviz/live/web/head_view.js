@@ -2,13 +2,15 @@
 // Sums are of float32 numbers and rounded as NumPy rounds them, so that the numbers are the same.
 
 /**
+ * @import { HeadNote } from "../../figures/explorer/view_options.js"
  * @typedef {{ text: string, start: number, end: number, special?: boolean, segment?: number, word?: number | null,
  *   piece?: string }} Token
  * @typedef {{ words?: boolean, hideSpecial?: boolean, between?: string }} View
  * @typedef {{ query: number, key: number, weight: number }} StrongLink
  * @typedef {{ kind: string, queries: Token[], keys: Token[], layers: number, heads: number, causal: boolean, links?: (StrongLink | null)[],
+ *   drawn?: { thumbs: Uint8Array<ArrayBuffer>, notes: HeadNote[] },
  *   weights(layer: number, head: number, into?: Float32Array): Float32Array, row?(layer: number, head: number, query: number, keys: number): Float32Array, release?(): void }} AttentionMap
- *   links: of each head its strongest, where its exact weights are known no more
+ *   links: of each head its strongest, where its exact weights are known no more; drawn: its small pictures and numbers, made of those
  * @typedef {{ weights: Float32Array, queries: Token[], keys: Token[], rows: number[], columns: number[],
  *   own: (number | null)[], hidden: number, causal: boolean, visible(query: number, key: number): boolean, link?: StrongLink | null }} HeadMatrix
  * @typedef {{ tokens: Token[], parts: number[][] }} Axis

@@ -30,18 +30,7 @@ export function overviewOf(map, view) {
   const { rows, columns, own } = lens;
   const isWhole = rows.tokens.length === map.queries.length && columns.tokens.length === map.keys.length;
   const [down, across] = [rows, columns].map(({ tokens }) => edges(tokens.length));
-  const size = (down.length - 1) * (across.length - 1);
-  const thumbs = new Uint8Array(map.layers * map.heads * size);
-  const notes = [];
-  const room = new Float32Array(map.queries.length * map.keys.length);
-  for (let layer = 0; layer < map.layers; layer++) {
-    for (let head = 0; head < map.heads; head++) {
-      const matrix = lens.matrix(layer, head, room);
-      const { levels, highest } = thumbOf(matrix, down, across);
-      thumbs.set(levels, (layer * map.heads + head) * size);
-      notes.push({ ...noteOf(matrix), highest });
-    }
-  }
+  const { thumbs, notes } = (isWhole && map.drawn) || headPictures(map, lens, down, across);
   return {
     name: `${Math.random().toString(36).slice(2)}`,
     kind: map.kind,
@@ -61,6 +50,23 @@ export function overviewOf(map, view) {
     at: isWhole ? null : [rows.parts.map(([first]) => first), columns.parts.map(([first]) => first)],
     chunks: new Map([["thumbs", thumbs]]),
   };
+}
+
+/** A small picture and the numbers of every head. @param {AttentionMap} map @param {Lens} lens @param {number[]} down @param {number[]} across */
+function headPictures(map, lens, down, across) {
+  const size = (down.length - 1) * (across.length - 1);
+  const thumbs = new Uint8Array(map.layers * map.heads * size);
+  const notes = [];
+  const room = new Float32Array(map.queries.length * map.keys.length);
+  for (let layer = 0; layer < map.layers; layer++) {
+    for (let head = 0; head < map.heads; head++) {
+      const matrix = lens.matrix(layer, head, room);
+      const { levels, highest } = thumbOf(matrix, down, across);
+      thumbs.set(levels, (layer * map.heads + head) * size);
+      notes.push({ ...noteOf(matrix), highest });
+    }
+  }
+  return { thumbs, notes };
 }
 
 /** The words of both axes, each with its rows or columns; own: for each that looks, where it is looked at.
@@ -165,11 +171,13 @@ export async function mapOfFiles({ file, layers = [] }, read) {
     for (let head = 0; head < overview.heads; head++) heads.push(await weightsOf(/** @type {Bytes} */ (chunks.get(`${layer}:${head}`)), size));
   }
   const { queries, keys } = overview.places;
+  const thumbs = await inflated(/** @type {Bytes} */ (overview.chunks.get("thumbs")));
   return {
     kind: overview.kind,
     layers: overview.layers,
     heads: overview.heads,
     causal: overview.causal,
+    drawn: { thumbs, notes: overview.notes },
     // Of weights that are alike in these digits one is the strongest all the same.
     links: overview.notes.map((/** @type {HeadNote} */ { link }) => link && { query: link[0], key: link[1], weight: link[2] }),
     queries: overview.queries.map(tokenAt(queries)),
@@ -180,13 +188,18 @@ export async function mapOfFiles({ file, layers = [] }, read) {
 
 /** @param {Bytes} chunk @param {number} size */
 async function weightsOf(chunk, size) {
-  const stream = new Blob([chunk.subarray(1)]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const bytes = await inflated(chunk.subarray(1));
   const one = 10 ** chunk[0];
   return Float32Array.from({ length: size }, (_, cell) => {
     const code = bytes[cell] | (bytes[size + cell] << 8);
     return code === 65535 ? 0 : code / one;
   });
+}
+
+/** @param {Bytes} chunk */
+async function inflated(chunk) {
+  const stream = new Blob([chunk]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 /** @param {[start: number, end: number, segment: number, word: number | null][]} places */

@@ -6,7 +6,7 @@ import { deflateSync } from "node:zlib";
 
 import { cellShown } from "../../../../attnviz/live/web/explorer_panel.js";
 import { Lens } from "../../../../attnviz/live/web/head_view.js";
-import { mapOfFiles } from "../../../../attnviz/live/web/map_package.js";
+import { mapOfFiles, overviewOf } from "../../../../attnviz/live/web/map_package.js";
 import { Source, WordVectors } from "../../../../attnviz/live/web/models/model_files.js";
 import { SitePicture, exampleOfText, isReadyPicture, remarkOf } from "../../../../attnviz/live/web/run_model.js";
 import { describeLink } from "../../../../attnviz/live/web/wording.js";
@@ -67,15 +67,18 @@ test("what did not come of a model is named in words", async () => {
   assert.deepEqual(said, ends.flatMap((end) => ["The part of the model that knows some words of this text", "The model"].map((what) => `ModelError: ${what} ${end}`)));
 });
 
+const THUMBS = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+
 /** A map as it comes with a site, of the tokens a, b and c, and what its only head is said to link hardest. */
 function shippedMap(weights, link) {
   const codes = Uint8Array.from([...weights.map((each) => (each * 10_000) & 255), ...weights.map((each) => (each * 10_000) >> 8)]);
-  const chunk = [4, ...deflateSync(codes)];
+  const chunk = [4, ...deflateSync(codes)], thumbs = deflateSync(Uint8Array.from(THUMBS));
   const places = ["a", "b", "c"].map((_, at) => [2 * at, 2 * at + 1, 0, at]), tokens = ["a", "b", "c"].map((text) => [text, 0, ""]);
   const header = new TextEncoder().encode(JSON.stringify({ kind: "encoder", layers: 1, heads: 1, causal: false, queries: tokens, keys: tokens, notes: [{ link }],
-    places: { queries: places, keys: places }, chunks: { "0:0": [0, chunk.length] } }));
+    places: { queries: places, keys: places }, rows: 3, columns: 3,
+    chunks: { "0:0": [0, chunk.length], thumbs: [chunk.length, thumbs.length] } }));
   const size = new Uint8Array(Uint32Array.of(header.length).buffer);
-  return mapOfFiles({ kind: "encoder", file: "a" }, async () => Uint8Array.of(...size, ...header, ...chunk).buffer);
+  return mapOfFiles({ kind: "encoder", file: "a" }, async () => Uint8Array.of(...size, ...header, ...chunk, ...thumbs).buffer);
 }
 
 test("of weights that are alike in the digits that travel the strongest is the one that was", async () => {
@@ -83,6 +86,13 @@ test("of weights that are alike in the digits that travel the strongest is the o
   const said = (cell) => describeLink(matrix, "L0·H0", cell).map(([text]) => text).join("");
   assert.equal(said([1, 2]), "L0·H0 sends b to c with weight 100\u00a0%: its strongest link between different words.");
   assert.match(said([0, 2]), /with weight under 1\u00a0%; its strongest link between different words is b to c/);
+});
+
+test("small pictures are those that came, where a view shows all of a map, and not of the digits that travel", async () => {
+  const map = await shippedMap([0.5, 0.5, 0, 0, 1, 0, 1, 0, 0], [1, 2, 1]);
+  const [all, hidden] = [{}, { hideSpecial: true }].map((view) => overviewOf({ ...map, queries: map.queries.map((each, at) => ({ ...each, special: !at })) }, view));
+  assert.deepEqual([[...all.chunks.get("thumbs")], all.notes], [THUMBS, [{ link: [1, 2, 1] }]]);
+  assert.deepEqual([...hidden.chunks.get("thumbs")], [0, 254, 0, 254, 0, 0]);
 });
 
 test("a link that a picture does not show whole is not chosen", () => {
