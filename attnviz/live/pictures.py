@@ -97,7 +97,8 @@ from attnviz.settings import assets_folder
 class Described:
     """What a page says of its results.
 
-    first  of each kind of map the layer and the head (None: the mean) that are looked at first
+    first  of each kind of map the layer and the head (None: the mean) that are looked at first, or of which an address names
+           one half
     story  the sentences, the most telling one first
     more   what else the page draws
     files  packages by the end of their names
@@ -410,11 +411,13 @@ def shown_result(load: Load, name: str, task: Task, prompt: Prompt) -> Result:
 def _picture(name: str, task: Task, results: Sequence[Result], example: Mapping[str, Any]) -> SitePicture:
     described, trace, maps = _DESCRIBE[task](results, example), results[0].trace, []
     files = {f"{name}.{end}": data for end, data in described.files.items()}
+    link = described.more.get("link")
     for attention in trace.maps:
-        opened = described.first.get(attention.kind, (attention.n_layers - 1, 0))
+        first = described.first.get(attention.kind, (attention.n_layers - 1, 0))
+        opened = (link["layer"], link["head"]) if link else first
         found, packages = map_files(attention, opened, f"{name}-{attention.kind}", described.tables)
         tokens = len(attention.queries), len(attention.keys)
-        maps.append(found | {"first": opened, "shape": (attention.n_layers, attention.n_heads), "tokens": tokens})
+        maps.append(found | {"first": first, "shape": (attention.n_layers, attention.n_heads), "tokens": tokens})
         files |= packages
     models = tuple(result.card.name for result in results)
     said = {
@@ -517,7 +520,9 @@ def _describe_writing(results: Sequence[Result], example: Mapping[str, Any]) -> 
     link = described.more["link"] | {"isAsked": query is not None, "isLink": key is not None}
     # Of so many heads not all travel with the first package: what the word gives in each of them does.
     table = links.row(found.query).astype("<f4").tobytes()
-    return replace(described, more={"link": link, "writing": writing(trace)}, tables={f"row:{link['query']}": table})
+    first: Mapping[str, tuple[int, int | None]] = {trace.decoder.kind: (example.get("layer", 0), example.get("head", 0))}
+    more = {"link": link, "writing": writing(trace)}
+    return replace(described, first=first, more=more, tables={f"row:{link['query']}": table})
 
 
 def writing(trace: AttentionTrace) -> dict[str, Any]:

@@ -48,13 +48,18 @@ export function copiedLink({ pieces, next }, place) {
   return [place - 1, earlier < 0 ? null : earlier];
 }
 
-/** What is looked at where nobody asked: the link from the last token to where the next one stands already. A picture that came with the
- * site knows it, where no head is chosen and its tokens are shown. @param {ModelPicture} picture @param {Values} values @param {boolean} isPinned @returns {Values} */
+// What an address says of a link.
+const LINK = ["query", "key", "queries", "keys"];
+
+/** What is looked at where nobody asked for a word of the text: the link from the last token to where the next one stands already. A picture that
+ * came with the site knows it, where no head is chosen and its tokens are shown. @param {ModelPicture} picture @param {Values} values @param {boolean} isPinned @returns {Values} */
 export function unaskedLink({ said: { writing, link } }, values, isPinned) {
-  const isSaid = link && !isPinned && !values.words && !values.hide_special;
-  if (isSaid || (values.query ?? null) !== null) return values;
-  const [query, key] = copiedLink(writing, writing.pieces.length);
-  return { ...values, query, key };
+  const count = writing.pieces.length;
+  if ((values.query ?? count) < count) return values;
+  const others = Object.fromEntries(Object.entries(values).filter(([name]) => !LINK.includes(name)));
+  if (link && !isPinned && !values.words && !values.hide_special) return others;
+  const [query, key] = copiedLink(writing, count);
+  return { ...others, query, key };
 }
 
 /** The place that is looked at: behind the token that was clicked, else behind the last one. @param {Writing} writing @param {Values} values */

@@ -183,6 +183,12 @@ def test_a_first_picture_is_of_the_result_that_the_app_opens_with():
         assert next(pictures(page, unloaded)).said["page"] == task
 
 
+def test_an_address_that_names_half_of_a_head_means_that_of_the_example_as_in_the_app():
+    (write,) = picture_pages(("smollm2",))
+    said = next(pictures(write, unloaded)).said
+    assert said["maps"][0]["first"] == (23, 0) != (said["link"]["layer"], said["link"]["head"])
+
+
 def test_what_does_not_travel_is_computed():
     with pytest.raises(AssertionError, match="minilm was loaded"):
         shown_result(unloaded, "minilm", "encode", Prompt("a text that nobody computed beforehand"))

@@ -10,6 +10,7 @@ import { mapOfFiles, overviewOf } from "../../../../attnviz/live/web/map_package
 import { Source, WordVectors } from "../../../../attnviz/live/web/models/model_files.js";
 import { SitePicture, exampleOfText, isReadyPicture, remarkOf } from "../../../../attnviz/live/web/run_model.js";
 import { describeLink } from "../../../../attnviz/live/web/wording.js";
+import { unaskedLink } from "../../../../attnviz/live/web/write_panel.js";
 
 test("heads of a long text come from the worker, all of them, where no word is asked about", async () => {
   const view = { words: false, hideSpecial: false };
@@ -93,6 +94,13 @@ test("small pictures are those that came, where a view shows all of a map, and n
   const [all, hidden] = [{}, { hideSpecial: true }].map((view) => overviewOf({ ...map, queries: map.queries.map((each, at) => ({ ...each, special: !at })) }, view));
   assert.deepEqual([[...all.chunks.get("thumbs")], all.notes], [THUMBS, [{ link: [1, 2, 1] }]]);
   assert.deepEqual([...hidden.chunks.get("thumbs")], [0, 254, 0, 254, 0, 0]);
+});
+
+test("a word that a text does not have is not asked about on Write", () => {
+  const [writing, link] = [{ pieces: ["a", "b", "a"], next: [[], [], [["b"]]] }, { query: 2, key: 1 }];
+  const shown = (values, said = { writing, link }) => unaskedLink({ said }, values, false);
+  assert.deepEqual([{ query: 2, key: 0 }, { query: 3, key: 0, keys: "1" }].map((values) => shown(values)), [{ query: 2, key: 0 }, {}]);
+  assert.deepEqual([{ query: 3, key: 0 }, {}].map((values) => shown(values, { writing })), Array(2).fill({ query: 2, key: 1 }));
 });
 
 test("a link that a picture does not show whole is not chosen", () => {
