@@ -5,16 +5,28 @@
 /** A number as Python writes it: one that lies exactly in the middle goes to the even digit.
  * @param {number} value @param {number} digits */
 export function decimals(value, digits) {
-  const scaled = value * 10 ** digits;
+  if (!Number.isFinite(value)) return nonFinite(value);
+  const [sign, size] = [value < 0 || Object.is(value, -0) ? "-" : "", Math.abs(value)];
+  // From here on toFixed writes a power of ten.
+  if (size >= 1e21) return `${sign}${BigInt(size)}${digits ? `.${"0".repeat(digits)}` : ""}`;
+  const scaled = size * 10 ** digits;
   const low = Math.floor(scaled);
   // Only a number of so few binary digits can be a half of the last decimal one.
-  const isHalf = scaled - low === 0.5 && Number.isInteger(value * 2 ** (digits + 1));
-  return isHalf && low % 2 === 0 ? (low / 10 ** digits).toFixed(digits) : value.toFixed(digits);
+  const isHalf = scaled - low === 0.5 && Number.isInteger(size * 2 ** (digits + 1));
+  return sign + (isHalf && low % 2 === 0 ? low / 10 ** digits : size).toFixed(digits);
 }
 
-/** A number with so many digits, as Python's format "g" writes it. @param {number} value @param {number} digits */
+/** @param {number} value */
+const nonFinite = (value) => String(value).replace("Infinity", "inf").replace("NaN", "nan");
+
+/** A number with two decimals and a true minus sign, and what is rounded to nothing without one, as attnviz/analysis/wording.py writes it.
+ * @param {number} value */
+export const signed = (value) => decimals(value, 2).replace("-0.00", "0.00").replace("-", MINUS).replace("inf", "∞");
+
+/** A number with so many digits, as Python's format "g" writes it, but nothing without a sign. @param {number} value @param {number} digits */
 export function significant(value, digits) {
   if (value === 0) return "0";
+  if (!Number.isFinite(value)) return nonFinite(value);
   const longer = value.toExponential(digits);
   const [more, place] = longer.split("e");
   // Only a number of so few binary digits can lie in the middle: then it goes to the even digit.
@@ -35,7 +47,7 @@ export function powerOfTen(value) {
 }
 
 /** A number of 0 or more with two digits, a very small one as a power of ten. @param {number} value */
-export const twoDigits = (value) => (value < 0.001 ? powerOfTen(value) : String(Number(value.toPrecision(2))));
+export const twoDigits = (value) => (value < 0.001 ? powerOfTen(value) : significant(value, 2));
 
 // Rounding that adds up, by largest remainders (Hamilton): numbers are counted in units of their last shown digit.
 
@@ -86,12 +98,12 @@ export function summed([first, ...rest]) {
 }
 
 /** @param {number} value */
-export const eightDigits = (value) => significant(value, 8).replaceAll("-", MINUS);
+export const eightDigits = (value) => significant(value, 8).replaceAll("-", MINUS).replace("inf", "∞");
 
 // Shares and counts in words, as attnviz/analysis/wording.py writes them.
 
 /** A share in whole percent. @param {number} share */
-export const wholePercent = (share) => `${Math.round(100 * share)}\u00A0%`;
+export const wholePercent = (share) => `${String(Math.round(100 * share)).replace("-", MINUS)}\u00A0%`;
 
 /** The same, but never none or all of it where that is not so. @param {number} share */
 export function percent(share) {

@@ -3,7 +3,7 @@
 import { cutText, make, visibleText } from "../../figures/drawing/elements.js";
 import { strongestLink, summarize } from "./head_metrics.js";
 import { LETTER_OF_BYTE } from "./models/letter_of_byte.js";
-import { decimals, grouped, percent, percentVisible, raised } from "../../figures/drawing/numbers.js";
+import { decimals, grouped, percent, percentVisible, raised, signed } from "../../figures/drawing/numbers.js";
 
 /** @import { HeadMatrix, Token } from "./head_view.js" */
 
@@ -155,7 +155,7 @@ function describeSplit({ queries, keys }, links) {
 /** Compares the probabilities of a translation that was given and of the model's own. @param {number} given ln p @param {number} own ln p @returns {Sentence} */
 export function describeLikelihood(given, own) {
   const worse = own - given;
-  const figures = textPart(`log p ${signedNumber(given)} against ${signedNumber(own)}.`);
+  const figures = textPart(`log p ${signed(given)} against ${signed(own)}.`);
   if (Math.abs(worse) < 0.01) return [textPart("The given text is as likely to this model as its own: "), figures];
   const factor = /** @type {Part} */ ([`${timesOf(Math.abs(worse))} ${worse > 0 ? "less" : "more"} likely`, 1]);
   return [textPart("To this model the given text is "), factor, textPart(" than its own: "), figures];
@@ -163,12 +163,9 @@ export function describeLikelihood(given, own) {
 
 /** How likely a translation is to its model, and how well the model translates. @param {number} logProbability @param {number} [bleu] */
 export function describeScore(logProbability, bleu) {
-  const figures = [`log p of this translation: ${signedNumber(logProbability)}`];
+  const figures = [`log p of this translation: ${signed(logProbability)}`];
   return [...figures, ...(bleu === undefined ? [] : [`BLEU on held-out sentences: ${decimals(bleu, 1)}`])].join(" · ");
 }
-
-/** @param {number} value */
-const signedNumber = (value) => value.toFixed(2).replace(/^-0\.00$/, "0.00").replace("-", "−");
 
 /** e to the power of a difference, as one says it. @param {number} difference */
 function timesOf(difference) {

@@ -1,7 +1,7 @@
 // The page Write of the site: the text, what could come next behind any of its tokens, and the ways to write on.
 
 import { make } from "../../figures/drawing/elements.js";
-import { percent } from "../../figures/drawing/numbers.js";
+import { decimals, percent } from "../../figures/drawing/numbers.js";
 import { reshaped } from "./models/sampling.js";
 
 /**
@@ -83,7 +83,7 @@ export function describePlace({ pieces, tokens, next }, place) {
 /** A probability in percent, as exactly as one says it. @param {number} share */
 function rough(share) {
   if (share < 0.001) return "less than 0.1\u00a0%";
-  return share >= 0.01 && share < 0.995 ? `${(100 * share).toFixed(0)}\u00a0%` : percent(share);
+  return share >= 0.01 && share < 0.995 ? `${decimals(100 * share, 0)}\u00a0%` : percent(share);
 }
 
 /** @param {SitePage} sitePage @param {{ drawText: Draw, drawBars: Draw, choices: HTMLElement, tell(sentences: Sentence[]): void,

@@ -1,7 +1,7 @@
 // Describes answers, translations and selections as the site's worker does, and reads prompts: what is drawn and said of each case.
 
 import { describeFound, describeHeadOf, matrixOf, windowNotices } from "../../../attnviz/live/web/answer_words.js";
-import { powerOfTen, twoDigits } from "../../../attnviz/figures/drawing/numbers.js";
+import { decimals, powerOfTen, signed, significant, twoDigits, wholePercent } from "../../../attnviz/figures/drawing/numbers.js";
 import { promptOf } from "../../../attnviz/live/web/models/load_model.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
 import { drawnPart } from "../../../attnviz/figures/answer_spans.js";
@@ -19,7 +19,7 @@ function prompted(given) {
   }
 }
 
-export default function ({ answers = [], different = [], cutPassages = [], drawn = [], heads = [], likely = [], prompts = [], scores = [], small = [], translations = [], selections = [], spoken = [], typed = [] }) {
+export default function ({ answers = [], different = [], cutPassages = [], drawn = [], heads = [], likely = [], numbers = [], prompts = [], scores = [], small = [], translations = [], selections = [], spoken = [], typed = [] }) {
   const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(openedMap), "m"));
   const seen = heads.map(({ maps, answer, asked }) => describeHeadOf(maps.map(openedMap), answer, asked));
   const matrices = heads.map(({ maps, answer, asked }, at) => matrixOf(maps.map(openedMap), answer.place, seen[at], asked.view));
@@ -40,12 +40,16 @@ export default function ({ answers = [], different = [], cutPassages = [], drawn
     found, seen, matrices, written, kept, prompts: prompts.map(prompted),
     notices: typed.map((each) => textNotices(...each)),
     spoken: spoken.map((each) => translationNotices(...each)),
-    likely: likely.map((each) => describeLikelihood(...each)),
+    likely: likely.map((each) => describeLikelihood(...each.map(Number))),
     windows: cutPassages.map((each) => windowNotices(...each)),
-    scores: scores.map(([logProbability, bleu]) => describeScore(logProbability, bleu ?? undefined)),
+    scores: scores.map(([logProbability, bleu]) => describeScore(Number(logProbability), bleu ?? undefined)),
     different: different.map(differences),
     drawn: drawn.map((each) => drawnPart(...each)),
     further: [["encode", {}, {}], ["encode", { pair: "b" }, {}], ["translate", {}, {}], ["translate", {}, { decoding: "Beam" }]].map((each) => shownInTheApp(...each)),
     small: small.map((value) => [powerOfTen(value), twoDigits(value)]),
+    numbers: numbers.map(Number).map((value) => [
+      signed(value), ...[0, 1, 2, 4].map((digits) => decimals(value, digits)), ...[2, 9].map((digits) => significant(value, digits)),
+      Math.abs(value) < 1e18 ? wholePercent(value) : "",
+    ]),
   };
 }

@@ -35,7 +35,7 @@ from attnviz.analysis.translation_alignment import (
     translation_notices,
     truer,
 )
-from attnviz.analysis.wording import Sentence, power_of_ten, text_notices, two_digits
+from attnviz.analysis.wording import Sentence, power_of_ten, signed, text_notices, two_digits, whole_percent
 from attnviz.core.errors import PromptError
 from attnviz.core.sampling import TEMPERATURES, Continuation
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, Token
@@ -69,7 +69,10 @@ RUNNER = Path(__file__).with_name("described.js")
 TEXTS = pair("who ate it", "the old cat 's kitt|en ate it , they say")
 PASSAGE = tuple(token for token in TEXTS if token.segment == 1 and not token.special)
 QUESTION = tuple(token for token in TEXTS if token.segment == 0)
-SMALL = [0.0, 4.6e-8, 1e-16, 0.00099, 0.001, 0.0123, 0.24, 1.0]
+# Numbers: small and large ones, ties between two digits, what is rounded to nothing, and what has no digits.
+SMALL = [0.0, 4.6e-8, 1e-16, 0.00099, 0.001, 0.0123, 0.125, 0.24, 0.0625, 1.0]
+LARGE = [-0.0, -1e-7, -0.004, -0.005, -0.125, -0.375, -0.5, -2.5, 2.5, -340.625, 1234.5, 99999.5, 1e21, -1.5e22]
+NOT_FINITE = [math.inf, -math.inf, math.nan]
 # An answer that ends in a word of two tokens.
 PLACE = PASSAGE[2].start, PASSAGE[5].end
 ANSWER = "cat 's kitten"
@@ -141,13 +144,14 @@ NOTICED: list[tuple[dict[str, str], int | None, int | None, int, list[Token]]] =
     ({"text": "a"}, None, None, 512, [_WORD]),
 ]
 # ln p of a given translation and of the model's own.
-LIKELY = [(-9.2, -2.3), (-2.3, -2.304), (-1.0, -40.0), (-40.0, -1.0), (-13.92, -14.63), (0.0, -12.0)]
+LIKELY = [(-9.2, -2.3), (-2.3, -2.304), (-1.0, -40.0), (-40.0, -1.0), (-13.92, -14.63), (0.0, -12.0),
+          (-math.inf, -2.125), (-0.125, -math.inf)]  # fmt: skip
 # Windows of a passage, the one that is drawn, and tokens of the passage.
 CUT_PASSAGES: list[tuple[list[dict[str, int]], int, int]] = [
     ([{"start": 0, "stop": 300}], 0, 300),
     ([{"start": 0, "stop": 370}, {"start": 200, "stop": 570}, {"start": 800, "stop": 1170}], 2, 1170),
 ]
-SCORES = [(-2.345, None), (-0.004, 44.05), (-13.0, 50.25)]
+SCORES = [(-2.345, None), (-0.004, 44.05), (-13.0, 50.25), (-0.125, None), (-math.inf, 44.0)]
 OUTPUT = "le chaton mange"
 
 # One sentence, several, words that are cut and what is no word.
@@ -174,6 +178,11 @@ def plain(attention: AttentionMap) -> dict[str, Any]:
     tokens = {name: [dataclasses.asdict(each) for each in getattr(attention, name)] for name in ("queries", "keys")}
     shape = {"layers": attention.n_layers, "heads": attention.n_heads, "kind": attention.kind, "causal": attention.causal}
     return {**tokens, **shape, "weights": base64.b64encode(weights.astype("<f4").tobytes()).decode()}
+
+
+def as_text(number: float) -> str:
+    """Write a number for a script: JSON has no infinity."""
+    return str(number).replace("inf", "Infinity").replace("nan", "NaN")
 
 
 def text_of(span: Span) -> str:
@@ -214,11 +223,12 @@ def made_by_the_site() -> dict[str, Any]:
                 ]
                 for prompt, cut, cut_pair, most, keys in NOTICED
             ],
-            "likely": LIKELY,
-            "scores": SCORES,
+            "likely": [[*map(as_text, each)] for each in LIKELY],
+            "scores": [[as_text(number), bleu] for number, bleu in SCORES],
             "cutPassages": CUT_PASSAGES,
             "spoken": [[plain_tokens(keys), cut, plain_tokens(written)] for keys, cut, written in SPOKEN],
             "small": SMALL,
+            "numbers": [*map(as_text, (*SMALL, *LARGE, *NOT_FINITE))],
             "translations": translations,
             "selections": selections,
             "drawn": drawn,
@@ -260,6 +270,7 @@ def test_a_browser_describes_what_the_app_does():
     for actual, (card, place, view, asked) in zip(made["written"], expected, strict=True):
         assert_translation(actual, card, place, view, asked)
     assert made["small"] == [[power_of_ten(each), two_digits(each)] for each in SMALL]
+    assert made["numbers"] == [written_as(each) for each in (*SMALL, *LARGE, *NOT_FINITE)]
     for told, (prompt, cut, cut_pair, most, keys) in zip(made["notices"], NOTICED, strict=True):
         tokens = AttentionMap("encoder", tuple(keys), tuple(keys), DenseWeights((np.eye(len(keys))[None],)))
         trace = AttentionTrace("t", Prompt(**prompt), (tokens,), cut=cut, cut_pair=cut_pair)
@@ -285,6 +296,16 @@ def test_a_browser_describes_what_the_app_does():
         "s of the search, and its tree.",
     ]
     assert made["drawn"] == [[0, 7], [0, 2_400], [1_306, 3_700], [0, 2_395]]
+
+
+def written_as(number: float) -> list[str]:
+    whole = whole_percent(number) if abs(number) < 1e18 else ""
+    return [
+        signed(number),
+        *(f"{number:.{digits}f}" for digits in (0, 1, 2, 4)),
+        *(f"{number or 0:.{n}g}" for n in (2, 9)),
+        whole,
+    ]
 
 
 def test_an_example_with_a_given_translation_says_how_likely_that_is():
