@@ -1,6 +1,6 @@
 """Attention between a question and a passage, and the probabilities of an answer, in words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attnviz.analysis.head_metrics import is_word
-from attnviz.analysis.head_ranking import link_weights
+from attnviz.analysis.head_ranking import DIGITS, link_weights, strongest_places
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix, word_names
 from attnviz.analysis.wording import MOSTLY, WEIGHT, Part, Sentence, percent, quoted, whole_percent
 from attnviz.core.trace import AttentionTrace, Token
@@ -94,7 +94,7 @@ class QuestionAttention:
     def lookers(self, word: int, n: int = 3) -> list[tuple[Token, float]]:
         """Find the words of the passage with the largest weight to, or from, a word of the question; largest first."""
         units = [unit for unit in self._units(self.weights[:, word]) if is_word(unit[0])]
-        return sorted(units, key=lambda unit: -unit[1])[:n]
+        return sorted(units, key=lambda unit: -round(unit[1], DIGITS))[:n]
 
 
 def question_attention(trace: AttentionTrace, side: Side, *, layer: int, head: int | None, view: View) -> QuestionAttention:
@@ -140,7 +140,7 @@ def strongest_heads(trace: AttentionTrace, start: int, end: int) -> dict[Side, S
 
 
 def _firmest(shares: Float[np.ndarray, "layer head"]) -> StrongestHead:
-    layer, head = np.unravel_index(int(shares.argmax()), shares.shape)
+    layer, head = np.unravel_index(int(shares.round(DIGITS).argmax()), shares.shape)
     return StrongestHead(float(shares[layer, head]), int(layer), int(head))
 
 
@@ -251,6 +251,15 @@ def describe_confidence(confidence: float) -> str:
     return f"about {whole_percent(confidence)} of such answers are correct"
 
 
+def describe_measured_answers(name: str, metrics: Mapping[str, float]) -> str:
+    """Say how well a model answered questions that it had not seen; empty where nobody measured it.
+
+    >>> describe_measured_answers("answer-en", {"F1": 81.22})
+    'answer-en: F1 81 on held-out questions of SQuAD.'
+    """
+    return f"{name}: F1 {metrics['F1']:.0f} on held-out questions of SQuAD." if "F1" in metrics else ""
+
+
 def describe_question_words(
     attention: QuestionAttention, text: str, answer: tuple[int, int], number: str = WEIGHT, *, word: int | None = None
 ) -> Sentence:
@@ -262,7 +271,8 @@ def describe_question_words(
     """
     look, at = _LOOKING if number == WEIGHT else _TAKING
     shares, subject = attention.of_text(*answer), quoted(text)
-    places = [place for place in np.argsort(-shares, kind="stable") if is_word(attention.question[place]) and shares[place] > 0]
+    order = np.argsort(-shares.round(DIGITS), kind="stable")
+    places = [place for place in order if is_word(attention.question[place]) and shares[place] > 0]
     if not places:
         return (Part("In this head nothing passes between "), subject, Part(" and the words of the question."))
     names = word_names(attention.question)
@@ -313,6 +323,15 @@ def describe_word(attention: QuestionAttention, word: int, number: str = WEIGHT)
     if attention.from_question:
         return (Part("In the passage, "), asked, Part(f" {look}s most {at} "), *parts, Part("."))
     return (Part("In the passage, "), *parts, Part(f" {look if len(lookers) > 1 else f'{look}s'} most {at} "), asked, Part("."))
+
+
+def linking_heads(shares: Float[np.ndarray, "layer head"]) -> list[tuple[int, int]]:
+    """List the layer and the head of the largest shares, as `head_shares` reads them; of those alike in four digits the first.
+
+    >>> linking_heads(np.array([[0.51472, 0.51468], [0.61, 0.51471]]))
+    [(1, 0), (0, 0), (0, 1), (1, 1)]
+    """
+    return strongest_places(shares.round(DIGITS))
 
 
 def head_shares(

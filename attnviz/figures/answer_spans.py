@@ -15,10 +15,11 @@ from attnviz.analysis.answer_attention import (
     describe_question_words,
     describe_word,
     head_shares,
+    linking_heads,
     question_attention,
 )
 from attnviz.analysis.head_metrics import is_word
-from attnviz.analysis.head_ranking import strongest_places
+from attnviz.analysis.head_ranking import DIGITS
 from attnviz.analysis.head_view import HeadMatrix, View
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.figures.html import sentence_parts
@@ -60,7 +61,7 @@ def describe_head_of(
     attention = trace.cross if side == SIDES[0] else trace.encoder
     shares, count = shown.of_text(*answer.place), attention.n_layers * attention.n_heads
     places = [place for place, token in enumerate(shown.question) if is_word(token)]
-    most = max(places, key=lambda place: float(shares[place]), default=None) if word is None else word
+    most = max(places, key=lambda place: float(shares[place].round(DIGITS)), default=None) if word is None else word
     weights = head_shares(trace, side, view, answer.place, most) if count > 1 and most is not None else np.zeros((0, 0))
     story = [describe_question_words(shown, answer.text, answer.place, word=word)]
     return {
@@ -74,7 +75,7 @@ def describe_head_of(
         "word": word,
         "bars": None if word is None else [round(float(weight), 6) for weight in shown.of_word(word, answer.tokens)],
         "name": "" if most is None else shown.question[most].text,
-        "heads": [[*place, round(float(weights[place]), 6)] for place in strongest_places(weights)],
+        "heads": [[*place, round(float(weights[place]), 6)] for place in linking_heads(weights)],
         "story": [sentence_parts(each) for each in (story if word is None else [*story, describe_word(shown, word)])],
     }
 

@@ -2,8 +2,8 @@
 // attnviz/live/pictures.py writes for the pictures that come with the site.
 
 import { cutText, visibleText } from "../../figures/drawing/elements.js";
-import { grouped, percent, wholePercent } from "../../figures/drawing/numbers.js";
-import { isWord, numberedName } from "../../figures/explorer/word_weights.js";
+import { grouped, percent, percentVisible, wholePercent } from "../../figures/drawing/numbers.js";
+import { inFourDigits, isWord, numberedName } from "../../figures/explorer/word_weights.js";
 import { Lens } from "./head_view.js";
 import { MOSTLY, quoted, textPart } from "./wording.js";
 
@@ -88,8 +88,8 @@ export class QuestionAttention {
 
   /** The words of the passage with the largest weights to, or from, a word of the question. @param {number} column */
   lookers(column) {
-    const words = this.#units(column).filter(({ token, weight }) => isWord(token) && weight > 0);
-    return words.sort((one, other) => other.weight - one.weight).slice(0, MOST_LOOKERS);
+    const words = this.#units(column).filter(({ token }) => isWord(token));
+    return words.sort((one, other) => inFourDigits(other.weight) - inFourDigits(one.weight)).slice(0, MOST_LOOKERS);
   }
 
   /** @param {number} column */
@@ -120,10 +120,10 @@ function headShares(map, side, view, place, column) {
 function describeQuestionWords(shown, text, place, asked = null) {
   const { question } = shown;
   const [shares, subject] = [shown.ofText(place), quoted(text)];
-  const places = [...shares.keys()].filter((at) => isWord(question[at]) && shares[at] > 0);
-  places.sort((one, other) => shares[other] - shares[one] || one - other);
+  const places = [...shares.keys()].filter((at) => isWord(question[at]));
+  places.sort((one, other) => inFourDigits(shares[other]) - inFourDigits(shares[one]) || one - other);
   if (!places.length) return [textPart("In this head nothing passes between "), subject, textPart(" and the words of the question.")];
-  const named = places.slice(0, 2).map((at) => [quoted(numberedName(question, at)), textPart(` (${percent(shares[at])})`)]);
+  const named = places.slice(0, 2).map((at) => [quoted(numberedName(question, at)), textPart(` (${percentVisible(shares[at])})`)]);
   if (asked !== null) return describeAsked(shown, shares, subject, asked, places[0] === asked ? [] : named[0]);
   const hasSecond = shares[places[1]] >= SECOND;
   if (shown.isFromQuestion) {
@@ -145,7 +145,7 @@ function describeAsked(shown, shares, subject, asked, best) {
   const name = quoted(numberedName(shown.question, asked));
   const [who, whom] = shown.isFromQuestion ? [name, subject] : [subject, name];
   const then = best.length && !shown.isFromQuestion ? [textPart(", and of the question's words most at "), ...best] : [];
-  return [who, textPart(" looks at "), whom, textPart(` with ${percent(shares[asked])} of its attention`), ...then, textPart(".")];
+  return [who, textPart(" looks at "), whom, textPart(` with ${percentVisible(shares[asked])} of its attention`), ...then, textPart(".")];
 }
 
 /** The words of the passage that look at a word of the question, or that it looks at. @param {QuestionAttention} shown
@@ -156,7 +156,7 @@ function describeWord(shown, asked) {
   if (!lookers.length) return [textPart("In this head nothing passes between the passage and "), name, textPart(".")];
   const parts = lookers.flatMap(({ token, weight }, at) => {
     const joint = at === 0 ? "" : at === lookers.length - 1 ? " and " : ", ";
-    return [textPart(joint), quoted(token.text), textPart(` (${percent(weight)})`)];
+    return [textPart(joint), quoted(token.text), textPart(` (${percentVisible(weight)})`)];
   });
   if (shown.isFromQuestion) return [textPart("In the passage, "), name, textPart(" looks most at "), ...parts, textPart(".")];
   return [textPart("In the passage, "), ...parts, textPart(` look${lookers.length > 1 ? "" : "s"} most at `), name, textPart(".")];
@@ -228,7 +228,7 @@ export function describeHeadOf(maps, { text, place, units }, { side, layer, head
   const shown = new QuestionAttention(map, own, shownLayer, isMeanShown ? null : shownHead, view);
   const shares = shown.ofText(place);
   const words = [...question.keys()].filter((column) => isWord(question[column]));
-  const most = asked ?? words.reduce((best, column) => (shares[column] > shares[best] ? column : best), words[0]);
+  const most = asked ?? words.reduce((best, column) => (inFourDigits(shares[column]) > inFourDigits(shares[best]) ? column : best), words[0]);
   const weights = map.layers * map.heads > 1 && most !== undefined ? sharesOf(most) : [];
   const heads = ranked(weights).slice(0, MOST_HEADS).map((index) => /** @type {[number, number, number]} */ ([at(index).layer, at(index).head, weights[index]]));
   const looks = describeQuestionWords(shown, text, place, asked);
@@ -246,8 +246,8 @@ export function matrixOf(maps, place, { side, kind, layer, head }, view) {
   return new QuestionAttention(map, side, layer, head, view).around(place);
 }
 
-/** The places of weights, the largest first. @param {ArrayLike<number>} weights */
-const ranked = (weights) => [...Array(weights.length).keys()].sort((one, other) => weights[other] - weights[one] || one - other);
+/** The places of weights, the largest first; of those that are alike in four digits the first. @param {ArrayLike<number>} weights */
+const ranked = (weights) => [...Array(weights.length).keys()].sort((one, other) => inFourDigits(weights[other]) - inFourDigits(weights[one]) || one - other);
 
 /** The side from which the answer looks most firmly; where both are as firm, the cross-attention.
  * @param {Partial<Record<Side, StrongestHead>>} strongest @param {Side[]} sides */
@@ -279,7 +279,7 @@ function firmest(map, sharesOf) {
   for (let layer = 0; layer < map.layers; layer++) {
     for (let head = 0; head < map.heads; head++) {
       const share = Math.max(...sharesOf(map.weights(layer, head)));
-      if (share > best.share) best = { share, layer, head };
+      if (inFourDigits(share) > inFourDigits(best.share)) best = { share, layer, head };
     }
   }
   return best;

@@ -342,6 +342,30 @@ def assert_answer(
     assert actual["answer"]["facts"][2:] == ([] if declined else [describe_confidence(0.953)])
 
 
+def test_weights_that_travel_in_four_digits_say_of_an_answer_what_all_digits_say():
+    """Heads that differ in the fifth digit are alike, and a weight without a digit is some all the same."""
+    size, words = len(TEXTS), [at for at, token in enumerate(TEXTS) if token.segment == 0 and not token.special]
+    weights = np.full((1, 2, size, size), 2e-5, np.float32)
+    weights[0, 0, :, words[:2]], weights[0, 1, :, words[:2]] = [[0.30001], [0.30003]], [[0.30004], [0.30002]]
+    # The rest goes to the last token, which is special.
+    weights[..., -1] += 1 - weights.sum(axis=-1)
+    trace = AttentionTrace(
+        "m", Prompt("t", question="q"), (AttentionMap("encoder", TEXTS, TEXTS, DenseWeights(tuple(weights))),)
+    )
+    sent = base64.b64encode(weights.round(4).tobytes()).decode()
+    asked = [asked_of("passage", 0, head, word, View()) for head in (0, 1) for word in (None, 0, 2)]
+    given = [{**each, "maps": [{**plain(trace.encoder), "weights": sent}]} for each in asked]
+    for made, each in zip(run(RUNNER, {"heads": given})["seen"], asked, strict=True):
+        head, word = each["asked"]["head"], each["asked"]["word"]
+        answer = AnswerPlace(ANSWER, PLACE, PASSAGE)
+        wanted = describe_head_of(trace, answer, "passage", layer=0, head=head, word=word, view=View())
+        assert made["story"] == wanted["story"]
+        assert (made["name"], [place[:2] for place in made["heads"]]) == (
+            wanted["name"],
+            [place[:2] for place in wanted["heads"]],
+        )
+
+
 def assert_head(actual: dict[str, Any], wanted: dict[str, Any]) -> None:
     for name in ("shares", "bars"):
         assert actual.pop(name) == pytest.approx(wanted.pop(name), abs=6e-5)
