@@ -43,7 +43,7 @@ from attnviz.figures.whatif_matrices import STYLE as WHATIF_STYLE
 from attnviz.figures.why import HOW_PATCHED, PARTS_STYLE, part_address, patch_blocks, together_blocks
 from attnviz.files.shipped import examples_of, find_example, models_with_atlas
 from attnviz.live.pictures import examples_of as examples_in
-from attnviz.live.pictures import shown_result
+from attnviz.live.pictures import notice_on_site, shown_result
 from attnviz.models import catalog
 from attnviz.models.tasks import run_task
 from attnviz.models.whatif import head_costs, removal_curve
@@ -257,7 +257,7 @@ def _whole_address(asked: Address, usual: str = "minilm") -> Address:
 def _below(address: Address, how: Block) -> Blocks:
     """Say what to notice, where an address opens an example, and how its picture is read."""
     own = (each["notice"] for each in examples_in("whatif") if _whole_address(_example_address(each)) == address)
-    return (*notice_blocks(next(own, "")), how)
+    return (*notice_blocks(notice_on_site(next(own, ""))), how)
 
 
 def _texts(lines: Mapping[str, str]) -> Blocks:

@@ -160,8 +160,10 @@ class PageFrame:
     files: str
 
 
-def write_page(page: AppPage, frame: PageFrame, *, config: Mapping[str, Any], preload: Sequence[str]) -> str:
-    """Write a page with a picture; `preload` are files that its picture needs."""
+def write_page(
+    page: AppPage, frame: PageFrame, *, config: Mapping[str, Any], preload: Sequence[str], measured: str = ""
+) -> str:
+    """Write a page with a picture; `preload` are files that its picture needs, `measured` says how good its model is."""
     is_only = len([name for name in page.boxes if name != "pair"]) == 1
     boxes = "\n".join(_box(name, label, is_only) for name, label in page.boxes.items())
     # The words say it first; what the head says of itself comes after the picture.
@@ -183,7 +185,7 @@ def write_page(page: AppPage, frame: PageFrame, *, config: Mapping[str, Any], pr
 {inside}{_STORY if is_below else ""}<p id="hidden"></p>
 </section>
 <p id="hint"></p>
-{after}{_trust(page.name)}<footer>{_FOOTER}</footer>
+{after}{_trust(page.name, measured)}<footer>{_FOOTER}</footer>
 <script type="application/json" id="config">{_data(config)}</script>"""
     links = "\n".join(_preload(frame.root, file) for file in preload)
     return _fill(page.title, page.promise, frame, page.name, body, links)
@@ -220,8 +222,8 @@ _TRUST = {
 }
 
 
-def _trust(page: str) -> str:
-    said = MARKDOWN.render(_TRUST.get(page, ""))
+def _trust(page: str, measured: str) -> str:
+    said = MARKDOWN.render(_TRUST.get(page, "") + (f"- {measured}\n" if measured else ""))
     return f'<details id="trust"><summary>How much to trust this</summary>{said}</details>\n' if said else ""
 
 

@@ -17,6 +17,7 @@ from attnviz.analysis.answer_attention import (
     Side,
     describe_answer,
     describe_confidence,
+    describe_measured_answers,
     describe_question_words,
     joint,
     question_attention,
@@ -134,6 +135,7 @@ def describe_answers(results: Sequence[Result], example: Mapping[str, Any]) -> D
     shown = question_attention(trace, side, layer=layer, head=head, view=WHOLE_WORDS)
     story = (describe_question_words(shown, text, answers.place), likely)
     more = {"answer": _headline(result), "passage": _passage(result), "seen": seen, "joint": _joint(result)}
+    more |= {"measured": describe_measured_answers(result.card.name, result.card.metrics)}
     return Described({kind: (layer, head)}, story, more)
 
 
@@ -176,6 +178,23 @@ def _joint(result: Result) -> dict[str, object]:
 AGREES = "{name} of {model} has {weight:.4f} in the heatmap; these steps agree with it to {difference}."
 
 _OWN_NUMBERS = "Your own numbers, masks and guesses are in the app."
+# What notices of examples ask a person to do with what only the app has.
+_IN_THE_APP = {
+    "below the picture, type": "in the app, type",
+    "Switch the division off": "Switch the division off in the app",
+    "Set Stream in the sidebar": "Set Stream in the app",
+}
+
+
+def notice_on_site(notice: str) -> str:
+    """Say what to notice of an example, and of what a site lacks that it is in the app.
+
+    >>> notice_on_site("Set Stream in the sidebar: up to L22 …")
+    'Set Stream in the app: up to L22 …'
+    """
+    for here, in_the_app in _IN_THE_APP.items():
+        notice = notice.replace(here, in_the_app)
+    return notice
 
 
 def compute_pictures(model: AttentionModel, opened: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -196,7 +215,7 @@ def worked_picture(example: WorkedExample) -> dict[str, Any]:
         "source": "worked",
         "models": [],
         "label": example.label,
-        "notice": f"{example.notice.replace('$', '').replace('below the picture, type', 'in the app, type')} {_OWN_NUMBERS}",
+        "notice": f"{notice_on_site(example.notice.replace('$', ''))} {_OWN_NUMBERS}",
     }
     checked = f"Checked: NumPy computes the same numbers, to {power_of_ten(computed.difference)}."
     steps = worked_steps(tables, computed, 0, example.columns)

@@ -277,7 +277,7 @@ def _write_pages(
             }
             script = f"{folders.files}/{SCRIPT_OF.get(page.name, 'explorer.js')}"
             seen = files[:1] if page.name in FOLDED else [*files, script]
-            write = partial(write_page, page, config=config, preload=seen)
+            write = partial(write_page, page, config=config, preload=seen, measured=own[0].said.get("measured", ""))
             needed += files
         for place in (page.name, "") if page.name == "encode" else (page.name,):
             _write(folder / place / "index.html", write(PageFrame("../" if place else "", folders.files)))

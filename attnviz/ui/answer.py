@@ -17,16 +17,17 @@ from attnviz.analysis.answer_attention import (
     StrongestHead,
     describe_answer,
     describe_confidence,
+    describe_measured_answers,
     describe_question_words,
     describe_word,
     head_shares,
     joint,
+    linking_heads,
     question_attention,
     sides,
     strongest_heads,
     window_notices,
 )
-from attnviz.analysis.head_ranking import strongest_places
 from attnviz.analysis.head_view import Between, HeadMatrix, HeadView, View
 from attnviz.analysis.wording import NUMBERS, Sentence, head_place, head_title, percent
 from attnviz.core.trace import AttentionMap, AttentionTrace
@@ -176,7 +177,7 @@ def _head_of_word(side: Side, results: Mapping[int, Result]) -> tuple[int, int] 
         own = replace(_seen_from(side, result), view=view).of(result.trace)
         word = chosen_word(own.question_attention(result.trace), slot)
         if word is not None:
-            return strongest_places(head_shares(result.trace, own.side, own.view, result.answers.place, word))[0]
+            return linking_heads(head_shares(result.trace, own.side, own.view, result.answers.place, word))[0]
     return None
 
 
@@ -292,8 +293,8 @@ def explain_answer(results: Iterable[Result]) -> None:
     with st.expander("How much to trust this"):
         st.markdown(TRUST_ANSWERS)
         for card in (each.card for each in results):
-            if "F1" in card.metrics:
-                st.markdown(f"- {escaped(card.name)}: F1 {card.metrics['F1']:.0f} on held-out questions of SQuAD.")
+            if measured := describe_measured_answers(escaped(card.name), card.metrics):
+                st.markdown(f"- {measured}")
 
 
 _markup = Markup("answer", shared.STYLE + STYLE, records_script())

@@ -394,6 +394,8 @@ def test_the_navigation_fades_at_the_edge_of_a_phone_and_goes_on(browser: Browse
 
 def test_words_of_a_question_are_clicked(page: Page, site: str):
     opened(page, f"{site}/answer/")
+    page.get_by_text("How much to trust this").click()
+    expect(page.get_by_text("answer-en: F1 81 on held-out questions of SQuAD.")).to_be_visible()
     looks, note = page.locator(STORY), page.locator("#passage .note").first
     where = "“three million” looks mostly at “How” (53\xa0%), then at “much” (18\xa0%); 11\xa0% goes to its special tokens."
     expect(looks).to_have_text(where)

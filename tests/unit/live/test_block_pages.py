@@ -4,6 +4,7 @@ import gzip
 import html
 import json
 import re
+import tomllib
 from functools import cache
 from itertools import combinations
 from typing import Any
@@ -14,6 +15,8 @@ import pytest
 from attnviz.figures.blocks import Pick, PictureBlock, SentencesBlock
 from attnviz.figures.theme import DARK, LIGHT
 from attnviz.live.block_pages import STATES, WrittenPage, block_html, both_themes, write_states
+from attnviz.live.pictures import notice_on_site
+from attnviz.settings import assets_folder
 from tests.tiny import first_now
 from tests.unit.live.graphs.test_algorithms import call
 
@@ -103,3 +106,11 @@ def test_both_themes_are_one_text():
     assert both_themes(f"a:{LIGHT.accent};", f"a:{DARK.accent};") == f"a:light-dark({LIGHT.accent},{DARK.accent});"
     with pytest.raises(ValueError, match="more than its colours"):
         both_themes("a#000000", "b#ffffff")
+
+
+def test_what_to_notice_of_an_example_names_no_control_that_a_site_lacks():
+    examples = tomllib.loads((assets_folder() / "examples.toml").read_text(encoding="utf-8"))
+    said = [notice_on_site(each["notice"]) for section in examples.values() for each in section]
+    assert len(said) > 30
+    lacking = ("in the sidebar", "below the picture", "Switch the division off and")
+    assert not [each for each in said if any(each.count(words) for words in lacking)]
