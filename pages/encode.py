@@ -5,9 +5,9 @@ from dataclasses import replace
 import streamlit as st
 
 from attnviz.analysis.head_view import HeadView, View
-from attnviz.analysis.wording import NUMBERS, describe_head, describe_hidden, describe_link, head_title
+from attnviz.analysis.wording import CLICK_WORDS, NUMBERS, describe_head, describe_hidden, describe_link, head_title
 from attnviz.core.errors import TraceError
-from attnviz.ui.address.address_sync import HOW, WordQuestion, finish
+from attnviz.ui.address.address_sync import WordQuestion, finish
 from attnviz.ui.background.results import in_quantity
 from attnviz.ui.download import head_download, opened_file, show_toolbar
 from attnviz.ui.edit import CurrentMap, current_result, run_edited
@@ -46,7 +46,7 @@ def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, examp
         if edited:
             story(*edited, place=heading)
         else:
-            heading.caption(HOW)
+            heading.caption(CLICK_WORDS)
         show_edit_panel(current)
         show_reading(result)
         drawn = current.drawn_as(head)

@@ -3,11 +3,12 @@
 import streamlit as st
 
 from attnviz.analysis.head_view import HeadView, View
+from attnviz.analysis.wording import CLICK_WORDS
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.settings import page_file
-from attnviz.ui.address.address_sync import HOW, ask, finish
+from attnviz.ui.address.address_sync import ask, finish
 from attnviz.ui.background.results import run
 from attnviz.ui.download import file_box, reader_buttons
 from attnviz.ui.explorer import show_words
@@ -24,7 +25,7 @@ def show_sentence(result: Result, example: Example) -> None:
     attention = result.trace.encoder
     question = ask(attention, View(), (example.layer, example.head))
     with hero() as heading:
-        heading.caption(HOW)
+        heading.caption(CLICK_WORDS)
         show_words(attention, HeadView(*question.place, View(), True), question)
 
 

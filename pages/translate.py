@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from attnviz.analysis.translation_alignment import describe_alignment
+from attnviz.analysis.translation_alignment import CLICK_TRANSLATION, describe_alignment
 from attnviz.core.errors import TraceError
 from attnviz.models.result import Result
 from attnviz.ui import translate
@@ -30,8 +30,6 @@ from attnviz.ui.translate import (
     show_translation_edits,
 )
 
-HOW = "Click a word of the translation to see where it looks."
-
 
 def show_translations(results: dict[int, Result], editors: dict[int, Editor], view: AlignmentView, large: int) -> None:
     """Show what is edited, and the picture: every translation, the words of the large one, and its alignment."""
@@ -45,7 +43,7 @@ def show_translations(results: dict[int, Result], editors: dict[int, Editor], vi
         if told := off or missing_row(one, view, large) or describe_given_target(one.draft):
             story(*told, place=heading)
         else:
-            heading.caption(HOW)
+            heading.caption(CLICK_TRANSLATION)
         show_translation_edits(results[large], editing)
         show_alignments(shown, view, large)
         show_edit_buttons(editing, ShownHead(view.attention(one), own, matrix, cell))

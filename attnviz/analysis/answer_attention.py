@@ -33,6 +33,30 @@ TRUST_ANSWERS = """
   the hardest.
 - Where a token **looked** is not why the span was chosen: values, other heads and later layers decide what becomes of it.
 """
+# How it comes about: a title, and Markdown.
+HOW_ANSWERED = (
+    "How this answer is found · softmax over all spans",
+    """
+Question and passage go through an encoder, and every token of the passage gets two numbers: how much speaks for the answer
+**starting** there, and for it **ending** there. A span's score is their sum; answer-en takes a little from it for each token
+after the first. All spans are compared at once, *start ≤ end*, with no answer as one more choice, and the softmax over them is
+what is shown: bars under a token are its share of the starts and of the ends. Where p(no answer) exceeds a threshold that was
+set on questions held out of training, the passage is taken not to say; a model of the hub has none, and declines where no
+answer is likelier than any span.
+
+- **answer-en** reads both texts as one pair, so that they meet in every layer; **answer-en-dual** reads each on its own (as
+  Seo et al. 2017, *Bidirectional Attention Flow for Machine Comprehension*), so that all one learns of the other comes
+  through the cross-attention. Compare the two.
+- Across, the passage's tokens are the **queries** and the question's the **keys**: every row is a token of the passage, and
+  sums to 1 over the question.
+- The page opens where the answer looks most firmly at one word of the question. Read as one pair, the texts have met long
+  before the cross-attention, which then has little left to tell: in the encoder an answer often looks at *Who* or *Where*.
+- Models of the hub have no cross-attention. Where question and passage meet are blocks of their encoder's attention; a row
+  there sums to 1 only with what is not shown.
+- A long passage is read in overlapping windows; a token counts as it was read where it stands farthest from an edge. The
+  attention is that of the window with the answer.
+""",
+)
 # Starts, and ends, that are drawn of start × end: more could not be read.
 DRAWN = 16
 

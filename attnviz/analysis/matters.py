@@ -29,6 +29,11 @@ def distance(shares: Float[np.ndarray, " token"], links: Collection[int]) -> flo
 
 # The texts of a first visit, for a model that says how similar two are.
 FIRST_PAIR = ("A man is playing a guitar on the stage.", "Somebody plays music in front of people.")
+# What removing a word is.
+BLANKS = (
+    "A removed word is replaced by a blank token: the model's mask, or its token for unknown words. The output's own words, "
+    "underlined, always stay."
+)
 
 
 @dataclass(frozen=True)

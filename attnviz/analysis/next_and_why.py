@@ -17,6 +17,20 @@ from attnviz.text.words import Words, piece_label, visible_text
 # Candidates that a table, or a file, lists for each token.
 LISTED = 10
 
+# How it comes about: a title, and Markdown.
+HOW_WRITTEN = (
+    "How the next word comes about",
+    """
+A language model reads a text token by token (a token is a word, or a part of one) and gives every token of its vocabulary a
+probability to come next. One of them is taken, stands in the text from then on, and all of it begins anew.
+
+- **Likeliest** takes the token at the top each time, which often ends in repeating itself (Holtzman et al. 2020).
+- **By chance** draws one: *temperature* T makes of each p what p^(1/T) has of the sum of these; *top-k* and *top-p* leave out
+  the unlikely ones first. The bars show what is drawn from; the sentence above says what the model itself gives.
+- A word is what the model finds **likely** in a text, not what is true: it can be fluent and wrong.
+""",
+)
+
 
 def continuation_of(trace: AttentionTrace) -> Continuation:
     """Find what a trace says comes next.

@@ -417,6 +417,21 @@ TRUST_SUMMARIES = """
 - ROUGE counts words in common with a reference. It does not know whether a summary is true.
 - Of a model that writes, a bar is where its decoder **looked** while it wrote, not proof that the word came from there.
 """
+# How it comes about: a title, and Markdown.
+HOW_CHOSEN = (
+    "How this choice comes about · attention received",
+    """
+Every token gives out attention that sums to 1. What a word **receives** is the mean over all tokens that were typed
+(special tokens are left out), summed over its subwords. The words that receive most are kept, in the order of the text; a
+sentence's score is the sum over its words.
+
+- **Trained selector**: two layers on top of a frozen encoder, trained so that the first one's attention falls on the words,
+  and the second one's on the sentence, that a person's summary of an abstract keeps.
+- **Rollout** follows attention through all layers, residuals counted as half: Abnar & Zuidema 2020, *Quantifying Attention
+  Flow in Transformers*, section 3.
+- **First** and **Random** look at no attention: a selector that does no better has found nothing.
+""",
+)
 # Rows of what was measured (recipes.summarize.evaluate).
 _MEASURED = ("Attention alone, the best of all ways", "First", "Random", "Trained selector", "Best sentence there is")
 

@@ -358,6 +358,21 @@ TRUST_ALIGNMENTS = """
   its row is the better alignment; the row that **writes** it is what the model had to go by.
 - Subwords merged to words: a word receives the sum over its pieces, and gives their mean.
 """
+# How it comes about: a title, and Markdown.
+HOW_ALIGNED = (
+    "How these numbers come about",
+    """
+Before it writes token *i*, the decoder compares its state with every source token *j*. The softmax of these scores is the
+alignment: a row that sums to 1. The weighted mean of the source is what the decoder reads next
+(Bahdanau, Cho & Bengio 2014, *Neural Machine Translation by Jointly Learning to Align and Translate*, section 3.1).
+""",
+)
+HOW_SCORED = """
+The generations differ in the score. Bahdanau's is a small network; Luong et al. 2015 made it a dot product of query and key,
+which Vaswani et al. 2017 divide by √d; a Transformer computes it in every head of every layer.
+"""
+HOW_LIKELY = "*log p* is the sum of the logarithms of the tokens' probabilities: 0 would be certainty."
+CLICK_TRANSLATION = "Click a word of the translation to see where it looks."
 # What is to be known of a head that was trained to align.
 SUPERVISED = (
     "**{} was told where to look.** Beside translating, it was trained to agree with the links that a statistical aligner "

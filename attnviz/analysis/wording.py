@@ -38,6 +38,16 @@ TRUST_WEIGHTS = """
 - Much attention on [CLS], [SEP] or the first token usually means that a head found nothing to do (Clark et al. 2019).
 - One sentence is an anecdote. Change a word and see whether the pattern stays.
 """
+# How it comes about: a title, and Markdown.
+HOW_WEIGHTS = (
+    "How this number comes about · softmax(q·k / √d)",
+    """
+Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by
+their dot product, and a softmax turns each row of scores into shares that sum to 1
+(Vaswani et al. 2017, *Attention Is All You Need*, section 3.2.1).
+""",
+)
+CLICK_WORDS = "Click a word to see where it looks. Click another to link the two."
 # Each with what is known of weights that go there. Of two that are alike the one that stands first gives the name: a first
 # token that is special is called special.
 _PATTERNS = {

@@ -44,7 +44,7 @@ HOW_COSTS = how_to_read("""
   is how far ln p falls of the output that the model gives with all heads, for a language model of the next word; of one word
   rather than another, how far the difference of their logits falls; for a model that says no word, how far its final vectors
   turn (1 − cosine, the mean over tokens).
-- **Zero is not neutral**: later layers have never seen it. Set heads to their mean and see whether the order stays.
+- **Zero is not neutral**: later layers have never seen it. With heads set to their mean the order may be another.
 - **Redundancy hides**: a head whose work another can do costs nothing alone. Look at the curve, where many go at once.
 - A claim about k heads means little without the band: k heads drawn at random, 20 times.
 - One text proves little: `attnviz ablate MODEL --data FILE` measures a whole file, with intervals.

@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
+from attnviz.analysis.wording import counted
 from attnviz.core.errors import LessonError, nearest
 from attnviz.lessons.picture_link import MOST_QUESTIONS, PICTURED, LessonPicture, page_of, read_link
 from attnviz.pages_and_addresses import MOST_STEPS, PARAMETERS, renamed
@@ -32,6 +33,17 @@ _LANGUAGE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 _FRONT = {"title": True, "minutes": True, "language": False, "models": False, "for": False, "needs": False, "reveal": False}
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").use(front_matter_plugin)
 Fields = Mapping[str, str | tuple[str, ...]]
+
+
+# How a lesson goes, in Markdown.
+HOW_IT_GOES = (
+    "Each step shows a picture and asks about it. The picture stays hidden until you have answered: click a word, a cell or a "
+    "head, or set a number. Right answers are computed by the model, so they are those of the picture."
+)
+HANDED_IN = (
+    "At the end you can hand in a small file with your answers; `attnviz grade` checks the files of a class. A lesson is one "
+    "Markdown file: `attnviz lesson new NAME` writes one to start from."
+)
 
 
 @dataclass(frozen=True)
@@ -88,6 +100,12 @@ class Lesson:
     needs: str = ""
     intro: str = ""
     reveals: bool = True
+
+    @property
+    def facts(self) -> str:
+        """Say how long it takes, in how many steps, and which models read."""
+        about = counted(self.minutes, "minute"), counted(len(self.steps), "step"), ", ".join(self.models)
+        return " · ".join(filter(None, about))
 
     @property
     def questions(self) -> Iterator[tuple[str, LessonStep, LessonQuestion]]:

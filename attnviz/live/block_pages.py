@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 
 import attnviz as av
 from attnviz.analysis.heads.atlas import shipped_atlas
-from attnviz.analysis.matters import FIRST_PAIR
+from attnviz.analysis.matters import BLANKS, FIRST_PAIR
 from attnviz.analysis.next_and_why import next_changes
 from attnviz.analysis.whatif_comparison import CHANGES, Comparison, change_of, compare, side_names
 from attnviz.analysis.wording import describe_edits
@@ -30,7 +30,17 @@ from attnviz.core.trace import Head, Prompt
 from attnviz.core.why import RANDOM_TEXTS
 from attnviz.figures.before_after import STYLE as BEFORE_STYLE
 from attnviz.figures.before_after import share_bars
-from attnviz.figures.blocks import Block, Blocks, ColumnsBlock, FoldBlock, Pick, PictureBlock, SentencesBlock, notice_blocks
+from attnviz.figures.blocks import (
+    Block,
+    Blocks,
+    ColumnsBlock,
+    FoldBlock,
+    Pick,
+    PictureBlock,
+    SentencesBlock,
+    TextBlock,
+    notice_blocks,
+)
 from attnviz.figures.head_claims import EXAMPLES, HOW_CLAIMS, atlas_blocks, evidence_blocks, first_head, verdict_blocks
 from attnviz.figures.head_claims import STYLE as HEADS_STYLE
 from attnviz.figures.html import STYLE as MARKUP_STYLE
@@ -174,11 +184,13 @@ def _words_of(name: str) -> PageGroup:
     report = find_example("_matters", name, prompt, "", names) or av.attribution_report(model, prompt, "", names)
     removals = find_example("word_removals", name, prompt, "") or av.word_removals(model, prompt)
 
+    blanks = (TextBlock(BLANKS, "caption"),)
+
     def state(removed: tuple[int, ...]) -> PageState:
         after = removals.output(removed[0]) or av.without_words(model, prompt, "", removed) if removed else None
         values = {"taken": ".".join(map(str, removed))}
         return PageState(
-            values, lambda theme: ((), experiment_blocks(report, removals, removed, after, looked=LOOKED, theme=theme), ())
+            values, lambda theme: ((), experiment_blocks(report, removals, removed, after, looked=LOOKED, theme=theme), blanks)
         )
 
     alone = [(place,) for place in range(len(report.words)) if place not in report.own]

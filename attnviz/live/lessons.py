@@ -15,7 +15,6 @@ from urllib.parse import parse_qs
 
 from markdown_it import MarkdownIt
 
-from attnviz.analysis.wording import counted
 from attnviz.lessons.check_lesson import ComputedSource
 from attnviz.lessons.classroom.class_values import answer_key
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
@@ -128,10 +127,9 @@ def lesson_html(lesson: Lesson, root: str, why: Why) -> str:
         title, attribute = f"<h2>{number}. {html.escape(step.title)}</h2>", " data-waits" if waits else ""
         picture = _picture(step, root, reason, waits)
         steps.append(f'<section class="step" dir="auto"{attribute}>{title}{prose}{picture}{questions}</section>')
-    about = " · ".join(filter(None, (counted(lesson.minutes, "minute"), ", ".join(lesson.models))))
     audience = f" For {html.escape(lesson.audience)}." if lesson.audience else ""
     return f"""<div id="lesson" lang="{html.escape(lesson.language)}">
-<p class="about">{html.escape(about)}.{audience}</p>
+<p class="about">{html.escape(lesson.facts)}.{audience}</p>
 <div dir="auto">{_prose(lesson.intro, root)}</div>
 {"".join(steps)}
 <section class="step"><h2>Hand in</h2><p id="points" role="status"></p>

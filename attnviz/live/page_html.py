@@ -11,14 +11,16 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from attnviz.analysis.answer_attention import TRUST_ANSWERS
-from attnviz.analysis.summary_selection import TRUST_SUMMARIES
-from attnviz.analysis.translation_alignment import TRUST_ALIGNMENTS
-from attnviz.analysis.wording import TRUST_WEIGHTS
+from attnviz.analysis.answer_attention import HOW_ANSWERED, TRUST_ANSWERS
+from attnviz.analysis.next_and_why import HOW_WRITTEN
+from attnviz.analysis.summary_selection import HOW_CHOSEN, TRUST_SUMMARIES
+from attnviz.analysis.translation_alignment import CLICK_TRANSLATION, HOW_ALIGNED, HOW_LIKELY, HOW_SCORED, TRUST_ALIGNMENTS
+from attnviz.analysis.wording import CLICK_WORDS, HOW_WEIGHTS, TRUST_WEIGHTS
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.theme import DARK, FONT, LIGHT, css_variables
+from attnviz.lessons.lesson_file import HANDED_IN, HOW_IT_GOES
 from attnviz.live.block_pages import MARKDOWN
-from attnviz.live.pictures import KEYS
+from attnviz.live.pictures import KEYS, notice_on_site
 from attnviz.pages_and_addresses import (
     LESSON,
     NAME,
@@ -171,6 +173,7 @@ def write_page(
     inside, after = ('<div id="picture"></div>\n', "") if page.name not in FOLDED else ("", _FOLD)
     if page.name == "write":
         inside += '<div id="said"></div>\n'
+    click = f'<p class="click">{_CLICK[page.name]}</p>\n' if page.name in _CLICK else ""
     body = f"""<form id="typed">
 {boxes}
 <button type="submit">Run</button>
@@ -181,11 +184,11 @@ def write_page(
 <section id="hero" aria-label="Picture">
 <div id="toolbar"></div>
 <p id="answer" dir="auto"></p>
-{"" if is_below else _STORY}<div id="passage"></div>
+{click}{"" if is_below else _STORY}<div id="passage"></div>
 {inside}{_STORY if is_below else ""}<p id="hidden"></p>
 </section>
 <p id="hint"></p>
-{after}{_trust(page.name, measured)}<footer>{_FOOTER}</footer>
+{after}{_explained(page.name, measured)}<footer>{_FOOTER}</footer>
 <script type="application/json" id="config">{_data(config)}</script>"""
     links = "\n".join(_preload(frame.root, file) for file in preload)
     return _fill(page.title, page.promise, frame, page.name, body, links)
@@ -222,9 +225,26 @@ _TRUST = {
 }
 
 
-def _trust(page: str, measured: str) -> str:
-    said = MARKDOWN.render(_TRUST.get(page, "") + (f"- {measured}\n" if measured else ""))
-    return f'<details id="trust"><summary>How much to trust this</summary>{said}</details>\n' if said else ""
+# How what is shown there comes about, and what to do first.
+_HOW = {
+    "encode": HOW_WEIGHTS,
+    "translate": (HOW_ALIGNED[0], HOW_ALIGNED[1] + HOW_SCORED + f"\n{HOW_LIKELY}\n"),
+    "answer": HOW_ANSWERED,
+    "summarize": HOW_CHOSEN,
+    "write": HOW_WRITTEN,
+}
+_CLICK = {"encode": CLICK_WORDS, "translate": CLICK_TRANSLATION}
+
+
+def _explained(page: str, measured: str) -> str:
+    """Write how what is shown comes about, and how much to trust it, each folded."""
+    trust = _TRUST.get(page, "") + (f"- {measured}\n" if measured else "")
+    folds = {"how": _HOW.get(page, ("", "")), "trust": ("How much to trust this", trust)}
+    return "".join(_fold(name, title, notice_on_site(text)) for name, (title, text) in folds.items() if text)
+
+
+def _fold(name: str, title: str, text: str) -> str:
+    return f'<details id="{name}"><summary>{html.escape(title)}</summary>{MARKDOWN.render(text)}</details>\n'
 
 
 _FOLD = '<details id="all"><summary>All heads, any of them at full size</summary><div id="picture"></div></details>\n'
@@ -236,16 +256,18 @@ def _preload(root: str, file: str) -> str:
     return f'<link rel="{kind} href="{root}{file}">'
 
 
+_LESSONS = next(page for page in PAGES if page.name == "lessons")
+
+
 def write_lessons_page(cards: Sequence[tuple[str, str, str]], frame: PageFrame) -> str:
     """Write the page of all lessons; a card is a lesson's name (empty: the app alone has it), title and what it is for."""
     shown = "".join(
         f'<li{"" if name else " class=absent"}>{_title(name, title)}<p class="about">{html.escape(about)}</p></li>'
         for name, title, about in cards
     )
-    body = f'<ul id="lessons">{shown}</ul>\n<footer>{_FOOTER}</footer>'
-    return _fill(
-        "Lessons", "New here? Begin with the first. Each takes about a quarter of an hour.", frame, "lessons", body, ""
-    )
+    how = _fold("how", "How a lesson goes", f"{HOW_IT_GOES} {HANDED_IN}")
+    body = f'<ul id="lessons">{shown}</ul>\n{how}<footer>{_FOOTER}</footer>'
+    return _fill("Lessons", _LESSONS.promise, frame, "lessons", body, "")
 
 
 def write_lesson_page(title: str, frame: PageFrame, body: str, config: Mapping[str, Any]) -> str:

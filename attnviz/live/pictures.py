@@ -183,6 +183,7 @@ _IN_THE_APP = {
     "below the picture, type": "in the app, type",
     "Switch the division off": "Switch the division off in the app",
     "Set Stream in the sidebar": "Set Stream in the app",
+    "Compare the two.": "Compare the two in the app.",
 }
 
 

@@ -316,12 +316,13 @@ def _write_lessons(
     """Write a page for each lesson but those that are absent, and one that leads to all; list them."""
     cards = []
     for name, lesson in lessons.items():
+        about = f"{lesson.facts}. {f'For {lesson.audience}.' if lesson.audience else ''}"
         if name in absent:
-            cards.append(("", lesson.title, f"In the app alone. {absent[name]}"))
+            cards.append(("", lesson.title, f"{about} In the app alone. {absent[name]}"))
             continue
         body = lesson_html(lesson, frame.root, why)
         _write(folder / name / "index.html", write_lesson_page(lesson.title, frame, body, described[name]))
-        cards.append((name, lesson.title, f"{lesson.minutes} minutes. {f'For {lesson.audience}.' if lesson.audience else ''}"))
+        cards.append((name, lesson.title, about))
         report(f"lesson {name}: {lesson.title}")
     # What can be opened comes first.
     cards.sort(key=lambda card: not card[0])

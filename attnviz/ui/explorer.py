@@ -15,7 +15,7 @@ from attnviz.analysis.head_metrics import score
 from attnviz.analysis.head_ranking import first_cell
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, is_difference, word_names
 from attnviz.analysis.translation_alignment import Reading
-from attnviz.analysis.wording import TITLES, TRUST_WEIGHTS, describe_mixing, head_name
+from attnviz.analysis.wording import HOW_WEIGHTS, TITLES, TRUST_WEIGHTS, describe_mixing, head_name
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap, QueryKeyWeights
 from attnviz.core.weights import QUANTITIES, Kind, Quantity
@@ -191,11 +191,6 @@ def _follow(first: tuple[int, int, bool]) -> None:
     state.first_head = first
 
 
-_HOW = """
-Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by
-their dot product, and a softmax turns each row of scores into shares that sum to 1
-(Vaswani et al. 2017, *Attention Is All You Need*, section 3.2.1).
-"""
 _HOW_OF_ITS_OWN = """
 Every query is scored against every key, and a softmax turns each row of scores into shares that sum to 1. This model computes
 its scores in a way of its own, and its weights are shown as it gives them.
@@ -209,8 +204,9 @@ def explain_weight(attention: AttentionMap, matrix: HeadMatrix, looked_at: HeadV
     if not isinstance(attention.store, QueryKeyWeights):
         st.expander("How this number comes about").markdown(_HOW_OF_ITS_OWN)
         return
-    with st.expander("How this number comes about · softmax(q·k / √d)"):
-        st.markdown(_HOW)
+    title, how = HOW_WEIGHTS
+    with st.expander(title):
+        st.markdown(how)
         st.latex(r"\mathrm{weight}(q, k) = \frac{e^{\,q \cdot k / \sqrt{d}}}{\sum_{j} e^{\,q \cdot k_j / \sqrt{d}}}")
         if looked_at.head is None or looked_at.view.words:
             st.caption("Choose one head, without merging subwords, to see the numbers of a link here.")

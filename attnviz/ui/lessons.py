@@ -23,7 +23,7 @@ from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import AttentionMap, Prompt, Shares
 from attnviz.figures.lessons.question import SCRIPT, STYLE
 from attnviz.lessons.hand_in import LONGEST_NAME, HandIn, file_name, read_answers, write_answers, write_hand_in
-from attnviz.lessons.lesson_file import LARGEST, Lesson, LessonQuestion, LessonStep, prose_html
+from attnviz.lessons.lesson_file import HANDED_IN, HOW_IT_GOES, LARGEST, Lesson, LessonQuestion, LessonStep, prose_html
 from attnviz.lessons.library import SENT, lessons_of, ordered, read_named, read_sent
 from attnviz.lessons.picture_link import LONGEST_ANSWER, GivenAnswer, LessonPicture, open_question
 from attnviz.lessons.question_kinds import (
@@ -574,13 +574,19 @@ def _lesson(name: str, path: Path, changed: int) -> Lesson:
 
 
 def _card(name: str, lesson: Lesson, on_click: Callable[[str, Lesson], None]) -> None:
-    models = f" · {escaped(', '.join(lesson.models))}" if lesson.models else ""
     with st.container(border=True, gap=None, key=f"card-lesson-{name}"):
         st.button(f"**{escaped(lesson.title)}**", key=f"open-lesson-{name}", type="tertiary", on_click=on_click,
                   args=(name, lesson))  # fmt: skip
         if lesson.audience:
             st.caption(f"For {escaped(lesson.audience)}.")
-        st.caption(f":material/schedule: {counted(lesson.minutes, 'minute')} · {counted(len(lesson.steps), 'step')}{models}")
+        st.caption(f":material/schedule: {escaped(lesson.facts)}")
+
+
+def explain_lessons() -> None:
+    """Explain how a lesson goes."""
+    with st.expander("How a lesson goes", icon=":material/help:"):
+        keys = "**Page down** and **page up** lead through the steps, as a clicker does."
+        st.markdown(f"{HOW_IT_GOES} {keys} {HANDED_IN}")
 
 
 def show_upload() -> None:

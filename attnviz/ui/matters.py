@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.matters import (
+    BLANKS,
     FIRST_PAIR,
     AttributionReport,
     MaskedOutput,
@@ -174,13 +175,12 @@ _REMOVALS = Markup("removals", shared.STYLE + STYLE)
 _SHADED = Markup("shaded", STYLE)
 _CURVE = Markup("deletion", shared.STYLE + CURVE_STYLE)
 _WAYS = Markup("ways", shared.STYLE + STYLE)
-_HOW = """
+_HOW = f"""
 - **Drop without its top words**: how far the probability of the output falls without the most important 1, 5, 10, 20
   and 50 % of the words, on average; more is better, and the upright line is chance.
 - **Drop with only its top words**: how far it falls when only they stay; less is better (DeYoung et al. 2020).
 - **Agreement with removal**: how far the order agrees with leaving one word out, −1 to 1 (Kendall's tau).
-- A removed word is replaced by a blank token: the model's mask, or its token for unknown words. The
-  output's own words, underlined, always stay.
+- {BLANKS}
 - One text proves little, and a text of many blanks is unlike what the model has learned from. `attnviz faithful` measures the
   same over a data set; the page Limits of the documentation has what it found.
 """

@@ -15,6 +15,7 @@ from attnviz.analysis.head_metrics import strongest_link
 from attnviz.analysis.head_view import HeadView, View
 from attnviz.analysis.summary_selection import (
     ABOUT_BARS,
+    HOW_CHOSEN,
     NO_LOOK,
     TRUST_SUMMARIES,
     Amount,
@@ -57,17 +58,6 @@ from attnviz.ui.prompt_box import long_notice
 
 # The selector that travels with attnviz, and the encoder that it stands on, not one weight of which was changed.
 OWN, READ_BY = "summarize-en", "minilm"
-_HOW = """
-Every token gives out attention that sums to 1. What a word **receives** is the mean over all tokens that were typed
-(special tokens are left out), summed over its subwords. The words that receive most are kept, in the order of the text; a
-sentence's score is the sum over its words.
-
-- **Trained selector**: two layers on top of a frozen encoder, trained so that the first one's attention falls on the words,
-  and the second one's on the sentence, that a person's summary of an abstract keeps.
-- **Rollout** follows attention through all layers, residuals counted as half: Abnar & Zuidema 2020, *Quantifying Attention
-  Flow in Transformers*, section 3.
-- **First** and **Random** look at no attention: a selector that does no better has found nothing.
-"""
 
 
 def show_kept(result: Result, passage: Passage, selection: Selection, selector: Selector) -> None:
@@ -107,8 +97,9 @@ def show_measured() -> None:
 
 def explain_choice() -> None:
     """Explain how a choice comes about, and how much to trust this."""
-    with st.expander("How this choice comes about · attention received"):
-        st.markdown(_HOW)
+    title, how = HOW_CHOSEN
+    with st.expander(title):
+        st.markdown(how)
         st.latex(r"r_j = \frac{1}{|H|\,|Q|} \sum_{h \in H} \sum_{i \in Q} \alpha^{h}_{ij}")
     with st.expander("How much to trust this"):
         st.markdown(TRUST_SUMMARIES)

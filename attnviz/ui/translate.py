@@ -15,6 +15,9 @@ from attnviz.analysis.head_metrics import Link, is_word
 from attnviz.analysis.head_ranking import Step
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, word_groups
 from attnviz.analysis.translation_alignment import (
+    HOW_ALIGNED,
+    HOW_LIKELY,
+    HOW_SCORED,
     SUPERVISED,
     TRUST_ALIGNMENTS,
     Reading,
@@ -259,16 +262,6 @@ _NO_MODEL = (
     "`python -m recipes bahdanau-en-fr --data FOLDER`, or name an encoder-decoder of the hub, such as "
     "Helsinki-NLP/opus-mt-en-fr."
 )
-_HOW = """
-Before it writes token *i*, the decoder compares its state with every source token *j*. The softmax of these scores is the
-alignment: a row that sums to 1. The weighted mean of the source is what the decoder reads next
-(Bahdanau, Cho & Bengio 2014, *Neural Machine Translation by Jointly Learning to Align and Translate*, section 3.1).
-"""
-_HOW_SCORED = """
-The generations differ in the score. Bahdanau's is a small network; Luong et al. 2015 made it a dot product of query and key,
-which Vaswani et al. 2017 divide by √d; a Transformer computes it in every head of every layer.
-"""
-_HOW_LIKELY = "*log p* is the sum of the logarithms of the tokens' probabilities: 0 would be certainty."
 
 
 _ROWS: dict[Reading, str] = {
@@ -299,13 +292,14 @@ def show_rows_notice(result: Result, view: AlignmentView) -> None:
 
 def explain_alignments() -> None:
     """Explain how an alignment is computed."""
-    with st.expander("How these numbers come about", icon=":material/function:"):
-        st.markdown(_HOW)
+    title, how = HOW_ALIGNED
+    with st.expander(title, icon=":material/function:"):
+        st.markdown(how)
         st.latex(r"\alpha_{ij} = \frac{e^{e_{ij}}}{\sum_k e^{e_{ik}}}, \qquad c_i = \sum_j \alpha_{ij} h_j")
-        st.markdown(_HOW_SCORED)
+        st.markdown(HOW_SCORED)
         st.latex(r"e_{ij} = v^\top \tanh(W s_{i-1} + U h_j)")
         st.latex(r"\text{or} \qquad e_{ij} = q_i \cdot k_j \;/\; \sqrt{d}")
-        st.markdown(_HOW_LIKELY)
+        st.markdown(HOW_LIKELY)
 
 
 def explain_trust_in_alignments() -> None:

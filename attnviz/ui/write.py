@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.next_and_why import (
+    HOW_WRITTEN,
     bits_per_byte,
     candidate_labels,
     continuation_of,
@@ -348,21 +349,11 @@ def _next_shares(result: Result) -> list[tuple[str, float]]:
     return [(label, each.probability) for label, each in zip(labels, candidates, strict=False)]
 
 
-_HOW = """
-A language model reads a text token by token (a token is a word, or a part of one) and gives every token of its vocabulary a
-probability to come next. One of them is taken, stands in the text from then on, and all of it begins anew.
-
-- **Likeliest** takes the token at the top each time, which often ends in repeating itself (Holtzman et al. 2020).
-- **By chance** draws one: *temperature* T makes of each p what p^(1/T) has of the sum of these; *top-k* and *top-p* leave out
-  the unlikely ones first. The bars show what is drawn from; the sentence above says what the model itself gives.
-- A word is what the model finds **likely** in a text, not what is true: it can be fluent and wrong.
-"""
-
-
 def explain_writing(result: Result) -> None:
     """Explain how a word comes about, and how well the model foretold this text."""
-    with st.expander("How the next word comes about", icon=":material/function:"):
-        st.markdown(_HOW)
+    title, how = HOW_WRITTEN
+    with st.expander(title, icon=":material/function:"):
+        st.markdown(how)
         if (bits := bits_per_byte(result.trace)) is not None:
             name = escaped(result.card.name)
             st.caption(f"{name} foretells this text with {bits:.2f} bits a byte; without any idea it would be 8.")

@@ -19,6 +19,7 @@ from pypdf import PdfReader
 from attnviz.analysis.compute import ROUNDED
 from attnviz.analysis.heads.atlas import shipped_atlas
 from attnviz.analysis.heads.verdict import describe_label
+from attnviz.analysis.wording import CLICK_WORDS, HOW_WEIGHTS
 from attnviz.lessons.hand_in import read_hand_in
 from attnviz.live import pictures
 from attnviz.live.pictures import examples_of
@@ -118,6 +119,9 @@ def test_the_picture_is_a_function_of_its_address(page: Page, site: str):
     expect(page.locator("#hidden")).to_have_text(describe_label(shipped_atlas("minilm"), 3, 1))
     page.get_by_text("How much to trust this").click()
     expect(page.get_by_text("One sentence is an anecdote.")).to_be_visible()
+    page.get_by_text(HOW_WEIGHTS[0]).click()
+    expect(page.get_by_text("A head compares each query with all keys")).to_be_visible()
+    expect(page.get_by_text(CLICK_WORDS)).to_be_visible()
     # A site edits no head: nothing says so to a screen reader.
     expect(page.get_by_role("application", name="plus and minus zoom.")).to_be_visible()
     expect(page.get_by_role("application", name="Enter opens one.")).to_be_visible()
@@ -384,6 +388,9 @@ def test_the_navigation_fades_at_the_edge_of_a_phone_and_goes_on(browser: Browse
         # The page that is open is not behind the edge.
         page.goto(f"{site}/lessons/")
         page.wait_for_selector("nav [aria-current]")
+        expect(page.locator(".about").first).to_have_text(
+            "12 minutes · 5 steps · minilm. For people who have never seen attention."
+        )
         seen = page.evaluate(NAVIGATION)
         left, right = seen["current"]
         assert left >= 0

@@ -16,7 +16,7 @@ const TOO_LONG = "This link is too long for a QR code: shorten the text, or copy
 export function drawToolbar(sitePage) {
   const bar = /** @type {HTMLElement} */ (document.getElementById("toolbar"));
   const copy = make("button", { type: "button", onclick: () => copyLink(copy) }, "Copy link");
-  const present = make("button", { type: "button", title: "Fills the window with the picture. F does it too; Escape returns." }, "Present");
+  const present = make("button", { type: "button", title: "Fills the screen with the picture. F does it too; Escape returns." }, "Present");
   present.addEventListener("click", () => turnPresent(sitePage, true));
   const downloads = !("panel" in sitePage) || sitePage.config.page === "compute" ? [] : [folded("Download", (box) => downloadButtons(sitePage, box))];
   bar.replaceChildren(...downloads, copy, folded("QR code", (box) => drawCode(sitePage, box)), present);

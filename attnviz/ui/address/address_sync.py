@@ -353,7 +353,6 @@ def _head(page: str) -> str:
     return head_name(state.layer, None if state.get(_HEADED[page]) else state.head)
 
 
-HOW = "Click a word to see where it looks. Click another to link the two."
 _PARAMETERS = ("query", "key", "queries", "keys")
 # What was computed of a map is kept as long as the map is.
 _KEPT: WeakKeyDictionary[AttentionMap, dict[object, np.ndarray]] = WeakKeyDictionary()
