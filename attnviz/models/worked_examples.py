@@ -9,15 +9,11 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Bool
-from torch import Tensor
-from torch.nn import functional as F
 
 from attnviz.core.errors import TraceError
 from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, PARAMETERS, Computed, Mask, Tables
 from attnviz.nn import reference
-from attnviz.nn.attention import attend
 from attnviz.settings import assets_folder
 
 
@@ -35,22 +31,24 @@ def compute(tables: Tables) -> Computed:
 
 
 def _library(tables: Tables) -> tuple[np.ndarray, ...]:
+    # The results that travel with attnviz are shown before PyTorch is there.
+    import torch
+    from torch.nn import functional as F
+
+    from attnviz.nn.attention import attend
+
     tensor = partial(torch.tensor, dtype=torch.float64, device="cpu")
     # Tables are written as in the paper, x W; PyTorch's linear layers keep W transposed.
     w_q, w_k, w_v, w_o = (tensor(getattr(tables, name).T) for name in PARAMETERS)
     x, visible = tensor(tables.x), torch.tensor(tables.visible, device="cpu")
     flat = [F.linear(x, weight) for weight in (w_q, w_k, w_v)]
-    query, key, value = (_split(each, tables.n_heads) for each in flat)
+    query, key, value = (each.unflatten(-1, (tables.n_heads, -1)).transpose(0, 1) for each in flat)
     scaling = tables.head_dim**-0.5 if tables.scaled else 1.0
     context, weights = attend(query, key, value, visible=visible, scaling=scaling)
     scores = query @ key.transpose(1, 2)
     concatenated = context.transpose(0, 1).flatten(start_dim=1)
     matrices = (*flat, scores, scores * scaling, weights, context, concatenated, F.linear(concatenated, w_o))
     return tuple(each.numpy() for each in matrices)
-
-
-def _split(states: Tensor, n_heads: int) -> Tensor:
-    return states.unflatten(-1, (n_heads, -1)).transpose(0, 1)
 
 
 def _reference(tables: Tables) -> tuple[np.ndarray, ...]:

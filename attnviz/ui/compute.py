@@ -23,6 +23,7 @@ from attnviz.models.worked_examples import (
     TABLES,
     Numbers,
     WorkedExample,
+    compute,
     mask_of,
     mask_text,
     numbers_text,
@@ -392,8 +393,6 @@ def worked_example(tables: Tables) -> Computed:
     if (found := results.find_shipped("worked_example", "", (tables,))) is not None:
         return found
     jobs.finish()
-    from attnviz.models.worked_examples import compute
-
     made = compute(tables)
     results.note_computed("worked_example", "", (tables,), made)
     return made
