@@ -294,6 +294,13 @@ def test_presented_the_picture_is_on_the_screen(browser: Browser, site: str, nam
         assert page.evaluate("document.documentElement.scrollHeight") <= BEAMER["height"] * (1.2 if name == "heads" else 1)
 
 
+def test_presented_the_matrix_has_the_room_of_what_a_head_says_of_itself(browser: Browser, site: str):
+    with watched(browser, viewport=BEAMER) as context:
+        page = opened(context.new_page(), f"{site}/encode/?present=true")
+        expect(page.locator("html.presenting")).to_be_visible()
+        expect(page.locator("#story")).to_be_hidden()
+
+
 def test_what_is_pointed_at_is_not_printed(page: Page, site: str):
     """Chromium prints again what is drawn as a dark page turns light; cleared in it, the overlay would wipe out the matrix."""
     opened(page, f"{site}/encode/")
