@@ -364,15 +364,15 @@ def _context(
     return dims, {**product(weights, value[:, list(dims.kept)], keys), "dims": dims.axis, "values": dims.of_row(context)}
 
 
-Drawn = tuple[list[StepPlace], dict[str, Any]]
+StepNumbers = tuple[list[StepPlace], dict[str, Any]]
 
 
 def _computation(
     pair: QueryKey,
     shares: tuple[Excerpt, np.ndarray],
-    scored: Drawn,
+    scored: StepNumbers,
     rows: list[str],
-    ends: Drawn,
+    ends: StepNumbers,
     merged: dict[str, Any] | None,
 ) -> Computation:
     """Put together what leads to the scores, their `rows`, the weights, those of whole words, and what follows."""

@@ -22,7 +22,7 @@ from attnviz.analysis.answer_attention import (
 )
 from attnviz.analysis.head_view import View, head_matrix
 from attnviz.analysis.wording import plain
-from attnviz.core.trace import AttentionTrace, Prompt, Token
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, Token
 from attnviz.models.span_decoding import best_spans
 from attnviz.text.spans import Span
 from tests.factories import given_map, make_map, pair, sentence, special, typed
@@ -99,6 +99,16 @@ def test_a_telling_head_looks_most_firmly_at_one_word(trace):
         assert (shown[side].layer, shown[side].head) == best
         assert shown[side].share == pytest.approx(shares[best])
     assert strongest_heads(trace, 700, 701) == {}
+
+
+def test_of_heads_that_are_alike_in_four_digits_the_first_says_most(trace):
+    weights = np.zeros((1, 2, len(trace.cross.queries), len(trace.cross.keys)), np.float32)
+    # "who", and for the rest the special token before it.
+    weights[..., 1] = np.array([0.30001, 0.30004])[:, None]
+    weights[..., 0] = 1 - weights[..., 1]
+    cross = AttentionMap("cross", trace.cross.queries, trace.cross.keys, DenseWeights(tuple(weights)))
+    shown = strongest_heads(replace(trace, maps=(cross,)), TEXT.index("cat"), TEXT.index(" all"))
+    assert (shown["cross"].layer, shown["cross"].head) == (0, 0)
 
 
 def test_cells_are_as_likely_as_the_spans_say():
@@ -203,6 +213,7 @@ def test_what_an_answer_looks_at_is_said_by_how_much(row: list[float], options: 
     ("column", "asking", "says"),
     [
         ([0.1, 0.2, 0.3, 0.05], False, "In the passage, “of” (30 %), “run” (20 %) and “cats” (10 %) look most at “who”."),
+        ([0.20001, 0.20004, 0.0, 0.0], False, "In the passage, “cats” (20 %) and “run” (20 %) look most at “who”."),
         ([0.0, 0.2, 0.3, 0.0], False, "In the passage, “of” (30 %) and “run” (20 %) look most at “who”."),
         ([0.0, 0.2, 0.0, 0.0], False, "In the passage, “run” (20 %) looks most at “who”."),
         ([0.0, 0.0, 0.0, 0.0], False, "In this head nothing passes between the passage and “who”."),
