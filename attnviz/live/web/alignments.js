@@ -229,7 +229,9 @@ const LONGER = 4;
 
 /** @param {string} output @param {Draft} draft @param {AttentionMap} cross @param {Card} card @param {TranslationQuestion} asked */
 export function describeTranslation(output, draft, cross, card, asked) {
-  const { isGiven = false, words = true, hideSpecial = false, query = null, key = null, word = "" } = asked;
+  const { isGiven = false, words = true, hideSpecial = false, query = null, word = "" } = asked;
+  // Beyond the source there is no word: the one that was asked looks where it looks most.
+  const key = (asked.key ?? Infinity) < cross.keys.length ? /** @type {number} */ (asked.key) : null;
   const [layer, head] = drawnHead(cross, card, asked);
   const isTrained = String([layer, head]) === String(card.supervised_head);
   const heads = new AlignmentHeads(cross, draft, card, { words, hideSpecial });

@@ -6,7 +6,6 @@ import { Palette } from "../../figures/drawing/palette.js";
 import { THEMES } from "../../figures/drawing/themes.js";
 import { drawMatrices } from "../../figures/matrix.js";
 import { placeOnCompute } from "./address.js";
-import { askedCell, drawnOf } from "./alignments.js";
 import { shownOn, asHead, isPinned } from "./controls.js";
 import { ExplorerFold, ExplorerPanel } from "./explorer_panel.js";
 import { writeOn } from "./run_model.js";
@@ -54,10 +53,6 @@ class AlignmentPanel {
     const { picture: alignments } = await this.mounted;
     if (message.name !== this.#name) alignments.state.seq = 0;
     this.#name = message.name;
-    for (const model of message.models) {
-      const cell = askedCell(drawnOf(model, message.chunks), firstRowOf(message, model.slot), { query: values[`query${model.slot}`] ?? null, key: values[`key${model.slot}`] ?? null });
-      if (cell) message.cells[model.slot] = cell;
-    }
     const slots = message.models.map((/** @type {{ slot: number }} */ each) => each.slot);
     const hero = slots.includes(values.hero) ? values.hero : slots[0];
     const fullScale = values.scale !== "Fit to this head";

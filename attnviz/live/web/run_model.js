@@ -3,7 +3,7 @@
 import { make } from "../../figures/drawing/elements.js";
 import { readPackage } from "../../figures/drawing/mount.js";
 import { isPlaceOf } from "./address.js";
-import { alignmentsOf, heroOf, isHeadChosen } from "./alignments.js";
+import { alignmentsOf, askedCell, drawnOf, heroOf, isHeadChosen } from "./alignments.js";
 import { fetchFile } from "./fetch_files.js";
 
 /**
@@ -290,10 +290,18 @@ export class SitePicture extends ModelPicture {
     return isUnasked && this.said.seen ? this.said.seen : super.answerHead(asked);
   }
 
-  async alignments() {
+  /** @param {Values} values */
+  async alignments(values) {
     this.#aligned ??= this.#fetch(`${this.said.name}.align`).then(readPackage);
-    const message = await this.#aligned;
-    return { ...message, cells: { ...message.cells }, models: message.models.map((/** @type {object} */ each) => ({ ...each })) };
+    const { models, cells, firstRows, chunks, ...message } = await this.#aligned;
+    const asked = models.flatMap((/** @type {any} */ model) => {
+      const { slot, columns } = model;
+      const { [`query${slot}`]: query = null, [`key${slot}`]: key = null } = values;
+      // The last column is the end of the source: beyond it there is no word.
+      const cell = askedCell(drawnOf(model, chunks), firstRows[slot], { query, key: key > columns.at(-1) ? null : key });
+      return cell ? [[slot, cell]] : [];
+    });
+    return { ...message, firstRows, chunks, cells: { ...cells, ...Object.fromEntries(asked) }, models: models.map((/** @type {object} */ each) => ({ ...each })) };
   }
 
   /** Whether a view came with the site; heads that no word was asked about are ranked by all of them, and of a long text a file has one layer.

@@ -110,6 +110,8 @@ ASKED: list[tuple[dict[str, Any], Place, View]] = [
     # The word "chat", and the head that a click on it leads to.
     ({"query": 2, "followed": [0, 1]}, (0, 1), View(words=True)),
     ({"query": 2, "key": 0, "layer": 1, "head": 2}, (1, 2), View(words=True)),
+    # Beyond the source there is no word.
+    ({"query": 2, "key": 99, "layer": 1, "head": 2}, (1, 2), View(words=True)),
     # The word of an example.
     ({"word": "le"}, (1, 2), View(words=True)),
 ]
@@ -395,13 +397,15 @@ def assert_translation(actual: dict[str, Any], card: dict[str, Any], place: Plac
     attention = read_as(CROSS, WRITTEN, truer(card["metrics"], layer, head))
     matrix = head_matrix(attention, layer=layer, head=head, view=view)
     first = int(truer(card["metrics"], layer, head) == "naive")
+    given = asked.get("key")
+    key = given if given is not None and given < len(CROSS.keys) else None
     if asked.get("query") is None:
         assert tuple(actual["cell"]) == opening_cell(matrix, asked.get("word", ""))
     else:
         row = next(row for row, at in enumerate(matrix.rows) if at == asked["query"] - first)
-        words = [column for column, key in enumerate(matrix.keys) if not key.special]
-        column = asked.get("key", max(words, key=lambda column: matrix.weights[row, column]))
-        assert actual["cell"] == [row, matrix.columns.index(column) if "key" in asked else column]
+        words = [column for column, each in enumerate(matrix.keys) if not each.special]
+        column = max(words, key=lambda column: matrix.weights[row, column])
+        assert actual["cell"] == [row, column if key is None else matrix.columns.index(key)]
     assert actual["firstRow"] == first
     weights = weights_given(matrix.rows[actual["cell"][0]] + first, view)
     assert actual["ranked"]["mean"] == pytest.approx(weights[..., actual["cell"][1]].mean(), abs=1e-6)
@@ -420,7 +424,7 @@ def assert_translation(actual: dict[str, Any], card: dict[str, Any], place: Plac
     if "query" not in asked:
         assert actual["followed"] is None
         return
-    keys = [asked["key"]] if "key" in asked else [column for column, key in enumerate(matrix.keys) if not key.special]
+    keys = [column for column, each in enumerate(matrix.keys) if not each.special] if key is None else [key]
     drawn = [[truer(card["metrics"], layer, head) == "naive" for head in range(3)] for layer in range(2)]
     followed = np.where(drawn, weights[..., keys].max(axis=-1), -1)
     assert tuple(actual["followed"]) == strongest_places(followed)[0]

@@ -75,12 +75,28 @@ function shippedMap(weights, link) {
   const codes = Uint8Array.from([...weights.map((each) => (each * 10_000) & 255), ...weights.map((each) => (each * 10_000) >> 8)]);
   const chunk = [4, ...deflateSync(codes)], thumbs = deflateSync(Uint8Array.from(THUMBS));
   const places = ["a", "b", "c"].map((_, at) => [2 * at, 2 * at + 1, 0, at]), tokens = ["a", "b", "c"].map((text) => [text, 0, ""]);
-  const header = new TextEncoder().encode(JSON.stringify({ kind: "encoder", layers: 1, heads: 1, causal: false, queries: tokens, keys: tokens, notes: [{ link }],
+  const header = { kind: "encoder", layers: 1, heads: 1, causal: false, queries: tokens, keys: tokens, notes: [{ link }],
     places: { queries: places, keys: places }, rows: 3, columns: 3,
-    chunks: { "0:0": [0, chunk.length], thumbs: [chunk.length, thumbs.length] } }));
-  const size = new Uint8Array(Uint32Array.of(header.length).buffer);
-  return mapOfFiles({ kind: "encoder", file: "a" }, async () => Uint8Array.of(...size, ...header, ...chunk, ...thumbs).buffer);
+    chunks: { "0:0": [0, chunk.length], thumbs: [chunk.length, thumbs.length] } };
+  return mapOfFiles({ kind: "encoder", file: "a" }, async () => packed(header, ...chunk, ...thumbs));
 }
+
+function packed(header, ...chunks) {
+  const bytes = new TextEncoder().encode(JSON.stringify(header));
+  return Uint8Array.of(...new Uint8Array(Uint32Array.of(bytes.length).buffer), ...bytes, ...chunks).buffer;
+}
+
+test("a word of a translation that travels looks at the word that was asked, or where it looks most", async () => {
+  const words = ["le", "chat", "</s>"].map((text) => [text, text === "</s>" ? 1 : 0]);
+  const model = { slot: 1, queries: words.slice(0, 2), keys: words, rows: [0, 1], columns: [0, 1, 2] };
+  const weights = new Uint8Array(Float32Array.of(0.7, 0.2, 0.1, 0.1, 0.3, 0.6).buffer);
+  const file = packed({ models: [model], cells: { 1: [0, 2] }, firstRows: { 1: 1 }, chunks: { 1: [0, weights.length] } }, ...weights);
+  globalThis.fetch = async () => new Response(file);
+  const picture = new SitePicture({ name: "a", maps: [{ kind: "cross" }] }, new URL("http://localhost/"), {});
+  const asked = [{}, { query1: 2 }, { query1: 2, key1: 0 }, { query1: 2, key1: 3 }, { query1: 3, key1: 0 }, { key1: 1 }, {}];
+  const cells = await Promise.all(asked.map(async (values) => (await picture.alignments(values)).cells[1]));
+  assert.deepEqual(cells, [[0, 2], [1, 1], [1, 0], [1, 1], [0, 2], [0, 2], [0, 2]]);
+});
 
 test("of weights that are alike in the digits that travel the strongest is the one that was", async () => {
   const matrix = new Lens(await shippedMap([0, 1, 0, 0, 0, 1, 1, 0, 0], [1, 2, 1]), {}).matrix(0, 0);
