@@ -36,6 +36,7 @@ from transformers import (
     AutoTokenizer,
 )
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
+from transformers.utils.logging import set_tqdm_hook
 
 from attnviz.core.errors import ModelError, ModelNotFoundError, ModelTooLargeError, UnsupportedModelError, failing_as
 from attnviz.models import device
@@ -63,6 +64,17 @@ BUILDING = threading.RLock()
 MOST_GROWTH = 100
 # One character, or one of a class, at least once.
 _CONSUMING = re.compile(r"(?:\\[snrtdw]|\[[^]\\]+\]|[^][\\(){}.*+?|^$])(?:\+|\{[1-9]\d*(?:,\d*)?\})?")
+
+
+@contextmanager
+def _loading() -> Iterator[None]:
+    """Load a model alone, and without a bar of transformers on stderr; those of other loads are as they were."""
+    with BUILDING:
+        hook = set_tqdm_hook(lambda bar, values, options: bar(*values, **{**options, "disable": True}))
+        try:
+            yield
+        finally:
+            set_tqdm_hook(hook)
 
 
 def read_config(name: str, path: Path) -> dict[str, Any]:
@@ -464,7 +476,7 @@ class Checkpoint:
                 for path in self.folder.glob(PICKLES):
                     check_pickle(path)
             try:
-                with BUILDING:
+                with _loading():
                     model, report = _kind(config).from_pretrained(
                         self.folder,
                         config=config,
@@ -502,7 +514,7 @@ class Checkpoint:
 
             if not (adapter / ADAPTER_WEIGHTS).is_file():
                 raise no_weights(self.name)
-            with BUILDING:
+            with _loading():
                 adapted: Any = PeftModel.from_pretrained(model, str(adapter))
                 return adapted.merge_and_unload(safe_merge=True)
 

@@ -171,6 +171,16 @@ def test_what_authors_saved_for_generation_does_not_change_what_is_read(saved: P
     assert catalog.load(str(folder)).trace("the cat").output == catalog.load(str(saved / "bart")).trace("the cat").output
 
 
+def test_a_load_shows_no_bar_and_leaves_those_of_the_user(
+    saved: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("transformers.utils.logging._tqdm_active", True)
+    catalog.load(str(saved / "bert"))
+    assert "Loading weights" not in capfd.readouterr().err
+    hf.AutoModel.from_pretrained(saved / "bert")
+    assert "Loading weights" in capfd.readouterr().err
+
+
 def test_weights_in_a_file_of_another_name_are_none(saved: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(saved / "bert", tmp_path / "bert"))
     (folder / "model.safetensors").rename(folder / "adapter.safetensors")
