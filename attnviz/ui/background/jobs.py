@@ -507,7 +507,11 @@ class Job(Generic[Made]):
                         raise
                     # A browser that has gone, or asks for something else, ends this run of the page here.
                     progress = (self._fraction or 0.0, f"{self._stage} …")
-                    bar = bar.progress(*progress) if bar else _waiting(place, pixels, *progress)
+                    if bar:
+                        # What this returns counts as inside the bar: a thousand, each inside the last, are too deep for Python.
+                        bar.progress(*progress)
+                    else:
+                        bar = _waiting(place, pixels, *progress)
                     if draw := st.session_state.get("draw_work"):
                         draw()
                     patience = REDRAW_SECONDS

@@ -2,6 +2,8 @@
 
 import gc
 import inspect
+import itertools
+import sys
 import threading
 import time
 import weakref
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.testing.v1 import AppTest
 
 from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import CancelledError, LostCardError, ModelError, cancellation_point
@@ -91,6 +94,22 @@ def test_the_bar_stands_before_the_blank_below_it_is_drawn_so_that_it_pushes_not
     assert shared(shelf, "key", lambda progress: time.sleep(0.2), browser) is None
     assert browser.drawn[:2] == ["bar", "blank"]
     assert browser.drawn.count("blank") == 1
+
+
+def test_a_wait_of_minutes_ends_with_the_result(monkeypatch: pytest.MonkeyPatch):
+    def page(job, redraw):
+        import streamlit as st
+
+        st.session_state["draw_work"] = redraw
+        st.text(job.result(st.empty()))
+
+    monkeypatch.setattr(jobs, "REDRAW_SECONDS", 0.0)
+    redrawn, enough = itertools.count(1), threading.Event()
+    job = Job(lambda progress: "done" if enough.wait(60) else "")
+    kwargs = {"job": job, "redraw": lambda: next(redrawn) > sys.getrecursionlimit() and enough.set()}
+    shown = AppTest.from_function(page, default_timeout=60, kwargs=kwargs).run()
+    assert not shown.exception
+    assert shown.text[0].value == "done"
 
 
 @pytest.mark.parametrize("raised", [Panic(), ValueError("spoilt"), MemoryError()], ids=lambda error: type(error).__name__)
