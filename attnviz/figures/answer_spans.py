@@ -88,7 +88,7 @@ def describe_passage(
     return {
         "units": [[token.start, token.end] for token in tokens],
         "bars": [{"name": name, "values": rounded(values, highest, 6)} for name, values in zip(BARS, bars, strict=True)],
-        "spans": [[span.start, span.end, round(span.probability, 4)] for span in spans],
+        "spans": [[span.start, span.end, span.probability] for span in spans],
         "declined": declined,
     }
 

@@ -135,9 +135,9 @@ def _choice(choice: WrittenToken) -> dict[str, object]:
     return {
         "step": choice.step,
         "text": visible_text(choice.token.text),
-        "p": round(choice.probability, 4),
+        "p": choice.probability,
         "fixed": choice.fixed,
-        "alternatives": [[visible_text(name.replace("▁", " ").strip()), round(p, 4), can] for (name, p), can in offered],
+        "alternatives": [[visible_text(name.replace("▁", " ").strip()), p, can] for (name, p), can in offered],
     }
 
 

@@ -29,3 +29,10 @@ def test_probabilities_of_a_millionth_keep_their_proportions():
     assert [each["values"] for each in bars] == [pytest.approx(likely, rel=1e-5), pytest.approx(likely[::-1], rel=1e-5)]
     table = joint(tokens, np.log(likely), np.log(likely), [best], limit=2)
     assert max(joint_matrix(table).record(LIGHT)["weights"]) == pytest.approx(1.6e-7, rel=1e-5)
+
+
+def test_a_probability_is_rounded_once_where_it_is_written():
+    """94 % in a headline is 94 % beside the words that answer, too."""
+    probability = 0.94495
+    drawn = describe_passage(typed("a b"), [Span(0, 1, probability)], np.ones(2), np.ones(2), declined=False)
+    assert drawn["spans"] == [[0, 1, probability]]
