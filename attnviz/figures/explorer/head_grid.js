@@ -21,7 +21,8 @@ const GRID_TOP = 26;
 // Height of a layer's name, in pixels.
 const NAME_HEIGHT = 14;
 const GRID_GAP = 3;
-const GRID_LEAST = 22;
+// Twelve heads fit a screen 320 pixels wide.
+const GRID_LEAST = 16;
 const GRID_MOST = 120;
 // Beside a matrix that is higher, small pictures may be so much higher than wide.
 const GRID_STRETCH = 1.5;
