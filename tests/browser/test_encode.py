@@ -102,7 +102,9 @@ def test_on_home_a_typed_sentence_is_two_clicks_from_the_head_of_a_link_and_head
     page.set_viewport_size({"width": 320, "height": 568})
     assert min(page.locator(".first-heads .bar-room").evaluate_all("all => all.map((each) => each.clientWidth)")) > 60
     settle(page)
-    assert page.locator(".pane.grid").evaluate("(grid) => grid.scrollWidth - grid.clientWidth") <= 0, "a head is cut off"
+    assert page.locator(".pane.grid:has(canvas.heads)").evaluate("(grid) => grid.scrollWidth - grid.clientWidth") <= 0, (
+        "a head is cut off"
+    )
     page.set_viewport_size(WINDOW)
     page.locator(f".explorer[data-head='{link.layer}:{link.head}']").wait_for()
     page.get_by_role("button", name="Several words").click()
@@ -213,6 +215,11 @@ def test_what_is_hidden_is_owned_up_to_and_a_pair_is_filtered_by_sentence(
     shown = head_weights(page)
     assert (len(shown), len(shown[0])) == wanted.shape
     assert shown[-1] == pytest.approx(wanted[-1].tolist(), abs=DIGITS)
+    # On a phone, too, what was not edited has no before.
+    page.set_viewport_size({"width": 320, "height": 568})
+    similarity = page.locator(".said")
+    assert similarity.locator("td").evaluate("(cell) => getComputedStyle(cell, '::before').content") == "none"
+    assert similarity.evaluate("(said) => said.scrollWidth - said.clientWidth") <= 0
 
 
 def test_hostile_text_shows_as_typed_and_runs_nothing_also_in_bertviz_which_cannot_reach_the_page(

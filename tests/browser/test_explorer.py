@@ -293,6 +293,8 @@ def test_axe_finds_nothing_serious_and_a_narrow_window_has_everything(page: Page
         settle(page)
         assert serious(page, theme.name) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        beyond = page.locator(".pane").evaluate_all("all => all.map((pane) => pane.scrollWidth - pane.clientWidth)")
+        assert max(beyond) <= 0, name
     open_head(page, example("encoder"), 2, 3)
     page.locator(".explorer[data-view=matrix]").wait_for()
 

@@ -164,7 +164,7 @@ export class ArcsView extends View {
   measure() {
     const { surface, canvas } = this;
     const { queries, keys } = this.state.overview;
-    const width = this.element.clientWidth - 6;
+    const width = this.room;
     const whole = Math.max(queries.length, keys.length) * ARC_ROW;
     const height = Math.min(whole, surface.presentedHeight || clamp(window.innerHeight * 0.72, 380, 820));
     const columns = Math.min(width, MOST_COLUMNS);

@@ -1,5 +1,6 @@
 // A view of the explorer, which may wait for heads that are on their way.
 
+import { make } from "../drawing/elements.js";
 import { PictureView } from "../drawing/mount.js";
 import { cellSentence } from "./wording.js";
 
@@ -14,11 +15,19 @@ import { cellSentence } from "./wording.js";
 
 /** @extends {PictureView<ExplorerState, Actions>} */
 export class View extends PictureView {
+  /** @type {HTMLElement} */
+  element = make("div");
+
   /** @param {Parts} parts */
   constructor(parts) {
     super(parts);
     this.parts = parts;
     this.later = parts.later;
+  }
+
+  /** How wide it can draw, in pixels: its pane without the padding of explorer.css. */
+  get room() {
+    return this.element.clientWidth - 6;
   }
 
   /** Says a cell to a screen reader. @param {Head} head @param {number} query @param {number} key */

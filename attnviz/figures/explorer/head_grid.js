@@ -22,7 +22,7 @@ const GRID_TOP = 26;
 const NAME_HEIGHT = 14;
 const GRID_GAP = 3;
 // Twelve heads fit a screen 320 pixels wide.
-const GRID_LEAST = 16;
+const GRID_LEAST = 15;
 const GRID_MOST = 120;
 // Beside a matrix that is higher, small pictures may be so much higher than wide.
 const GRID_STRETCH = 1.5;
@@ -60,8 +60,7 @@ export class HeadGrid extends View {
 
   measure() {
     const { heads, layers, rows, columns } = this.state.overview;
-    const room = this.element.clientWidth;
-    const cell = clamp((room - GRID_LEFT) / heads - GRID_GAP, GRID_LEAST, GRID_MOST);
+    const cell = clamp((this.room - GRID_LEFT) / heads - GRID_GAP, GRID_LEAST, GRID_MOST);
     const own = Math.max(cell * Math.min(rows / columns, 1.6), 12);
     // The grid fills its column, as far as its pictures stay true to what they show.
     const filling = (this.roomForHeads() - GRID_TOP) / layers - GRID_GAP;

@@ -94,7 +94,7 @@ class MatrixPicture extends View {
   measure() {
     const { state, surface, canvas } = this;
     const { queries, keys } = state.overview;
-    const room = this.element.clientWidth;
+    const { room } = this;
     const { left, top, right } = margins(surface, canvas, state.overview, room, MOST_LEAN);
     const most = matrixHeight(state.view, surface.presentedHeight, window.innerHeight);
     const largest = surface.presentedHeight ? Infinity : MOST_CELL;

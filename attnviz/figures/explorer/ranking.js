@@ -70,7 +70,7 @@ export class RankingView extends View {
     const count = this.ranked.length;
     this.caption.textContent = `All ${count} heads of the model, ${caption}`;
     this.canvas.setAttribute("aria-label", `${count} heads, ${caption}. Arrow keys move, Enter opens one.`);
-    this.size = { width: this.element.clientWidth - 6, height: Math.min(count * ROW, this.roomForHeads()) };
+    this.size = { width: this.room, height: Math.min(count * ROW, this.roomForHeads()) };
     this.frame.style.height = `${this.size.height}px`;
     this.sizer.style.height = `${count * ROW}px`;
     this.context = fit(this.canvas, this.size.width, this.size.height);
