@@ -221,7 +221,9 @@ class Walker:
         other.goto(address)
         settle(other, PATIENCE)
         for _ in range(COMPARISONS):
-            other.evaluate("walk.leave()")
+            # What a hasty step has asked for may have come, and scrolled, since.
+            for each in (page, other):
+                each.evaluate("walk.leave()")
             if page.evaluate("walk.seen()") == other.evaluate("walk.seen()") and page.url == address:
                 return None
             # What is at rest may still be unpacking a picture.
