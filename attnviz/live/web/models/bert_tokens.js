@@ -84,6 +84,14 @@ export function encode(tokenizer, texts, limit) {
     tokens.push(...placed(read, texts[segment], segment, !isCut), special("[SEP]", segment));
     ids.push(...read.map(({ id }) => id), idOf(tokenizer, "[SEP]"));
   });
+  // A mark that was typed beside the same mark of the tokenizer's own is read once; one alone is a text, too.
+  if (tokens.filter((token) => !token.special).length > 1) {
+    for (const [place, own] of [[tokens.length - 2, tokens.length - 1], [1, 0]]) {
+      if (tokens[place].special || ids[place] !== ids[own]) continue;
+      tokens.splice(place, 1);
+      ids.splice(place, 1);
+    }
+  }
   const cuts = texts.map((text, segment) => (isCut ? cutOf(tokens, segment, text) : null));
   return { ids, segments: tokens.map(({ segment }) => segment), tokens, cuts };
 }

@@ -26,8 +26,9 @@ export function piecesOf(tokenizer, text) {
       continue;
     }
     const characters = normalized(tokenizer, content, at);
+    if (!characters.length) continue;
     for (const { piece, own } of words(tokenizer, characters)) {
-      pieces.push(...cut(tokenizer, piece, own, word));
+      pieces.push(...piecesOfWord(tokenizer, piece, own, word));
       word += 1;
     }
   }
@@ -100,6 +101,9 @@ export function sections(tokenizer, text) {
   });
 }
 
+// As BERT's own code counts them.
+const IDEOGRAPH = /^[\u{20000}-\u{2a6df}\u{2a700}-\u{2b81f}\u{2b920}-\u{2ceaf}\u{2f800}-\u{2fa1f}]/u;
+
 /**
  * Normalize a text so that each character knows where it came from.
  * @param {Tokenizer} tokenizer
@@ -109,16 +113,22 @@ export function sections(tokenizer, text) {
  */
 function normalized(tokenizer, text, at) {
   const normalizer = /** @type {(text: string) => string} */ (/** @type {unknown} */ (tokenizer.normalizer));
+  // The library takes a byte order mark for a space where it is a letter, and an ideograph beyond U+FFFF for a letter where it is apart.
+  const keepsControls = normalizer("a\x01") !== "a";
+  const normal = (/** @type {string} */ part) => {
+    if (keepsControls && part === "\ufeff") return part;
+    return IDEOGRAPH.test(part) ? normalizer("\u4e00").replace("\u4e00", normalizer(part)) : normalizer(part);
+  };
   /** @type {Character[]} */
   const characters = [];
   // A letter with its marks is one; what is normalized alone would stay apart. Spaces become one.
-  for (const given of text.match(/\s+|[\u1100-\u11ff]+|[^\s\p{M}]\p{M}*|\p{M}+/gu) ?? []) {
+  for (const given of text.match(/\p{White_Space}+|[\u1100-\u11ff]+|[^\p{White_Space}\p{M}]\p{M}*|\p{M}+/gu) ?? []) {
     const parts = /\p{M}/u.test(given) && given.normalize("NFC") === given ? [...given] : [given];
     for (const part of parts) {
       const end = at + [...part].length;
       // Of several spaces the last one counts, as in Python.
-      if (/^\s/u.test(part)) characters.push({ text: " ", start: end - 1, end });
-      else for (const character of normalizer(part)) characters.push({ text: character, start: at, end });
+      if (/^\p{White_Space}/u.test(part) && (keepsControls || /[^\x85]/.test(part))) characters.push({ text: " ", start: end - 1, end });
+      else for (const character of normal(part)) characters.push({ text: character, start: at, end });
       at = end;
     }
   }
@@ -157,7 +167,7 @@ function words(tokenizer, characters) {
  * @param {number} word
  * @returns {Piece[]}
  */
-function cut(tokenizer, given, own, word) {
+function piecesOfWord(tokenizer, given, own, word) {
   const model = /** @type {any} */ (tokenizer.model);
   const names = /** @type {string[]} */ (model([given]));
   const prefix = model.config.continuing_subword_prefix ?? "";

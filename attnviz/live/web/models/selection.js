@@ -1,5 +1,7 @@
 // What to keep of a text by attention received, as in attnviz.analysis.summarize.
 
+import { isSpace } from "./piece_offsets.js";
+
 // Where the sentences of a text stand, as in attnviz.text.sentences; offsets count code points.
 
 /**
@@ -8,8 +10,11 @@
  */
 
 // English words that the segmenter takes for the end of a sentence, and those that it takes for an abbreviation.
-const ABBREVIATED = /\b(?:Dr|Mrs?|Ms|Mx|Prof|approx|est|vol)\.\s*$/;
-const WHOLE_WORD = /\b(?:May|me|no|ok|OK|art|ill|miss|ore|min|sec)\.\s+(?=\p{Lu})/gu;
+const ABBREVIATED = /(?<![\p{Alphabetic}\p{M}\p{N}_])(?:Dr|Mrs?|Ms|Mx|Prof|approx|est|vol)\.\s*$/u;
+// What ends a line: \r\n is one end, and no blank line.
+const BREAK = String.raw`(?:\r\n|(?!\r\n)[\n-\r\u0085\u2028\u2029])`;
+const PARAGRAPH = new RegExp(String.raw`.+?(?:${BREAK}[^\S\r\n]*${BREAK}\s*|$)`, "gsu");
+const WHOLE_WORD = /(?<![\p{Alphabetic}\p{M}\p{N}_])(?:May|me|no|ok|OK|art|ill|miss|ore|min|sec)\.\s+(?=\p{Lu})/gu;
 
 /**
  * Cut a text; a line ends no sentence, a blank line does.
@@ -22,7 +27,7 @@ export function sentencesOf(segmenter, text) {
   const spans = [];
   let at = 0;
   // A paragraph with the blank lines after it: together they are the whole text.
-  for (const paragraph of text.match(/.+?(?:(?:\r\n|[\n-\r\u0085\u2028\u2029])[^\S\r\n]*(?:\r\n|[\n-\r\u0085\u2028\u2029])\s*|$)/gsu) ?? []) {
+  for (const paragraph of text.match(PARAGRAPH) ?? []) {
     const flat = paragraph.replace(/[\r\n]/g, " ");
     const ends = new Set([flat.length, ...[...flat.matchAll(WHOLE_WORD)].map((match) => match.index + match[0].length)]);
     let end = 0;
@@ -33,10 +38,10 @@ export function sentencesOf(segmenter, text) {
     }
     let start = 0;
     for (const stop of [...ends].sort((one, other) => one - other)) {
-      const part = flat.slice(start, stop);
-      const left = lengthOf(part) - lengthOf(part.trimStart());
-      if (part.trim()) spans.push([at + left, at + left + lengthOf(part.trim())]);
-      at += lengthOf(part);
+      const part = Array.from(flat.slice(start, stop));
+      const first = part.findIndex((letter) => !isSpace(letter));
+      if (first >= 0) spans.push([at + first, at + part.findLastIndex((letter) => !isSpace(letter)) + 1]);
+      at += part.length;
       start = stop;
     }
   }
@@ -50,11 +55,6 @@ export function sentencesOf(segmenter, text) {
  */
 export function sentenceAt(spans, position) {
   return Math.max(spans.findLastIndex(([start]) => start <= position), 0);
-}
-
-/** @param {string} text */
-function lengthOf(text) {
-  return [...text].length;
 }
 
 /**

@@ -3,7 +3,7 @@
 import { END, RecurrentDecoder, TransformerDecoder, beamSearch, logProbabilities, START } from "./decoding.js";
 import { weightsOf } from "./attention_weights.js";
 import { ModelError } from "./model_files.js";
-import { piecesOf } from "./piece_offsets.js";
+import { isSpace, piecesOf } from "./piece_offsets.js";
 
 // Tokens of what a translator reads and writes, as attnviz.models.translation makes them; offsets count code points.
 
@@ -44,10 +44,11 @@ export function tokensOf(pieces, text) {
   const letters = [...text];
   return pieces.map(({ piece, start, end: last, word }) => {
     // Of the mark that stands before a text the place is that of the first letter, which is the next piece's.
-    const end = piece === "▁" && letters.slice(start, last).join("").trim() ? start : last;
-    const typed = letters.slice(start, end).join("");
-    const first = start + [...typed].length - [...typed.trimStart()].length;
-    return token(typed.trim() || piece, first, Math.max(first, end), word, piece);
+    const end = piece === "▁" && !letters.slice(start, last).every(isSpace) ? start : last;
+    let [first, stop] = [start, end];
+    while (first < stop && isSpace(letters[first])) first += 1;
+    while (first < stop && isSpace(letters[stop - 1])) stop -= 1;
+    return token(letters.slice(first, stop).join("") || piece, first, Math.max(first, end), word, piece);
   });
 }
 
