@@ -188,7 +188,7 @@ def elsewhere(row: int, lens: Lens, words: Sequence[int], *, causal: bool) -> li
     near |= {0} if causal else set()
     far = [column for column in words if column not in near]
     before = [column for column in far if own is not None and column < own]
-    is_pronoun = lens.queries[row].text.strip().casefold() in PRONOUNS
+    is_pronoun = lens.queries[row].text.strip().lower() in PRONOUNS
     return before if is_pronoun and before else far
 
 
@@ -307,7 +307,7 @@ def first_link(links: WordLinks, place: Place | None = None, *, query: int | Non
 
 def _first_word(links: WordLinks, place: Place | None) -> int:
     strongest = _strongest(links, place)
-    names = [token.text.strip().casefold() for token in links.queries[: len(strongest)]]
+    names = [token.text.strip().lower() for token in links.queries[: len(strongest)]]
     pronouns = [
         word
         for word, name in enumerate(names)

@@ -256,7 +256,7 @@ def clearest_link(matrix: HeadMatrix) -> Link | None:
     """
     links = [link for link in strongest_links(matrix) if is_word(matrix.queries[link.query])]
     links = [link for link in links if is_word(matrix.keys[link.key])] or links
-    texts = [(matrix.queries[link.query].text.casefold(), matrix.keys[link.key].text.casefold()) for link in links]
+    texts = [(matrix.queries[link.query].text.lower(), matrix.keys[link.key].text.lower()) for link in links]
     content_links = [
         link for link, (target, source) in zip(links, texts, strict=True)
         if min(len(target), len(source)) >= LONGER and target != source

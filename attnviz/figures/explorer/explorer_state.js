@@ -111,8 +111,10 @@ export class ExplorerState {
   firstCell(head) {
     const { overview, overview: { words } } = this;
     const [rows, columns] = /** @type {const} */ (["queries", "keys"]).map((axis) => overview[axis].map((_, at) => wordOf(overview, axis, at)));
+    // The apostrophe of a word is none itself.
+    const [looking, lookedAt] = [overview.queries, overview.keys].map((axis) => axis.map(([text, special]) => isWord({ text, special: Boolean(special) })));
     const isLink = (/** @type {number} */ query, /** @type {number} */ key) =>
-      isWord(words.queries[rows[query]]) && isWord(words.keys[columns[key]]) && words.own[rows[query]] !== columns[key];
+      looking[query] && lookedAt[key] && words.own[rows[query]] !== columns[key];
     const [link] = head.strongest(1, isLink);
     if (link) return [link[0], link[1]];
     return head.strongestOf("queries", Math.max(overview.queries.findIndex(([, special]) => !special), 0)) ?? [0, 0];

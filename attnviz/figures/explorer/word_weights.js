@@ -108,8 +108,11 @@ export function elsewhere({ words, causal }, query) {
   return isPronoun && before.length ? before : all;
 }
 
+// What nobody sees is named by its characters (visibleText).
+const UNSEEN = /^U\+[\dA-F]{4,}/;
+
 /** @param {{ text: string, special?: boolean }} word */
-export const isWord = ({ text, special }) => !special && LETTERS.test(text);
+export const isWord = ({ text, special }) => !special && LETTERS.test(text) && !UNSEEN.test(text);
 
 /** A word's name: of one that stands there several times with its number, "the(2)", as attnviz/analysis/head_view.py has it.
  * @param {{ text: string }[]} words @param {number} index */

@@ -158,12 +158,13 @@ def hostile() -> AttentionMap:
         pytest.param(make_map(numbered(7), causal=True), marks=pytest.mark.gate),
         hostile(),
         make_map((special("[CLS]"), special("[SEP]"))),
+        make_map(sentence("I don|'|t Maß see \u200b why")),
         halves(),
         alike(),
         make_map(typed("👩‍👩‍👧‍👦👩‍👩‍👧‍👦 a b"), typed("🇫🇷🇩🇪🇮🇹🇪🇸 a"), layers=1, heads=1),
         pytest.param(make_map((special("[CLS]"), *numbered(131))), marks=pytest.mark.gate),
     ],
-    ids=["subwords", "pair", "cross", "causal", "hostile", "special", "halves", "alike", "emoji", "large"],
+    ids=["subwords", "pair", "cross", "causal", "hostile", "special", "parts", "halves", "alike", "emoji", "large"],
 )
 def test_a_browser_draws_and_says_what_the_app_does(attention):
     cases = [(attention, view) for view in VIEWS]
