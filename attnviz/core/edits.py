@@ -1,8 +1,5 @@
 """Several edits together, which travel with a prompt: a value that can be compared, hashed and written as a short text.
 
-When several meet in one head: first its rows are replaced (`HeadSet`, `HeadPatched`), then links are cut and words hidden, then
-weights are set.
-
 An edit acts on the weights of one head, or on one column of them, where the model computes them, after its softmax.
 
 When several meet in one head: first its rows are replaced (`HeadSet`, `HeadPatched`), then links are cut and words hidden, then

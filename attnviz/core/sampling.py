@@ -204,10 +204,10 @@ class Continuation:
         """List what could come behind the token at a position, best first: as the model says, or as `options` draw from it.
 
         Where top-p takes in more than the candidates, their shares are of that mass, and too large by less than the last of
-        them. Of another temperature than `TEMPERATURES` the mass of the rest is interpolated.
+        them. Between two of `TEMPERATURES` the mass of the rest is interpolated.
 
         Raises:
-            PromptError: there is no such position.
+            PromptError: there is no such position, or the rest is not known at the options' temperature or of their top-k.
         """
         n_tokens = len(self.pieces)
         if not hasattr(position, "__index__") or not -n_tokens <= position < n_tokens:
@@ -221,6 +221,13 @@ class Continuation:
         scores = self.log_probabilities[position].astype(np.float64)
         if options.temperature == 0 or 0 < options.top_k <= len(scores):
             return sampling_probabilities(scores, options)
+        is_known = TEMPERATURES[0] <= options.temperature <= TEMPERATURES[-1] and not options.top_k
+        # Where nothing is left out there is no rest.
+        if not is_known and np.isfinite(self.rest[position, -1]):
+            raise PromptError(
+                f"What is drawn from is known at temperatures {TEMPERATURES[0]} to {TEMPERATURES[-1]}, and of a top-k up to "
+                f"{len(scores)} at any: ask for one of these."
+            )
         logs = scores / options.temperature
         rest = np.interp(1 / options.temperature, 1 / np.array(TEMPERATURES[::-1]), self.rest[position][::-1])
         highest = max(float(logs.max()), float(rest))

@@ -24,6 +24,18 @@ def parts(**changes) -> dict:
     } | changes
 
 
+@pytest.mark.parametrize("options", [{"temperature": 0.05}, {"temperature": 2.5}, {"temperature": 1, "top_k": 3}], ids=str)
+def test_where_the_mass_of_the_rest_is_not_known_no_share_is_told(options):
+    with pytest.raises(PromptError, match=r"temperatures 0.1 to 2.0, and of a top-k up to 2 at any"):
+        Continuation(**parts()).next_tokens(0, WritingOptions(**options))
+    # Of a vocabulary of two there is no rest.
+    logs = np.log(np.array([[0.75, 0.25]] * 2, np.float32))
+    whole = Continuation(**parts(log_probabilities=logs, rest=np.full((2, len(TEMPERATURES)), -np.inf, np.float32)))
+    actual = [each.probability for each in whole.next_tokens(0, WritingOptions(**options))]
+    scores = logs[0] / options["temperature"]
+    assert actual == pytest.approx((np.exp(scores) / np.exp(scores).sum()).tolist())
+
+
 def test_it_names_what_could_come():
     made = Continuation(**parts())
     assert [(each.text, each.probability) for each in made.next_tokens(1)] == [(" a", 0.5), ("b", 0.25)]
