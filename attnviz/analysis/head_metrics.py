@@ -90,6 +90,7 @@ class HeadMeter:
     def __init__(self, queries: tuple[Token, ...], keys: tuple[Token, ...], own: tuple[int | None, ...]) -> None:
         self._typed = _typed_indices(_Same(queries))
         self._rows, self._columns = _cells(_Same(queries), _Same(own))
+        self._n_places = _n_places(_Same(own), len(keys))
         self._between = _between_words(_Same(queries), _Same(keys), _Same(own))
         self._link: Link | None = None
         none = np.zeros(0, np.float32)
@@ -106,6 +107,7 @@ class HeadMeter:
         self._bits.append(entropy(weights[_run(typed)]) if known is None else known)
         own = _inside(self._rows, slab.rows)
         if len(rows := self._rows[own] - start):
+            weights = weights[:, : self._n_places]
             self._near.append(_near(weights, rows, self._columns[own]))
             self._distances.append(_distances(weights[_run(rows)], self._columns[own].astype(np.float32)))
 
@@ -163,12 +165,12 @@ def _stronger(strongest: Link | None, slab: Slab, between: Bool[np.ndarray, "que
 
 def summarize(matrix: HeadMatrix) -> HeadSummary:
     """Sum up where a head's attention goes. Between two texts no token has itself, one before or one after: these are 0."""
-    rows = _typed_rows(matrix)
+    rows, n_places = _typed_rows(matrix), _n_places(_Same(matrix.own), len(matrix.keys))
     weights = matrix.weights[rows]
 
     def diagonal(offset: int) -> float:
         own = [(row, column + offset) for row in rows if (column := matrix.own[row]) is not None]
-        cells = [matrix.weights[row, column] for row, column in own if 0 <= column < len(matrix.keys)]
+        cells = [matrix.weights[row, column] for row, column in own if 0 <= column < n_places]
         return float(np.mean(cells)) if cells else 0.0
 
     special = [index for index, token in enumerate(matrix.keys) if token.special]
@@ -277,6 +279,12 @@ def _cells(query_tokens: _Same, own_columns: _Same) -> tuple[Int[np.ndarray, " n
     cells = [(row, own[row]) for row in _typed_indices(query_tokens) if own[row] is not None]
     rows, columns = np.array(cells, dtype=int).reshape(-1, 2).T
     return rows, columns
+
+
+@lru_cache(maxsize=2)
+def _n_places(own_columns: _Same, n_keys: int) -> int:
+    """Count the columns that have a place in the text: a sink, which stands behind the queries' own columns, has none."""
+    return max((column + 1 for column in own_columns.value if column is not None), default=n_keys)
 
 
 @lru_cache(maxsize=2)

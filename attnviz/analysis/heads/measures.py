@@ -43,6 +43,11 @@ class TokenPlaces:
         return cls(attention.queries, attention.keys, own)
 
     @cached_property
+    def n_places(self) -> int:
+        """How many columns have a place in the text: a sink, which stands behind the rows' own tokens, has none."""
+        return len(self.queries) if self.own else len(self.keys)
+
+    @cached_property
     def rows(self) -> Int[np.ndarray, " row"]:
         """The queries that are not special tokens."""
         return np.array([index for index, token in enumerate(self.queries) if not token.special], dtype=int)
@@ -118,7 +123,7 @@ def first(weights: Weights, places: TokenPlaces) -> RowValues:
 
 def last(weights: Weights, places: TokenPlaces) -> RowValues:
     """Measure what a token gives to the very last one: a_{i, n-1}; in a decoder only the last row can."""
-    return _all(places, weights[:, places.rows, len(places.keys) - 1])
+    return _all(places, weights[:, places.rows, places.n_places - 1])
 
 
 def special(weights: Weights, places: TokenPlaces) -> RowValues:
@@ -156,8 +161,8 @@ def confidence(weights: Weights, places: TokenPlaces) -> RowValues:
 
 def distance(weights: Weights, places: TokenPlaces) -> RowValues:
     """Measure how far a row looks, in tokens: Σ_j a_{ij} |i - j| (Vig and Belinkov 2019, section 4.3)."""
-    far = np.abs(places.distances).astype(weights.dtype)
-    values = np.einsum("hqk,qk->hq", weights[:, places.rows], far)
+    far = np.abs(places.distances[:, : places.n_places]).astype(weights.dtype)
+    values = np.einsum("hqk,qk->hq", weights[:, places.rows, : places.n_places], far)
     return RowValues(values, np.full(len(places.rows), places.own))
 
 

@@ -86,6 +86,13 @@ def test_a_sink_does_not_hide_a_previous_token_head():
     assert actual.previous == pytest.approx(np.mean([weights[row, row - 1] for row in range(1, 5)]), abs=1e-6)
     assert actual.itself == pytest.approx(np.mean([weights[row, row] for row in range(5)]), abs=1e-6)
     assert actual.special == pytest.approx(weights[:, 5].mean(), abs=1e-6)
+    assert actual.following == pytest.approx(np.mean([weights[row, row + 1] for row in range(4)]), abs=1e-6)
+
+
+def test_a_sink_has_no_place_and_is_neither_near_nor_far():
+    attention = dot_product_map(numbered(5), sink=np.full(6, 2.0))
+    assert measure(matrix_of(attention)).note["distance"] == measure(matrix_of(attention, hide_special=True)).note["distance"]
+    assert measure(matrix_of(attention)).near == pytest.approx(measure(matrix_of(attention, hide_special=True)).near, abs=1e-6)
 
 
 def test_the_first_token_counts_only_where_it_is_shown():

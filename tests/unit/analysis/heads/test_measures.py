@@ -67,6 +67,15 @@ def expected(name: str, row: np.ndarray, i: int, tokens: tuple[Token, ...]) -> f
     return None if actual is None else sum(float(row[j]) for j in actual)
 
 
+def test_a_sink_is_no_last_token_and_at_no_distance():
+    tokens = tokens_of(TYPED)
+    places = TokenPlaces(tokens, (*tokens, Token("sink", 0, 0, special=True)))
+    weights = np.random.default_rng(7).random((HEADS, len(tokens), len(tokens) + 1)).astype(np.float32)
+    for name in ("last", "distance"):
+        whole = MEASURES[name](weights[..., :-1], TokenPlaces(tokens, tokens)).values
+        np.testing.assert_allclose(MEASURES[name](weights, places).values, whole, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", MEASURES)
 def test_a_measure_equals_a_plain_loop(name, weights, tokens):
     measured = MEASURES[name](weights, TokenPlaces(tokens, tokens))
