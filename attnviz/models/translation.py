@@ -159,7 +159,8 @@ class WrittenText:
 
         def run(ids: Int[Tensor, "batch token"]) -> Outcome:
             inputs = torch.tensor([[self.start, *pieces[:-1]]], device=ids.device).expand(len(ids), -1)
-            scores = self.logits(ids, inputs)[:, steps]
+            # Of a model in sixteen bits, ln p would be rounded once more.
+            scores = self.logits(ids, inputs)[:, steps].float()
             chosen = torch.tensor([pieces[each] for each in steps], device=ids.device).expand(len(ids), -1)[..., None]
             score, likely = (each.gather(2, chosen)[..., 0].mean(dim=1) for each in (scores, scores.log_softmax(dim=-1)))
             return Outcome(score, likely)

@@ -354,7 +354,7 @@ def similarity(model: TracedModel, prompt: Prompt, target: Target) -> BoundTarge
 
     def run(ids: Int[Tensor, "batch token"]) -> Outcome:
         parts = [ids[:, :first], ids[:, first:]]
-        one, other = (_states(model, side, part).mean(dim=1) for side, part in zip(sides, parts, strict=True))
+        one, other = (_states(model, side, part).float().mean(dim=1) for side, part in zip(sides, parts, strict=True))
         # Lengths by way of their squares, so that what holds them fixed can see them.
         lengths = ((one * one).sum(dim=1) * (other * other).sum(dim=1)).rsqrt()
         cosine = (one * other).sum(dim=1) * lengths
@@ -475,7 +475,7 @@ def label(model: TracedModel, prompt: Prompt, target: Target) -> BoundTarget:
     encoded = model.encode([prompt.text] + ([prompt.pair] if prompt.pair else []))
 
     def logits(ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch label"]:
-        return _outputs(model, encoded, ids).logits
+        return _outputs(model, encoded, ids).logits.float()
 
     with torch.no_grad():
         given = logits(_ids(model, encoded)[None])[0]
@@ -573,6 +573,7 @@ def _chosen(logits: Float[Tensor, "batch choice"], choice: int, other: int | Non
 
     ln p(one) - ln p(other) is the difference of their logits: what they are divided by is the same.
     """
+    logits = logits.float()
     if other is not None:
         score = logits[:, choice] - logits[:, other]
         return Outcome(score, logsigmoid(score.double()))

@@ -571,7 +571,7 @@ class HubAnswerer(SpanFinder, StackModel):
             others = {name: value.expand(len(ids), -1) for name, value in inputs.items()}
             with self.computing():
                 outputs = self.model(input_ids=ids, **others)
-            start, end = outputs.start_logits, outputs.end_logits
+            start, end = outputs.start_logits.float(), outputs.end_logits.float()
             nothing = torch.full_like(start[:, 0], -torch.inf) if mark is None else start[:, mark] + end[:, mark]
             return span_outcome(start[:, passage], end[:, passage], located.span, SpanDecoding(), nothing)
 

@@ -1,5 +1,6 @@
 """Vectors in the place of a text's tokens, and what a model has to explain, whatever its family does with either."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from tests.float64 import in_float64
 PAIR = Prompt("the cat sat on the mat", pair="the dog ran")
 GPT = {"vocab_size": tiny.VOCABULARY, "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 61}
 XLM: dict[str, Any] = {"n_words": tiny.VOCABULARY, "emb_dim": 12, "n_layers": 2, "n_heads": 3, "pad_index": 0}
+BERT: dict[str, Any] = {
+    "vocab_size": tiny.VOCABULARY, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7,
+}  # fmt: skip
 GRADIENTS = ("gradient-input", "gradient-norm", "integrated-gradients")
 
 
@@ -49,6 +53,26 @@ def test_vectors_of_other_words_give_what_these_words_give(kind: Any, config: An
     assert not torch.equal(want, before)
     for name in GRADIENTS:
         assert np.abs(METHODS[name].compute(bound).values).max() > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "shape", "target"),
+    [
+        (hf.BertForSequenceClassification, lambda: hf.BertConfig(**BERT), tiny.ENCODER, "label"),
+        (hf.BertModel, lambda: hf.BertConfig(**BERT), tiny.ENCODER, "similarity"),
+        (hf.BertForQuestionAnswering, lambda: hf.BertConfig(**BERT), tiny.ENCODER, "answer"),
+        (hf.BartForConditionalGeneration, lambda: hf.BartConfig(**tiny.BART), tiny.SEQ2SEQ, "translation"),
+    ],
+    ids=["label", "similarity", "answer", "translation"],
+)
+def test_a_probability_has_more_digits_than_a_model_in_sixteen_bits(kind: Any, config: Any, shape: str, target: str) -> None:
+    torch.manual_seed(3)
+    model = attnviz.wrap(kind(config()).eval().to(torch.bfloat16), tiny.tokenizer(shape))
+    prompt = replace(PAIR, pair=None, question="the cat") if target == "answer" else PAIR
+    bound = bind_target(model, prompt, target)
+    likely = bound.outcome(bound.ids[None]).log_probability
+    assert likely.dtype in (torch.float32, torch.float64)
+    assert (likely != likely.bfloat16()).all()
 
 
 def test_a_decoder_with_labels_explains_its_label() -> None:
