@@ -6,6 +6,7 @@ as there is to read: vectors in the type that the card computed, and the weights
 
 import math
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
@@ -97,6 +98,17 @@ def own_types() -> Iterator[None]:
         for kind in ("cpu", "cuda", "mps"):
             if torch.is_autocast_enabled(kind):
                 stack.enter_context(torch.autocast(kind, enabled=False))
+        yield
+
+
+_SEEDING = threading.Lock()
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Let chance begin with a seed, and be as it was afterwards; the process has one generator, so one thread at a time."""
+    with _SEEDING, torch.random.fork_rng(devices=()):
+        torch.manual_seed(seed)
         yield
 
 

@@ -125,8 +125,7 @@ class TranslationModel(WritesFromSource):
     def untrained(self, seed: int) -> "TranslationModel":
         """Make the same model with the weights that its modules begin with."""
         fresh = copy.deepcopy(self.model)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with device.seeded(seed):
             for module in fresh.modules():
                 if callable(reset := getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None)):
                     reset()

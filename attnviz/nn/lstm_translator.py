@@ -279,17 +279,18 @@ class Seq2Seq(nn.Module):
         source: Int[Tensor, "batch key"],
         inputs: Int[Tensor, "batch query"],
         teacher_forcing: float = 1.0,
+        dice: torch.Generator | None = None,
     ) -> tuple[Float[Tensor, "batch query vocabulary"], Float[Tensor, "batch query key"]]:
         """Compute the scores of every next token, given those before it, and the alignment.
 
         `teacher_forcing` is the share of steps that read the true token; the others read what the model itself would have
-        written (Bengio et al. 2015, arXiv:1506.03099). At 0 only the first is given.
+        written (Bengio et al. 2015, arXiv:1506.03099). At 0 only the first is given. `dice` draw which; without, PyTorch's own.
         """
         read = self.read(source)
         state, seen, alignment = read.state, [], []
         # Unbound once: an index at every step would cost a tensor of zeros as large as all steps on the way back.
         for index, given in enumerate(self.dropout(self.tokens(inputs)).unbind(dim=1)):
-            if index and teacher_forcing < 1 and float(torch.rand(())) >= teacher_forcing:
+            if index and teacher_forcing < 1 and float(torch.rand((), generator=dice)) >= teacher_forcing:
                 with torch.no_grad():
                     own = self.scores(seen[-1][:, None])[:, 0].argmax(dim=-1)
                 given = self.dropout(self.tokens(own))

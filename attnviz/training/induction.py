@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attnviz.analysis.heads.measures import induction
+from attnviz.models import device
 from attnviz.nn.encoder import AttentionOnly
 
 SHORTEST, LONGEST = 5, 12
@@ -59,8 +60,7 @@ def repeated(generator: np.random.Generator, recipe: InductionRecipe) -> Int[Ten
 
 def train(recipe: InductionRecipe, *, every: int = 50) -> Iterator[InductionLook]:
     """Train, and look at the model every so many steps."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(recipe.seed)
+    with device.seeded(recipe.seed):
         sizes = {"n_layers": recipe.n_layers, "n_heads": recipe.n_heads, "dim": recipe.dim}
         model = AttentionOnly(n_tokens=recipe.n_letters, **sizes)
     generator = np.random.default_rng(recipe.seed)

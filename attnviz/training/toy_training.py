@@ -6,7 +6,6 @@ One loop serves the live page and `attnviz train toy-reverse`. Everything follow
 import dataclasses
 import itertools
 import random
-import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from attnviz.models import device
 from attnviz.models import toy_model as toys
 from attnviz.models.toy_config import FILLED, ToyRecipe
 from attnviz.models.toy_model import untrained_toy
@@ -208,7 +208,6 @@ class Milestones:
 
 # So many of the held-out sources are drawn.
 DRAWN = 1
-_SEEDING = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,15 +258,15 @@ class Training:
 
     def __init__(self, recipe: ToyRecipe, weights: Mapping[str, Tensor] | None = None, taken: int = 0) -> None:
         self.recipe, self.taken = recipe, taken
-        # The first weights come out of a generator that the whole process shares: one at a time, and then as it was before.
-        with _SEEDING, torch.random.fork_rng(devices=()):
-            torch.manual_seed(recipe.seed)
+        with device.seeded(recipe.seed):
             self.model = untrained_toy(recipe.model)
         if weights is not None:
             self.model.load_state_dict(dict(weights))
         self.optimizer = torch.optim.Adam(self.model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
         self.held_out = HeldOut.of(recipe)
         self._examples = examples(recipe.task, random.Random(-recipe.seed - 1), back=False)
+        # Which steps of an LSTM read what it would have written.
+        self._dice = torch.Generator().manual_seed(recipe.seed)
         self._losses: list[float] = []
         self.milestones = Milestones()
         self._watched_from_the_first = taken == 0
@@ -283,7 +282,8 @@ class Training:
             group["lr"] = learning_rate_at(recipe, self.taken)
         batch = batch_of(recipe, list(itertools.islice(self._examples, recipe.batch)))
         self.model.train()
-        scores, _ = self.model(batch.source, batch.inputs, recipe.teacher_forcing)
+        forcing = (recipe.teacher_forcing, self._dice) if recipe.teacher_forcing < 1 else ()
+        scores, _ = self.model(batch.source, batch.inputs, *forcing)
         loss = cross_entropy(scores, batch.labels)
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)

@@ -113,8 +113,7 @@ class TracedModel(Capabilities):
         """Make the same model with weights as its class initializes them; None where it computes its attention by itself."""
         if not self.reader.records:
             return None
-        with BUILDING, torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with BUILDING, device.seeded(seed):
             fresh = type(self.model)._from_config(copy.deepcopy(self.model.config)).to(self.model.device).eval()
         device.guard_lookups(fresh)
         attention_readers.set_whole_attention(fresh)

@@ -1,3 +1,4 @@
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -101,3 +102,18 @@ def test_what_a_user_has_put_around_a_model_changes_no_number(around: Callable[[
         got = numbers(*models)
     for one, other in zip(got, want, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_what_a_seed_decides_no_other_thread_changes():
+    def numbers() -> list[float]:
+        with device.seeded(3):
+            return torch.rand(2).tolist()
+
+    alone, others = numbers(), []
+    with device.seeded(3):
+        other = threading.Thread(target=lambda: others.extend(numbers()))
+        other.start()
+        other.join(0.1)
+        assert torch.rand(2).tolist() == alone
+    other.join()
+    assert others == alone

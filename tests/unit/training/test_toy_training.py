@@ -98,6 +98,16 @@ def test_the_seed_decides_all():
     assert any(not torch.equal(value, changed.model.state_dict()[name]) for name, value in one.model.state_dict().items())
 
 
+def test_the_seed_decides_which_steps_read_what_the_model_would_write():
+    recipe = ToyRecipe(ToyConfig("sort", "additive", dim=11), steps=3, batch=7, teacher_forcing=0.5)
+    losses = []
+    for chance in range(2):
+        training = Training(recipe)
+        torch.manual_seed(chance)
+        losses.append([training.step() for _ in range(3)])
+    assert losses[0] == losses[1]
+
+
 def test_a_look_changes_nothing():
     one, other = Training(SMALL), Training(SMALL)
     for _ in range(3):
