@@ -137,7 +137,7 @@ def measure_dataset(
                 for name, reason in made.refused.items():
                     report(f"{name} does not apply: {reason}")
             if known.note(index, len(bound.tokens), {name: _rounded(each) for name, each in figures.items()}):
-                report(f"{len(known.done)} of {options.limit} texts")
+                report(f"{len(known.done)} of {min(options.limit, len(prompts))} texts")
             else:
                 report(f"text {index} is left out: its figures are not finite.")
     if not known.done:

@@ -94,7 +94,8 @@ def run_command(commands: argparse.ArgumentParser, argv: Sequence[str] | None) -
             raise
         if error.filename is None:
             _forget_stdout()
-            why = f"The output cannot be written ({error.strerror or error}): stdout is closed, or its disk is full."
+            reason = f" ({error.strerror})" if error.strerror else ""
+            why = f"The output cannot be written{reason}: stdout is closed, or its disk is full."
             return _failed(commands.prog, why)
         return _failed(commands.prog, f"{error.filename} cannot be read or written ({error.strerror}): choose another place.")
 

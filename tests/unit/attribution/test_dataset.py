@@ -31,7 +31,7 @@ def test_a_run_goes_on_where_it_was_stopped(model, tmp_path):
     journal, lines = tmp_path / "out.jsonl", list[str]()
     measure_dataset(model, TEXTS, USED, journal, DatasetOptions(limit=2), lines.append)
     first = journal.read_text(encoding="utf-8")
-    rows = measure_dataset(model, TEXTS, USED, journal, DatasetOptions(limit=4), lines.append)
+    rows = measure_dataset(model, TEXTS, USED, journal, DatasetOptions(limit=500), lines.append)
     assert journal.read_text(encoding="utf-8").startswith(first)
     assert lines == [f"{n} of {total} texts" for n, total in ((1, 2), (2, 2), (3, 4), (4, 4))]
     assert {row.text for row in rows} == {0, 1, 2, 3}

@@ -232,11 +232,11 @@ def test_nothing_is_told_of_a_text_that_was_read_whole(tmp_path: Path, capsys: p
 
 @pytest.mark.gate
 def test_stdout_that_is_full_or_closed_is_one_line() -> None:
-    for redirected in (">/dev/full", ">&-"):
+    for redirected, said in ((">/dev/full", "written (No space left on device): stdout"), (">&-", "written: stdout is closed")):
         script = f"{sys.executable} -m attnviz models {redirected}"
         done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
-        assert "The output cannot be written" in done.stderr
+        assert f"The output cannot be {said}" in done.stderr
     # What stdout is not needed for is done; a closed stderr keeps warnings to itself, and a closed stdin is told.
     script = f"{sys.executable} -m attnviz models 2>&- | head -c 4; {sys.executable} -m attnviz trace minilm <&- >/dev/null"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
