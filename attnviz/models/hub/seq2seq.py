@@ -163,6 +163,7 @@ class WritingModel(WritesFromSource, TracedModel):
     def scorer(self, prompt: Prompt) -> Scorer:
         """Prepare to score ln p of `prompt.target`, or of what the model writes by itself."""
         self.edit_points()
+        prompt = self._prefixed(prompt)
         source = self._inputs(prompt.text)
         pieces, start = self.pieces_of(prompt), self.in_language(prompt.language)._start
         read, labels = (torch.tensor([ids], device=self.model.device) for ids in ((start, *pieces[:-1]), pieces))

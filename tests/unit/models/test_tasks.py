@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import attnviz
+from attnviz.core.edits import NO_EDITS
 from attnviz.core.trace import Prompt
 from attnviz.models.base import DecodingOptions
 from attnviz.models.capabilities import capabilities
@@ -68,6 +69,13 @@ def test_a_translation_is_that_of_the_told_text(folder, prompt, options):
     assert [token.text for token in typed] == [TEXT[token.start : token.end] for token in typed]
     assert [token.text for token in actual.trace.cross.keys] == [token.text for token in whole.cross.keys]
     np.testing.assert_array_equal(actual.trace.encoder.layer_weights(1), whole.encoder.layer_weights(1))
+
+
+@pytest.mark.parametrize("prompt", [Prompt(TEXT), Prompt(TEXT, target="the cat")], ids=["greedy", "forced"])
+def test_heads_cost_the_translation_of_the_told_text(folder, prompt):
+    model = attnviz.load(str(folder))
+    (before,) = capabilities(model).scorer(prompt).scores([NO_EDITS])
+    assert before == pytest.approx(draft(model, prompt, DecodingOptions()).log_probability, abs=1e-3)
 
 
 def test_a_model_that_is_told_nothing_is_traced_as_it_is(tmp_path):
