@@ -110,7 +110,9 @@ class AnswerModel(SpanFinder):
             _, _, nothing = marginals(pair_logits(start, end, limit=limit, length_penalty=penalty), 0.0)
             if self.decoding.declines(nothing, best.probability):
                 return DECLINED
-            return text_of(best, prompt.text, pair.passage[window.start : window.stop])
+            part = slice(first, first + window.size)
+            masked = (ids[0, n_question:][part] != facts["ids"][n_question:][part]).tolist()
+            return text_of(best, prompt.text, pair.passage[window.start : window.stop], masked)
 
         facts = span_facts(located, prompt.text, self.encoder, run)
         return BoundTarget(output_text=output_text, **facts, sites=self._sites(facts["n_positions"], n_question))

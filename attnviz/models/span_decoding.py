@@ -146,13 +146,21 @@ class Answers:
         return text_of(span, self.trace.prompt.text, self.tokens)
 
 
-def text_of(span: Span, text: str, passage: Sequence[Token]) -> str:
-    """Cut a span out of the text, as it stands there.
+def text_of(span: Span, text: str, passage: Sequence[Token], masked: Sequence[bool] = ()) -> str:
+    """Cut a span out of the text, as it stands there; "…" stands for what was masked.
 
-    >>> text_of(Span(0, 1, 1.0), "in 1887, he", (Token("in", 0, 2), Token("1887", 3, 7)))
-    'in 1887'
+    >>> passage = (Token("in", 0, 2), Token("1887", 3, 7))
+    >>> text_of(Span(0, 1, 1.0), "in 1887, he", passage), text_of(Span(0, 1, 1.0), "in 1887, he", passage, [True, False])
+    ('in 1887', '… 1887')
     """
-    return text[passage[span.start].start : passage[span.end].end]
+    cut, end = "", passage[span.start].start
+    for place in range(span.start, span.end + 1):
+        token, is_masked = passage[place], place < len(masked) and masked[place]
+        # A word of several tokens is one gap.
+        gap = "" if cut.endswith("…") and token.start == end else "…"
+        cut += text[end : token.start] + (gap if is_masked else text[token.start : token.end])
+        end = token.end
+    return cut
 
 
 def windows(n_tokens: int, size: int, stride: int) -> tuple[Window, ...]:

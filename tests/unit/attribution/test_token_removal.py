@@ -143,6 +143,15 @@ def test_the_model_is_run_without_each_word_and_says_what_it_says_without_the_st
         word_removals(model, prompt)
 
 
+def test_an_answer_that_covers_a_masked_word_has_a_gap_there():
+    """The model has read no “whereas”, and points at where it was."""
+    passage = "The function parse_row() returns None on failure, whereas load_table() raises KeyError without a header."
+    model, prompt = attnviz.load("answer-en"), Prompt(passage, question="Which function raises KeyError?")
+    outputs = word_removals(model, prompt).outputs
+    assert "… load_table()" in outputs
+    assert "parse_row() returns None on failure, whereas load_table" in outputs
+
+
 @pytest.mark.parametrize("batch", [1, 7, 2048])
 def test_texts_go_through_the_model_a_few_at_a_time_and_say_how_far_they_are(batch, monkeypatch):
     monkeypatch.setattr(token_removal, "BATCH_TOKENS", batch)
