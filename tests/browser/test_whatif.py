@@ -23,6 +23,8 @@ def test_a_head_is_chosen_by_keyboard_its_link_opens_again_and_on_a_phone_axe_fi
     settle(page)
     boxes = page.locator('[class*="st-key-prompt"] textarea')
     assert boxes.evaluate_all("boxes => boxes.map(each => each.scrollHeight <= each.clientHeight)") == [True, True]
+    names = page.locator(".changes td:first-child")
+    assert names.evaluate_all("cells => Math.min(...cells.map((each) => each.clientWidth))") > 95, "long words are broken"
     page.set_viewport_size(PHONE)
     fits_a_phone(page)
     choose(page, "Another model")
