@@ -311,7 +311,7 @@ def _first_word(links: WordLinks, place: Place | None) -> int:
     pronouns = [
         word
         for word, name in enumerate(names)
-        if name in PRONOUNS and strongest[word] >= LEAST_TELLING and _candidates(links, None, word)[0] < word
+        if name in PRONOUNS and strongest[word] >= LEAST_TELLING and min(_candidates(links, None, word), default=word) < word
     ]
     words = [word for word, _ in enumerate(names) if is_word(links.queries[word])]
     long_words = [word for word in words if len(names[word]) >= LONGER and strongest[word] >= LEAST_TELLING]

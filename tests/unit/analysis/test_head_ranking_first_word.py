@@ -123,3 +123,9 @@ def test_the_word_to_look_at_first_is_one_of_the_first_forty_eight() -> None:
     links = WordLinks(attention, View())
     assert (first_link(links).query, first_link(links, (0, 0)).query, first_link(links, (0, None)).query) == (47, 47, 47)
     assert (first_link(links, query=48).key, first_link(links, (0, 0), query=48, key=5).key) == (0, 5)
+
+
+def test_a_pronoun_beside_one_word_is_looked_at_in_a_chosen_head():
+    links = WordLinks(given_map([[0.2, 0.8], [0.5, 0.5]], typed("It rains")), View())
+    link = first_link(links, (0, 0))
+    assert (link.query, link.key) == (1, 0)
