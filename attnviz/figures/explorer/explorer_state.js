@@ -203,9 +203,9 @@ export class ExplorerState {
 
   // What of the options a map can be drawn with: one between two texts has no diagonal and no distances.
   get orders() {
+    const { signed, notes } = this.overview;
     const all = /** @type {(keyof typeof ORDERS)[]} */ (Object.keys(ORDERS));
-    const known = this.overview.signed ? 1 : this.overview.notes[0].distance === null ? 2 : all.length;
-    return all.slice(0, known);
+    return all.filter((name) => name === "model" || (!signed && notes[0][name] !== null));
   }
 
   get order() {

@@ -70,8 +70,9 @@ test("a word that is asked about by several of its tokens is asked about once", 
 });
 
 test("orders are those that the map knows", () => {
-  const between = overview({ notes: [{ ...NOTE, distance: null }] });
+  const between = overview({ notes: [{ ...NOTE, diagonal: null, distance: null }] });
   assert.deepEqual(state({}, between).orders, ["model", "entropy"]);
+  assert.deepEqual(state({}, overview({ notes: [{ ...NOTE, entropy: null }] })).orders, ["model", "diagonal", "distance"]);
   assert.deepEqual(state({}, overview({ signed: true })).orders, ["model"]);
   assert.equal(state({ look: "order_distance" }, overview()).order, "distance");
   assert.equal(state({ layer: 0, head: 0, look: "order_distance" }, between).order, "model");
