@@ -492,7 +492,7 @@ def class_numbers(lesson: Lesson) -> list[str]:
     numbers = []
     for number, step, question in lesson.questions:
         before = step.questions[: int(number.partition(".")[2]) - 1]
-        rows = {each.text("from") for each in before if each.kind in ("token", "order")}
+        rows = {each.text("from") for each in before if about(each) == "row" and each.kind != "number"}
         if question.kind != "number" or question.text("from") not in rows:
             numbers.append(number)
     return numbers

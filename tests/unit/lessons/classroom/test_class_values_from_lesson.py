@@ -24,7 +24,7 @@ from attnviz.lessons.classroom.class_values import (
 )
 from attnviz.lessons.lesson_file import LessonQuestion, parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
-from attnviz.lessons.question_kinds import Truth
+from attnviz.lessons.question_kinds import KINDS, Truth
 from tests.unit.lessons.test_question_kinds import HEAD_0, HEAD_1, PICTURE, Given
 
 WORDS = ("[CLS]", "the(1)", "cat", "saw", "the(2)", "dog", "[SEP]")
@@ -193,6 +193,13 @@ def test_a_lesson_asks_every_question_once_in_its_order_whatever_was_asked_befor
     while number := next_question(lesson, asked):
         asked.append(number)
     assert asked == ["3.1", "1.1", "2.1", "4.1", "5.1", "5.2"]
+
+
+def test_a_share_of_a_row_that_a_new_kind_of_question_reveals_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "several", KINDS["token"])
+    text = STEPS.replace("kind: token", "kind: several", 1).replace("kind: token", "kind: number") + "to: cat\n"
+    asked = parse_lesson(text.replace("from: the(2)\n```\nto: cat", "from: cat\nto: cat\n```").encode(), "cats.md")
+    assert next_question(asked, {"1.1"}) is None
 
 
 STEPS = """---
