@@ -4,8 +4,6 @@ A server imports `app.py` once, so that cannot be this script. Nor does it stand
 folder for pages of the older kind, and open the first one without the menu.
 """
 
-from itertools import groupby
-
 import streamlit as st
 
 from attnviz import memory
@@ -25,7 +23,9 @@ def draw() -> None:
     icon = assets_folder() / "icon.svg"
     st.set_page_config(page_title="attnviz", page_icon=str(icon), layout="wide")
     st.logo(assets_folder() / "logo.svg", size="large", icon_image=icon)
-    menu = {section: list(map(_page, pages)) for section, pages in groupby(PAGES, lambda each: each.section)}
+    menu: dict[str, list[st.Page]] = {}
+    for each in PAGES:
+        menu.setdefault(each.section, []).append(_page(each))
     phone = st.Page(_join, title="Join a class", url_path="join", visibility="hidden")
     # Of more than twelve pages Streamlit shows ten, unless it is told to show all.
     page = st.navigation(menu | {"Learn": [*menu["Learn"], phone]}, expanded=True)
