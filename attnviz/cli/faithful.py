@@ -56,6 +56,8 @@ def measure_faithfulness(arguments: argparse.Namespace) -> int:
         replace(prompt, pair=prompt.question, target=None) if prompt.question else replace(prompt, target=None)
         for prompt in read_prompts(arguments.data)
     ]
+    if not prompts:
+        raise AttnvizError(f"There is no text in {arguments.data}: give a file with one a line.")
     out = arguments.out or Path(f"faithful-{Path(arguments.model).name}.csv")
     _check_table(out)
     model = catalog.load(arguments.model, progress=progress_line)

@@ -44,3 +44,12 @@ def test_another_table_is_not_written_over(tmp_path, sentences, capsys):
     assert cli.main(["faithful", "minilm", "--data", str(sentences), "--out", str(tmp_path / "mine.csv")]) == 1
     assert "no table of attnviz faithful" in capsys.readouterr().err
     assert (tmp_path / "mine.csv").read_text(encoding="utf-8") == "a,b\n1,2\n"
+
+
+def test_a_file_without_a_text_leaves_the_journal_as_it_is(tmp_path, capsys):
+    (tmp_path / "empty.txt").touch()
+    journal = tmp_path / "x.csv.jsonl"
+    journal.write_text("{}\n", encoding="utf-8")
+    assert cli.main(["faithful", "minilm", "--data", str(tmp_path / "empty.txt"), "--out", str(tmp_path / "x.csv")]) == 1
+    assert "There is no text in" in capsys.readouterr().err
+    assert journal.read_text(encoding="utf-8") == "{}\n"
