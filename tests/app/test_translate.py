@@ -270,7 +270,7 @@ def test_a_model_of_the_hub_is_asked_the_same_as_ours(app: AppTest, hub_folder: 
     assert not markup(app, "tree")
     choices = [choice for row in models(app)[0]["choices"] for choice in row]
     assert [choice["step"] for choice in choices] == list(range(len(own.steps)))
-    assert [choice["p"] for choice in choices] == [round(step.probability, 4) for step in own.steps]
+    assert [choice["p"] for choice in choices] == pytest.approx([step.probability for step in own.steps])
     assert any("(naive)" in caption.value for caption in app.caption)
     app = open_page(PAGE, models=[hub_folder], text="the cat sat", reading="Shifted")
     assert any("(shifted: Chen et al. 2020)" in caption.value for caption in app.caption)
