@@ -224,7 +224,8 @@ def one_sided_p(
     """Compute how likely Σ differences / Σ queries is as large as it is though it were 0.
 
     The error of the ratio R is that of its linearization, √(Σ (d - R n)² S / (S - 1)) / Σ n over S sentences (Cochran 1977,
-    chapter 6), to which the bootstrap over sentences comes with many samples; the distribution is the normal one.
+    chapter 6), to which the bootstrap over sentences comes with many samples; the distribution is the normal one. Of sentences
+    that are all alike, or few, the error tells little: p is never below that of a sign test, 2^-S.
 
     >>> one_sided_p(np.array([1.0, -1.0, 1.0, -1.0]), np.ones(4)).round(3).item()
     0.5
@@ -236,7 +237,7 @@ def one_sided_p(
     ratio = differences.sum(axis=0) / total
     error = np.sqrt((np.square(differences - ratio * spread)).sum(axis=0) * n / (n - 1)) / total
     z = np.divide(ratio, error, out=np.where(ratio > 0, np.inf, -np.inf), where=error > 0)
-    return np.vectorize(lambda value: 0.5 * math.erfc(value / math.sqrt(2)), otypes=[float])(z)
+    return np.vectorize(lambda value: max(0.5 * math.erfc(value / math.sqrt(2)), 0.5**n), otypes=[float])(z)
 
 
 def holm(p_values: Float[np.ndarray, " test"]) -> Bool[np.ndarray, " test"]:
@@ -397,7 +398,7 @@ def describe_verdict(tested: ClaimResult) -> str:
     rate = (
         f"{whose} looks from {source} to {target} in {whole_percent(tested.rate)} of {tested.queries:,} cases "
         f"(95\xa0% interval {whole_percent(tested.low)} to {whole_percent(tested.high)}; "
-        f"{tested.sentences:,} held-out sentences)"
+        f"{tested.sentences:,} held-out sentence{'' if tested.sentences == 1 else 's'})"
     )
     strongest = tested.strongest_rival
     best = describe_rival(strongest)

@@ -259,6 +259,19 @@ def test_too_few_words_are_no_verdict():
     assert "Too few words" in describe_verdict(tested)
 
 
+def test_two_sentences_that_are_right_throughout_may_be_luck():
+    claim, (sentences, looked) = parse("L0·H1: any -> previous"), corpus(6, size=40)
+    counts = count(claim, sentences, looked)
+    # As many words, in sentences of which none is wrong.
+    for n, holds, read in ((2, False, "1 held-out sentence)"), (4, False, "2 held-out sentences)"), (12, True, "6 held-out")):
+        queries, some = np.full(n, 30.0), slice(0, n)
+        hits = np.broadcast_to(queries[:, None, None], counts.hits[some].shape)
+        right = Counts(queries, hits, counts.by_offset[some], 0.1 * queries)
+        (tested,) = judge_claims([claim], [Evidence(right)])
+        assert (tested.rate, tested.holds) == (1, holds)
+        assert read in describe_verdict(tested)
+
+
 def test_a_regular_expression_that_never_ends_is_stopped():
     text = "a" * 40 + "!"
     each = ParsedSentence(text, (ParsedWord(text, 0, len(text)), ParsedWord("b", 0, 1)))
@@ -345,7 +358,8 @@ def test_p_is_that_of_the_normal_distribution_and_the_ratios_error():
         residuals = [(d - ratio * q) ** 2 for d, q in zip(differences[:, head], queries, strict=True)]
         error = np.sqrt(sum(residuals) * n / (n - 1)) / queries.sum()
         assert one_sided_p(differences, queries)[head] == pytest.approx(stats.norm.sf(ratio / error))
-    assert one_sided_p(np.ones((3, 1)), np.ones(3)).item() == 0
+    # Were each as likely to be above as below, three alike would be above one time in eight.
+    assert one_sided_p(np.ones((3, 1)), np.ones(3)).item() == 1 / 8
     assert one_sided_p(-np.ones((3, 1)), np.ones(3)).item() == 1
     assert one_sided_p(np.zeros((3, 1)), np.ones(3)).item() == 1
 
