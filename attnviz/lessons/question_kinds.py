@@ -5,6 +5,7 @@ gives it and a hand-in holds it.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -27,13 +28,18 @@ if TYPE_CHECKING:
 
 
 def same_answer(one: str, other: str) -> bool:
-    """Say whether two answers are the same but for case, spaces, what is invisible, and a full stop or quotes around them."""
+    """Say whether two answers are the same but for case, spaces, what is invisible, and a full stop or quotes around them.
+
+    >>> same_answer("l’eau", "L'eau."), same_answer("Groß", "GROSS")
+    (True, True)
+    """
     return plain(one) == plain(other)
 
 
 def plain(text: str) -> str:
-    """Write an answer as it is compared; one that is nothing but a mark stays."""
-    words = visible(" ".join(text.casefold().split()))
+    """Write an answer as it is compared; one that is nothing but a mark stays. Phones write an apostrophe as ’."""
+    composed = unicodedata.normalize("NFC", text).replace("’", "'")
+    words = visible(" ".join(composed.casefold().split()))
     return words.strip(" .“”\"'!") or words
 
 

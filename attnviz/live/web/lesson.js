@@ -127,8 +127,9 @@ export function accepts({ right, tolerance }, given) {
 
 /** An answer as it is compared; one that is nothing but a mark stays. @param {string} text */
 function comparable(text) {
-  const seen = text.replace(/[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu, "");
-  const words = seen.toLowerCase().split(/\s+/).filter(Boolean).join(" ").replace(/\p{Cc}/gu, "");
+  const seen = text.normalize("NFC").replaceAll("’", "'").replace(/[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu, "");
+  // Through capitals, for ß is the same as SS.
+  const words = seen.toUpperCase().toLowerCase().split(/\s+/).filter(Boolean).join(" ").replace(/\p{Cc}/gu, "");
   return words.replace(/^[ .“”"'!]+|[ .“”"'!]+$/g, "") || words;
 }
 

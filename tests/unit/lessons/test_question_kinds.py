@@ -208,7 +208,9 @@ def test_the_mean_of_a_layer_is_a_picture_too() -> None:
     assert found.answer == "0.55"
 
 
-@pytest.mark.parametrize(("truth_is", "right"), [(".", "."), ("'", "'"), ("!", " ! "), ("animal", "\u2060ani\u00admal")])
+@pytest.mark.parametrize(
+    ("truth_is", "right"), [(".", "."), ("'", "’"), ("!", " ! "), ("animal", "\u2060ani\u00admal"), ("é", "e\u0301")]
+)
 def test_a_mark_is_an_answer_and_nothing_is_none(truth_is: str, right: str) -> None:
     assert same_answer(right, truth_is)
     assert not same_answer("", truth_is)

@@ -27,7 +27,7 @@ from tests.javascript import run
 RUNNER = Path(__file__).with_name("grade.js")
 GIVEN = (
     "animal", " Animal. ", "“ANIMAL”", "animals", "", "0.68", "68 %", ".68", "0,68", "0.73", "0.731", "67", "İ", "…",
-    "\u2060ani\u00admal\ufeff", "no\tanswer\x00", "no answer",
+    "\u2060ani\u00admal\ufeff", "no\tanswer\x00", "no answer", "C’EST GROSS, L’E\u0301TE\u0301",
 )  # fmt: skip
 FORM = QuestionForm("token", "What?")
 ENDS = ("red", "Il ne mange pas.", "You said “Why?”", "»", "“a.”'", "…", "好。", "a. ", "")
@@ -53,6 +53,7 @@ CASES: list[tuple[QuestionForm, Truth]] = [
     (replace(FORM, kind="choice", choices=("true", "false")), one_of("true", "yes")),
     (replace(FORM, kind="text"), one_of("no answer")),
     (replace(FORM, kind="text"), one_of("animal")),
+    (replace(FORM, kind="text"), one_of("c'est groß, l'été")),
 ]
 
 
