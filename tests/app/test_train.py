@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import UserDict
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -39,7 +40,7 @@ def first_look(recipe: ToyRecipe) -> LiveRun:
 def app() -> Iterator[AppTest]:
     opened = script("train")
     yield opened
-    if "run" in opened.session_state:
+    if "run" in opened.session_state and opened.session_state.run:
         opened.session_state.run.stop()
 
 
@@ -63,6 +64,36 @@ def test_the_first_visit_is_the_first_preset_ready_to_start(app):
     assert app.session_state.run.recipe == PRESETS[0].recipe
     assert app.button[0].label == "Start"
     assert any(PRESETS[0].notice in caption.value for caption in app.caption)
+
+
+def watch_one() -> None:
+    from attnviz.models.toy_config import PRESETS
+    from attnviz.training.background_run import Line, LiveRun
+    from attnviz.training.toy_training import Training
+    from attnviz.ui.train.view import watch
+
+    watch(LiveRun(Training(PRESETS[0].recipe), Line(1)), None)
+
+
+class Overtaken(UserDict[str, object]):
+    """A session of which another script takes away what has just been read."""
+
+    def __getitem__(self, key: str) -> object:
+        return self.data.pop(key)
+
+
+def test_two_scripts_can_end_a_run_at_once(monkeypatch):
+    run = first_look(PRESETS[0].recipe)
+    session = Overtaken(run=run)
+    monkeypatch.setattr(view.st, "session_state", session)
+    view.open_run(run.training)
+    assert session.run is not run
+
+
+def test_a_run_that_another_script_has_ended_meanwhile_is_drawn_as_it_was():
+    drawn = AppTest.from_function(watch_one, default_timeout=60).run()
+    assert not drawn.exception
+    assert drawn.button[0].label == "Start"
 
 
 @pytest.mark.parametrize("preset", first_now(each for each in PRESETS if each.name in NAMED), ids=lambda preset: preset.name)

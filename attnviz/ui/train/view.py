@@ -69,10 +69,16 @@ def current_run(recipe: ToyRecipe) -> LiveRun | None:
     return checked(lambda: _new_run(recipe), icon="error")
 
 
-def _new_run(recipe: ToyRecipe) -> LiveRun:
-    if (run := st.session_state.pop("run", None)) is not None:
+def _forget_run() -> None:
+    """End this visitor's run; the key stays, for a script that is overtaken may read it meanwhile."""
+    run, st.session_state.run = st.session_state.get("run"), None
+    if run is not None:
         run.stop()
     st.session_state.pop("frame", None)
+
+
+def _new_run(recipe: ToyRecipe) -> LiveRun:
+    _forget_run()
     place = st.empty()
     line = training_line()
 
@@ -90,9 +96,7 @@ def _new_run(recipe: ToyRecipe) -> LiveRun:
 
 def open_run(training: Training) -> None:
     """Makes a model that was trained before this visitor's run."""
-    if (run := st.session_state.pop("run", None)) is not None:
-        run.stop()
-    st.session_state.pop("frame", None)
+    _forget_run()
     st.session_state.run = LiveRun(training, training_line(), PRIORITY.give_way)
 
 
@@ -129,7 +133,7 @@ def watch(drawn_run: LiveRun, head: tuple[int, int] | None) -> None:
     trained, followed = drawn_run.active, current_frame(drawn_run).step
 
     def draw() -> None:
-        run: LiveRun = st.session_state.run
+        run: LiveRun = st.session_state.get("run") or drawn_run
         run.watched()
         live = run.active
         if live:
