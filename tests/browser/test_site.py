@@ -171,7 +171,7 @@ def test_a_second_sentence_has_a_box_and_stays_when_the_first_is_changed(page: P
     expect(further).to_have_count(0)
     opened(page, f"{site}/encode/")
     expect(second).to_be_hidden()
-    page.get_by_text("Second sentence").click()
+    page.get_by_text("Second sentence").press("Enter")
     expect(second).to_be_visible()
 
 
@@ -299,6 +299,37 @@ def test_presented_the_matrix_has_the_room_of_what_a_head_says_of_itself(browser
         page = opened(context.new_page(), f"{site}/encode/?present=true")
         expect(page.locator("html.presenting")).to_be_visible()
         expect(page.locator("#story")).to_be_hidden()
+        for zoom in (1.5, 2):
+            page.set_viewport_size({"width": int(960 * zoom), "height": int(540 * zoom)})
+            expect(page.locator("html")).to_have_attribute("style", re.compile(f"--zoom: ?{zoom};"))
+
+
+def test_a_control_keeps_the_keyboard_and_over_plain_http_a_link_is_copied_by_hand(page: Page, site: str):
+    page.add_init_script("delete Navigator.prototype.clipboard")
+    opened(page, f"{site}/compute/")
+    source = page.get_by_label("Numbers from")
+    source.focus()
+    source.select_option("A model")
+    page.wait_for_url("**/?source=model")
+    expect(page.get_by_label("Layer")).to_be_visible()
+    expect(source).to_be_focused()
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("button", name="Copy it from the address bar")).to_be_visible()
+
+
+def test_a_picture_that_its_worker_has_lost_is_computed_again_whatever_failed_before(browser: Browser, site: str):
+    with browser.new_context(service_workers="block") as context:
+        context.add_init_script(ASKED.replace("asked += 1;", "asked += 1; window.last = this;"))
+        page = opened(context.new_page(), f"{site}/encode/")
+        typed(page, "The keys to the old cabinet are missing.")
+        expect(page.locator(STORY)).to_contain_text("“cabinet”")
+        context.route("**/pictures/*", lambda route: route.abort())
+        page.get_by_role("button", name="Bank and bank").click()
+        expect(page.locator(NOTICE)).to_contain_text("could not be fetched")
+        page.evaluate("() => last.dispatchEvent(new Event('error'))")
+        page.go_back()
+        expect(page.locator(STORY)).to_be_visible()
+        expect(page.locator(STORY)).to_contain_text("“cabinet”")
 
 
 def test_what_is_pointed_at_is_not_printed(page: Page, site: str):

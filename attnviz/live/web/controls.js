@@ -16,8 +16,11 @@ import { optionsOf } from "./run_model.js";
 
 /** @param {SitePage} sitePage @param {ModelPicture} picture */
 export function drawControls(sitePage, picture) {
+  const { controls } = sitePage.parts;
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset?.name;
   fillControls(sitePage, picture);
-  for (const [name, about] of Object.entries(sitePage.config.about)) sitePage.parts.controls.querySelector(`[data-name="${name}"]`)?.setAttribute("title", about);
+  for (const [name, about] of Object.entries(sitePage.config.about)) controls.querySelector(`[data-name="${name}"]`)?.setAttribute("title", about);
+  if (focused) /** @type {HTMLElement | null} */ (controls.querySelector(`[data-name="${focused}"]`))?.focus();
 }
 
 /** @param {SitePage} sitePage @param {ModelPicture} picture */
@@ -27,7 +30,6 @@ function fillControls(sitePage, picture) {
   if (page === "compute") return controls.replaceChildren(...weights(sitePage, picture));
   const shown = shownOn(page, picture, values);
   const map = picture.maps.find(({ kind }) => kind === shown.kind) ?? picture.maps[0];
-  const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset?.name;
   const [layers, heads] = map.shape;
   // Behind a mean stands the head that is shown without it.
   const head = shown.head ?? Math.min(values.head ?? map.first[1] ?? 0, heads - 1);
@@ -44,7 +46,6 @@ function fillControls(sitePage, picture) {
     scale(sitePage),
   ];
   controls.replaceChildren(...parts.filter((part) => part instanceof Node));
-  if (focused) /** @type {HTMLElement | null} */ (controls.querySelector(`[data-name="${focused}"]`))?.focus();
 }
 
 const SIDES = { cross: "Across: passage → question", passage: "Encoder: passage → question", question: "Encoder: question → passage" };

@@ -65,7 +65,8 @@ export function openLesson(lesson, files) {
     saveFile(`${lesson.name}-${own}.json`, new Blob([handIn(lesson.name, given, student)], { type: "application/json" }));
   });
   document.querySelector("#again button")?.addEventListener("click", () => {
-    localStorage.removeItem(keyOf(lesson));
+    given.clear();
+    store(lesson, given);
     location.reload();
   });
   // What another tab answers, or deletes, would come back with the next answer here.

@@ -147,12 +147,18 @@ export async function writeOn(sitePage) {
   const sampling = { temperature: choose === "By chance" ? temperature : 0, top_p, top_k, seed };
   try {
     const pieces = await runNamed(sitePage, namesOf(sitePage, values)[0], "write", { request: { text: prompt.text, written, sampling }, tokens: more });
+    // Who has gone on to another picture meanwhile stays there.
+    if (sitePage.picture !== picture) return;
     if (!pieces.length) return sitePage.say("This text fills all that the model reads here: shorten it, and it can write on.");
     await sitePage.go({ ...values, text: prompt.text, written: [...written.split(" "), ...pieces].filter(Boolean).join(" "), query: null, key: null });
   } catch (error) {
-    sitePage.fail(/** @type {Error} */ (error));
+    if (sitePage.picture === picture) sitePage.fail(/** @type {Error} */ (error));
   }
 }
+
+// What of an address another text is run with, too.
+export const KEPT_OPTIONS = ["model", "models", "into", "decoding", "width", "picture", "way", "unit", "words_kept", "share_kept",
+  "sentences_kept", "choose", "temperature", "top_p", "top_k", "seed", "more"];
 
 /** How a model is run, besides what it reads. @param {SitePage["config"]} config @param {Values} values */
 export function optionsOf({ page, amount }, values) {
@@ -230,7 +236,8 @@ function showBusy({ parts: { busy }, background }, name) {
   };
   const end = () => {
     clearTimeout(timer);
-    busy.hidden = true;
+    // Something else may be under way since.
+    busy.hidden ||= busy.children[0] === words;
   };
   return { progress, end };
 }
@@ -292,8 +299,9 @@ export class SitePicture extends ModelPicture {
 
   /** @param {Values} values */
   async alignments(values) {
-    this.#aligned ??= this.#fetch(`${this.said.name}.align`).then(readPackage);
-    const { models, cells, firstRows, chunks, ...message } = await this.#aligned;
+    const fetched = (this.#aligned ??= this.#fetch(`${this.said.name}.align`).then(readPackage));
+    fetched.catch(() => (this.#aligned = null));
+    const { models, cells, firstRows, chunks, ...message } = await fetched;
     const asked = models.flatMap((/** @type {any} */ model) => {
       const { slot, columns } = model;
       const { [`query${slot}`]: query = null, [`key${slot}`]: key = null } = values;

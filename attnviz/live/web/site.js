@@ -1,12 +1,12 @@
 // The site's own script: it reads what the page is and draws what its address says.
 
-import { make } from "../../figures/drawing/elements.js";
+import { around, make } from "../../figures/drawing/elements.js";
 import { isOfTheApp, readAddress, writeAddress, computeAddress, computeExamples, isInAddress } from "./address.js";
 import { BlockPage } from "./block_page.js";
 import { drawControls } from "./controls.js";
 import { openLesson } from "./lesson.js";
 import { panelOf } from "./panels.js";
-import { exampleOfText, isReadyPicture, PROMPT, namesOf, optionsOf, remarkOf, runModel, SitePicture } from "./run_model.js";
+import { exampleOfText, isReadyPicture, KEPT_OPTIONS, PROMPT, namesOf, optionsOf, remarkOf, runModel, SitePicture } from "./run_model.js";
 import { whyNoScript, sentenceOf, shownInTheApp, fetchFile } from "./fetch_files.js";
 import { drawToolbar } from "./toolbar.js";
 
@@ -127,7 +127,7 @@ export class SitePage {
       this.#run();
     });
     form.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing || around(event, "summary")) return;
       event.preventDefault();
       this.#run();
     });
@@ -186,9 +186,9 @@ export class SitePage {
   /** What the worker no longer has is computed again, once. @param {Error} error */
   async #recover(error) {
     const [key] = [...this.#pictures].find(([, picture]) => picture === this.picture) ?? [""];
-    const isAgain = this.#lost === key;
-    this.#lost = key;
-    if (error.message !== "gone" || isAgain) return this.fail(error);
+    const isOver = error.message !== "gone" || this.#lost === key;
+    this.#lost = isOver ? "" : key;
+    if (isOver) return this.fail(error);
     this.#pictures.delete(key);
     await this.show();
   }
@@ -220,7 +220,7 @@ export class SitePage {
     const missing = this.config.fields.find((name) => name !== "pair" && !values[name]);
     if (missing) return this.say(sentenceOf(`no ${missing}`));
     if (!this.config.fields.every((name) => isInAddress(values[name]))) return this.say(sentenceOf("too long"));
-    for (const name of ["model", "models", "into", "picture", "way", "unit", "words_kept", "share_kept", "sentences_kept", "choose", "temperature", "top_p", "top_k", "seed", "more"]) if (this.values[name]) values[name] = this.values[name];
+    for (const name of KEPT_OPTIONS) if (this.values[name]) values[name] = this.values[name];
     if (this.config.page === "compute") values.source = "model";
     // What somebody types here is fetched for: one translator, until they choose more.
     if (this.config.page === "translate") values.models ??= namesOf(this, values).slice(0, 1);

@@ -22,6 +22,8 @@ export function drawToolbar(sitePage) {
   bar.replaceChildren(...downloads, copy, folded("QR code", (box) => drawCode(sitePage, box)), present);
   document.addEventListener("keydown", (event) => press(sitePage, event));
   addEventListener("attnviz-address", () => showPresent(Boolean(sitePage.values.present)));
+  // A browser gives its whole screen late.
+  addEventListener("resize", fitPicture);
   // Its lines come one after the other.
   new ResizeObserver(fitPicture).observe(/** @type {HTMLElement} */ (document.getElementById("hero")));
 }
@@ -40,7 +42,7 @@ function folded(name, fill) {
 
 /** @param {HTMLButtonElement} button */
 async function copyLink(button) {
-  const isCopied = await navigator.clipboard.writeText(location.href).then(() => true, () => false);
+  const isCopied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
   button.textContent = isCopied ? "Copied" : "Copy it from the address bar";
   setTimeout(() => (button.textContent = "Copy link"), SAID);
 }
@@ -97,7 +99,6 @@ function showPresent(on) {
   for (const { shadowRoot } of document.querySelectorAll("#picture, #passage div")) {
     for (const root of shadowRoot?.querySelectorAll(".explorer, .alignment, .compute, .markup") ?? []) root.toggleAttribute("data-presenting", on);
   }
-  page.style.setProperty("--zoom", on ? String(Math.max(1, Math.min(innerWidth / PLAIN.width, innerHeight / PLAIN.height))) : "1");
   if (!on) page.style.removeProperty("--picture-height");
   if (hasChanged) dispatchEvent(new Event("resize"));
   fitPicture();
@@ -105,11 +106,12 @@ function showPresent(on) {
 
 /** A picture that takes its height from the room there is gets all that the rest leaves, as in attnviz/ui/frame/present.js. */
 function fitPicture() {
-  const page = document.documentElement;
+  const page = document.documentElement, isOn = page.classList.contains("presenting");
+  const zoom = isOn ? Math.max(1, Math.min(innerWidth / PLAIN.width, innerHeight / PLAIN.height)) : 1;
+  page.style.setProperty("--zoom", String(zoom));
   const hero = /** @type {HTMLElement} */ (document.getElementById("hero"));
   const canvases = [...(document.getElementById("picture")?.shadowRoot?.querySelectorAll("canvas[tabindex]") ?? [])];
-  if (!page.classList.contains("presenting") || !canvases.length) return;
-  const zoom = Number(page.style.getPropertyValue("--zoom"));
+  if (!isOn || !canvases.length) return;
   const heightOf = (/** @type {Element} */ element) => element.getBoundingClientRect().height;
   const rest = heightOf(hero) - Math.max(...canvases.map((each) => heightOf(each.closest(".picture") ?? each)));
   const height = `${Math.max(120, Math.floor((innerHeight - rest) / zoom - 2 * MARGIN))}px`;

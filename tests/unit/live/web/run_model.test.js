@@ -4,11 +4,12 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { deflateSync } from "node:zlib";
 
+import { FakeElement } from "../../figures/fake_page.js";
 import { cellShown } from "../../../../attnviz/live/web/explorer_panel.js";
 import { Lens } from "../../../../attnviz/live/web/head_view.js";
 import { mapOfFiles, overviewOf } from "../../../../attnviz/live/web/map_package.js";
 import { Source, WordVectors } from "../../../../attnviz/live/web/models/model_files.js";
-import { SitePicture, exampleOfText, isReadyPicture, remarkOf } from "../../../../attnviz/live/web/run_model.js";
+import { KEPT_OPTIONS, SitePicture, exampleOfText, isReadyPicture, optionsOf, remarkOf, writeOn } from "../../../../attnviz/live/web/run_model.js";
 import { describeLink } from "../../../../attnviz/live/web/wording.js";
 import { unaskedLink } from "../../../../attnviz/live/web/write_panel.js";
 
@@ -96,6 +97,12 @@ test("a word of a translation that travels looks at the word that was asked, or 
   const asked = [{}, { query1: 2 }, { query1: 2, key1: 0 }, { query1: 2, key1: 3 }, { query1: 3, key1: 0 }, { key1: 1 }, {}];
   const cells = await Promise.all(asked.map(async (values) => (await picture.alignments(values)).cells[1]));
   assert.deepEqual(cells, [[0, 2], [1, 1], [1, 0], [1, 1], [0, 2], [0, 2], [0, 2]]);
+  // What did not come is fetched again.
+  const late = new SitePicture({ name: "a", maps: [{ kind: "cross" }] }, new URL("http://localhost/"), {});
+  globalThis.fetch = async () => ({ ok: false });
+  await assert.rejects(late.alignments({}));
+  globalThis.fetch = async () => new Response(file);
+  assert.deepEqual((await late.alignments({})).cells[1], [0, 2]);
 });
 
 test("of weights that are alike in the digits that travel the strongest is the one that was", async () => {
@@ -123,4 +130,40 @@ test("a link that a picture does not show whole is not chosen", () => {
   const overview = { at: [[0, 1, 4], [0, 1, 4]], queries: [["a"], ["bc"], ["d"]], keys: [["a"], ["bc"], ["d"]] };
   const cells = [[4, 1], [4, 2], [4, null], [9, 1], [null, null]].map(([query, key]) => cellShown(overview, query, key));
   assert.deepEqual(cells, [{ query: 2, key: 1 }, ...Array(4).fill({ query: null, key: null })]);
+});
+
+test("what was written takes nobody away from the picture that they have gone on to", async () => {
+  const went = [];
+  const page = { values: {}, picture: { said: { prompt: { text: "a" } } }, config: { models: ["m"], page: "write" }, modelFiles: new URL("http://localhost/"),
+    parts: { busy: new FakeElement("div") }, go: (values) => went.push(values.written), say() {}, fail: () => went.push("failed") };
+  const { picture } = page;
+  for (const [next, made] of [[picture, () => ["b"]], [{}, () => ["b"]], [{}, () => Promise.reject(new Error("left"))]]) {
+    page.background = { ask: async () => made(Object.assign(page, { picture: next })) };
+    await writeOn(Object.assign(page, { picture }));
+  }
+  assert.deepEqual(went, ["b"]);
+});
+
+test("a bar stays while something else is under way", async () => {
+  const busy = Object.assign(new FakeElement("div"), { hidden: true });
+  const page = { values: {}, picture: { said: { prompt: { text: "a" } } }, config: { models: ["m"], page: "write" }, modelFiles: new URL("http://localhost/"),
+    parts: { busy }, go() {}, say() {}, fail() {} };
+  const ends = [];
+  const background = { ask: () => new Promise((resolve) => ends.push(resolve)) };
+  const runs = [writeOn({ ...page, background }), writeOn({ ...page, background })];
+  await new Promise((go) => setTimeout(go, 200));
+  for (const [at, isHidden] of [false, true].entries()) {
+    ends[at]([]);
+    await runs[at];
+    assert.equal(busy.hidden, isHidden);
+  }
+});
+
+test("another text is run as the one before was", () => {
+  const read = new Set(), values = new Proxy({}, { get: (_, name) => void read.add(name) });
+  for (const page of ["translate", "summarize"]) optionsOf({ page, amount: {} }, values);
+  // What was written goes on from the text before.
+  read.delete("written");
+  assert.ok(read.size > 5);
+  assert.deepEqual([...read].filter((name) => !KEPT_OPTIONS.includes(name)), []);
 });
