@@ -12,7 +12,7 @@ from attnviz.core.errors import TraceError
 from attnviz.core.sampling import Candidate, Continuation
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.core.why import LogitLens, Parts, PatchCurve, Patches
-from attnviz.text.words import Words, piece_label, visible_text
+from attnviz.text.words import Words, named_bytes, piece_label, visible_text
 
 # Candidates that a table, or a file, lists for each token.
 LISTED = 10
@@ -195,10 +195,11 @@ def bits_per_byte(trace: AttentionTrace) -> float | None:
     """Compute how well the model foretells the text: -log2 p a byte; None of a single token, and of a source's translation."""
     if "cross" in trace.kinds:
         return None
-    tokens = trace.maps[-1].queries
-    ordinary = [token.start for token in tokens if not token.special]
-    starts = (0, *(ordinary if tokens[0].special else ordinary[1:]))
-    return continuation_of(trace).bits_per_byte(trace.prompt.text, starts)
+    text, (first, *others), continuation = trace.prompt.text, trace.maps[-1].queries, continuation_of(trace)
+    # Of a letter that two pieces share, the first has as many bytes as its name tells.
+    shared = any(token.start < first.end for token in others[:1])
+    end, part = (first.start, len(named_bytes(continuation.pieces[0]).split())) if shared else (first.end, 0)
+    return continuation.bits_per_byte(len(text[end:].encode("utf-8")) - part)
 
 
 def next_table(

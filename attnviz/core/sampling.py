@@ -241,10 +241,6 @@ class Continuation:
             shares = np.where(inside, shares / (mass if not inside.all() else max(mass, min(options.top_p, 1.0))), 0)
         return shares
 
-    def bits_per_byte(self, text: str, starts: tuple[int, ...]) -> float | None:
-        """Compute how well the model foretells a text, whose tokens begin at these characters: -log2 p a byte of UTF-8.
-
-        The first token counts for nothing, nor do its bytes; None where there is no other.
-        """
-        n_bytes = len(text[starts[1] :].encode("utf-8")) if len(starts) > 1 else 0
+    def bits_per_byte(self, n_bytes: int) -> float | None:
+        """Compute how well the model foretells all tokens but the first, of so many bytes: -log2 p a byte; None of no byte."""
         return -float(self.given[1:].sum()) / math.log(2) / n_bytes if n_bytes else None

@@ -76,7 +76,7 @@ def visible_text(text: str) -> str:
     return (shown if visible(letters) else " ".join(f"U+{ord(letter):04X}" for letter in letters)) or "␣"
 
 
-def _named_bytes(piece: str) -> str:
+def named_bytes(piece: str) -> str:
     """Name the bytes of a piece in hexadecimal: of a byte-level vocabulary (Radford et al. 2019), or of one as <0xE6>."""
     letters = piece.lstrip("Ġ")
     if set(letters) <= _BYTES.keys() and not piece.startswith("<0x"):
@@ -93,7 +93,7 @@ def piece_label(piece: str, text: str) -> str:
     ['part of a letter (D8)', 'part of a letter (E4 BD)', 'part of a letter (E6)']
     """
     if "\ufffd" in text:
-        return f"part of a letter ({_named_bytes(piece)})"
+        return f"part of a letter ({named_bytes(piece)})"
     return visible_text(text.strip(" ")) if text else piece
 
 
