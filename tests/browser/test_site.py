@@ -317,21 +317,6 @@ def test_a_control_keeps_the_keyboard_and_over_plain_http_a_link_is_copied_by_ha
     expect(page.get_by_role("button", name="Copy it from the address bar")).to_be_visible()
 
 
-def test_a_picture_that_its_worker_has_lost_is_computed_again_whatever_failed_before(browser: Browser, site: str):
-    with browser.new_context(service_workers="block") as context:
-        context.add_init_script(ASKED.replace("asked += 1;", "asked += 1; window.last = this;"))
-        page = opened(context.new_page(), f"{site}/encode/")
-        typed(page, "The keys to the old cabinet are missing.")
-        expect(page.locator(STORY)).to_contain_text("“cabinet”")
-        context.route("**/pictures/*", lambda route: route.abort())
-        page.get_by_role("button", name="Bank and bank").click()
-        expect(page.locator(NOTICE)).to_contain_text("could not be fetched")
-        page.evaluate("() => last.dispatchEvent(new Event('error'))")
-        page.go_back()
-        expect(page.locator(STORY)).to_be_visible()
-        expect(page.locator(STORY)).to_contain_text("“cabinet”")
-
-
 def test_what_is_pointed_at_is_not_printed(page: Page, site: str):
     """Chromium prints again what is drawn as a dark page turns light; cleared in it, the overlay would wipe out the matrix."""
     opened(page, f"{site}/encode/")
