@@ -134,8 +134,7 @@ class Visit:
     def hashes(self) -> list[str]:
         """The content of every trace, and of a model that can be trained, exactly."""
         files = [to_bytes(each.trace, exact=True) for each in self.actual if hasattr(each, "trace")]
-        if "run" in self.app.session_state:
-            run = self.app.session_state.run
+        if "run" in self.app.session_state and (run := self.app.session_state.run):
             files.append(to_file(run.recipe, run.frames[0]))
         return [hashlib.sha256(file).hexdigest() for file in files]
 

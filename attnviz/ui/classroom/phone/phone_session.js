@@ -101,6 +101,7 @@ export class Phone {
     this.notice = "";
     this.screen = "";
     this.isUp = true;
+    this.isJoining = false;
     this.stop = () => {};
     const [header, notice, body, foot] = [make("header"), make("p.notice", { role: "status" }), make("div.body"), make("div.foot")];
     this.parts = { header, notice, body, foot };
@@ -128,9 +129,12 @@ export class Phone {
 
   /** @param {{ nickname?: string }} [more] */
   join(more = {}) {
+    // Who presses twice joins once.
+    if (this.isJoining) return;
+    this.isJoining = true;
     if (!this.view) this.say("Joining …");
     const joining = this.line.join(this.code, { ...more, ...(this.invite && { invite: this.invite }) });
-    joining.then((news) => {
+    joining.finally(() => (this.isJoining = false)).then((news) => {
       this.say("");
       if (news.wants) return this.show("nickname", nickname(this));
       this.token = news.token ?? "";

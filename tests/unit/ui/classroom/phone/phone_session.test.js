@@ -1,9 +1,9 @@
-// What a phone says while it waits.
+// What a phone says while it waits, and that it joins once.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../../../figures/fake_page.js";
-import { screens } from "../../../../../attnviz/ui/classroom/phone/phone_session.js";
+import { Phone, screens } from "../../../../../attnviz/ui/classroom/phone/phone_session.js";
 
 const waiting = (question) => screens({ pending: null }, { state: "open", question: { ask: "?", ...question } }, "a").body[1].textContent;
 
@@ -16,4 +16,17 @@ test("no answer is promised to a question that may have none", () => {
   assert.match(waiting({ kind: "token" }), /^The answer comes/);
   assert.match(waiting({ kind: "text" }), /^Your teacher goes on/);
   assert.match(waiting({ kind: "token", step: { reveals: false } }), /^Your teacher has/);
+});
+
+test("who presses Join twice joins once, and may try again where that was refused", async () => {
+  const [asked, answers] = [[], []];
+  const line = { join: (code, more) => { asked.push(more); return new Promise((_, refuse) => answers.push(refuse)); } };
+  const phone = Object.assign(Object.create(Phone.prototype), { line, code: "ABCD", say: () => {}, refused: () => {}, view: null, isJoining: false });
+  const press = () => phone.join({ nickname: "Mira" });
+  press();
+  press();
+  answers[0](new Error("busy"));
+  await new Promise((next) => setTimeout(next));
+  press();
+  assert.equal(asked.length, 2);
 });
