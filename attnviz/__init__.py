@@ -84,7 +84,7 @@ AttentionTrace._repr_html_ = _frame
 
 def _picture(value: Parts | LogitLens | Patches) -> str:
     """Draw why a word is written where a notebook ends a cell with it."""
-    from attnviz.figures.why import why_page
+    from attnviz.figures.why_lens_and_patches import why_page
 
     return why_page(value)._repr_html_()
 

@@ -8,8 +8,8 @@ from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import HeadCosts
 from attnviz.figures.blocks import notice_blocks
-from attnviz.figures.whatif_matrices import HOW_COMPARED, HOW_COSTS
-from attnviz.figures.why import HOW_PATCHED
+from attnviz.figures.whatif_grids_and_matrices import HOW_COMPARED, HOW_COSTS
+from attnviz.figures.why_lens_and_patches import HOW_PATCHED
 from attnviz.models.result import Result
 from attnviz.ui.address.address_sync import finish, value
 from attnviz.ui.background.jobs import stoppable

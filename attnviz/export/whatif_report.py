@@ -26,7 +26,7 @@ from attnviz.export.paper import (
 )
 from attnviz.export.picture import picture
 from attnviz.figures.theme import LIGHT, diverging, ink_on
-from attnviz.figures.whatif_matrices import aligned_labels, heights, largest_of, random_band, removal_lines
+from attnviz.figures.whatif_grids_and_matrices import aligned_labels, heights, largest_of, random_band, removal_lines
 
 COLUMNS = ("layer", "head", "divergence_bits")
 

@@ -28,8 +28,8 @@ from attnviz.analysis.wording import Part, Sentence, head_name, head_words, sign
 from attnviz.figures.blocks import Block, ColumnsBlock, FoldBlock, Pick, PictureBlock, SentencesBlock, TextBlock, head_picks
 from attnviz.figures.head_grid import measured_grid, with_axes
 from attnviz.figures.theme import LIGHT, Theme, css_variables
+from attnviz.text.corpora import is_suitable
 from attnviz.text.data_files import ParsedSentence
-from attnviz.text.sentences import is_suitable
 
 STYLE = Path(__file__).with_name("head_claims.css").read_text(encoding="utf-8")
 NONE = "nothing found"

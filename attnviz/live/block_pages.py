@@ -48,9 +48,9 @@ from attnviz.figures.html import sentence_html
 from attnviz.figures.matters_text import LOOKED, experiment_blocks
 from attnviz.figures.matters_text import STYLE as MATTERS_STYLE
 from attnviz.figures.theme import DARK, LIGHT, Theme
-from attnviz.figures.whatif_matrices import HOW_COMPARED, HOW_COSTS, comparison_blocks, cost_blocks, curve_blocks
-from attnviz.figures.whatif_matrices import STYLE as WHATIF_STYLE
-from attnviz.figures.why import HOW_PATCHED, PARTS_STYLE, part_address, patch_blocks, together_blocks
+from attnviz.figures.whatif_grids_and_matrices import HOW_COMPARED, HOW_COSTS, comparison_blocks, cost_blocks, curve_blocks
+from attnviz.figures.whatif_grids_and_matrices import STYLE as WHATIF_STYLE
+from attnviz.figures.why_lens_and_patches import HOW_PATCHED, PARTS_STYLE, part_address, patch_blocks, together_blocks
 from attnviz.files.shipped import examples_of, find_example, models_with_atlas
 from attnviz.live.pictures import examples_of as examples_in
 from attnviz.live.pictures import notice_on_site, shown_result

@@ -1,5 +1,6 @@
-"""The sentences that travel with attnviz, and those of one's own."""
+"""The sentences that travel with attnviz, those of one's own, and which may stand on a school's projector."""
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -91,3 +92,22 @@ def plain(lines: Iterable[str], name: str = "this text") -> tuple[ParsedSentence
 
 def _read_text(path: Path) -> str:
     return "".join(text_lines(path))
+
+
+# Words of sentences that a school would not project: the treebank's come from blogs, mail and the news.
+_UNSUITABLE = re.compile(
+    r"\b(?:abus\w*|alcohol\w*|assault\w*|attack\w*|bastard\w*|beer|behead\w*|bitch\w*|bomb\w*|crap\w*|damn\w*|dead|death\w*|"
+    r"die[ds]?|drug\w*|drunk\w*|enemy|explosi\w*|fuck\w*|gun\w*|hell|idiot\w*|insurgen\w*|jail\w*|kill\w*|milita\w*|missile\w*|"
+    r"murder\w*|nazi\w*|nuclear|porn\w*|prison\w*|rap(?:e|ed|es|ist)|sex\w*|shit\w*|shoot\w*|shot|slaughter\w*|stupid\w*|"
+    r"suck\w*|suicid\w*|terror\w*|tortur\w*|troops|victim\w*|violen\w*|wars?|weapon\w*|liberal revisionist)\b",
+    re.IGNORECASE,
+)
+
+
+def is_suitable(text: str) -> bool:
+    """Say whether a sentence may stand on a school's projector: it has none of a short list of words.
+
+    >>> is_suitable("Try googling it for more info."), is_suitable("They call it a covert nuclear weapons program.")
+    (True, False)
+    """
+    return not _UNSUITABLE.search(text)

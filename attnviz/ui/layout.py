@@ -76,7 +76,7 @@ class Markup:
 
 
 _BROWSER = component(
-    "attnviz.browser", html="<div></div>", js=Path(__file__).with_name("enter_key_and_links.js").read_text(encoding="utf-8")
+    "attnviz.browser", html="<div></div>", js=Path(__file__).with_name("enter_links_and_menu.js").read_text(encoding="utf-8")
 )
 _THEME = component("attnviz.theme", html="<i></i>", js=Path(__file__).with_name("theme.js").read_text(encoding="utf-8"))
 

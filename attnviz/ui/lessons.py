@@ -412,7 +412,7 @@ def _show_summary(place: LessonPlace, sentence: str, answers: list[str]) -> None
     st.html(f'<p class="lesson-points">{sentence}{more}</p><div class="lesson-all">{"".join(answers)}</div>')
 
 
-_SCRIPT = Path(__file__).with_name("lesson_keys.js")
+_SCRIPT = Path(__file__).with_name("lesson_keys_and_answers.js")
 _KEYS = component("attnviz.lesson-keys", html="<div></div>", js=_SCRIPT.read_text(encoding="utf-8"))
 _GUESS = component("attnviz.guess", html='<div class="guess"></div>', css=STYLE, js=SCRIPT)
 _GUESS_FIRST = "Guess first: the picture comes when you have answered."

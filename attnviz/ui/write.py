@@ -26,7 +26,7 @@ from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.core.why import LogitLens, Parts
 from attnviz.figures import html as shared
 from attnviz.figures.before_after import changed_text, ranked
-from attnviz.figures.why import PARTS_STYLE, lens_strip, lens_table, parts_grid
+from attnviz.figures.why_lens_and_patches import PARTS_STYLE, lens_strip, lens_table, parts_grid
 from attnviz.figures.written_text import BARS, SCRIPT, STYLE, bars_at, coming_text, next_bars, written_text
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress

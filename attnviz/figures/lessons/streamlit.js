@@ -18,7 +18,7 @@ export default function ({ data: [question, form, picked, longest], parentElemen
       button.disabled = !text;
     };
     root.replaceChildren(drawQuestion(form, choose, longest), button);
-    // What had the focus may be gone: see attnviz/ui/lesson_keys.js.
+    // What had the focus may be gone: see attnviz/ui/lesson_keys_and_answers.js.
     document.dispatchEvent(new Event("attnviz-guess"));
   }
   // What was clicked in the picture beside it, once.

@@ -322,8 +322,8 @@ _HERE = Path(__file__).parent
 _HISTORY = component(
     "attnviz.history",
     html='<details class="history"><summary>History</summary><div></div></details>',
-    css=(_HERE / "history.css").read_text(encoding="utf-8"),
-    js=bundle(_HERE / "history.js"),
+    css=(_HERE / "visited_heads.css").read_text(encoding="utf-8"),
+    js=bundle(_HERE / "visited_heads.js"),
 )
 # What is read on a page, by the name of its parameter.
 _READ = {"encode": "text", "translate": "text", "answer": "question", "summarize": "text", "write": "text"}

@@ -11,7 +11,7 @@ from attnviz.core.trace import Prompt
 from attnviz.core.why import RANDOM_TEXTS, PatchCurve, Patches
 from attnviz.export.next_and_why import draw_why, together_csv, why_file
 from attnviz.figures import html as shared
-from attnviz.figures.why import PART_PLACES, PARTS_STYLE, patch_blocks, together_blocks
+from attnviz.figures.why_lens_and_patches import PART_PLACES, PARTS_STYLE, patch_blocks, together_blocks
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.text.corpora import random_passages
 from attnviz.ui.address.address_sync import value, visit_button

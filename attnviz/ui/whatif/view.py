@@ -14,7 +14,7 @@ from attnviz.core.trace import AttentionTrace, Head, HeadCosts, Prompt, RemovalC
 from attnviz.export import whatif_report
 from attnviz.figures.explorer.exported_file import records_script
 from attnviz.figures.html import STYLE as MARKUP
-from attnviz.figures.whatif_matrices import STYLE, comparison_blocks, cost_blocks, curve_blocks
+from attnviz.figures.whatif_grids_and_matrices import STYLE, comparison_blocks, cost_blocks, curve_blocks
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.models.catalog import CATALOG, HUB, Task

@@ -17,7 +17,7 @@ from attnviz.analysis.wording import plain
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Token
 from attnviz.core.why import ComparedWords, LogitLens, Parts, Patches
-from attnviz.figures.why import lens_strip, lens_table, parts_grid, patches_grid, why_page
+from attnviz.figures.why_lens_and_patches import lens_strip, lens_table, parts_grid, patches_grid, why_page
 
 TOKENS = (Token("<Mary>", 0, 6), Token("to", 7, 9))
 

@@ -13,7 +13,7 @@ from attnviz.analysis.whatif_comparison import describe_costs
 from attnviz.analysis.wording import plain
 from attnviz.core.errors import EditError, UnsupportedModelError
 from attnviz.export.whatif_report import costs_csv
-from attnviz.figures.whatif_matrices import cost_grid
+from attnviz.figures.whatif_grids_and_matrices import cost_grid
 from attnviz.models.capabilities import bind_target, capabilities
 from attnviz.models.whatif import every_head, head_costs, removal_curve
 from tests import tiny

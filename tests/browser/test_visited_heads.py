@@ -41,7 +41,7 @@ def alone(context: BrowserContext, app_url: str) -> Page:
     """A page with the script alone: `say` draws what Python says after each of some runs, and gives its lines."""
     page = context.new_page()
     page.clock.install()
-    script = json.dumps(bundle(Path(attnviz.ui.address.address_sync.__file__).with_name("history.js")))
+    script = json.dumps(bundle(Path(attnviz.ui.address.address_sync.__file__).with_name("visited_heads.js")))
     page.add_init_script(f"""window.say = async (said) => {{
       const {{ default: draw }} = await import(URL.createObjectURL(new Blob([{script}], {{ type: "text/javascript" }})));
       const parentElement = document.createElement("div");

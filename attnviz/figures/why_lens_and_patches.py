@@ -28,7 +28,7 @@ from attnviz.figures.html import Page, label
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables, diverging, ink_on
 from attnviz.text.words import visible_text
 
-PARTS_STYLE = GRID + CURVE + Path(__file__).with_name("why.css").read_text(encoding="utf-8")
+PARTS_STYLE = GRID + CURVE + Path(__file__).with_name("why_lens_and_patches.css").read_text(encoding="utf-8")
 # A number that is less than this is not written in its cell.
 _LEAST = 0.05
 # Characters of a token in a cell.

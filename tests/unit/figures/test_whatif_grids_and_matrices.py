@@ -12,7 +12,7 @@ from attnviz.analysis.wording import percent, points
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.export import svg_png_pdf, whatif_report
 from attnviz.figures.theme import DARK, LIGHT
-from attnviz.figures.whatif_matrices import aligned_labels, changes_table, divergence_grid, three_matrices
+from attnviz.figures.whatif_grids_and_matrices import aligned_labels, changes_table, divergence_grid, three_matrices
 from tests.factories import sentence, typed
 
 BEFORE, AFTER = sentence("it <was> tired now"), sentence("it <was> wide now")

@@ -30,7 +30,7 @@ from attnviz.figures.matrix import STYLE as MATRIX
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables, diverging
 from attnviz.text.words import visible_text
 
-STYLE = GRID + MATRIX + CURVE + Path(__file__).with_name("whatif_matrices.css").read_text(encoding="utf-8")
+STYLE = GRID + MATRIX + CURVE + Path(__file__).with_name("whatif_grids_and_matrices.css").read_text(encoding="utf-8")
 HOW_COMPARED = how_to_read("""
 - Tokens are aligned by their text. Between equal tokens, as many on both sides are paired one by one; a token that only one
   side has is a key of its own.

@@ -9,7 +9,7 @@ import pytest
 from attnviz.core.trace import HeadCosts, RemovalCurve
 from attnviz.export import svg_png_pdf, whatif_report
 from attnviz.figures.theme import DARK
-from attnviz.figures.whatif_matrices import cost_grid, heights, random_band, removal_figure, removal_lines
+from attnviz.figures.whatif_grids_and_matrices import cost_grid, heights, random_band, removal_figure, removal_lines
 from tests.unit.analysis.test_whatif_comparison_cost_words import COSTS, CURVE
 
 
