@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from operator import attrgetter
@@ -512,8 +513,7 @@ class Job(Generic[Made]):
                         bar.progress(*progress)
                     else:
                         bar = _waiting(place, pixels, *progress)
-                    if draw := st.session_state.get("draw_work"):
-                        draw()
+                    _STOPPABLE.get()[1]()
                     patience = REDRAW_SECONDS
                 else:
                     place.empty()
@@ -619,15 +619,21 @@ def shared(
             shelf.forget(key, job)
 
 
+# What ends the work that is waited for here, where a person can, and what draws as much as is there. This is no key of the
+# session: a run that is overtaken could not take it away.
+_STOPPABLE: ContextVar[tuple[Callable[[], None] | None, Callable[[], None]]] = ContextVar(
+    "stoppable", default=(None, lambda: None)
+)
+
+
 @contextmanager
 def stoppable(stop: Callable[[], None], draw: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Show a button that calls `stop` beside the bar of what is waited for within this context; `draw` shows what is there."""
-    st.session_state.update(stop_work=stop, draw_work=draw)
+    outer = _STOPPABLE.set((stop, draw))
     try:
         yield
     finally:
-        for name in ("stop_work", "draw_work"):
-            st.session_state.pop(name, None)
+        _STOPPABLE.reset(outer)
 
 
 @contextmanager
@@ -644,7 +650,7 @@ def _waiting(place: DeltaGenerator, pixels: int, fraction: float, stage: str) ->
     box = place.container(key=f"busy-{next(_NUMBERS)}") if is_over else place.container()
     # Complete before the blank is drawn: an empty place that grows into a bar would push the blank down.
     bar = box.progress(fraction, text=stage)
-    if stop := state.get("stop_work"):
+    if stop := _STOPPABLE.get()[0]:
         box.button("Stop", icon=":material/stop:", key=f"stop-work-{next(_NUMBERS)}", on_click=stop)
     if not is_over:
         box.skeleton(height=pixels)

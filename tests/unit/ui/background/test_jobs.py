@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import StopException
+from streamlit.runtime.state import SafeSessionState, SessionState, SessionStateProxy, session_state_proxy
 from streamlit.testing.v1 import AppTest
 
 from attnviz.core.edits import NO_EDITS
@@ -24,7 +26,7 @@ from attnviz.models.base import GREEDY, Progress
 from attnviz.ui import compute, matters
 from attnviz.ui.background import jobs
 from attnviz.ui.background import results as models
-from attnviz.ui.background.jobs import Job, LruCache, Slots, computing, shared
+from attnviz.ui.background.jobs import Job, LruCache, Slots, computing, shared, stoppable
 from attnviz.ui.whatif import view
 from tests.tiny import first_now
 
@@ -100,8 +102,10 @@ def test_a_wait_of_minutes_ends_with_the_result(monkeypatch: pytest.MonkeyPatch)
     def page(job, redraw):
         import streamlit as st
 
-        st.session_state["draw_work"] = redraw
-        st.text(job.result(st.empty()))
+        from attnviz.ui.background.jobs import stoppable
+
+        with stoppable(lambda: None, redraw):
+            st.text(job.result(st.empty()))
 
     monkeypatch.setattr(jobs, "REDRAW_SECONDS", 0.0)
     redrawn, enough = itertools.count(1), threading.Event()
@@ -110,6 +114,26 @@ def test_a_wait_of_minutes_ends_with_the_result(monkeypatch: pytest.MonkeyPatch)
     shown = AppTest.from_function(page, default_timeout=60, kwargs=kwargs).run()
     assert not shown.exception
     assert shown.text[0].value == "done"
+
+
+def test_a_run_that_is_overtaken_leaves_the_next_one_nothing_to_draw_or_to_stop(
+    shelf: LruCache[Job], monkeypatch: pytest.MonkeyPatch
+):
+    kept, overtaken, drawn = SessionState(), threading.Event(), []
+
+    def leave() -> None:
+        if overtaken.is_set():
+            raise StopException
+
+    monkeypatch.setattr(session_state_proxy, "get_session_state", lambda: SafeSessionState(kept, leave))
+    monkeypatch.setattr(st, "session_state", SessionStateProxy())
+    with suppress(StopException), stoppable(lambda: None, lambda: drawn.append("what was left")):
+        overtaken.set()
+        raise StopException
+    overtaken.clear()
+    assert shared(shelf, "key", lambda progress: time.sleep(0.2), browser := Browser()) is None
+    assert "bar" in browser.drawn
+    assert drawn == []
 
 
 @pytest.mark.parametrize("raised", [Panic(), ValueError("spoilt"), MemoryError()], ids=lambda error: type(error).__name__)
