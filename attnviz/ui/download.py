@@ -24,7 +24,7 @@ from attnviz.models import catalog
 from attnviz.models.base import GREEDY, Architecture, ModelCard
 from attnviz.models.result import Result
 from attnviz.pages_and_addresses import Written
-from attnviz.ui.address.address_sync import value, visit
+from attnviz.ui.address.address_sync import pop_state, value, visit
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped
@@ -317,7 +317,7 @@ def opened_file(model: str, prompt: Prompt | None) -> Result | None:
 
 def close() -> None:
     """Close the file, so that the page computes for itself again; for a callback, too."""
-    st.session_state.pop("opened", None)
+    pop_state("opened")
 
 
 def _card(trace: AttentionTrace) -> ModelCard:

@@ -20,7 +20,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt
 from attnviz.models.base import GREEDY, DecodingOptions
 from attnviz.models.catalog import Task
 from attnviz.models.result import Options, Result
-from attnviz.ui.address.address_sync import publish, value
+from attnviz.ui.address.address_sync import pop_state, publish, value
 from attnviz.ui.background.results import run
 from attnviz.ui.layout import escaped
 
@@ -48,7 +48,7 @@ def editor(slot: str, model: str, prompt: Prompt) -> Editor:
     name = f"edits{slot}"
     written = value(name, "")
     publish(name, written, "")
-    if refused := st.session_state.pop(f"refused_edit{slot}", ""):
+    if refused := pop_state(f"refused_edit{slot}"):
         st.toast(escaped(refused), icon=_ICON, duration="long")
     edits = _parsed(slot, written)
     on, compared = bool(value("editing", False)), value("edit_view", "After")
@@ -75,7 +75,7 @@ def show_refused(error: EditError, slot: str) -> None:
 
 def accept(slot: str) -> None:
     """Notes that the model has read the text with the edits that stand now: there is a picture of them."""
-    st.session_state.pop(f"untried_edits{slot}", None)
+    pop_state(f"untried_edits{slot}")
 
 
 def refuse(error: EditError, slot: str, trace: AttentionTrace) -> bool:
@@ -84,7 +84,7 @@ def refuse(error: EditError, slot: str, trace: AttentionTrace) -> bool:
     `trace`: of the text without edits. False where the edits came with the address, and nothing can be taken back.
     """
     state, before = st.session_state, st.session_state.get(f"edits_before{slot}", [])
-    if (valid := state.pop(f"untried_edits{slot}", None)) is None:
+    if (valid := pop_state(f"untried_edits{slot}")) is None:
         return False
     old = {edit for made in _changes(valid) for edit in made}
     new = Edits(tuple(edit for edit in edits_now(slot).each if edit not in old))

@@ -32,6 +32,7 @@ from attnviz.ui.address.address_sync import (
     forget_cell,
     one_shown,
     pin,
+    pop_state,
     publish,
     restore,
     segments,
@@ -461,7 +462,7 @@ def _mount(
     settings |= {"look": looked, "seq": st.session_state.get(seq, 0)}
     heads: dict[tuple[int, int | None], HeadMatrix | None] = {}
     if matrix is not None:
-        missing = st.session_state.pop(wanted, None) or {}
+        missing = pop_state(wanted) or {}
         heads = {(int(layer), head): None for layer, head in missing.get("heads", ()) if missing["of"] == name}
         heads[head.layer, head.head] = matrix
     table = question.table(attention, matrix) if question and matrix and not shown.complete else None

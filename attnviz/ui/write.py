@@ -40,6 +40,7 @@ from attnviz.ui.address.address_sync import (
     forget_cell,
     picked_cell,
     pin,
+    pop_state,
     publish,
     remember,
     remembered,
@@ -269,14 +270,14 @@ def write_buttons(written: tuple[str, ...]) -> None:
 def keep_begun() -> None:
     """Keeps what was written by a run of this page that was left before it was done."""
     state = st.session_state
-    begun = state.pop("begun", None)
+    begun = pop_state("begun")
     if begun and begun[0] == (state.get("model"), state.get("text"), state.get("written", "")) and (made := begun[1]):
         state.written = " ".join((*(state.get("written") or "").split(), *made))
 
 
 def asked_to_write() -> bool:
     """Say whether somebody has pressed the button that writes on, once."""
-    return bool(st.session_state.pop("writes", False))
+    return bool(pop_state("writes"))
 
 
 def write_on(name: str, prompt: Prompt, trace: AttentionTrace, place: DeltaGenerator) -> None:
@@ -292,7 +293,7 @@ def write_on(name: str, prompt: Prompt, trace: AttentionTrace, place: DeltaGener
 
     with stoppable(lambda: None, draw):
         pieces = _written(name, prompt, options, begun=begun)
-    state.pop("begun", None)
+    pop_state("begun")
     if pieces == ():
         st.info(
             f"This text fills all that {escaped(name)} reads: shorten it, and the model can write on.", icon=":material/info:"

@@ -7,6 +7,7 @@ that the browser can take back.
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -71,10 +72,21 @@ class Going:
     replace: bool = False
 
 
+def pop_state(name: str) -> Any:
+    """Take a value out of the session, None where there is none.
+
+    Its own `pop` reads first and then deletes, and fails where a run of this visit that is overtaken has deleted meanwhile.
+    """
+    kept = st.session_state.get(name)
+    with suppress(KeyError):
+        del st.session_state[name]
+    return kept
+
+
 def arrive(page: str) -> Going | None:
     """Begins a run of a page; a new visit reads the address. Returns where the browser is to go instead, if it is."""
     state = st.session_state
-    if going := state.pop("going", None):
+    if going := pop_state("going"):
         return going
     is_history = _is_history()
     if (before := state.get("page")) == page and not is_history:
@@ -87,7 +99,7 @@ def arrive(page: str) -> Going | None:
     state.page, state.address, state.arrives = page, written, True
     if before or written:
         for name in _OF_A_VISIT:
-            state.pop(name, None)
+            pop_state(name)
     if _own(written) == _own(visits.get(page, {})):
         state.update(state.get("unlinked", {}).get(page, {}))
     return None
@@ -147,7 +159,7 @@ def finish() -> None:
     if is_new:
         st.query_params.from_dict(state.address)
     # What the browser's address should be already. Told once in a visit: by the next run it may be newer than what was told.
-    state.standing = link() if state.pop("arrives", False) and not is_new else None
+    state.standing = link() if pop_state("arrives") and not is_new else None
 
 
 def _all(name: str) -> list[str]:
@@ -193,7 +205,8 @@ def url_value(name: str, default: Any) -> Any:
 
 def value(name: str, default: Any = None) -> Any:
     """Return what was chosen in this visit, else what the address says, else the default."""
-    return st.session_state[name] if st.session_state.get(name) is not None else url_value(name, default)
+    chosen = st.session_state.get(name)
+    return url_value(name, default) if chosen is None else chosen
 
 
 def restore(name: str, default: Any, options: Collection[Any] = ()) -> None:
@@ -204,7 +217,7 @@ def restore(name: str, default: Any, options: Collection[Any] = ()) -> None:
     chosen = value(name, default)
     if options and chosen not in options:
         chosen = default
-    if name not in st.session_state or st.session_state[name] != chosen:
+    if name not in st.session_state or st.session_state.get(name) != chosen:
         st.session_state[name] = chosen
 
 
@@ -241,7 +254,7 @@ def remember(name: str, value: str, default: str) -> None:
 def forget(*names: str) -> None:
     """Lets go of what was chosen, here and in the address."""
     for name in names:
-        st.session_state.pop(name, None)
+        pop_state(name)
         st.session_state.address.pop(name, None)
 
 
@@ -343,7 +356,7 @@ def show_history() -> None:
     is_linked = not state.get("unlinked", {}).get(page)
     shown = {"page": page, "title": text[:_TITLE], "head": _head(page), "query": link()} if text and is_linked else None
     with st.sidebar:
-        _HISTORY(key="history", data=[page, state.pop("standing", None), shown])
+        _HISTORY(key="history", data=[page, pop_state("standing"), shown])
 
 
 def _head(page: str) -> str:

@@ -38,7 +38,7 @@ from attnviz.lessons.lesson_file import Lesson, LessonQuestion
 from attnviz.lessons.library import SENT, ordered
 from attnviz.lessons.picture_link import TASKS, LessonPicture, read_link
 from attnviz.lessons.question_kinds import next_shares, truth_of
-from attnviz.ui.address.address_sync import Going, fold, forget, link, sent, value, visit
+from attnviz.ui.address.address_sync import Going, fold, forget, link, pop_state, sent, value, visit
 from attnviz.ui.classroom.phone_page import STYLE
 from attnviz.ui.classroom.phone_requests import TOO_MANY, starts, wrong_codes
 from attnviz.ui.classroom.running_class import class_store, store_place
@@ -259,7 +259,7 @@ _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 def show_start() -> None:
     """Show what a teacher sees before the class: whether phones get here, the lesson, what is kept, and the start."""
-    if refused := st.session_state.pop("class_refused", ""):
+    if refused := pop_state("class_refused"):
         st.error(escaped(refused), icon=":material/groups:")
     st.markdown(
         "Your class guesses on phones what a head looks at, and the guesses come back onto the picture. Students need no "
@@ -316,7 +316,7 @@ def _show_lesson_choice() -> None:
 
 def _choose_lesson(name: str) -> None:
     """Makes a lesson the one that is asked; for a callback. The address holds it."""
-    st.session_state.pop("class_preview", None)
+    pop_state("class_preview")
     if name == NO_LESSON:
         st.session_state.address.pop("teaches", None)
     else:
@@ -416,10 +416,10 @@ def show_class(code: str, teacher: StartedClass | None) -> None:
     """Show the wall, and for its teacher what can be done next."""
     # Always there: where the wall stands must not hang on what a model says on its way, or it would stand there twice.
     with st.container(key="class-asking"):
-        if teacher and (asked := st.session_state.pop("class_question", None)):
+        if teacher and (asked := pop_state("class_question")):
             _ask(teacher, asked)
     # Kept beside the wall, which is drawn anew every second: a visitor has to have the time to read it.
-    st.session_state.wall_refused = st.session_state.pop("class_refused", "")
+    st.session_state.wall_refused = pop_state("class_refused")
     keep_taught()
     _KEYS(key="class-keys", data=[])
     _wall(code, teacher)

@@ -151,7 +151,7 @@ def side_by_side(choices: Choices) -> tuple[str, ...]:
     # Of a model that does not stand there nothing is shown.
     for slot in range(len(names) + 1, SLOTS + 1):
         for name in [each for each in st.session_state.address if each.endswith(str(slot))]:
-            del st.session_state.address[name]
+            st.session_state.address.pop(name, None)
     return tuple(names)
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.ui.address.address_sync import link, publish, sent, value
+from attnviz.ui.address.address_sync import link, pop_state, publish, sent, value
 
 _FRAME = Path(__file__).parent
 _LAYOUT = (_FRAME.parent / "layout.css").read_text(encoding="utf-8")
@@ -122,7 +122,7 @@ _PRESENT = component(
 
 def forget_toolbar() -> None:
     """Begins a run: no toolbar stands on the page yet."""
-    st.session_state.pop(_PLACE, None)
+    pop_state(_PLACE)
 
 
 def toolbar_place() -> DeltaGenerator | None:
@@ -130,9 +130,11 @@ def toolbar_place() -> DeltaGenerator | None:
     return st.session_state.get(_PLACE)
 
 
-def reserve_toolbar() -> None:
+def reserve_toolbar() -> DeltaGenerator:
     """Keeps the toolbar's place here; what stands in it is known at the end of the run (`fill_toolbar`)."""
-    st.session_state[_PLACE] = st.container(key="toolbar", horizontal=True, horizontal_alignment="right", gap="xsmall")
+    place = st.container(key="toolbar", horizontal=True, horizontal_alignment="right", gap="xsmall")
+    st.session_state[_PLACE] = place
+    return place
 
 
 def fill_toolbar(opens: str) -> DeltaGenerator:
@@ -140,9 +142,7 @@ def fill_toolbar(opens: str) -> DeltaGenerator:
 
     `opens` says what the link opens.
     """
-    if _PLACE not in st.session_state:
-        reserve_toolbar()
-    with st.session_state[_PLACE]:
+    with toolbar_place() or reserve_toolbar():
         download = st.container(key="toolbar-download", width="content")
         address = page_address()
         _COPY(

@@ -35,7 +35,15 @@ from attnviz.models.toy_config import FILLED, ToyRecipe
 from attnviz.text.toy_tasks import MARKS, Toy
 from attnviz.training.background_run import MOST_COURTESY_SECONDS, Line, LiveRun
 from attnviz.training.toy_training import Frame, Training, from_file, to_file
-from attnviz.ui.address.address_sync import cell_picker, chosen_link, forget_drafts, selected_cell, toggle, visit_button
+from attnviz.ui.address.address_sync import (
+    cell_picker,
+    chosen_link,
+    forget_drafts,
+    pop_state,
+    selected_cell,
+    toggle,
+    visit_button,
+)
 from attnviz.ui.background import jobs
 from attnviz.ui.background.jobs import PRIORITY, Job, at_a_place, shared, workers
 from attnviz.ui.background.results import traces_kept
@@ -74,7 +82,7 @@ def _forget_run() -> None:
     run, st.session_state.run = st.session_state.get("run"), None
     if run is not None:
         run.stop()
-    st.session_state.pop("frame", None)
+    pop_state("frame")
 
 
 def _new_run(recipe: ToyRecipe) -> LiveRun:
@@ -105,7 +113,7 @@ def start(run: LiveRun) -> None:
     if run.state in ("stopped", "finished", "failed"):
         run = LiveRun(Training(run.recipe), run.line, run.give_way)
         st.session_state.run = run
-    st.session_state.pop("frame", None)
+    pop_state("frame")
     run.begin()
 
 

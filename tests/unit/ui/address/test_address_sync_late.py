@@ -1,12 +1,15 @@
 """What a browser sends late, to a page that has drawn something else, is nothing; a click is read as an address is."""
 
+import re
+from collections import UserDict
 from typing import Any
 
 import pytest
 import streamlit as st
 
 from attnviz.pages_and_addresses import MOST
-from attnviz.ui.address.address_sync import sent, take
+from attnviz.settings import app_folder
+from attnviz.ui.address.address_sync import pop_state, sent, take
 from attnviz.ui.layout import Markup
 
 
@@ -18,6 +21,25 @@ def test_of_a_component_that_is_gone_nothing_was_sent(monkeypatch) -> None:
     markup("gone", "<p>", on_pick=picks.append)
     callbacks[0]()
     assert not picks
+
+
+class _Overtaken(UserDict[str, object]):
+    """A session of which another run takes away what has just been read."""
+
+    def __getitem__(self, key: str) -> object:
+        return self.data.pop(key)
+
+
+def test_a_key_that_two_runs_take_at_once_is_taken(monkeypatch) -> None:
+    monkeypatch.setattr(st, "session_state", _Overtaken(going=3))
+    assert pop_state("going") == 3
+    assert pop_state("going") is None
+
+
+def test_no_page_takes_a_key_of_the_session_otherwise() -> None:
+    files = [*(app_folder() / "attnviz" / "ui").rglob("*.py"), *(app_folder() / "pages").glob("*.py")]
+    assert len(files) > 50
+    assert not [path.name for path in files if re.search(r"\b(session_)?state\.pop\(", path.read_text(encoding="utf-8"))]
 
 
 class _State(dict[str, Any]):
