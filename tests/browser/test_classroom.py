@@ -82,7 +82,7 @@ def test_a_class_is_asked_about_a_picture_and_its_guesses_come_back_onto_it(
     expect(teacher.locator("#phone header")).to_contain_text("2 answered")
     # The wall has been drawn anew since, and the visitor can still read why it is not theirs.
     expect(stranger.locator("#phone header")).to_contain_text("2 answered")
-    expect(stranger.get_by_text("This link does not open the class as its teacher")).to_be_visible()
+    expect(stranger.get_by_text("this link is not its teacher")).to_be_visible()
     everything = b"".join(each if isinstance(each, bytes) else each.encode() for each in received)
     assert b"answered" in everything
     assert b'"truth"' not in everything

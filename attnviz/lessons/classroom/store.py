@@ -224,12 +224,11 @@ def class_of(connection: Connection, code: str, secret: str | None = None, *, lo
         ClassError: there is none, or the secret is another one's.
     """
     found = find_class(connection, code, locks=locks)
+    # With a secret that was made up no code can be tried: the same is said whether or not there is such a class.
+    if secret is not None and not (found and is_token(secret, found.secret)):
+        raise ClassError("This class was deleted, its day is over, or this link is not its teacher's.", "forbidden")
     if found is None:
         raise ClassError("There is no class with this code. Look at the projector again.", "unknown")
-    if secret is not None and not is_token(secret, found.secret):
-        raise ClassError(
-            "This link does not open the class as its teacher: use the one that was given when it was started.", "forbidden"
-        )
     return found
 
 

@@ -434,9 +434,7 @@ def _wall(code: str, teacher: StartedClass | None) -> None:
     try:
         overview = _overview(code, teacher)
     except AttnvizError as error:
-        is_gone = teacher and isinstance(error, ClassError) and error.reason == "unknown"
-        said = "This class was deleted, or its day is over." if is_gone else escaped(error)
-        st.warning(said, icon=":material/groups:")
+        st.warning(escaped(error), icon=":material/groups:")
         if teacher:
             _offer_another()
         return

@@ -248,6 +248,13 @@ def test_only_the_teacher_changes_a_class_or_reads_its_answers(store: ClassStore
         assert refusal(store.ask, code, forged, QUESTION, KEY) == "forbidden"
         assert forged == token or refusal(store.answer, code, forged, 1, "cat") == "forbidden"
     assert refusal(store.answer, other.code, token, 1, "cat") == "forbidden"
+    # Nor does a secret that is made up tell which codes there are.
+    store.delete(other.code, other.secret)
+    with pytest.raises(ClassError) as absent:
+        store.overview(other.code, "forged")
+    with pytest.raises(ClassError) as foreign:
+        store.overview(code, "forged")
+    assert (str(absent.value), absent.value.reason) == (str(foreign.value), foreign.value.reason)
     assert store.overview(code) == before
     assert store.is_invited(code, started.invite)
     assert not store.is_invited(code, other.invite)

@@ -33,14 +33,14 @@ def wall() -> None:
 
 @pytest.mark.parametrize(
     ("state", "offered", "said"),
-    [("open", False, []), ("ended", True, []), ("deleted", True, ["This class was deleted, or its day is over."])],
+    [("open", False, []), ("ended", True, []), ("deleted", True, ["This class was deleted."])],
 )
 def test_behind_a_class_that_is_over_its_teacher_starts_another(
     state: str, offered: bool, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def overview(*_: object) -> ClassOverview:
         if state == "deleted":
-            raise ClassError("There is no class with this code.", "unknown")
+            raise ClassError("This class was deleted.", "forbidden")
         return ClassOverview("KRTF", 1, cast(ClassState, state), False)
 
     monkeypatch.setattr(view, "_overview", overview)
