@@ -192,14 +192,19 @@ def describe_next_change(rows: Sequence[NextChange]) -> Sentence:
 
 
 def bits_per_byte(trace: AttentionTrace) -> float | None:
-    """Compute how well the model foretells the text: -log2 p a byte; None of a single token, and of a source's translation."""
+    """Compute how well the model foretells the text behind its first token: -log2 p a byte of UTF-8.
+
+    A mark that is no text, such as an end mark, counts for nothing. None of a single token, and of a source's translation.
+    """
     if "cross" in trace.kinds:
         return None
     text, (first, *others), continuation = trace.prompt.text, trace.maps[-1].queries, continuation_of(trace)
     # Of a letter that two pieces share, the first has as many bytes as its name tells.
     shared = any(token.start < first.end for token in others[:1])
     end, part = (first.start, len(named_bytes(continuation.pieces[0]).split())) if shared else (first.end, 0)
-    return continuation.bits_per_byte(len(text[end:].encode("utf-8")) - part)
+    n_bytes = len(text[end:].encode("utf-8")) - part
+    is_text = [token.end > token.start or not token.special for token in others]
+    return -float(continuation.given[1:][is_text].sum()) / math.log(2) / n_bytes if n_bytes else None
 
 
 def next_table(

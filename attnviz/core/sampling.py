@@ -240,7 +240,3 @@ class Continuation:
             mass = shares[inside].sum()
             shares = np.where(inside, shares / (mass if not inside.all() else max(mass, min(options.top_p, 1.0))), 0)
         return shares
-
-    def bits_per_byte(self, n_bytes: int) -> float | None:
-        """Compute how well the model foretells all tokens but the first, of so many bytes: -log2 p a byte; None of no byte."""
-        return -float(self.given[1:].sum()) / math.log(2) / n_bytes if n_bytes else None

@@ -171,6 +171,17 @@ def test_a_text_has_bits_a_byte(text):
     assert bits_per_byte(trace) == pytest.approx(nats / np.log(2) / n_bytes, rel=1e-3)
 
 
+def test_an_end_mark_has_no_bytes():
+    from attnviz.analysis.next_and_why import bits_per_byte
+
+    model = attnviz.load("smollm2")
+    ended = attnviz.run(model, "write", "Say yes.", tokens=20).trace
+    assert ended.continuation.pieces[-1] == "<|im_end|>"
+    read = attnviz.run(model, "write", ended.prompt.text, tokens=0).trace
+    assert bits_per_byte(read) == pytest.approx(bits_per_byte(ended), rel=1e-3)
+    assert bits_per_byte(attnviz.run(model, "write", "Say", tokens=0).trace) is None
+
+
 @pytest.mark.parametrize(
     "text", tiny.first_now([" ", "😀 and", "مرحبا بك", "12 345", "<script>alert(1)</script>", "x" * 300, "a\n\n", "日本"], 2)
 )

@@ -40,8 +40,6 @@ def test_it_names_what_could_come():
     made = Continuation(**parts())
     assert [(each.text, each.probability) for each in made.next_tokens(1)] == [(" a", 0.5), ("b", 0.25)]
     assert made.written == ("y",)
-    assert made.bits_per_byte(2) == pytest.approx(1 / np.log(2) / 2)
-    assert made.bits_per_byte(0) is None
 
 
 @pytest.mark.parametrize(("position", "named"), [(2, "2"), (-3, "-3"), ("1", "str '1'"), (1.0, "float 1.0")])
