@@ -59,6 +59,10 @@ export function visibleText(text) {
   return letters.map((letter) => `U+${(letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`).join(" ") || "␣";
 }
 
+/** A text as it is compared where case does not matter, alike where Python's casefold is: ß is SS, ς is Σ, and ı is no i.
+ * @param {string} text */
+export const caseFolded = (text) => text.split("ı").map((part) => part.toLowerCase().toUpperCase()).join("ı");
+
 // Characters of a token, or of a text, that a sentence names, and of one that is a label.
 const [LONGEST_NAME, LONGEST_LABEL] = [60, 24];
 

@@ -1,6 +1,8 @@
 // What some words give to every word in every head: what heads are ranked by. Of several tokens of a word, and of several words
 // that look, the mean counts; of what is looked at, the sum.
 
+import { caseFolded } from "../drawing/elements.js";
+
 /** @import { Head, HeadStore, Overview } from "./head_store.js" */
 
 /**
@@ -117,7 +119,7 @@ export const isWord = ({ text, special }) => !special && LETTERS.test(text) && !
 /** A word's name: of one that stands there several times with its number, "the(2)", as attnviz/analysis/head_view.py has it.
  * @param {{ text: string }[]} words @param {number} index */
 export function numberedName(words, index) {
-  const form = (/** @type {{ text: string }} */ { text }) => text.trim().toLowerCase();
+  const form = (/** @type {{ text: string }} */ { text }) => caseFolded(text.trim());
   const alike = [...words.keys()].filter((other) => form(words[other]) === form(words[index]));
   return alike.length > 1 ? `${words[index].text.trim()}(${alike.indexOf(index) + 1})` : words[index].text;
 }

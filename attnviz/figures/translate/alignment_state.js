@@ -2,7 +2,7 @@
 
 import { clamp } from "../drawing/canvas.js";
 import { colourLimit } from "../drawing/palette.js";
-import { nameOfHead } from "../drawing/elements.js";
+import { caseFolded, nameOfHead } from "../drawing/elements.js";
 
 /**
  * @import { Place } from "../drawing/matrix_marks.js"
@@ -150,9 +150,9 @@ function sameSource([text, special, start, end], keys) {
 
 /** Of what both have written, the same word, for the same time. @param {AlignedToken[]} queries @param {number} query @param {AlignedToken[]} others */
 function sameTarget(queries, query, others) {
-  const wanted = queries[query][0].toLowerCase();
+  const wanted = caseFolded(queries[query][0]);
   /** @param {AlignedToken} token */
-  const isSame = ([text]) => text.toLowerCase() === wanted;
+  const isSame = ([text]) => caseFolded(text) === wanted;
   let time = queries.slice(0, query).filter(isSame).length;
   const index = others.findIndex((token) => isSame(token) && time-- === 0);
   return index < 0 ? null : index;

@@ -1,6 +1,7 @@
 // Describes answers, translations and selections as the site's worker does, and reads prompts: what is drawn and said of each case.
 
 import { describeFound, describeHeadOf, matrixOf, windowNotices } from "../../../attnviz/live/web/answer_words.js";
+import { numberedName } from "../../../attnviz/figures/explorer/word_weights.js";
 import { decimals, powerOfTen, signed, significant, twoDigits, wholePercent } from "../../../attnviz/figures/drawing/numbers.js";
 import { promptOf } from "../../../attnviz/live/web/models/load_model.js";
 import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
@@ -19,7 +20,7 @@ function prompted(given) {
   }
 }
 
-export default function ({ answers = [], different = [], cutPassages = [], drawn = [], heads = [], likely = [], numbers = [], prompts = [], scores = [], small = [], translations = [], selections = [], spoken = [], typed = [] }) {
+export default function ({ answers = [], different = [], cutPassages = [], drawn = [], heads = [], likely = [], named = [], numbers = [], prompts = [], scores = [], small = [], translations = [], selections = [], spoken = [], typed = [] }) {
   const found = answers.map(({ maps, found: own }) => describeFound(own, maps.map(openedMap), "m"));
   const seen = heads.map(({ maps, answer, asked }) => describeHeadOf(maps.map(openedMap), answer, asked));
   const matrices = heads.map(({ maps, answer, asked }, at) => matrixOf(maps.map(openedMap), answer.place, seen[at], asked.view));
@@ -44,6 +45,7 @@ export default function ({ answers = [], different = [], cutPassages = [], drawn
     windows: cutPassages.map((each) => windowNotices(...each)),
     scores: scores.map(([logProbability, bleu]) => describeScore(Number(logProbability), bleu ?? undefined)),
     different: different.map(differences),
+    named: named.map((texts) => texts.map((_, place) => numberedName(texts.map((text) => ({ text })), place))),
     drawn: drawn.map((each) => drawnPart(...each)),
     further: [["encode", {}, {}], ["encode", { pair: "b" }, {}], ["translate", {}, {}], ["translate", {}, { decoding: "Beam" }]].map((each) => shownInTheApp(...each)),
     small: small.map((value) => [powerOfTen(value), twoDigits(value)]),

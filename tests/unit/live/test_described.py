@@ -22,7 +22,7 @@ from attnviz.analysis.answer_attention import (
     window_notices,
 )
 from attnviz.analysis.head_ranking import strongest_places
-from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix, word_groups
+from attnviz.analysis.head_view import HeadMatrix, Lens, View, head_matrix, word_groups, word_names
 from attnviz.analysis.next_and_why import copied_link, describe_given, describe_next
 from attnviz.analysis.summary_selection import read_passage
 from attnviz.analysis.translation_alignment import (
@@ -73,6 +73,8 @@ QUESTION = tuple(token for token in TEXTS if token.segment == 0)
 SMALL = [0.0, 4.6e-8, 1e-16, 0.00099, 0.001, 0.0123, 0.125, 0.24, 0.0625, 1.0]
 LARGE = [-0.0, -1e-7, -0.004, -0.005, -0.125, -0.375, -0.5, -2.5, 2.5, -340.625, 1234.5, 99999.5, 1e21, -1.5e22]
 NOT_FINITE = [math.inf, -math.inf, math.nan]
+# Words that are alike but for case, and others that are not, however their capitals look.
+NAMED = [each.split() for each in ("Straße STRASSE STRAẞE", "ΟΔΟΣ οδος οδοσ", "sinir sınır SINIR", "İl il", "ﬁn FIN fin")]
 # An answer that ends in a word of two tokens.
 PLACE = PASSAGE[2].start, PASSAGE[5].end
 ANSWER = "cat 's kitten"
@@ -231,6 +233,7 @@ def made_by_the_site() -> dict[str, Any]:
             "spoken": [[plain_tokens(keys), cut, plain_tokens(written)] for keys, cut, written in SPOKEN],
             "small": SMALL,
             "numbers": [*map(as_text, (*SMALL, *LARGE, *NOT_FINITE))],
+            "named": NAMED,
             "translations": translations,
             "selections": selections,
             "drawn": drawn,
@@ -272,6 +275,7 @@ def test_a_browser_describes_what_the_app_does():
     for actual, (card, place, view, asked) in zip(made["written"], expected, strict=True):
         assert_translation(actual, card, place, view, asked)
     assert made["small"] == [[power_of_ten(each), two_digits(each)] for each in SMALL]
+    assert made["named"] == [word_names([Token(text, 0, 1) for text in texts]) for texts in NAMED]
     assert made["numbers"] == [written_as(each) for each in (*SMALL, *LARGE, *NOT_FINITE)]
     for told, (prompt, cut, cut_pair, most, keys) in zip(made["notices"], NOTICED, strict=True):
         tokens = AttentionMap("encoder", tuple(keys), tuple(keys), DenseWeights((np.eye(len(keys))[None],)))
