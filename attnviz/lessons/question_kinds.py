@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def same_answer(one: str, other: str) -> bool:
     """Say whether two answers are the same but for case, spaces, what is invisible, and a full stop or quotes around them.
 
-    >>> same_answer("l’eau", "L'eau."), same_answer("Groß", "GROSS")
-    (True, True)
+    >>> same_answer("l’eau", "L'eau."), same_answer("Groß", "GROSS"), same_answer("« chat »", "„chat“")
+    (True, True, True)
     """
     return plain(one) == plain(other)
 
@@ -40,7 +40,7 @@ def plain(text: str) -> str:
     """Write an answer as it is compared; one that is nothing but a mark stays. Phones write an apostrophe as ’."""
     composed = unicodedata.normalize("NFC", text).replace("’", "'")
     words = visible(" ".join(composed.casefold().split()))
-    return words.strip(" .“”\"'!") or words
+    return words.strip(" .!\"'“”„‟‘‚‛«»‹›「」『』") or words
 
 
 def read_number(written: str) -> float | None:

@@ -1,6 +1,7 @@
 // A lesson on its page. What is right is in a file a question, fetched when it was answered; what is handed in is the file that
 // `attnviz grade` reads, which counts no point that was made here.
 
+import { caseFolded } from "../../figures/drawing/elements.js";
 import { drawQuestion } from "../../figures/lessons/question.js";
 import { fetchFile, saveFile } from "./fetch_files.js";
 
@@ -129,9 +130,8 @@ export function accepts({ right, tolerance }, given) {
 /** An answer as it is compared; one that is nothing but a mark stays. @param {string} text */
 function comparable(text) {
   const seen = text.normalize("NFC").replaceAll("’", "'").replace(/[\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu, "");
-  // Through capitals, for ß is the same as SS.
-  const words = seen.toUpperCase().toLowerCase().split(/\s+/).filter(Boolean).join(" ").replace(/\p{Cc}/gu, "");
-  return words.replace(/^[ .“”"'!]+|[ .“”"'!]+$/g, "") || words;
+  const words = caseFolded(seen).split(/\s+/).filter(Boolean).join(" ").replace(/\p{Cc}/gu, "");
+  return words.replace(/^[ .!"'“”„‟‘‚‛«»‹›「」『』]+|[ .!"'“”„‟‘‚‛«»‹›「」『』]+$/g, "") || words;
 }
 
 /** A share as a student types it; null where it is no number. @param {string} written */

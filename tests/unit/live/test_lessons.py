@@ -27,7 +27,8 @@ from tests.javascript import run
 RUNNER = Path(__file__).with_name("grade.js")
 GIVEN = (
     "animal", " Animal. ", "“ANIMAL”", "animals", "", "0.68", "68 %", ".68", "0,68", "0.73", "0.731", "67", "İ", "…",
-    "\u2060ani\u00admal\ufeff", "no\tanswer\x00", "no answer", "C’EST GROSS, L’E\u0301TE\u0301",
+    "\u2060ani\u00admal\ufeff", "no\tanswer\x00", "no answer", "C’EST GROSS, L’E\u0301TE\u0301", "»", "sinir",
+    "« no\u00a0answer »", "„animal“", "‚c'est groß, l'été‘", "‹animal›", "「animal」", "『no answer』", "SINIR", "sınır",
 )  # fmt: skip
 FORM = QuestionForm("token", "What?")
 ENDS = ("red", "Il ne mange pas.", "You said “Why?”", "»", "“a.”'", "…", "好。", "a. ", "")
@@ -54,6 +55,7 @@ CASES: list[tuple[QuestionForm, Truth]] = [
     (replace(FORM, kind="text"), one_of("no answer")),
     (replace(FORM, kind="text"), one_of("animal")),
     (replace(FORM, kind="text"), one_of("c'est groß, l'été")),
+    (replace(FORM, kind="text"), one_of("sınır")),
 ]
 
 
