@@ -42,6 +42,8 @@ def test_heads_of_the_whole_model_are_sorted_and_opened_by_mouse_and_keyboard(pa
     page.keyboard.press("ArrowUp")
     name = f"L{wanted[1][0]}·H{wanted[1][1]}"
     expect(page.locator(".note")).to_contain_text(f"{name}   entropy {entropy[wanted[1]]:.2f} bits")
+    distance = measure(head_matrix(attention, layer=wanted[1][0], head=wanted[1][1])).distance
+    expect(page.locator(".note")).to_contain_text(f"%, mean distance {distance:.1f} tokens")
     page.keyboard.press("Enter")
     page.locator(f".explorer[data-head='{wanted[1][0]}:{wanted[1][1]}']").wait_for()
     order(page, "model")

@@ -2,10 +2,10 @@
 
 import { clamp, fit, pixelRatio } from "../drawing/canvas.js";
 import { ARROWS, make, listen, word } from "../drawing/elements.js";
-import { wholePercent } from "../drawing/numbers.js";
 import { strike, fade } from "../drawing/matrix_marks.js";
 import { headTitle, number, THUMB_MASKED } from "./head_store.js";
 import { View } from "./explorer_part.js";
+import { ORDERS } from "./view_options.js";
 
 /**
  * @import { Line } from "../drawing/surface.js"
@@ -260,17 +260,18 @@ export class Thumbnails {
 
   /** @param {number} layer @param {number} head */
   #describe(layer, head) {
-    const { overview } = this.state;
-    const { entropy, link, diagonal, distance } = overview.notes[layer * overview.heads + head];
+    const { overview, orders } = this.state;
+    const note = overview.notes[layer * overview.heads + head];
     const off = this.state.isOff(layer, head) ? ", switched off" : "";
-    const fact = overview.signed ? "after less before" : `entropy ${entropy.toFixed(2)} bits`;
+    const measured = orders.filter((name) => name !== "model" && note[name] !== null).map((name) => `${ORDERS[name].name} ${ORDERS[name].tell(note)}`);
+    const [fact, ...others] = overview.signed ? ["after less before"] : measured;
     /** @type {Line[]} */
-    const lines = [`${headTitle(layer, head)}${off}   ${fact}`];
-    if (link) {
-      const [query, key, weight] = link;
+    const lines = [`${headTitle(layer, head)}${off}   ${fact ?? ""}`];
+    if (note.link) {
+      const [query, key, weight] = note.link;
       lines.push([word(overview.queries[query][0]), " → ", word(overview.keys[key][0]), `  ${number(weight, 3)}`]);
     }
-    if (distance !== null) lines.push(`mean distance ${distance.toFixed(1)} tokens, ${wholePercent(Number(diagonal))} to neighbours`);
+    if (others.length) lines.push(others.join(", "));
     return lines;
   }
 }

@@ -10,16 +10,17 @@ import { headName } from "./head_store.js";
 
 /**
  * @typedef {{ entropy: number, highest: number, link: Link | null, diagonal: number | null, distance: number | null }} HeadNote
- * @typedef {{ label: string, caption: string, most?: number, value(note: HeadNote): number, length(note: HeadNote): number,
+ * @typedef {{ label: string, name: string, caption: string, most?: number, value(note: HeadNote): number, length(note: HeadNote): number,
  *   tell(note: HeadNote): string }} Order  value: what is first is least; length: of the bar, of which `most` is the longest, else
  *   the largest of all heads
  */
 
 /** @satisfies {Record<string, Order>} */
 export const ORDERS = {
-  model: { label: "as in the model", caption: "", value: () => 0, length: () => 0, tell: () => "" },
+  model: { label: "as in the model", name: "", caption: "", value: () => 0, length: () => 0, tell: () => "" },
   entropy: {
     label: "sharpest first",
+    name: "entropy",
     caption: "those with the lowest entropy first",
     value: (note) => note.entropy,
     length: (note) => note.entropy,
@@ -27,6 +28,7 @@ export const ORDERS = {
   },
   diagonal: {
     label: "to neighbours first",
+    name: "to neighbours",
     caption: "those that look most at neighbouring tokens first",
     most: 1,
     value: (note) => -(note.diagonal ?? 0),
@@ -35,6 +37,7 @@ export const ORDERS = {
   },
   distance: {
     label: "furthest first",
+    name: "mean distance",
     caption: "those that look furthest first",
     value: (note) => -(note.distance ?? 0),
     length: (note) => note.distance ?? 0,
