@@ -404,7 +404,7 @@ def show_curve(curve: RemovalCurve, unit: str) -> None:
 
 def cost_buttons(costs: HeadCosts, curve: RemovalCurve | None, model: str) -> None:
     """Offer the picture as a drawing, and its numbers as CSV."""
-    title, name = f"What each head of {model} costs", f"{model.replace('/', '-')}-heads"
+    title, name = f"What each head of {model} costs", f"{model.replace('/', '-')}-costs"
     with st.container(horizontal=True):
         drawing_buttons(name, lambda: whatif_report.draw_costs(costs, curve, title))
         file_button(f"{name}.csv", lambda: whatif_report.costs_csv(costs))
