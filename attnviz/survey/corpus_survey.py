@@ -271,6 +271,11 @@ class SurveyJob:
     def shard_name(self) -> str:
         return f"{self.shard[0]}/{self.shard[1]}"
 
+    def nothing_to_read(self) -> CorpusError:
+        """Say that no text was read: of all files, or of the part that was asked for."""
+        where = "these files" if self.shard == (1, 1) else f"part {self.shard_name} of these files"
+        return CorpusError(f"There is no text that the model can read in {where}: give files of one text a line.")
+
     def parts(self) -> Iterator[tuple[int, tuple[str, ...]]]:
         """Cut the texts of this shard into numbered parts: every N-th part of the corpus, beginning with the K-th."""
         number, total = self.shard
@@ -311,7 +316,7 @@ def _read_corpus(model: AttentionModel, job: SurveyJob, folder: Path, progress: 
             save(folder, state)
             progress(f"{statistics.read:,} texts, {statistics.tokens:,} tokens", None)
     if state is None:
-        raise CorpusError("There is no text to read in this shard: give files of one text a line.")
+        raise job.nothing_to_read()
     return state
 
 
@@ -387,7 +392,7 @@ def survey_on_ray(job: SurveyJob, folder: Path, address: str, workers: int, prog
         if total is not None:
             progress(f"{total.statistics.read:,} texts, {total.statistics.tokens:,} tokens", None)
     if total is None:
-        raise CorpusError("There is no text that the model can read in this shard: give files of one text a line.")
+        raise job.nothing_to_read()
     save(folder, total)
     write_tables(folder, total)
     return total

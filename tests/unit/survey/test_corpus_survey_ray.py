@@ -117,7 +117,7 @@ def test_a_cluster_of_others_keeps_its_page_and_one_that_is_not_there_is_refused
 ) -> None:
     (tmp_path / "texts.txt").write_text("unread\n" * 4, encoding="utf-8")
     job = SurveyJob("reader-2", (tmp_path / "texts.txt",))
-    with pytest.raises(CorpusError, match="no text that the model can read in this shard"):
+    with pytest.raises(CorpusError, match="no text that the model can read in these files"):
         corpus_survey.survey_on_ray(job, tmp_path / "out", "auto", 1)
     assert cluster.begun[0][1]["include_dashboard"] is None
     with pytest.raises(CorpusError, match="no Ray cluster at 'lost'"):
