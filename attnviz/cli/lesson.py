@@ -133,11 +133,13 @@ def print_lesson(arguments: argparse.Namespace) -> int:
     from attnviz.lessons.lesson_file import read_lesson
     from attnviz.lessons.library import lessons_of
     from attnviz.lessons.worksheet import worksheet, worksheet_html
-    from attnviz.lessons.worksheet_pdf import worksheet_pdf
+    from attnviz.lessons.worksheet_pdf import import_typst, worksheet_pdf
 
     write = {".html": worksheet_html, ".pdf": worksheet_pdf}.get(arguments.out.suffix.lower())
     if write is None:
         raise LessonError(f"A worksheet is an .html or a .pdf, and {arguments.out.name} is neither: choose another ending.")
+    if write is worksheet_pdf:
+        import_typst()
     path: Path = arguments.file
     folder = settings.text("ATTNVIZ_LESSONS")
     offered = lessons_of(Path(folder) if folder else None)

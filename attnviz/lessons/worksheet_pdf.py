@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 from markdown_it.tree import SyntaxTreeNode
@@ -39,16 +40,26 @@ _STYLE = """
 _WRAPPED = {"em": "emph", "strong": "strong", "paragraph": "par", "bullet_list": "list", "ordered_list": "enum"}
 
 
+def import_typst() -> ModuleType:
+    """Import what sets a PDF.
+
+    Raises:
+        LessonError: it is not installed.
+    """
+    try:
+        import typst
+    except ImportError as error:
+        raise LessonError("A PDF needs Typst: install attnviz[print], or write .html and print it from a browser.") from error
+    return typst
+
+
 def worksheet_pdf(sheet: Worksheet, paper: Paper = "A4") -> bytes:
     """Set a worksheet as PDF.
 
     Raises:
         LessonError: Typst is not installed, or cannot set it.
     """
-    try:
-        import typst
-    except ImportError as error:
-        raise LessonError("a PDF needs Typst: install attnviz[print], or write .html and print it from a browser.") from error
+    typst = import_typst()
     drawings = [drawing for step in sheet.steps for drawing in step.drawings]
     lines = [_settings(sheet, paper), _STYLE, "#{", *_blocks(sheet), "}"]
     # Typst's own types do not say that it takes several files.

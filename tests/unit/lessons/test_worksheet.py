@@ -2,6 +2,7 @@
 
 import io
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import typst
 import zxingcpp
 from PIL import Image
 
+from attnviz.cli import main
 from attnviz.core.errors import LessonError
 from attnviz.lessons import worksheet as printing
 from attnviz.lessons.check_lesson import truths
@@ -293,3 +295,12 @@ def test_a_step_that_no_sheet_can_show_says_that_it_needs_the_app() -> None:
         "For this step you need the app",
     ]
     assert "For this step you need the app: /train?task=sort" in worksheet_html(printed).decode()
+
+
+@pytest.mark.parametrize("name", ["sheet.pdf", "sheet.PDF"])
+def test_without_typst_a_pdf_is_refused_before_a_model_is_loaded(name, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setitem(sys.modules, "typst", None)
+    assert main(["lesson", "print", "what-is-it", "-o", str(tmp_path / name)]) == 1
+    assert capsys.readouterr().err == (
+        "attnviz: A PDF needs Typst: install attnviz[print], or write .html and print it from a browser.\n"
+    )
