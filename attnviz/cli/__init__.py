@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -72,6 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run_command(commands: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
     """Run what was typed, the `command` of the arguments; what is wrong is said in one line, not in a traceback."""
     _open_streams()
+    # Where its fonts are kept is no news of attnviz: it says so where the home folder is read-only.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     try:
         try:
             arguments, more = commands.parse_known_args(argv)

@@ -55,6 +55,15 @@ def test_a_pipe_from_a_text_to_what_is_in_its_trace() -> None:
     assert shown.stderr == b""
 
 
+def test_a_home_folder_that_cannot_be_written_is_no_news(tmp_path: Path, file: Path) -> None:
+    environment = {name: text for name, text in os.environ.items() if name not in ("MPLCONFIGDIR", "XDG_CONFIG_HOME")}
+    done = subprocess.run(
+        [*ATTNVIZ, "show", str(file), "-o", str(tmp_path / "x.png"), "--layer", "3", "--head", "1"],
+        capture_output=True, check=True, env={**environment, "HOME": os.devnull},
+    )  # fmt: skip
+    assert done.stderr == b""
+
+
 def test_a_trace_is_saved_exactly_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], minilm: AttentionModel) -> None:
     path = tmp_path / "x.attn"
     assert cli.main(["trace", "minilm", TEXT, "--pair", "Another.", "-o", str(path), "--exact", "--json"]) == 0
