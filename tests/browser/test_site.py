@@ -313,6 +313,13 @@ def test_a_control_keeps_the_keyboard_and_over_plain_http_a_link_is_copied_by_ha
     page.wait_for_url("**/?source=model")
     expect(page.get_by_label("Layer")).to_be_visible()
     expect(source).to_be_focused()
+    head, address = page.get_by_label("Head"), page.url
+    number = head.input_value()
+    assert number != "0"
+    head.fill("")
+    head.press("Enter")
+    expect(head).to_have_value(number)
+    assert page.url == address
     page.get_by_role("button", name="Copy link").click()
     expect(page.get_by_role("button", name="Copy it from the address bar")).to_be_visible()
 
@@ -459,6 +466,11 @@ def test_what_comes_next_is_seen_without_the_model(page: Page, site: str):
     expect(page.locator(".next .bar").first).not_to_have_text("Mary92.3\xa0%")
     page.get_by_role("spinbutton", name="Top-k").fill("2")
     page.get_by_role("spinbutton", name="Top-k").press("Enter")
+    expect(page.locator(".next .bar")).to_have_count(2)
+    # Of an emptied box the last number stays.
+    page.get_by_role("spinbutton", name="Top-k").fill("")
+    page.get_by_role("spinbutton", name="Top-k").press("Enter")
+    expect(page.get_by_role("spinbutton", name="Top-k")).to_have_value("2")
     expect(page.locator(".next .bar")).to_have_count(2)
     shaped = page.locator(".next .bars").inner_text()
     page.locator("button[data-pick='9']").click()

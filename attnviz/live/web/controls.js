@@ -197,8 +197,9 @@ function choice(name, options, chosen, onChange) {
 function stepper(name, count, value, onChange, least = 0) {
   const input = make("input", { type: "number", min: String(least), max: String(count - 1), value: String(Math.min(value, count - 1)), "data-name": name });
   input.addEventListener("change", () => {
-    const wanted = Math.round(Number(input.value));
-    if (Number.isFinite(wanted)) onChange(Math.min(Math.max(wanted, least), count - 1));
+    // Emptied, or no number: the last one stays.
+    if (input.value === "") input.value = input.defaultValue;
+    else onChange(Math.min(Math.max(Math.round(Number(input.value)), least), count - 1));
   });
   return make("label", { class: "stepper" }, name, input);
 }

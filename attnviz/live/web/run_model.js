@@ -110,7 +110,7 @@ export class ModelPicture {
 
 /** @param {SitePage} sitePage @param {string} key @param {Record<string, string>} prompt @param {Values} values */
 export async function runModel(sitePage, key, prompt, values) {
-  const { config, background } = sitePage;
+  const { config, background, modelFiles } = sitePage;
   const names = namesOf(sitePage, values);
   if (!names.length) throw new Error("no model");
   const request = { ...prompt, ...optionsOf(config, values) };
@@ -120,7 +120,7 @@ export async function runModel(sitePage, key, prompt, values) {
   const picture = new ModelPicture({ ...saidOf(traces, names, prompt, config.first), word: exampleOfText(config, prompt)?.word }, key, background);
   // A text needs the vectors of its own words alone. Over plain HTTP from another machine a browser keeps none.
   picture.left = traces[0].left;
-  if (picture.left && "serviceWorker" in navigator) picture.keep = () => background.ask("complete", { name: names[0] });
+  if (picture.left && "serviceWorker" in navigator) picture.keep = () => background.ask("complete", { name: names[0], modelFiles: modelFiles.href, runtimeBytes: config.runtimeBytes, inspects });
   return picture;
 }
 
@@ -256,9 +256,11 @@ export class SitePicture extends ModelPicture {
     const ask = this.ask;
     /** @template {Verb} Name @param {Name} work @param {Omit<Request<Name>, "key">} asked @returns {Promise<Answer<Name>>} */
     this.ask = async (work, asked) => {
-      if (!this.#isOpen) await ask("open", { base: base.href, maps: this.maps });
+      const open = () => ask("open", { base: base.href, maps: this.maps });
+      if (!this.#isOpen) await open();
       this.#isOpen = true;
-      return ask(work, asked);
+      // The worker forgets what was opened long ago, and one that is new knows nothing.
+      return ask(work, asked).catch((error) => (error.message === "gone" ? open().then(() => ask(work, asked)) : Promise.reject(error)));
     };
   }
 

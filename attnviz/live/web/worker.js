@@ -34,7 +34,7 @@ import { describeLikelihood, describeHead, describeHidden, describeLink, describ
 const host = /** @type {any} */ (self);
 /** @type {Promise<Runtime> | null} */
 let runtime = null;
-// What was looked at longest ago goes first: of short texts several are kept, of one as long as a model reads it alone (in weights).
+// What was computed or opened longest ago goes first: of short texts several are kept, of one as long as a model reads it alone (in weights).
 const WEIGHTS_KEPT = 4e6;
 /** @type {Map<string, Promise<AttentionMap[]>>} */
 const traces = new Map();
@@ -92,9 +92,10 @@ const WORK = {
     isStopped = true;
   },
 
-  /** Fetches what later texts may need of a model, so that it works without a network. @param {{ name: string }} asked */
-  async complete({ name }) {
-    await (await models.get(name))?.complete();
+  /** Fetches all of a model, and what later texts may need of it, so that it works without a network.
+   * @param {{ name: string, modelFiles: string, runtimeBytes: number, inspects: boolean }} asked @param {Progress} onProgress */
+  async complete({ name, modelFiles, runtimeBytes, inspects }, onProgress) {
+    await (await opened(name, modelFiles, runtimeBytes, inspects, onProgress)).complete();
   },
 
   /** Without words that are asked, heads are ranked by all of their weights. @param {Place & { isWhole: boolean }} place */

@@ -155,8 +155,10 @@ function numberBox(sitePage, name) {
   const isSlider = step < 1;
   const input = make("input", { type: isSlider ? "range" : "number", min: isSlider ? 0 : least, max: most, step, name });
   input.addEventListener(isSlider ? "input" : "change", () => {
+    // Emptied, or no number: the last one stays.
+    input.value ||= String(sitePage.values[name] ?? unasked);
     const wanted = Number((Math.round(Number(input.value) / step) * step).toFixed(2));
-    const value = Math.min(Math.max(Number.isFinite(wanted) ? wanted : unasked, least), most);
+    const value = Math.min(Math.max(wanted, least), most);
     void sitePage.change({ [name]: value === unasked ? null : value });
   });
   return make("label", {}, make("span", {}, label), input);

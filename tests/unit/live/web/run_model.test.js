@@ -27,6 +27,32 @@ test("heads of a long text come from the worker, all of them, where no word is a
   assert.equal(asked.length, 3);
 });
 
+test("what the worker has forgotten of a picture that came with a site is opened again", async () => {
+  const asked = [];
+  const background = {
+    async ask(work) {
+      asked.push(work);
+      if (work === "weights" && asked.length < 3) throw new Error("gone");
+      if (work === "steps") throw new Error("memory");
+      return work;
+    },
+  };
+  const picture = new SitePicture({ name: "a", maps: [] }, new URL("http://localhost/"), background);
+  assert.equal(await picture.table({}), "weights");
+  assert.deepEqual(asked, ["open", "weights", "open", "weights"]);
+  await assert.rejects(picture.ask("steps", {}), /memory/);
+  assert.equal(asked.length, 5);
+});
+
+test("a model that the worker does not have is loaded before all of it is said to be kept", async () => {
+  const answers = [];
+  globalThis.self = { postMessage: ({ error, made }) => answers.push([error, made]) };
+  globalThis.fetch = async () => ({ ok: false, status: 404 });
+  await import("../../../../attnviz/live/web/worker.js");
+  await globalThis.self.onmessage({ data: { id: 1, work: "complete", asked: { name: "minilm", modelFiles: "http://localhost/" } } });
+  assert.deepEqual(answers, [["missing", undefined]]);
+});
+
 test("an example is the picture of an address that means its language, and its translation where it has one", () => {
   const example = (into, target) => ({ models: [into], prompt: { text: "the", ...(target && { target }) }, opens: {}, into });
   const examples = [example("French", "le"), example("German")];
