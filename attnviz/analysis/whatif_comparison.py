@@ -107,7 +107,7 @@ def mean_interval(values: Sequence[float]) -> Interval:
     return Interval(float(array.mean()), float(low), float(high))
 
 
-# A change that is smaller tells nothing of a pronoun, nor of two words where there is a larger one to special tokens.
+# A change that is smaller tells nothing of a pronoun, nor of two words where there is a larger one.
 LEAST_TOLD = 0.1
 
 
@@ -193,8 +193,9 @@ class Comparison:
             return (name, Part(" looks where it looked before." if models is None else " looks at the same in both models."))
         if not weights[1].any():
             return (name, Part(" is off: no word looks anywhere in it."))
-        query, key, was = self._largest_gain(*weights)
+        query, key, was = self._largest_change(*weights)
         own, row = self.queries[query]
+        is_less = was is not None and bool(weights[1][row, key] < weights[0][own, was])
         word, share = self.before.queries[own].text, "" if was is None else whole_percent(weights[0][own, was])
         if was is None:
             before = ", new here"
@@ -209,7 +210,7 @@ class Comparison:
         return (
             *((Part(f"In {models[1]} "),) if models else ()),
             quoted(self.after.queries[row].text),
-            Part(f"{'' if models else ' now'} looks at "),
+            Part(f"{'' if models else ' now'} looks {'less ' if is_less else ''}at "),
             quoted(self.after.keys[key].text),
             Part(f" ({whole_percent(weights[1][row, key])}{before})"),
             *self._in(layer, head),
@@ -280,12 +281,12 @@ class Comparison:
         """Close a sentence with the head that it is about, where there are several."""
         return (*((Part(" in "), Part(head_words(layer, head), True)) if self.divergence.size > 1 else ()), Part("."))
 
-    def _largest_gain(
+    def _largest_change(
         self, before: Float[np.ndarray, "query key"], after: Float[np.ndarray, "row column"]
     ) -> tuple[int, int, int | None]:
         """Find the link that gained most: its aligned row, its key after, and that key before, if it was there.
 
-        Links from a word to another come first.
+        Links from a word to another come first, and among them what was lost before a small gain.
         """
         old = dict.fromkeys(range(after.shape[1])) | {new: left for left, new in self.keys}
         gains = np.stack([
@@ -298,8 +299,10 @@ class Comparison:
              for key, each in enumerate(self.after.keys)]
             for _, row in self.queries
         ])  # fmt: skip
-        most = float(gains[telling].max(initial=0))
-        if most <= 0 or most < LEAST_TOLD <= gains.max():
+        most, least = float(gains[telling].max(initial=0)), float(gains[telling].min(initial=0))
+        if most < LEAST_TOLD <= -least:
+            gains = -gains
+        elif most <= 0 or most < LEAST_TOLD <= gains.max():
             telling = np.ones_like(telling)
         row, key = np.unravel_index(int(np.where(telling, gains, -np.inf).argmax()), gains.shape)
         return int(row), int(key), old[int(key)]

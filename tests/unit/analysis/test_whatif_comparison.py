@@ -200,3 +200,24 @@ def test_a_word_that_gained_is_named_as_it_stands_in_the_second_text():
         trace(given_map(one, typed("it animal street"))), trace(given_map(weights, typed("so then it animal street")))
     )
     assert plain(moved.sentence((0, 0))) == "“it” now looks at “so” (50\xa0%, new here)."
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ([0.6, 0.1, 0.05, 0.25], "“it” now looks less at “cat” (5\xa0%, was 60\xa0%)."),
+        ([0.4, 0.05, 0.55, 0], "“it” now looks at “[CLS]” (40\xa0%, was 20\xa0%)."),
+        ([0.1, 0.1, 0.8, 0], "“it” now looks at “cat” (80\xa0%, was 60\xa0%)."),
+    ],
+)
+def test_what_a_word_lost_comes_before_what_a_special_token_gained(after: list[float], said: str) -> None:
+    maps = []
+    for row in ([0.2, 0.1, 0.6, 0.1], after):
+        weights = np.eye(4)
+        weights[1] = np.array(row) / sum(row)
+        maps.append(given_map(weights, sentence("it cat")))
+    moved = compare(*map(trace, maps))
+    assert plain(moved.sentence((0, 0))) == said
+    if "less" in said:
+        between = plain(moved.sentence((0, 0), models=("A", "B")))
+        assert between == "In B “it” looks less at “cat” (5\xa0%, in A 60\xa0%)."
