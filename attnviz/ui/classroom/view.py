@@ -3,7 +3,7 @@
 import html
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -123,11 +123,16 @@ _HEAD_PAGES = ("home", "encode", "translate")
 
 @dataclass(frozen=True)
 class SpotQuestion:
-    """A question that can be asked now, with the picture that it is about; `place`: of one that a lesson asks."""
+    """A question that can be asked now, with the picture that it is about.
+
+    place  of one that a lesson asks
+    after  the number of the class's question behind which alone it is asked; None: behind any
+    """
 
     question: LessonQuestion
     picture: LessonPicture | None
     place: QuestionPlace | None = None
+    after: int | None = None
 
     @classmethod
     def of(cls, place: QuestionPlace) -> "SpotQuestion":
@@ -508,9 +513,12 @@ def _show_controls(overview: ClassOverview, teacher: StartedClass, upcoming: Spo
         if overview.state == "open":
             _do("Close answers", "close", teacher, icon=":material/lock:")
         if upcoming and upcoming.place:
-            # By its number alone, without a tooltip: the class does not read the next question before it is asked.
-            st.button(f"Ask question {upcoming.place.number}", key="class-next", type="secondary" if can_reveal else "primary",
-                      on_click=_ask_later, args=(upcoming,))  # fmt: skip
+            number = upcoming.place.number
+            # Each is a button of its own: a second press on one asks nothing more, and not the question behind it.
+            with st.container(key="class-next", width="content"):
+                # By its number alone, without a tooltip: the class does not read the next question before it is asked.
+                st.button(f"Ask question {number}", key=f"class-ask-{number}", type="secondary" if can_reveal else "primary",
+                          on_click=_ask_later, args=(replace(upcoming, after=overview.number),))  # fmt: skip
         link = overview.key.link if overview.key else overview.question.step.link if overview.question else ""
         if overview.state == "ended":
             _offer_another()
@@ -614,6 +622,8 @@ def _ask_later(spot: SpotQuestion) -> None:
 
 def _ask(teacher: StartedClass, spot: SpotQuestion) -> None:
     try:
+        if spot.after not in (None, class_store().overview(teacher.code, teacher.secret).number):
+            return
         question, key = _question_and_key(spot)
         class_store().ask(teacher.code, teacher.secret, question, key)
     except AttnvizError as error:

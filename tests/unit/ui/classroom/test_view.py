@@ -1,13 +1,24 @@
 """The teacher's page: whether phones get here, and what may be revealed."""
 
+from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from attnviz.core.errors import ClassError
-from attnviz.lessons.classroom.class_values import ClassOverview, ClassQuestion, ClassState, ClassStep, StartedClass
+from attnviz.lessons.classroom.class_values import (
+    AnswerKey,
+    ClassOverview,
+    ClassQuestion,
+    ClassState,
+    ClassStep,
+    QuestionPlace,
+    StartedClass,
+)
+from attnviz.lessons.classroom.store import ClassStore
+from attnviz.lessons.library import read_named, shipped_lessons
 from attnviz.ui.classroom import view
 
 
@@ -51,6 +62,23 @@ def test_behind_a_class_that_is_over_its_teacher_starts_another(
     assert not app.exception
     assert ("Start another class" in [each.label for each in app.button]) is offered
     assert [each.value for each in app.warning] == said
+
+
+def test_a_second_press_on_a_button_asks_neither_again_nor_the_question_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, buttons = ClassStore(f"sqlite:///{tmp_path / 'classes.sqlite'}"), dict[str, Any]()
+    teacher, lesson = store.start(), read_named("what-is-it", shipped_lessons())
+    monkeypatch.setattr(view, "class_store", lambda: store)
+    monkeypatch.setattr(view, "_question_and_key", lambda _: (ClassQuestion("text", "What do you see?"), AnswerKey()))
+    monkeypatch.setattr(view.st, "button", lambda label, key, **more: buttons.update({key: more.get("args")}))
+    for number in ("1.1", "2.1"):
+        overview = store.overview(teacher.code, teacher.secret)
+        view._show_controls(overview, teacher, view.SpotQuestion.of(QuestionPlace("what-is-it", lesson, number)))
+        (asked,) = buttons[f"class-ask-{number}"]
+        for _ in range(2):
+            view._ask(teacher, asked)
+        assert store.overview(teacher.code).number == int(number[0])
 
 
 def reach() -> None:
