@@ -236,11 +236,12 @@ def _check_sines(name: str, config: dict[str, Any]) -> None:
 
 def _billions(count: int) -> str:
     """
-    >>> _billions(7_240_000_000), _billions(22_713_216), _billions(5_113)
-    ('7.24 billion', '22.7 million', '5,113')
+    >>> _billions(7_240_000_000), _billions(999_885_952), _billions(22_713_216), _billions(5_113)
+    ('7.24 billion', '1 billion', '22.7 million', '5,113')
     """
     for size, word in ((10**9, "billion"), (10**6, "million")):
-        if count >= size:
+        # What rounds to 1,000 million is a billion.
+        if count >= 0.9995 * size:
             return f"{count / size:.3g} {word}"
     return f"{count:,}"
 

@@ -68,9 +68,14 @@ def _device(card: ModelCard) -> str:
 
 
 def number(count: int) -> str:
-    """23 million as "23 M"."""
+    """Write a count in three digits.
+
+    >>> number(22_713_216), number(999_885_952)
+    ('22.7 M', '1 B')
+    """
     for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "K")):
-        if count >= size:
+        # What rounds to 1,000 of a unit is one of the next.
+        if count >= 0.9995 * size:
             return f"{count / size:.3g} {unit}"
     return str(count)
 
