@@ -12,7 +12,7 @@ from attnviz.analysis.heads.verdict import ClaimResult, describe_claim, describe
 from attnviz.analysis.wording import head_name, whole_percent
 from attnviz.core.errors import ClaimError
 from attnviz.export.csv_table import NumberCell, csv_table
-from attnviz.export.paper import FONT, PADDING, Item, Label, Rectangle, Sheet, printable, titled, width_of
+from attnviz.export.paper import FONT, PADDING, Item, Label, Rectangle, Sheet, titled, width_of
 from attnviz.figures.theme import LIGHT, ink_on, mixed
 
 SMALL = 5.0
@@ -149,7 +149,7 @@ def draw_verdict(tested: ClaimResult, model: str) -> Sheet:
     bottom = len(rows) * ROW + 2 * PADDING
     verdict = "too few words" if tested.is_small else "holds" if tested.holds else "does not hold"
     items.append(Label(left, bottom + FONT, f"{tested.queries:,} words; the line: 95 % interval; the claim {verdict}"))
-    title = f"{model}, {head_name(tested.layer, tested.head)}: {printable(describe_claim(tested.claim))}"
+    title = f"{model}, {head_name(tested.layer, tested.head)}: {describe_claim(tested.claim)}"
     return titled(Sheet(title, left + WIDE + 60.0, bottom + 2 * FONT + PADDING, tuple(items)), title)
 
 

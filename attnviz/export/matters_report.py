@@ -11,7 +11,7 @@ from attnviz.analysis.matters import AttributionReport, Removals
 from attnviz.analysis.wording import cut, signed
 from attnviz.export.csv_table import csv_table
 from attnviz.export.matrix import axis_labels, fit
-from attnviz.export.paper import FONT, MAX_LABEL, PADDING, PAGE, SIZE, Item, Label, Rectangle, Sheet, in_lines, printable
+from attnviz.export.paper import FONT, MAX_LABEL, PADDING, PAGE, SIZE, Item, Label, Rectangle, Sheet, in_lines
 from attnviz.figures.matters_text import share_colours
 from attnviz.figures.theme import LIGHT, diverging, ink_on
 
@@ -23,10 +23,10 @@ _MOST_WORD, _MOST_TITLE = 40, 100
 
 def draw_attribution(report: AttributionReport, method: str, titles: Mapping[str, str]) -> Sheet:
     """Draw the text shaded by one method, and below it a strip for each method with its comprehensiveness."""
-    title = printable(f"{report.target}, p = {report.probability:.2f}; {titles[method]}")[:_MOST_TITLE]
+    title = cut(f"{report.target}, p = {report.probability:.2f}; {titles[method]}", _MOST_TITLE)
     items: list[Item] = [Label(PADDING, PADDING + FONT, title, bold=True)]
     y, line = PADDING + 2.5 * FONT, 0
-    words = [cut(printable(word), _MOST_WORD) for word in report.words]
+    words = [cut(word, _MOST_WORD) for word in report.words]
     colours = share_colours(report.shares[method], report.own)
     for place, ((x, line, wide), colour) in enumerate(zip(in_lines(words), colours, strict=True)):
         items.append(
@@ -59,7 +59,7 @@ def draw_methods(
     titles: Sequence[str], words: Sequence[str], values: Float[np.ndarray, "method word"], hidden: Collection[int]
 ) -> Sheet:
     """Draw the words' shares as a table, a row for each method; of a `hidden` row none is drawn."""
-    columns = [cut(printable(word), MAX_LABEL) for word in words]
+    columns = [cut(word, MAX_LABEL) for word in words]
     room = fit(titles, columns)
     items: list[Item] = []
     for row, column in np.ndindex(values.shape):

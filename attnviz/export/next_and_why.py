@@ -35,7 +35,6 @@ from attnviz.export.paper import (
     Word,
     draw_words,
     moved,
-    printable,
     printed_text,
     titled,
 )
@@ -228,12 +227,9 @@ def _grid(rows: list[str], columns: list[str], cell: Callable[[int, int], tuple[
         x, y = LEFT + column * WIDE, TOP + row * HIGH
         items.append(Rectangle(x, y, WIDE - 1.0, HIGH - 1.0, colour))
         if text:
-            items.append(Label(x + WIDE / 2, y + HIGH / 2, printable(text), "middle", size=FONT, colour=ink_on(colour)))
+            items.append(Label(x + WIDE / 2, y + HIGH / 2, text, "middle", size=FONT, colour=ink_on(colour)))
     items += [Label(LEFT - PADDING, TOP + (row + 0.5) * HIGH, name, "end") for row, name in enumerate(rows)]
-    items += [
-        Label(LEFT + (column + 0.5) * WIDE, TOP / 2, printable(name), "middle", bold=True)
-        for column, name in enumerate(columns)
-    ]
+    items += [Label(LEFT + (column + 0.5) * WIDE, TOP / 2, name, "middle", bold=True) for column, name in enumerate(columns)]
     return titled(Sheet(title, LEFT + len(columns) * WIDE + PADDING, TOP + len(rows) * HIGH + FONT, tuple(items)), title)
 
 

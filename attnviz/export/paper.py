@@ -38,6 +38,7 @@ _NARROW, _WIDE = frozenset("iIjlft.,:;'|!()[]{}/\\-` \""), frozenset("mwMWÆŒ@%
 class Label:
     """A text whose anchor stands at (x, y), the middle of its height; turned by `angle` degrees, upwards.
 
+    text    in which what no printer knows becomes �
     width   to be set to exactly, so that it stays clear of what stands beside it whatever font the reader has; None: its own
     """
 
@@ -50,6 +51,9 @@ class Label:
     colour: str = LIGHT.text
     bold: bool = False
     width: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", printable(self.text))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from attnviz.export.paper import (
     Polyline,
     Rectangle,
     Sheet,
-    printable,
     side_by_side,
     titled,
 )
@@ -49,7 +48,7 @@ def comparison_csv(comparison: Comparison) -> bytes:
 def _difference(comparison: Comparison, layer: int, head: int) -> Sheet:
     moved = comparison.difference(layer, head)
     largest = max(float(np.abs(moved).max(initial=0.0)), 1e-9)
-    rows, columns = ([printable(text) for text in texts] for texts in aligned_labels(comparison))
+    rows, columns = aligned_labels(comparison)
     room = matrix.fit(rows, columns)
     items: list[Item] = []
     for row, column in np.ndindex(*moved.shape):

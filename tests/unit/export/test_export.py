@@ -22,7 +22,7 @@ from attnviz.core.errors import AttnvizError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.export import FORMATS, Picture, export, picture, pictures, svg_png_pdf
 from attnviz.export import matrix as on_paper
-from attnviz.export.paper import COLUMN, FONT, PADDING, PAGE, Rectangle, printed_text, width_of
+from attnviz.export.paper import COLUMN, FONT, PADDING, PAGE, Label, Rectangle, Sheet, printed_text, titled, width_of
 from attnviz.export.picture import is_whole, other_head, part_of, parts
 from attnviz.figures.theme import LIGHT
 from tests.factories import make_map, numbered, sentence, typed
@@ -33,6 +33,14 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def traced(*maps: AttentionMap) -> AttentionTrace:
     return AttentionTrace("tiny", Prompt("a text"), maps, "un texte", revision="r1")
+
+
+def test_what_no_printer_knows_spoils_no_title_and_no_label() -> None:
+    sheet = titled(Sheet(f"What {HOSTILE} depends on", 90.0, 20.0, (Label(0.0, 9.0, HOSTILE),)), f"Why {HOSTILE}")
+    texts = [
+        each.text for each in ElementTree.fromstring(svg_png_pdf.sheet_svg(sheet)).iter() if each.text and each.text.strip()
+    ]
+    assert texts == [text.replace("\x01", "\ufffd") for text in (f"What {HOSTILE} depends on", f"Why {HOSTILE}", HOSTILE)]
 
 
 @pytest.fixture
