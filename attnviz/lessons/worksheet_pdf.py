@@ -37,7 +37,7 @@ _STYLE = """
 #let question(ask, room) = block(breakable: false, above: 1.3em, below: 1.3em, ask + room)
 #let name_and_date = grid(columns: (2fr, 1fr), gutter: 2em, small("Name") + rule, small("Date") + rule)
 """
-_WRAPPED = {"em": "emph", "strong": "strong", "paragraph": "par", "bullet_list": "list", "ordered_list": "enum"}
+_WRAPPED = {"em": "emph", "strong": "strong", "paragraph": "par"}
 
 
 def import_typst() -> ModuleType:
@@ -134,8 +134,10 @@ def _node(node: SyntaxTreeNode) -> str:
             return "line(length: 100%)"
     parts = [_node(child) for child in node.children]
     match node.type:
-        case "bullet_list" | "ordered_list":
-            return f"{_WRAPPED[node.type]}({', '.join(parts)})"
+        case "ordered_list":
+            return f"enum(start: {node.attrs.get('start', 1)}, {', '.join(parts)})"
+        case "bullet_list":
+            return f"list({', '.join(parts)})"
         case "table":
             rows = [row for part in node.children for row in part.children]
             cells = [_node(cell) for row in rows for cell in row.children]

@@ -158,6 +158,13 @@ def test_whatever_a_lesson_may_nest_is_set_and_thousands_of_words_too(sheet) -> 
     assert whole.count("word") == 3000
 
 
+def test_a_list_is_counted_on_from_where_it_begins() -> None:
+    text = f"{LESSON.split('## Which')[0]}## A step\n\n3. third\n4. fourth\n"
+    lesson, source = parse_lesson(text.encode(), "mine.md"), Given()
+    pages = pypdf.PdfReader(io.BytesIO(worksheet_pdf(worksheet(lesson, {}, source)))).pages
+    assert "3. third 4. fourth" in " ".join("".join(page.extract_text() for page in pages).split())
+
+
 def test_what_typst_refuses_is_one_sentence(sheet) -> None:
     with pytest.raises(LessonError, match=r"write \.html"):
         worksheet_pdf(replace(sheet, language="english"))
