@@ -16,7 +16,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from attnviz.analysis.wording import counted
-from attnviz.core.errors import LessonError, nearest
+from attnviz.core.errors import LessonError, is_unicode, nearest
 from attnviz.lessons.picture_link import MOST_QUESTIONS, PICTURED, LessonPicture, page_of, read_link
 from attnviz.pages_and_addresses import MOST_STEPS, PARAMETERS, renamed
 
@@ -312,11 +312,13 @@ class _Reader:
             if key.value in [each.value for each in keys[:at]]:
                 self.fail(line + key.start_mark.line, f"{name} has the line “{key.value}: …” twice: leave one of them.")
         for field_name, value in written.items():
-            if isinstance(value, list) and all(isinstance(each, str) for each in value):
-                written[field_name] = tuple(value)
-            elif not isinstance(value, str):
+            texts = value if isinstance(value, list) else [value]
+            # YAML has signs for half of a character, and for none.
+            if not all(isinstance(each, str) and is_unicode(each) and "\x00" not in each for each in texts):
                 at = self._line_of(field_name, line)
                 self.fail(at, f"{field_name} is a text, or a list of texts such as [one, two].")
+            if texts is value:
+                written[field_name] = tuple(texts)
         return written
 
     def _line_of(self, name: str, line: int) -> int:

@@ -1,5 +1,6 @@
 """The picture that a link of a lesson opens: which model reads what, and which of its heads is drawn how."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -128,7 +129,7 @@ class LessonPicture:
         # On Translate a model without a supervised head begins with the mean.
         mean = self.flag("mean") if encodes else self.flag("all_heads", card.supervised_head is None)
         layer, head = self.get("layer"), self.get("head")
-        if not layer.isdecimal() or not (mean or head.isdecimal()):
+        if not re.fullmatch("[0-9]{1,4}", layer) or not (mean or re.fullmatch("[0-9]{1,4}", head)):
             raise LessonError("The link has to name the head that the question is about, such as &layer=3&head=1.")
         return int(layer), None if mean else int(head)
 

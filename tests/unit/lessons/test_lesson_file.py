@@ -95,6 +95,8 @@ BROKEN = {
     "a field that stands twice": (STEP.replace("minutes: 7", "minutes: 7\ntitle: b"), "line 4", "twice"),
     "a colon without quotes": (STEP + "```question\nkind: claim\nclaim: L2·H0: obj -> head\n```\n", "line 15", "in quotes"),
     "a NUL byte": (STEP + "a\x00b", "line 13", "NUL"),
+    "half a character": (STEP + '```question\nkind: text\nask: a\nhint: "\\ud800"\n```\n', "line 16", "hint"),
+    "a NUL byte in signs": (STEP + '```question\nkind: order\nask: a\nwords: [b, "\\0"]\n```\n', "line 16", "words"),
     "deep nesting": (STEP + "```question\nkind: " + "[" * 2000 + "\n```\n", "line", "question"),
     "a long question": (STEP + "```question\nkind: token\nask: " + "a" * 10_000 + "\n```\n", "line 14", "10000"),
     "deep lists": (STEP + "- " * 10 + "a\n", "line 13", "nested"),

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from attnviz.core.errors import LessonError
 from attnviz.lessons.hand_in import read_answers, write_answers
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
-from attnviz.lessons.picture_link import LONGEST_ANSWER, GivenAnswer, open_question
+from attnviz.lessons.picture_link import LONGEST_ANSWER, GivenAnswer, open_question, read_link
 from attnviz.lessons.question_kinds import is_hidden
+from attnviz.models.base import ModelCard
 
 KINDS = (("token", "choice"), ("text", "head", "number"), ())
 STEPS = tuple(LessonStep("A", "", None, tuple(LessonQuestion(kind, "?", {}, 1) for kind in kinds), 1) for kinds in KINDS)
@@ -30,6 +32,12 @@ def test_what_is_written_is_read() -> None:
 )  # fmt: skip
 def test_an_answer_that_is_none_is_left_out(row: Any) -> None:
     assert read_answers(json.dumps([row, ["1.2", "b", 10**9]]), LESSON) == {"1.2": GivenAnswer("b", 1_000_000)}
+
+
+def test_a_layer_of_thousands_of_digits_is_none() -> None:
+    card = ModelCard("m", task="", architecture="encoder", n_layers=6, n_heads=12, parameters=0, max_tokens=7, device="")
+    with pytest.raises(LessonError, match="name the head"):
+        read_link(f"/encode?text=a&head=1&layer={'9' * 5000}").head(card)
 
 
 @pytest.mark.parametrize("written", ["", "{", "7", "[" * 100_000, '{"1.1": "a"}', "~z~"])
