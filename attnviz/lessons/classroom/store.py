@@ -570,7 +570,8 @@ class ClassStore:
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with _heard(), self._turn, self._writes.begin() as connection, ended_when_late(connection):
+        # The commit, too, may meet a database that has stopped.
+        with _heard(), self._turn, self._writes.connect() as connection, ended_when_late(connection), connection.begin():
             yield connection
 
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -59,6 +60,20 @@ def refusal(function: Callable[..., object], *arguments: object) -> str:
     with pytest.raises(ClassError) as caught:
         function(*arguments)
     return caught.value.reason
+
+
+def test_the_commit_is_waited_for_no_longer_than_the_rest(store: ClassStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+
+    @contextmanager
+    def timed(_: SqlConnection) -> Iterator[None]:
+        yield
+        order.append("the timer ends")
+
+    monkeypatch.setattr(stores, "ended_when_late", timed)
+    event.listen(store._reads, "commit", lambda _: order.append("commit"))
+    store.start()
+    assert order == ["commit", "the timer ends"]
 
 
 def test_phones_that_never_answered_make_room(
