@@ -1,6 +1,7 @@
 """What stands before the app: every answer tells the browser what it may not do, and what would change the app is not heard."""
 
 import asyncio
+import resource
 import socket
 import threading
 import time
@@ -235,6 +236,15 @@ def test_a_connection_that_asks_for_nothing_is_closed(monkeypatch: pytest.Monkey
         thread.join()
         for each in (*sockets.values(), listener):
             each.close()
+
+
+def test_a_system_that_gives_fewer_descriptors_than_it_says_is_asked_for_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ValueError("current limit exceeds maximum limit")
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, resource.RLIM_INFINITY))
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    assert server._raise_descriptors() == 256
 
 
 def test_a_body_that_never_comes_and_a_crowd_of_one_network_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
