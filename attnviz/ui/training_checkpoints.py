@@ -81,13 +81,14 @@ def side(name: str, prompt: Prompt, edits: Edits) -> Result | None:
 
 def _of_checkpoint(name: str, prompt: Prompt, edits: Edits) -> Result | None:
     run = _run()
-    if run is None or name not in checkpoints():
+    # Read once: a run that goes on keeps others meanwhile.
+    frame = next((frame for frame in run.frames if name_of(run.recipe, frame.step) == name), None) if run else None
+    if run is None or frame is None:
         _offer_training()
         return None
     from attnviz.models.tasks import run_task
     from attnviz.models.toy_model import toy_model
 
-    frame = next(frame for frame in run.frames if name_of(run.recipe, frame.step) == name)
     if prompt.target is None:
         # Both sides read what is right, so that their rows stand for the same tokens.
         prompt = replace(prompt, target="".join(run.recipe.task.solve(prompt.text).target))

@@ -10,11 +10,13 @@ import transformers as hf
 import attnviz
 from attnviz.analysis.whatif_comparison import written_cost
 from attnviz.analysis.wording import signed
+from attnviz.core.edits import NO_EDITS
 from attnviz.core.trace import Prompt
 from attnviz.models.toy_config import preset
 from attnviz.models.whatif import head_costs
 from attnviz.training.background_run import Line, LiveRun
 from attnviz.training.toy_training import Training
+from attnviz.ui import training_checkpoints
 from attnviz.ui.background import results
 from attnviz.ui.prompt_box import examples
 from attnviz.ui.training_checkpoints import name_of
@@ -63,6 +65,20 @@ def trained(first: int = 1) -> LiveRun:
         training.step()
     run.history.add(training.look())
     return run
+
+
+def test_a_checkpoint_that_is_let_go_meanwhile_is_read_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = trained()
+    thinned = iter((run.frames, ()))
+
+    class Thinned:
+        recipe = run.recipe
+        frames = property(lambda _: next(thinned))
+
+    monkeypatch.setattr(training_checkpoints, "_run", Thinned)
+    result = training_checkpoints._of_checkpoint(name_of(run.recipe, 0), Prompt("network"), NO_EDITS)
+    assert result is not None
+    assert result.trace.prompt.text == "network"
 
 
 def test_two_checkpoints_of_a_training_are_compared_on_what_is_right():
