@@ -334,7 +334,7 @@ def class_sentence(overview: ClassOverview) -> str:
         return key.sentence
     right = sum(each.count for each in results if each.is_right)
     if question.kind not in ("token", "cell", "head"):
-        return f"{right} of {overview.answered} are right. {key.sentence}".strip()
+        return f"{right} of {overview.answered} {'is' if right == 1 else 'are'} right. {key.sentence}".strip()
     found = f"“{key.right[0]}”" if len(key.right) == 1 else f"one of {len(key.right)} that are right"
     if len(leaders) > 1:
         which = " and ".join(f"“{each}”" for each in leaders) if len(leaders) == 2 else f"{len(leaders)} answers"

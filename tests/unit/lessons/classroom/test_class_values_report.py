@@ -31,7 +31,7 @@ NUMBER, TRUE = ClassQuestion("number", "How much?"), AnswerKey(("0.57",), 0.1, "
         (NUMBER, TRUE, (Guess("0.2", 2, False), Guess("0.6", 1, True)),
          "Half of the class guessed 20\N{NO-BREAK SPACE}% or less; 1 of 3 came near. 57 %."),
         (ClassQuestion("choice", "?", choices=("a", "b")), AnswerKey(("a",)), (Guess("b", 2, False), Guess("a", 1, True)),
-         "1 of 3 are right."),
+         "1 of 3 is right."),
         (ClassQuestion("text", "?"), AnswerKey(), (Guess("a", 3, None),), ""),
     ],
 )  # fmt: skip
