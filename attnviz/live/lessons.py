@@ -142,7 +142,7 @@ def lesson_html(lesson: Lesson, root: str, why: Why) -> str:
 
 def _prose(markdown: str, root: str) -> str:
     """Write prose as HTML, its links to pictures as those of the site."""
-    return re.sub(r'<a href="/(\w+)', rf'<a href="{root}\1/', _MARKDOWN.render(markdown))
+    return re.sub(r'<a href="/?(\w+)', rf'<a href="{root}\1/', _MARKDOWN.render(markdown))
 
 
 def _picture(step: LessonStep, root: str, reason: str, waits: bool) -> str:
