@@ -133,18 +133,19 @@ def build(folder: Path, models: Sequence[str], lessons: Sequence[Path] = (), rep
         raise SiteError(f"{folder} is a file: name a folder.")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "service_worker.js").is_file():
         raise SiteError(f"{folder} holds other files: name an empty folder, or one that attnviz site wrote before.")
-    # An older site stays until the new one is whole.
+    # An older site stays until the new one is whole. Beside the real folder, also of “.” and of a link to it.
+    target = folder.resolve()
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        place = tempfile.TemporaryDirectory(prefix=".attnviz-site-", dir=folder.parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        place = tempfile.TemporaryDirectory(prefix=".attnviz-site-", dir=target.parent)
     except OSError as error:
         raise SiteError(f"{folder} cannot be written ({error.strerror}): choose another place.") from error
     with place:
         made = Path(place.name) / "site"
         _write_site(made, models, lessons, report)
-        shutil.rmtree(folder, ignore_errors=True)
-        made.replace(folder)
-    report(f"Wrote {folder}: {sum(path.stat().st_size for path in folder.rglob('*')) / 1e6:.1f} MB")
+        shutil.rmtree(target, ignore_errors=True)
+        made.replace(target)
+    report(f"Wrote {folder}: {sum(path.stat().st_size for path in target.rglob('*')) / 1e6:.1f} MB")
 
 
 def _write_site(folder: Path, models: Sequence[str], files: Sequence[Path], report: Report) -> None:

@@ -15,6 +15,7 @@ from attnviz import cli
 from attnviz.cli import serve
 from attnviz.cli.arguments import as_json
 from attnviz.core.errors import ModelError
+from attnviz.live import site
 from attnviz.settings import app_folder
 
 
@@ -165,6 +166,22 @@ def test_a_closed_stdin_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", None)
     assert cli.main(["show", "-"]) == 1
     assert "stdin is closed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("typed", [".", "link"])
+def test_a_site_is_written_anew_where_one_stands_and_by_a_link_to_it(typed, monkeypatch, capsys, tmp_path):
+    def write(folder: Path, *_: object) -> None:
+        folder.mkdir()
+        (folder / "service_worker.js").write_text("new", encoding="utf-8")
+
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public" / "service_worker.js").write_text("old", encoding="utf-8")
+    (tmp_path / "link").symlink_to(tmp_path / "public")
+    monkeypatch.setattr(site, "_write_site", write)
+    monkeypatch.chdir(tmp_path / "public" if typed == "." else tmp_path)
+    assert cli.main(["site", "-o", typed]) == 0
+    assert capsys.readouterr().err.endswith(f"Wrote {typed}: 0.0 MB\n")
+    assert (tmp_path / "public" / "service_worker.js").read_text(encoding="utf-8") == "new"
 
 
 def test_a_site_where_nothing_may_be_written_names_the_folder_that_was_typed(monkeypatch, capsys, tmp_path):
