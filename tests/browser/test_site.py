@@ -493,6 +493,14 @@ def test_no_address_and_no_text_breaks_it(page: Page, site: str):
     for address in ADDRESSES:
         page.goto(f"{site}/encode/?{address}")
         page.wait_for_selector(f"{HERO}, {NOTICE}:not([hidden])")
+    # As in the app, a text that is given and empty is no first example.
+    nothing = {"encode/?text=": "nothing to read", "answer/?question=": "no question", "answer/?passage=+": "no passage"}
+    for empty, said in nothing.items():
+        page.goto(f"{site}/{empty}")
+        expect(page.locator(NOTICE)).to_contain_text(said)
+        expect(page.locator("#hero")).to_be_hidden()
+    page.goto(f"{site}/compute/?text=")
+    expect(page.locator(HERO)).to_be_visible()
     # What is beyond the last layer is the last one.
     expect(opened(page, f"{site}/encode/?layer=99&head=99").locator(".explorer .where")).to_contain_text("head 11 of layer 5")
     typed(page, f"{'a' * 400} b c")

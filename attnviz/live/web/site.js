@@ -166,6 +166,8 @@ export class SitePage {
     this.#fill(prompt);
     const own = example ?? exampleOfText(this.config, prompt);
     this.#mark(own);
+    const missing = this.#missing((name) => prompt[PROMPT[name]]);
+    if (missing) return this.fail(new Error(`no ${missing}`));
     try {
       const picture = await this.#picture(prompt, values, example);
       if (turn !== this.#turn) return;
@@ -217,7 +219,7 @@ export class SitePage {
     /** @type {Values} */
     const values = {};
     for (const name of this.config.fields) values[name] = this.#box(name).value.trim();
-    const missing = this.config.fields.find((name) => name !== "pair" && !values[name]);
+    const missing = this.#missing((name) => values[name]);
     if (missing) return this.say(sentenceOf(`no ${missing}`));
     if (!this.config.fields.every((name) => isInAddress(values[name]))) return this.say(sentenceOf("too long"));
     for (const name of KEPT_OPTIONS) if (this.values[name]) values[name] = this.values[name];
@@ -227,20 +229,25 @@ export class SitePage {
     void this.go(values);
   }
 
+  /** The first box that must hold a text and has none. @param {(name: string) => string | undefined} textOf */
+  #missing(textOf) {
+    return this.config.fields.find((name) => name !== "pair" && !textOf(name)?.trim());
+  }
+
   /** @param {string} name */
   #box(name) {
     return /** @type {HTMLTextAreaElement} */ (this.parts.form.elements.namedItem(name));
   }
 
-  /** What the address says was typed, else the first example. @param {Values} values */
+  /** What the address says was typed, where that is nothing too; else the first example. @param {Values} values */
   #promptOf(values) {
     const [first] = this.#among(values);
     /** @type {Record<string, string>} */
     const prompt = {};
-    const isGiven = first.source !== "worked" && this.config.fields.some((name) => values[name]);
+    const isGiven = first.source !== "worked" && this.config.fields.some((name) => typeof values[name] === "string");
     for (const name of new Set([...this.config.fields, "pair", "target"])) {
       const isOwn = ["pair", "target"].includes(name);
-      const text = isGiven ? values[name] || (isOwn ? "" : first.prompt[PROMPT[name]]) : first.prompt[PROMPT[name]];
+      const text = isGiven ? values[name] ?? (isOwn ? "" : first.prompt[PROMPT[name]]) : first.prompt[PROMPT[name]];
       if (text) prompt[PROMPT[name]] = text;
     }
     return prompt;
