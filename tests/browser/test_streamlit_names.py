@@ -47,6 +47,9 @@ def test_every_name_of_streamlits_that_we_use_is_on_a_page(page: Page, app_url: 
         watched.set_viewport_size(PHONE)
         settle(watched)
         actual = set(watched.evaluate("() => [...seen]"))
+        watched.goto(f"{app_url}/heads?claim=nonsense")
+        watched.get_by_test_id("stAlertContentError").wait_for()
+        actual.update(watched.evaluate("() => [...seen]"))
     expected = list(named())
     assert len({name for name, _ in expected}) > 10
     assert [(name, path) for name, path in expected if name not in actual] == []

@@ -38,6 +38,20 @@ def test_a_head_is_chosen_by_keyboard_its_link_opens_again_and_on_a_phone_axe_fi
     assert serious(page, "dark") == []
 
 
+def test_below_an_error_no_room_is_kept_for_a_picture(page: Page, app_url: str) -> None:
+    for address, part in (
+        ("heads?claim=nonsense", "verdict"),
+        ("whatif?change=patch&text=The+cat.&other=A+longer+text.", "hero"),
+    ):
+        page.goto(f"{app_url}/{address}")
+        error = page.locator(f".st-key-{part}").get_by_test_id("stAlertContentError")
+        expect(error).to_be_visible()
+        settle(page)
+        ends = [page.locator(f".st-key-{part}").bounding_box(), error.bounding_box()]
+        whole, said = (box["y"] + box["height"] for box in ends if box)
+        assert whole - said < 50, address
+
+
 def test_a_word_without_an_end_makes_no_page_wider(page: Page, app_url: str) -> None:
     long = "a" * 400
     for path, more in {"whatif": {"other": f"{long} x"}, "encode": {}, "compute": {"source": "model", "query": 1}}.items():
