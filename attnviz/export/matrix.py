@@ -134,7 +134,7 @@ def _bar(picture: Picture, left: float, top: float) -> Iterator[Item]:
     if (end := picture.end) < picture.highest:
         yield Label(left + 2 * PADDING + FONT, below, f"{end:.2g} or more: at most 1 % of the weights")
     else:
-        yield Label(left + BAR_LENGTH, below, f"{end:.2f}".rstrip("0").rstrip("."), "end")
+        yield Label(left + BAR_LENGTH, below, f"{end:.2g}", "end")
     yield Label(left + BAR_LENGTH + PADDING, middle, "edited weight" if picture.trace.edits else "weight")
     if not picture.matrix.visible.all():
         masked = left + BAR_LENGTH + (72 if picture.trace.edits else 42)

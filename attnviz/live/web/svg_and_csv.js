@@ -144,7 +144,7 @@ function barLabels(left, bottom, end, highest, isMasked) {
   const [middle, y] = [bottom - BAR_HEIGHT / 2, bottom + 6];
   const last = end < highest
     ? { x: left + 2 * PADDING + FONT, y, text: `${significant(end, 2)} or more: at most 1 % of the weights` }
-    : { x: left + BAR_LENGTH, y, text: decimals(end, 2).replace(/\.?0+$/, ""), anchor: /** @type {const} */ ("end") };
+    : { x: left + BAR_LENGTH, y, text: significant(end, 2), anchor: /** @type {const} */ ("end") };
   const masked = { x: left + BAR_LENGTH + 42 + MASKED_SIDE + PADDING, y: middle, text: "masked" };
   return [{ x: left, y, text: "0" }, last, { x: left + BAR_LENGTH + PADDING, y: middle, text: "weight" }, ...(isMasked ? [masked] : [])];
 }
