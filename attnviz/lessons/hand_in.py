@@ -1,13 +1,14 @@
 """What a student hands in: a small JSON file of answers. It is read as if a stranger had made it, and graded by the models."""
 
 import json
-import re
 import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
+
+import regex
 
 from attnviz.core.errors import LessonError, is_unicode
 from attnviz.lessons.lesson_file import Lesson
@@ -86,7 +87,8 @@ def file_name(lesson: str, student: str) -> str:
     >>> file_name("what-is-it", "Ada L."), file_name("what-is-it", "../a")
     ('what-is-it-Ada-L.json', 'what-is-it-a.json')
     """
-    name = re.sub(r"[^\w]+", "-", student).strip("-")
+    # Vowels that are written as marks, as in Hindi and Thai, are parts of a name: to Python's own `re` they are none of a word.
+    name = regex.sub(r"[^\w\p{M}]+", "-", student).strip("-")
     moment = f"{time.strftime('%H%M%S')}-{secrets.randbelow(1000):03}"
     return f"{lesson}-{name or moment}.json"
 

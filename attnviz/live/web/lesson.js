@@ -62,8 +62,7 @@ export function openLesson(lesson, files) {
     event.preventDefault();
     const student = /** @type {HTMLInputElement} */ (document.getElementById("student")).value.trim();
     // Those of a class lie in one folder.
-    const own = student.replace(/[^\p{L}\p{N}_]+/gu, "-").replace(/^-|-$/g, "") || Date.now().toString(36);
-    saveFile(`${lesson.name}-${own}.json`, new Blob([handIn(lesson.name, given, student)], { type: "application/json" }));
+    saveFile(`${lesson.name}-${fileNameOf(student) || Date.now().toString(36)}.json`, new Blob([handIn(lesson.name, given, student)], { type: "application/json" }));
   });
   document.querySelector("#again button")?.addEventListener("click", () => {
     given.clear();
@@ -158,6 +157,9 @@ function showVerdict(form, question, right, answer) {
   verdict.textContent = [...said.map(asSentence), isRight ? right.if_right : right.if_wrong, right.sentence].filter(Boolean).join(" ");
   return isRight;
 }
+
+/** Names a student in the name of a file: as attnviz/lessons/hand_in.py. @param {string} student */
+export const fileNameOf = (student) => student.replace(/[^\p{L}\p{M}\p{N}_]+/gu, "-").replace(/^-|-$/g, "");
 
 /** Ends a text with a full stop, unless it has an end of its own: as attnviz/lessons/question_kinds.py. @param {string} text */
 export const asSentence = (text) => (/[.!?…。][”"'»]*$/.test(text) ? text : `${text}.`);

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.lessons.check_lesson import ComputedSource, truths
+from attnviz.lessons.hand_in import file_name
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, read_lesson
 from attnviz.lessons.library import shipped_lessons
 from attnviz.lessons.picture_link import read_link
@@ -57,6 +58,7 @@ CASES: list[tuple[QuestionForm, Truth]] = [
     (replace(FORM, kind="text"), one_of("c'est groß, l'été")),
     (replace(FORM, kind="text"), one_of("sınır")),
 ]
+STUDENTS = ("Ada L.", "../a", "रीमा", "राम", "สุดา", "Zoe\u0308 7", "_a-b_", "٣")
 
 
 def test_the_first_of_the_list_is_the_one_to_begin_with():
@@ -71,7 +73,9 @@ def test_a_page_grades_as_the_app_does():
         {"question": describe_answer(question, form, truth), "answers": given}
         for (form, truth), given in zip(CASES, answers, strict=True)
     ]
-    made = run(RUNNER, {"cases": cases, "ends": ENDS})
+    made = run(RUNNER, {"cases": cases, "ends": ENDS, "students": STUDENTS})
+    assert len(set(made["named"])) == len(STUDENTS)
+    assert [f"a-{each}.json" for each in made["named"]] == [file_name("a", each) for each in STUDENTS]
     assert made["ended"] == [as_sentence(each) for each in ENDS]
     for graded, given, (form, truth) in zip(made["graded"], answers, CASES, strict=True):
         assert dict(zip(given, graded, strict=True)) == {each: truth.accepts(each) for each in given}, form.kind
