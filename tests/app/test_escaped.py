@@ -132,5 +132,14 @@ def test_a_question_for_the_class_is_text(monkeypatch: pytest.MonkeyPatch) -> No
     assert raw(visit.nodes) == []
 
 
+def test_the_title_of_a_lesson_for_the_class_is_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lesson = f"---\ntitle: '{HOSTILE}'\nminutes: 5\n---\n\n## A step\n\nRead.\n"
+    (tmp_path / "own.md").write_text(lesson, encoding="utf-8")
+    monkeypatch.setenv("ATTNVIZ_LESSONS", str(tmp_path))
+    visit = Visit(monkeypatch, "class", {"teaches": "what-is-it"})
+    assert any("zz" in each.label for each in visit.app.button)
+    assert raw(visit.nodes) == []
+
+
 def test_what_would_be_drawn_is_found() -> None:
     assert all(RAW.search(piece) for piece in HOSTILE.split())

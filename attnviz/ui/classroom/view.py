@@ -316,7 +316,8 @@ def _show_lesson_choice() -> None:
     names = ordered(listed) + ([chosen] if chosen.startswith(SENT) else [])
     with st.popover(f"Lesson: {escaped(_lesson_title(chosen))}", icon=":material/school:", key="class-lessons"):
         for name in (NO_LESSON, *names):
-            st.button(_lesson_title(name), key=f"class-lesson-{name}", type="tertiary", on_click=_choose_lesson, args=(name,))
+            title = escaped(_lesson_title(name))
+            st.button(title, key=f"class-lesson-{name}", type="tertiary", on_click=_choose_lesson, args=(name,))
 
 
 def _choose_lesson(name: str) -> None:
