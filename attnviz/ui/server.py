@@ -24,6 +24,7 @@ from attnviz.figures import bertviz_views as bertviz
 from attnviz.pages_and_addresses import current_address
 from attnviz.settings import app_folder
 from attnviz.ui.classroom.phone_page import phone_script
+from attnviz.ui.classroom.phone_requests import network_of
 from attnviz.ui.frame.toolbar import STYLE
 
 
@@ -276,10 +277,15 @@ async def closing_silent_connections(app: Any) -> AsyncIterator[None]:
 
     def connection_made(self: Any, transport: Any) -> None:
         made(self, transport)
-        network = _network(transport.get_extra_info("peername"))
+        address = _address(transport.get_extra_info("peername"))
+        network = network_of(address)
+        if network not in of_networks:
+            # Of those that have gone nothing is kept.
+            for gone in [name for name, kept in of_networks.items() if not kept]:
+                del of_networks[gone]
         transports = of_networks.setdefault(network, WeakSet())
         transports.add(transport)
-        if len(transports) > most and not _is_trusted(network) and sum(not each.is_closing() for each in transports) > most:
+        if len(transports) > most and not _is_trusted(address) and sum(not each.is_closing() for each in transports) > most:
             transport.abort()
             return
         self.loop.call_later(PATIENCE, _close_if_silent, self)
@@ -306,18 +312,18 @@ def _raise_descriptors() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def _network(peer: Any) -> str:
+def _address(peer: Any) -> str:
     return str(peer[0]) if isinstance(peer, tuple) and peer else ""
 
 
-def _is_trusted(network: str) -> bool:
+def _is_trusted(address: str) -> bool:
     """Say whether a connection comes from a proxy, or from this very machine, where the health check is."""
     trusted = settings.names("FORWARDED_ALLOW_IPS") or ()
     try:
-        is_here = ipaddress.ip_address(network).is_loopback
+        is_here = ipaddress.ip_address(address).is_loopback
     except ValueError:
         is_here = True
-    return is_here or "*" in trusted or network in trusted
+    return is_here or "*" in trusted or address in trusted
 
 
 def _close_if_silent(connection: Any, was_silent: bool = True, waited: float = 0.0) -> None:

@@ -51,7 +51,7 @@ class Allowance:
 
     def _key(self, *parts: str) -> bytes:
         network, *rest = parts
-        named = "\0".join([_network(network), *rest])
+        named = "\0".join([network_of(network), *rest])
         return hashlib.blake2b(named.encode("utf-8", "replace"), key=self._salt, digest_size=12).digest()
 
 
@@ -82,10 +82,10 @@ class WrongCodes(Allowance):
             self._trusted[key] = None
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
     """Name who one address belongs to: a house has 2^64 addresses of IPv6.
 
-    >>> _network("2001:db8:1:2:3:4:5:6"), _network("192.0.2.7"), _network("::ffff:192.0.2.7")
+    >>> network_of("2001:db8:1:2:3:4:5:6"), network_of("192.0.2.7"), network_of("::ffff:192.0.2.7")
     ('2001:db8:1:2::/64', '192.0.2.7', '192.0.2.7')
     """
     try:

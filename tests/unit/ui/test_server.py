@@ -1,6 +1,7 @@
 """What stands before the app: every answer tells the browser what it may not do, and what would change the app is not heard."""
 
 import asyncio
+import gc
 import resource
 import socket
 import threading
@@ -8,6 +9,7 @@ import time
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 import uvicorn
@@ -282,6 +284,45 @@ def test_a_body_that_never_comes_and_a_crowd_of_one_network_are_closed(monkeypat
         thread.join()
         for each in (*sockets, listener):
             each.close()
+
+
+class Transport:
+    """A connection from an address."""
+
+    def __init__(self, address: str) -> None:
+        self.address, self.is_aborted = address, False
+
+    def get_extra_info(self, _: str) -> tuple[str, int]:
+        return self.address, 50_000
+
+    def is_closing(self) -> bool:
+        return self.is_aborted
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+
+def test_the_addresses_of_a_house_are_one_network_and_nothing_is_kept_of_who_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_raise_descriptors", lambda: 4)
+    monkeypatch.setattr(server.AutoHTTPProtocol, "connection_made", lambda *_: None)
+    connection = SimpleNamespace(loop=SimpleNamespace(call_later=lambda *_: None))
+
+    def sets() -> int:
+        return sum(isinstance(each, WeakSet) for each in gc.get_objects())
+
+    async def connect() -> None:
+        async with server.closing_silent_connections(None):
+            made = server.AutoHTTPProtocol.connection_made
+            house = [Transport(f"2001:db8:1:2::{place}") for place in range(1, 4)]
+            for each in (*house, Transport("2001:db8:1:3::1")):
+                made(connection, each)
+            assert [each.is_aborted for each in house] == [False, False, True]
+            before = sets()
+            for place in range(100):
+                made(connection, Transport(f"198.51.100.{place}"))
+            assert sets() < before + 10
+
+    asyncio.run(connect())
 
 
 def ended(connection: socket.socket) -> bool:
