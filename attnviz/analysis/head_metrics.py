@@ -335,7 +335,7 @@ def score(attention: AttentionMap, *, layer: int, head: int, query: int, key: in
     weights = attention.weights(layer, head)
     for axis, index, size in zip(("query", "key"), (query, key), weights.shape, strict=True):
         if not 0 <= index < size:
-            raise TraceError(f"there is no {axis} {index}: {attention.kind} attention has {size}")
+            raise TraceError(f"There is no {axis} {index}: {attention.kind} attention has {size}.")
     if not isinstance(attention.store, QueryKeyWeights):
         return None
     vectors = attention.store.layers[layer]

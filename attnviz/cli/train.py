@@ -44,7 +44,7 @@ def train_toy(arguments: argparse.Namespace) -> int:
     wished = {name: value for name in ("steps", "seed") if (value := getattr(arguments, name)) is not None}
     for option, value in wished.items():
         if not 1 <= value <= MOST:
-            raise SettingError(f"--{option} is a whole number from 1 to {MOST:,}, not {value}")
+            raise SettingError(f"--{option} is a whole number from 1 to {MOST:,}, not {value}.")
     recipe = dataclasses.replace(preset(arguments.name).recipe, **wished)
     path = arguments.out or arguments.runs / f"{arguments.name}.safetensors"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -173,21 +173,21 @@ class Continuation:
         shapes = self.log_probabilities.shape == self.candidates.shape, self.rest.shape == (n_tokens, len(TEMPERATURES))
         if not 0 < self.start <= n_tokens or len(self.candidates) != n_tokens or self.given.shape != (n_tokens,):
             raise TraceError(
-                f"what comes next is said of {len(self.candidates)} tokens, {self.start} of them given, of {n_tokens}"
+                f"What comes next is said of {len(self.candidates)} tokens, {self.start} of them given, of {n_tokens}."
             )
         if not all(shapes) or self.candidates.ndim != 2 or not self.candidates.shape[1]:
-            raise TraceError("candidates, their log probabilities and the mass of the rest differ in size")
+            raise TraceError("Candidates, their log probabilities and the mass of the rest differ in size.")
         mass = np.exp(self.log_probabilities.astype(np.float64)).sum(axis=1) + np.exp(self.rest[:, TEMPERATURES.index(1.0)])
         # Not a number fails, too.
         if not (np.abs(mass - 1) < _TOLERANCE).all() or not (self.log_probabilities <= _TOLERANCE).all():
-            raise TraceError("probabilities of what comes next do not sum to 1")
+            raise TraceError("Probabilities of what comes next do not sum to 1.")
         if not np.isfinite(self.given).all() or np.isnan(self.rest).any() or (np.diff(self.log_probabilities) > 0).any():
-            raise TraceError("log probabilities of what comes next are not numbers in order")
+            raise TraceError("Log probabilities of what comes next are not numbers in order.")
         if missing := set(np.unique(self.candidates).tolist()) - self.vocabulary.keys():
-            raise TraceError(f"{len(missing)} candidates have no name")
+            raise TraceError(f"{len(missing)} candidates have no name.")
         names = itertools.chain(self.pieces, *self.vocabulary.values())
         if half := next((name for name in names if not is_unicode(name)), None):
-            raise TraceError(f"a piece's name is whole characters of Unicode, not {half!r}")
+            raise TraceError(f"A piece's name is whole characters of Unicode, not {half!r}.")
 
     @property
     def nbytes(self) -> int:

@@ -114,9 +114,9 @@ class Token:
 
     def __post_init__(self) -> None:
         if not (is_unicode(self.text) and is_unicode(self.piece)):
-            raise TraceError(f"a token's text is whole characters of Unicode, not {described(self.text)}")
+            raise TraceError(f"A token's text is whole characters of Unicode, not {described(self.text)}.")
         if not 0 <= self.start <= self.end:
-            raise TraceError(f"token {self.text!r} has the offsets {self.start}:{self.end}")
+            raise TraceError(f"Token {self.text!r} has the offsets {self.start}:{self.end}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,12 +139,12 @@ class AttentionMap:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise TraceError(f"a map is of kind {', '.join(KINDS)}, not {self.kind!r}")
+            raise TraceError(f"A map is of kind {', '.join(KINDS)}, not {self.kind!r}.")
         for axis, tokens, size in zip(("query", "key"), (self.queries, self.keys), self.store.shape, strict=True):
             if len(tokens) != size:
                 raise TraceError(
                     f"{self.kind} attention has {size} {axis} positions but {len(tokens)} {axis} tokens; "
-                    "keep special tokens when building the map"
+                    "keep special tokens when building the map."
                 )
         if self.causal:
             self._check_causal()
@@ -225,17 +225,17 @@ class AttentionMap:
 
     def _check_index(self, axis: str, index: int, size: int) -> None:
         if not hasattr(index, "__index__") or isinstance(index, bool):
-            raise TraceError(f"a {axis} is a whole number, 0 to {size - 1}, not {described(index)}")
+            raise TraceError(f"A {axis} is a whole number, 0 to {size - 1}, not {described(index)}.")
         if not 0 <= index < size:
             there = f"{size} {axis}s, 0 to {size - 1}" if size > 1 else f"one {axis}, 0"
-            raise TraceError(f"{self.kind} attention has {there}; there is no {axis} {index}")
+            raise TraceError(f"{self.kind} attention has {there}; there is no {axis} {index}.")
 
     def _check_causal(self) -> None:
         # A store of queries and keys masks by construction; given weights have to prove it.
         if not isinstance(self.store, DenseWeights):
             return
         if any(np.triu(layer, k=1 + len(self.keys) - len(self.queries)).any() for layer in self.store.layers):
-            raise TraceError("a causal map has weight on a later token")
+            raise TraceError("A causal map has weight on a later token.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,12 +271,12 @@ class AttentionTrace:
     def __post_init__(self) -> None:
         kinds = [attention.kind for attention in self.maps]
         if not kinds or len(set(kinds)) != len(kinds):
-            raise TraceError(f"a trace has one map a kind, at least one; got {kinds}")
+            raise TraceError(f"A trace has one map a kind, at least one; got {kinds}.")
         for text in (self.model, self.output, self.revision, *(part for version in self.versions for part in version)):
             if not is_unicode(text):
-                raise TraceError(f"names and output of a trace are whole characters of Unicode, not {described(text)}")
+                raise TraceError(f"Names and output of a trace are whole characters of Unicode, not {described(text)}.")
         if self.continuation and len(self.continuation.pieces) != len(self.maps[-1].queries):
-            raise TraceError(f"what comes next is said of {len(self.continuation.pieces)} tokens, not of the last map's")
+            raise TraceError(f"What comes next is said of {len(self.continuation.pieces)} tokens, not of the last map's.")
         self.edits.check_heads({each.kind: (each.n_layers, each.n_heads) for each in self.maps}, self.model)
         self.edits.check_tokens({each.kind: each.store.shape for each in self.maps})
 
@@ -319,7 +319,7 @@ class AttentionTrace:
         for attention in self.maps:
             if attention.kind == kind:
                 return attention
-        raise TraceError(f"{self.model} has no {kind} attention; it has {', '.join(self.kinds)}")
+        raise TraceError(f"{self.model} has no {kind} attention; it has {', '.join(self.kinds)}.")
 
 
 def _sizes(attention: AttentionMap) -> str:
@@ -361,9 +361,9 @@ class Shares:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", frozen(self.values, np.float64))
         if self.values.shape != (len(self.tokens),):
-            raise TraceError(f"{self.method} has shares of shape {self.values.shape} for {len(self.tokens)} tokens")
+            raise TraceError(f"{self.method} has shares of shape {self.values.shape} for {len(self.tokens)} tokens.")
         if not np.isfinite(self.values).all():
-            raise TraceError(f"{self.method} has shares that are not finite")
+            raise TraceError(f"{self.method} has shares that are not finite.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -448,15 +448,15 @@ def from_weights(
     ([0.25, 0.75], ('cross',))
     """
     if kind is not None and kind not in KINDS:
-        raise TraceError(f"kind is one of {', '.join(KINDS)}, or None, not {described(kind)}")
+        raise TraceError(f"kind is one of {', '.join(KINDS)}, or None, not {described(kind)}.")
     layers, rounding = _layers(weights)
     rows = _tokens(queries)
     columns = rows if keys is None else _tokens(keys)
     if (sizes := layers.shape[2:]) != (len(rows), len(columns)):
         raise TraceError(
-            f"the weights are of {sizes[0]} queries and {sizes[1]} keys (the last two axes of their shape), but there are "
+            f"The weights are of {sizes[0]} queries and {sizes[1]} keys (the last two axes of their shape), but there are "
             f"{len(rows)} query tokens and {len(columns)} key tokens; keep special tokens, leave padding out of both, and give "
-            "the keys of another text"
+            "the keys of another text."
         )
     layers = _whole_rows(layers, rounding)
     looks_ahead = bool(np.triu(layers, k=1 + len(columns) - len(rows)).any())
@@ -470,29 +470,29 @@ def from_weights(
 def _layers(weights: Any) -> tuple[np.ndarray, float]:
     """Stack the weights as (layer, head, query, key), in float32, with the relative rounding of the type they came in."""
     if outputs := [name for name in _OUTPUTS if hasattr(weights, name)]:
-        raise TraceError(f"these are all outputs of a model: give its weights alone, outputs.{' or outputs.'.join(outputs)}")
+        raise TraceError(f"These are all outputs of a model: give its weights alone, outputs.{' or outputs.'.join(outputs)}.")
     rounding = rounding_of(getattr(weights, "dtype", ""))
     if isinstance(weights, Sequence) and not isinstance(weights, str | bytes | bytearray):
         if steps := _steps(weights):
             raise TraceError(
-                f"these are {steps} steps of generate(), each with its layers, and a trace is of one pass: give those of "
-                "model(sequences, output_attentions=True) over all that was written, or trace that text by wrap"
+                f"These are {steps} steps of generate(), each with its layers, and a trace is of one pass: give those of "
+                "model(sequences, output_attentions=True) over all that was written, or trace that text by wrap."
             )
         rounding = max((rounding_of(getattr(layer, "dtype", "")) for layer in weights), default=0.0)
         weights = [_array(layer) for layer in weights]
         if len(shapes := sorted({layer.shape for layer in weights})) > 1:
-            raise TraceError(f"every layer must have the same shape (head, query, key), got {shapes}")
+            raise TraceError(f"Every layer must have the same shape (head, query, key), got {shapes}.")
     array = _array(weights)
     if array.ndim == 5 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim == 5:
         raise TraceError(
-            f"these are weights of {array.shape[1]} texts, and a trace is of one: give those of the first alone, "
-            "[layer[:1] for layer in weights], without what fills it up to the length of the longest"
+            f"These are weights of {array.shape[1]} texts, and a trace is of one: give those of the first alone, "
+            "[layer[:1] for layer in weights], without what fills it up to the length of the longest."
         )
     if array.ndim not in (2, 3, 4) or not array.size:
         wanted = ", ".join(f"({axes.replace(' ', ', ')})" for axes in _SHAPES.values())
-        raise TraceError(f"weights of the shape {array.shape} are not of one of {wanted}; batches must be of one")
+        raise TraceError(f"Weights of the shape {array.shape} are not of one of {wanted}; batches must be of one.")
     return array.reshape((1,) * (4 - array.ndim) + array.shape), rounding
 
 
@@ -521,8 +521,8 @@ def _whole_rows(layers: np.ndarray, rounding: float) -> np.ndarray:
         return (layers / np.where(sums, sums, 1)[..., None]).astype(np.float32)
     if layers.min() >= 0 and off <= explained:
         raise TraceError(
-            f"the weights have {decimals} decimals, and a row of {n_keys} keys is {off:.2f} away from a sum of 1, too much is "
-            "lost by rounding; give more decimals"
+            f"The weights have {decimals} decimals, and a row of {n_keys} keys is {off:.2f} away from a sum of 1, too much is "
+            "lost by rounding; give more decimals."
         )
     if reason := _reason(layers, sums):
         raise TraceError(reason)
@@ -537,21 +537,21 @@ def _has_decimals(layers: np.ndarray, decimals: int) -> bool:
 
 def _reason(layers: np.ndarray, sums: np.ndarray) -> str:
     """Say why rows do not sum to 1, where their numbers tell; empty where they do not."""
-    first = f"a row sums to {sums[np.abs(sums - 1) > ROW_SUM_TOLERANCE][0]:.4g} instead of 1"
+    first = f"A row sums to {sums[np.abs(sums - 1) > ROW_SUM_TOLERANCE][0]:.4g} instead of 1"
     some = sums[sums != 0]
     if layers.max() <= 0 and np.allclose(np.exp(layers.astype(np.float64)).sum(axis=-1), 1, atol=1e-3):
-        return "these are logarithms of weights: give their exponentials, such as np.exp(weights)"
+        return "These are logarithms of weights: give their exponentials, such as np.exp(weights)."
     if layers.min() < 0:
         return ""
     if np.allclose(some, 100, atol=1):
-        return f"{first}, so these are percent: divide them by 100"
+        return f"{first}, so these are percent: divide them by 100."
     if np.allclose(layers.sum(axis=-2), 1, atol=1e-3):
-        return f"{first}, and each column does: keys stand where queries belong; swap the last two axes"
+        return f"{first}, and each column does: keys stand where queries belong; swap the last two axes."
     zeros = (layers == 0) & ~np.triu(np.ones(layers.shape[-2:], bool), k=1)
     if some.min() < 1 - ROW_SUM_TOLERANCE and some.max() > 1 + ROW_SUM_TOLERANCE and zeros.any() and abs(some.mean() - 1) < 0.2:
-        return f"{first}, others to less or more, as dropout leaves them in training: call model.eval(), and compute them again"
+        return f"{first}, others to less or more, as dropout leaves them in training: call model.eval(), compute them again."
     if some.max() <= 1 + ROW_SUM_TOLERANCE:
-        return f"{first}: columns are missing, such as that of the end mark; give a column for each key, special tokens too"
+        return f"{first}: columns are missing, such as that of the end mark; give a column for each key, special tokens too."
     return ""
 
 
@@ -559,7 +559,7 @@ def _array(values: Any) -> np.ndarray:
     """Convert any array to NumPy's; torch's is converted without importing torch."""
     if values is None or isinstance(values, str | bytes | bytearray):
         given = f"None, which a model gives that computes without them: {_ASK}" if values is None else described(values)
-        raise TraceError(f"weights are an array of numbers, or lists of them, not {given}")
+        raise TraceError(f"Weights are an array of numbers, or lists of them, not {given}.")
     try:
         if hasattr(values, "detach"):
             values = values.detach().to_dense().cpu()
@@ -568,19 +568,19 @@ def _array(values: Any) -> np.ndarray:
             raise TypeError("complex numbers are no weights")
         return np.asarray(values, dtype=np.float32)
     except (TypeError, ValueError, RuntimeError) as error:  # the last: a tensor of torch that has no numbers to give
-        raise TraceError(f"the weights cannot be read as an array of numbers: {error}") from error
+        raise TraceError(f"The weights cannot be read as an array of numbers: {error}") from error
 
 
 def _tokens(tokens: Sequence[str | Token]) -> tuple[Token, ...]:
     """Keep tokens as they are; lay words out as tokens of a text that has one space between them."""
     if isinstance(tokens, str | bytes) or not isinstance(tokens, Iterable):
         named = f"the text {shortened(tokens)}" if isinstance(tokens, str) else described(tokens)
-        raise TraceError(f"queries and keys are lists of tokens, not {named}; split it as the model does")
+        raise TraceError(f"Queries and keys are lists of tokens, not {named}; split it as the model does.")
     placed, position = [], 0
     for each in tokens:
         if not isinstance(each, str | Token):
             numbers = "; tokenizer.convert_ids_to_tokens(ids) names those of ids" if hasattr(each, "__index__") else ""
-            raise TraceError(f"a token is a str or a Token, not {described(each)}{numbers}")
+            raise TraceError(f"A token is a str or a Token, not {described(each)}{numbers}.")
         token = each if isinstance(each, Token) else Token(each, position, position + len(each))
         placed.append(token)
         position += len(token.text) + 1

@@ -42,16 +42,16 @@ def check_rows(weights: Float[np.ndarray, "head query key"], layer: int, roundin
         TraceError: one does not, or a weight is negative or not finite.
     """
     if not np.isfinite(weights).all():
-        raise TraceError(f"layer {layer} has attention weights that are not finite")
+        raise TraceError(f"Layer {layer} has attention weights that are not finite.")
     if weights.size and weights.min() < 0:
-        raise TraceError(f"layer {layer} has negative attention weights")
+        raise TraceError(f"Layer {layer} has negative attention weights.")
     sums = weights.sum(axis=-1)
     wrong = (np.abs(sums - 1) > ROW_SUM_TOLERANCE + rounding) & (sums != 0)
     if wrong.any():
         head, query = np.argwhere(wrong)[0]
         raise TraceError(
-            f"the row of query {query} in layer {layer} head {head} sums to {sums[head, query]:.4f} instead of 1; "
-            "give weights after the softmax, one row a query"
+            f"The row of query {query} in layer {layer} head {head} sums to {sums[head, query]:.4f} instead of 1; "
+            "give weights after the softmax, one row a query."
         )
 
 
@@ -157,7 +157,7 @@ class EditedHeads:
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", frozen(self.weights))
         if len(self.heads) != len(self.weights) or len(set(self.heads)) != len(self.heads) or not self.heads:
-            raise TraceError(f"{len(self.weights)} edited heads have the numbers {self.heads}")
+            raise TraceError(f"{len(self.weights)} edited heads have the numbers {self.heads}.")
         check_rows(self.weights, 0)
 
     def lay_over(self, weights: LayerWeights, heads: Int[np.ndarray, " head"], rows: slice) -> None:
@@ -220,7 +220,7 @@ class DenseWeights:
         object.__setattr__(self, "layers", tuple(frozen(layer) for layer in self.layers))
         shapes = sorted({layer.shape for layer in self.layers})
         if len(shapes) != 1 or len(shapes[0]) != 3:
-            raise TraceError(f"every layer must have the same shape (head, query, key), got {shapes}")
+            raise TraceError(f"Every layer must have the same shape (head, query, key), got {shapes}.")
         for index, layer in enumerate(self.layers):
             check_rows(layer, index)
 
@@ -329,10 +329,10 @@ class QueryKeyLayer:
                 object.__setattr__(self, name, frozen(array))
                 # Layers may share a bias, which is checked once, where they come together.
                 if name != "bias" and not np.isfinite(array).all():
-                    raise TraceError(f"the {name} of a layer holds values that are not finite")
+                    raise TraceError(f"The {name} of a layer holds values that are not finite.")
         heads, key_heads = self.query.shape[0], self.key.shape[0]
         if self.query.shape[2] != self.key.shape[2] or heads % key_heads:
-            raise TraceError(f"queries {self.query.shape} and keys {self.key.shape} do not fit together")
+            raise TraceError(f"Queries {self.query.shape} and keys {self.key.shape} do not fit together.")
         if self.visible is not None:
             object.__setattr__(self, "visible", frozen(self.visible, bool))
         n_queries, n_keys = self.shape
@@ -347,7 +347,7 @@ class QueryKeyLayer:
     def _check(self, name: str, array: np.ndarray | None, *shapes: tuple[int, ...]) -> None:
         if array is not None and array.shape not in shapes:
             heads = len(self.query)
-            raise TraceError(f"a {name} of shape {array.shape} does not fit {heads} heads over {self.shape} queries and keys")
+            raise TraceError(f"A {name} of shape {array.shape} does not fit {heads} heads over {self.shape} queries and keys.")
 
     def __repr__(self) -> str:
         return f"<QueryKeyLayer: queries {self.query.shape}, keys {self.key.shape}>"
@@ -452,10 +452,10 @@ class QueryKeyWeights:
     def check(shapes: Sequence[tuple[int, ...]], biases: Sequence[np.ndarray | None]) -> None:
         """Check that all layers have one shape, and finite biases."""
         if len(set(shapes)) != 1:
-            raise TraceError(f"every layer must have the same heads, queries and keys, got {sorted(set(shapes))}")
+            raise TraceError(f"Every layer must have the same heads, queries and keys, got {sorted(set(shapes))}.")
         own = {address(bias): bias for bias in biases if bias is not None}
         if not all(np.isfinite(bias).all() for bias in own.values()):
-            raise TraceError("the bias of a layer holds values that are not finite")
+            raise TraceError("The bias of a layer holds values that are not finite.")
 
     def __repr__(self) -> str:
         first = self.layers[0]

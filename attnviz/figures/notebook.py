@@ -57,7 +57,7 @@ def bertviz(trace: AttentionTrace, view: Literal["head", "model"] = "head", *, k
         TooManyTokensError: there is more than BertViz can draw.
     """
     if view not in ("head", "model"):
-        raise TraceError(f"BertViz's views are head and model, not {described(view)}")
+        raise TraceError(f"BertViz's views are head and model, not {described(view)}.")
     attention = default_map(trace, kind)
     return Page(bertviz_views.head_view(attention) if view == "head" else bertviz_views.model_view(attention))
 

@@ -409,9 +409,9 @@ def _token(record: Record) -> Token:
 def _map(record: Record, sequences: list[tuple[Token, ...]], tensors: Tensors) -> AttentionMap:
     queries, keys = (sequences[_as(int, record[name])] for name in ("queries", "keys"))
     if not queries or not keys:
-        raise TraceError("a map has no token")
+        raise TraceError("A map has no token.")
     if record["kind"] not in KINDS:
-        raise TraceError(f"a map is of kind {', '.join(KINDS)}, not {record['kind']!r}")
+        raise TraceError(f"A map is of kind {', '.join(KINDS)}, not {record['kind']!r}.")
     return AttentionMap(record["kind"], queries, keys, _store(record["layers"], tensors), _as(bool, record["causal"]))
 
 
@@ -419,7 +419,7 @@ def _store(layers: list[Record], tensors: Tensors) -> WeightStore:
     # A small file that named one tensor in thousands of layers would take minutes to check, and to draw.
     owned = [layer[name] for layer in layers for name in ("weights", "query", "key") if name in layer]
     if len(set(owned)) < len(owned):
-        raise TraceError("two layers name one tensor; only masks, biases and sinks may be shared")
+        raise TraceError("Two layers name one tensor; only masks, biases and sinks may be shared.")
     if "weights" in layers[0]:
         return DenseWeights(tuple(_tensor(tensors, layer["weights"], "float32", 3) for layer in layers))
     return QueryKeyWeights(tuple(_layer(layer, tensors) for layer in layers))
@@ -434,12 +434,12 @@ def _layer(record: Record, tensors: Tensors) -> QueryKeyLayer:
     scaling, softcap = _as(float, record["scaling"]), _as((float, type(None)), record["softcap"])
     # Scores are float32, in which 1e308 is no number and 1e-60 is none that divides.
     if softcap is not None and not float(_FLOATS.tiny) <= softcap <= float(_FLOATS.max):
-        raise TraceError(f"a layer has the soft cap {softcap}")
+        raise TraceError(f"A layer has the soft cap {softcap}.")
     edited = _edited(record["edited"], tensors) if "edited" in record else None
     layer = QueryKeyLayer(query, key, scaling, _as(bool, record["causal"]), softcap=softcap, edited=edited, **extras)
     highest = abs(scaling) * float(np.abs(query).max()) * float(np.abs(key).max()) * query.shape[2]
     if not highest < float(_FLOATS.max):
-        raise TraceError("a layer has scores that are not finite")
+        raise TraceError("A layer has scores that are not finite.")
     return layer
 
 
@@ -454,14 +454,14 @@ def _vectors(tensors: Tensors, name: str) -> np.ndarray:
     packed = Packed(_tensor(tensors, name, "int16", 3), _tensor(tensors, f"{name}_exponent", "int8", 3))
     head, _, dim = packed.integers.shape
     if packed.exponents.shape != (head, 1, dim):
-        raise TraceError(f"{name} has exponents of shape {packed.exponents.shape}")
+        raise TraceError(f"{name} has exponents of shape {packed.exponents.shape}.")
     return packed.unpacked()
 
 
 def _tensor(tensors: Tensors, name: str, dtype: str, dimensions: int) -> np.ndarray:
     array = tensors[name]
     if array.dtype != dtype or array.ndim != dimensions or not array.size:
-        raise TraceError(f"{name} is {array.dtype} of shape {array.shape}, not {dtype} of {dimensions} dimensions")
+        raise TraceError(f"{name} is {array.dtype} of shape {array.shape}, not {dtype} of {dimensions} dimensions.")
     return array
 
 
@@ -529,7 +529,7 @@ def _record(value: Any, tensors: Tensors, traces: list[AttentionTrace]) -> Any:
     if isinstance(value, AttentionTrace):
         traces.extend([] if traces else [value])
         if traces[0] is not value:
-            raise TraceError("a file holds one trace: write two values")
+            raise TraceError("A file holds one trace: write two values.")
         return {_IS: "trace"}
     if isinstance(value, np.ndarray):
         name = f"value.{len(tensors)}"
@@ -540,7 +540,7 @@ def _record(value: Any, tensors: Tensors, traces: list[AttentionTrace]) -> Any:
     if isinstance(value, frozenset):
         return {_IS: "set", "items": _record(tuple(sorted(value)), tensors, traces)}
     if not is_dataclass(value) or isinstance(value, type):
-        raise TraceError(f"{type(value).__name__} is no value that a file can hold")
+        raise TraceError(f"{type(value).__name__} is no value that a file can hold.")
     # A named field that is added later, and says nothing, changes no file and no name of one.
     said = [
         each for each in fields(value) if each.init and not (each.kw_only and each.default is getattr(value, each.name) is None)
@@ -569,5 +569,5 @@ def _class(name: str) -> type:
     """Find a class by its "module:Class"."""
     module, _, place = name.partition(":")
     if not module.startswith("attnviz."):
-        raise TraceError(f"{name} is no class of attnviz")
+        raise TraceError(f"{name} is no class of attnviz.")
     return getattr(importlib.import_module(module), place)

@@ -168,7 +168,7 @@ def grade(lesson: Lesson, right: Mapping[str, Truth], hand_in: HandIn) -> dict[s
     """
     known = {number: question for number, _, question in lesson.questions}
     if foreign := next((number for number in hand_in.answers if number not in known), None):
-        raise LessonError(f"question {foreign[:12]} is none of “{lesson.title}”: it answers another edition of the lesson.")
+        raise LessonError(f"Question {foreign[:12]} is none of “{lesson.title}”: it answers another edition of the lesson.")
     return {
         number: None
         if not right[number].answer

@@ -202,15 +202,15 @@ def read_link(href: str) -> LessonPicture:
     try:
         written = parse_qs(parts.query, keep_blank_values=True, max_num_fields=100, strict_parsing=bool(parts.query))
     except ValueError as error:
-        raise LessonError("this link is damaged after its question mark: copy it from the app again.") from error
+        raise LessonError("This link is damaged after its question mark: copy it from the app again.") from error
     parameters = {}
     for name, values in written.items():
         if (value := unpack(values[0])) is None:
-            raise LessonError(f"the {name} of this link is damaged: copy the link from the app again.")
+            raise LessonError(f"The {name} of this link is damaged: copy the link from the app again.")
         parameters[name] = value
     picture = LessonPicture(page_of(href) or "", href, parameters)
     try:
         _ = picture.edits
     except AttnvizError as error:
-        raise LessonError(f"the edits of this link cannot be read: {error}") from error
+        raise LessonError(f"The edits of this link cannot be read: {error}") from error
     return picture

@@ -249,16 +249,16 @@ def check_fields(question: LessonQuestion) -> None:
     """
     kind = KINDS.get(question.kind)
     if kind is None:
-        raise LessonError(f"there is no question of kind {question.kind!r}: choose one of {', '.join(KINDS)}.")
+        raise LessonError(f"There is no question of kind {question.kind!r}: choose one of {', '.join(KINDS)}.")
     for name in kind.required:
         if not question.fields.get(name):
-            raise LessonError(f"a question of kind {question.kind} needs a line “{name}: …”.")
+            raise LessonError(f"A question of kind {question.kind} needs a line “{name}: …”.")
     if kind.either and sum(name in question.fields for name in kind.either) != 1:
-        raise LessonError(f"a question of kind {question.kind} needs one of {' and '.join(kind.either)}, and not more.")
+        raise LessonError(f"A question of kind {question.kind} needs one of {' and '.join(kind.either)}, and not more.")
     known = (*kind.required, *kind.optional, *kind.either, *COMMON)
     if unknown := next((name for name in question.fields if name not in known), None):
         meant = nearest(unknown, known, 1)
-        raise LessonError(f"a question of kind {question.kind} has no field {unknown!r}: it takes {', '.join(meant or known)}.")
+        raise LessonError(f"A question of kind {question.kind} has no field {unknown!r}: it takes {', '.join(meant or known)}.")
     if "choices" in question.fields:
         choices = [plain(each) for each in question.texts("choices")]
         if len(choices) < 2 or not all(choices) or len(set(choices)) < len(choices):
@@ -280,11 +280,11 @@ def points_of(question: LessonQuestion) -> int:
 
 def _needs(picture: LessonPicture | None) -> LessonPicture:
     if picture is None:
-        raise LessonError("this question is about a picture, and its step links to none: add a link such as /encode?text=….")
+        raise LessonError("This question is about a picture, and its step links to none: add a link such as /encode?text=….")
     if picture.page not in TASKS:
-        raise LessonError(f"this question is about a model's text, and the page {picture.page} has none: link to another page.")
+        raise LessonError(f"This question is about a model's text, and the page {picture.page} has none: link to another page.")
     if steered := next((name for name in STEERED if picture.get(name)), None):
-        raise LessonError(f"a question is about a model's own first translation: leave {steered} out of the link.")
+        raise LessonError(f"A question is about a model's own first translation: leave {steered} out of the link.")
     return picture
 
 
@@ -379,9 +379,9 @@ def _output(question: LessonQuestion, picture: LessonPicture | None, source: Ans
     result = source.result(_needs(picture))
     output = result.trace.output or (NO_ANSWER if result.task == "answer" else "")
     if not output:
-        raise LessonError("this model says nothing of its own: ask about a picture of Translate, Answer or Summarize.")
+        raise LessonError("This model says nothing of its own: ask about a picture of Translate, Answer or Summarize.")
     if (choices := question.texts("choices")) and not any(same_answer(each, output) for each in choices):
-        raise LessonError(f"the model says “{output[:80]}”, which is none of the choices: add it to them.")
+        raise LessonError(f"The model says “{output[:80]}”, which is none of the choices: add it to them.")
     before = result.unedited.trace.output
     edited = as_sentence(f" Without the edit it says “{before}”") if result.before and before else ""
     return Truth(output, as_sentence(f"The model says “{output}”") + edited, _is(output))
@@ -416,10 +416,10 @@ def next_shares(question: LessonQuestion, result: Result) -> tuple[tuple[str, ..
         ]
         if begun and plain(name) not in known:
             raise LessonError(
-                f"for this model “{name}” may be several pieces, the first “{max(begun, key=len)}”: take another choice."
+                f"For this model “{name}” may be several pieces, the first “{max(begun, key=len)}”: take another choice."
             )
         if plain(name) not in known and most >= 0.01:
-            raise LessonError(f"for this model “{name}” is none of the {len(known)} likeliest words: take another choice.")
+            raise LessonError(f"For this model “{name}” is none of the {len(known)} likeliest words: take another choice.")
     return names, tuple(known.get(plain(name), float(np.finfo(float).tiny)) for name in names)
 
 
@@ -427,7 +427,7 @@ def _next(question: LessonQuestion, picture: LessonPicture | None, source: Answe
     """Find the word that a language model finds likeliest behind the text: of the choices, else of all."""
     picture = _needs(picture)
     if picture.flag("chat"):
-        raise LessonError("a question about the next word is about a text as it stands: leave chat out of the link.")
+        raise LessonError("A question about the next word is about a text as it stands: leave chat out of the link.")
     result = source.result(picture)
     names, now = next_shares(question, result)
     best = clear_first(now, names)
@@ -446,7 +446,7 @@ def _claim(question: LessonQuestion, picture: LessonPicture | None, source: Answ
 
     verdict = source.verdict(question.text("model") or (picture.model if picture else "minilm"), question.text("claim"))
     if verdict.is_small:
-        raise LessonError("the corpus has too few cases of this claim to say whether it holds: ask about another one.")
+        raise LessonError("The corpus has too few cases of this claim to say whether it holds: ask about another one.")
     words = ("true", "yes", "it holds") if verdict.holds else ("false", "no", "it does not hold")
     return Truth(words[0], describe_verdict(verdict), lambda given: plain(given) in words)
 
@@ -455,7 +455,7 @@ def _order(question: LessonQuestion, picture: LessonPicture | None, source: Answ
     """Rank some words by the weight that `from` gives them, or by what an attribution method says they are worth."""
     picture, words = _needs(picture), question.texts("words")
     if not 2 <= len(words) <= 8:
-        raise LessonError("a question of kind order ranks two to eight words, such as words: [cat, mat, sat].")
+        raise LessonError("A question of kind order ranks two to eight words, such as words: [cat, mat, sat].")
     if "by" in question.fields:
         shares = source.shares(picture, question.text("by"))
         values = shares.values / max(float(np.abs(shares.values).sum()), 1e-12)
@@ -476,7 +476,7 @@ def _choice(question: LessonQuestion, picture: LessonPicture | None, source: Ans
     """Take the teacher's answer, one of the choices; with `from`, and `to`, the model's numbers are said with it."""
     choices, answer = question.texts("choices"), question.text("answer")
     if not any(same_answer(each, answer) for each in choices):
-        raise LessonError("the answer has to be one of the choices.")
+        raise LessonError("The answer has to be one of the choices.")
     return Truth(answer, _link_in_words(question, picture, source) if "from" in question.fields else "", _is(answer))
 
 

@@ -36,14 +36,14 @@ class ToyConfig:
 
     def __post_init__(self) -> None:
         if self.task not in TOYS:
-            raise ModelError(f"a toy task is one of {', '.join(TOYS)}, not {self.task!r}")
+            raise ModelError(f"A toy task is one of {', '.join(TOYS)}, not {self.task!r}.")
         if self.kind not in TOY_KINDS:
-            raise ModelError(f"a toy model is one of {', '.join(TOY_KINDS)}, not {self.kind!r}")
+            raise ModelError(f"A toy model is one of {', '.join(TOY_KINDS)}, not {self.kind!r}.")
         sizes = self.n_layers, self.n_heads, self.dim
         if not all(type(size) is int and 1 <= size <= most for size, most in zip(sizes, (4, 8, 256), strict=True)):
-            raise ModelError(f"a toy model has at most 4 layers, 8 heads and 256 dimensions, not {sizes}")
+            raise ModelError(f"A toy model has at most 4 layers, 8 heads and 256 dimensions, not {sizes}.")
         if type(self.scaled) is not bool:
-            raise ModelError(f"a toy model is scaled or not, and {self.scaled!r} says neither")
+            raise ModelError(f"A toy model is scaled or not, and {self.scaled!r} says neither.")
 
     @property
     def name(self) -> str:

@@ -56,7 +56,7 @@ def _rows(table: Float[Tensor, "position dim"], start: int, n_tokens: int) -> Fl
     """Return the rows of `n_tokens` positions; a slice alone would silently come back short."""
     end, n_positions = start + n_tokens, table.shape[0]
     if not 0 <= start <= end <= n_positions:
-        raise ModelError(f"positions {start} to {end - 1} were asked for, but this model has {n_positions}: cut the text")
+        raise ModelError(f"Positions {start} to {end - 1} were asked for, but this model has {n_positions}: cut the text.")
     return table[start:end]
 
 
@@ -257,7 +257,7 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, dim: int, n_heads: int, *, scaled: bool = True, dropout: float = 0.0) -> None:
         super().__init__()
         if n_heads < 1 or dim % n_heads:
-            raise ModelError(f"{n_heads} heads cannot share {dim} dimensions: choose a number of heads that divides {dim}")
+            raise ModelError(f"{n_heads} heads cannot share {dim} dimensions: choose a number of heads that divides {dim}.")
         self.n_heads = n_heads
         self.scaling = (dim // n_heads) ** -0.5 if scaled else 1.0
         self.dropout = dropout

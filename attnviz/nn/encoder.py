@@ -27,7 +27,7 @@ Activation = Literal["relu", "gelu"]
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ModelError(f"{name} is one of {', '.join(choices)}, not {value!r}")
+        raise ModelError(f"{name} is one of {', '.join(choices)}, not {value!r}.")
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class Seq2SeqConfig:
 
     def __post_init__(self) -> None:
         if self.attention not in get_args(Alignment):
-            raise ModelError(f"attention is one of {', '.join(get_args(Alignment))}, not {self.attention!r}")
+            raise ModelError(f"attention is one of {', '.join(get_args(Alignment))}, not {self.attention!r}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -227,7 +227,7 @@ class Translator(nn.Module):
             ModelError: it is not.
         """
         if teacher_forcing != 1:
-            raise ModelError("a Transformer reads all true tokens at once: its teacher forcing is 1")
+            raise ModelError("A Transformer reads all true tokens at once: its teacher forcing is 1.")
         memory, encoder, visible = self._read(source)
         states, decoder, cross = self.embed(inputs), [], []
         for block in self.blocks:

@@ -1,5 +1,6 @@
 """The documentation builds without a warning, has a page for every model, and asks no other machine for anything."""
 
+import ast
 import os
 import re
 import subprocess
@@ -7,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from attnviz.core import errors
 
 ROOT = Path(__file__).parents[2]
 # What a browser fetches by itself; a link that a person clicks is none.
@@ -68,3 +71,24 @@ def test_what_two_languages_compute_is_held_by_a_test_that_runs_both() -> None:
         listed |= scripts
     texts = {path: path.read_text(encoding="utf-8").replace("\n// ", " ") for path in (ROOT / "attnviz").rglob("*.js")}
     assert {path for path, text in texts.items() if AS.search(text)} - listed == set()
+
+
+ERRORS = {name for name, each in vars(errors).items() if isinstance(each, type) and issubclass(each, errors.AttnvizError)}
+# What an error may begin with besides a capital: us, an argument or a field; and what is told behind the name of a file.
+NAMED = "(attnviz|attention|begins|choices|it|kind|load|open|points|save|tolerance|wrap) "
+SENTENCE = re.compile(rf"({NAMED}|[A-Z{{“\"-]).*([.!?]| --data DATA| -o {{}}|[:.,] {{}}|{{}}{{}})")
+
+
+def test_what_an_error_says_is_a_sentence() -> None:
+    """It begins with a capital, a quote or a name of code, and ends with a stop, a command, or what another error says."""
+    # Parts of what another error says stand in why.py.
+    wrong, files = [], sorted({*(ROOT / "attnviz").rglob("*.py")} - {ROOT / "attnviz" / "core" / "why.py"})
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS and node.args):
+                continue
+            parts = node.args[0].values if isinstance(node.args[0], ast.JoinedStr) else node.args[:1]
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in parts)
+            if " " in text and not SENTENCE.fullmatch(text):
+                wrong.append(f"{file.name}:{node.lineno}: {text}")
+    assert wrong == []

@@ -56,7 +56,7 @@ def unsupported(model: Any, failures: Sequence[Exception]) -> UnsupportedModelEr
         if isinstance(failure, UnsupportedModelError):
             return failure
         if isinstance(failure, TraceError):
-            return UnsupportedModelError(f"What {name} models give as their attention cannot be shown ({failure}); {_ELSE}.")
+            return UnsupportedModelError(f"What {name} models give as their attention cannot be shown; {_ELSE}. {failure}")
     if not failures:
         if sense := _sense_of(inspect.signature(model.forward).parameters):
             return UnsupportedModelError(f"{name} models give no attention of a text alone: they read {sense}, too; {_ELSE}.")
@@ -140,7 +140,7 @@ class Tape:
             largest = [_largest(each).to(vectors[0].device) for each in vectors]
             *vectors, peaks = copy_to_host([*vectors, torch.stack(largest)])
             if not peaks.isfinite().all():
-                raise TraceError("the query, key or value of a layer holds values that are not finite")
+                raise TraceError("The query, key or value of a layer holds values that are not finite.")
             each_layer = zip(calls, vectors[::3], vectors[1::3], vectors[2::3], strict=True)
             return tuple(CardLayer(call.query.device, *those, facts=_facts(call, row, shared)) for call, *those in each_layer)
         arrays = to_host(vectors)

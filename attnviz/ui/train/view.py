@@ -154,7 +154,8 @@ def watch(drawn_run: LiveRun, head: tuple[int, int] | None) -> None:
             if live:
                 _progress(run)
         if run.state == "failed":
-            st.error(f"Training stopped at step {run.step:,}: {escaped(run.failure)}. Press Restart.", icon=":material/error:")
+            why = escaped(str(run.failure).rstrip("."))
+            st.error(f"Training stopped at step {run.step:,}: {why}. Press Restart.", icon=":material/error:")
         _draw_picture(run, frame, head)
         # A button or the slider runs this part of the page alone, and what stands below it follows them. Only now, at the end:
         # a picture that has not been drawn yet would be gone for a moment.

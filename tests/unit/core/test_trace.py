@@ -59,7 +59,7 @@ def test_only_text_is_a_prompt(given: Any) -> None:
 @pytest.mark.parametrize("given", [None, 0.0, "0", [0]], ids=repr)
 def test_layers_and_heads_are_whole_numbers(given: Any) -> None:
     for place, name, last in (((given, 0), "layer", LAYERS - 1), ((0, given), "head", HEADS - 1)):
-        with pytest.raises(TraceError, match=f"a {name} is a whole number, 0 to {last}, not"):
+        with pytest.raises(TraceError, match=f"A {name} is a whole number, 0 to {last}, not"):
             attention().weights(*place)
     assert attention().weights(np.int64(1), np.int64(2)).shape == (QUERIES, KEYS)
 

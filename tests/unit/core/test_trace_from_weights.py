@@ -94,7 +94,7 @@ def test_a_wrong_shape_is_told(weights: object, message: str) -> None:
 
 
 def test_outputs_of_a_model_are_not_its_weights() -> None:
-    with pytest.raises(TraceError, match=r"give its weights alone, outputs\.attentions$"):
+    with pytest.raises(TraceError, match=r"give its weights alone, outputs\.attentions\.$"):
         attnviz.from_weights(BaseModelOutput(attentions=(torch.tensor(FULL),)), ROWS, COLUMNS)
     with pytest.raises(TraceError, match=r"outputs\.encoder_attentions or outputs\.decoder_attentions or outputs\.cross_att"):
         attnviz.from_weights(Seq2SeqModelOutput(), ROWS, COLUMNS)
@@ -121,7 +121,7 @@ def test_ids_are_named_by_the_tokenizer() -> None:
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("given", [None, 7, b"abc", [1, 2, 3], ["a", None, "c"]], ids=repr)
 def test_what_is_no_list_of_tokens_is_told(given: Any) -> None:
-    with pytest.raises(TraceError, match=r"lists of tokens, not|a token is a str or a Token, not"):
+    with pytest.raises(TraceError, match=r"lists of tokens, not|A token is a str or a Token, not"):
         attnviz.from_weights(random(3, 3), queries=given)
 
 

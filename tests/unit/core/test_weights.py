@@ -153,7 +153,7 @@ def test_what_is_not_finite_is_refused_by_name(name: str, value: float) -> None:
     shapes = {"query": (HEADS, QUERIES, DIM), "key": (KEY_HEADS, KEYS, DIM), "bias": (1, QUERIES, KEYS), "sink": (HEADS,)}
     array = normal(*shapes[name])
     array.flat[-1] = value
-    with pytest.raises(TraceError, match=f"the {name} of a layer holds values that are not finite"):
+    with pytest.raises(TraceError, match=f"The {name} of a layer holds values that are not finite"):
         QueryKeyWeights((layer(**{name: array}),))
 
 
@@ -165,17 +165,17 @@ def test_queries_and_keys_that_do_not_fit_are_refused(key: tuple[int, ...]) -> N
 
 
 def test_layers_must_agree() -> None:
-    with pytest.raises(TraceError, match="every layer must have the same heads"):
+    with pytest.raises(TraceError, match="Every layer must have the same heads"):
         QueryKeyWeights((layer(), layer(sink=normal(HEADS))))
-    with pytest.raises(TraceError, match="every layer must have the same heads"):
+    with pytest.raises(TraceError, match="Every layer must have the same heads"):
         QueryKeyWeights((layer(), layer(key=normal(KEY_HEADS, KEYS + 1, DIM))))
-    with pytest.raises(TraceError, match="every layer must have the same heads"):
+    with pytest.raises(TraceError, match="Every layer must have the same heads"):
         QueryKeyWeights((layer(), layer(query=normal(KEY_HEADS, QUERIES, DIM))))
     with pytest.raises(TraceError, match="got \\[\\]"):
         QueryKeyWeights(())
-    with pytest.raises(TraceError, match="every layer must have the same shape"):
+    with pytest.raises(TraceError, match="Every layer must have the same shape"):
         DenseWeights((uniform(), uniform(keys=KEYS + 1)))
-    with pytest.raises(TraceError, match="every layer must have the same shape"):
+    with pytest.raises(TraceError, match="Every layer must have the same shape"):
         DenseWeights(())
 
 

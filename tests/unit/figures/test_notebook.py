@@ -66,9 +66,9 @@ def test_what_is_no_view_look_or_place_is_told(trace: AttentionTrace) -> None:
         attnviz.heatmap(trace, look=wrong)
     several: Any = [0, 1]
     for draw in (attnviz.alignment, attnviz.heatmap):
-        with pytest.raises(TraceError, match="a layer is a whole number, 0 to 4, not a list"):
+        with pytest.raises(TraceError, match="A layer is a whole number, 0 to 4, not a list"):
             draw(trace, layer=several)
-        with pytest.raises(TraceError, match="a head is a whole number, 0 to 6, not bool True"):
+        with pytest.raises(TraceError, match="A head is a whole number, 0 to 6, not bool True"):
             draw(trace, head=True)
 
 

@@ -90,7 +90,7 @@ def test_sentences_are_counted_from_both_ends(states):
 
 
 def test_a_text_that_is_too_long_is_told():
-    with pytest.raises(ModelError, match="positions"):
+    with pytest.raises(ModelError, match="Positions"):
         make()(torch.randn(1, TOKEN + 1, STATE), torch.zeros(1, TOKEN + 1, dtype=torch.long))
 
 

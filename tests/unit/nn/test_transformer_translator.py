@@ -112,5 +112,5 @@ def test_there_is_no_other_teacher_forcing(source, inputs):
 
 
 def test_more_tokens_than_positions_are_refused(source):
-    with pytest.raises(ModelError, match="positions"):
+    with pytest.raises(ModelError, match="Positions"):
         build()(source, torch.ones(3, 43, dtype=torch.long))

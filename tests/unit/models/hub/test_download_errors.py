@@ -313,11 +313,11 @@ def test_a_model_without_attention_weights(folder: Path, model: Any) -> None:
     [
         (lambda: hf.CLIPModel(hf.CLIPConfig(text_config=SIZES, vision_config=SIZES | PIXELS)), "but with images beside it"),
         (lambda: hf.BrosModel(hf.BrosConfig(**BERT)), "but with the places of its words on a page beside it"),
-        (lambda: hf.FunnelModel(hf.FunnelConfig(**FUNNEL)), "every layer must have the same shape"),
+        (lambda: hf.FunnelModel(hf.FunnelConfig(**FUNNEL)), "Every layer must have the same shape"),
         (lambda: hf.GPTJModel(hf.GPTJConfig(**GPTJ | {"rotary_dim": 64})), "This gptj model cannot read a short text"),
         (lambda: hf.LongT5Model(hf.LongT5Config(**LONG_T5)), "attends in blocks"),
         (lambda: hf.FlavaModel(hf.FlavaConfig(**FLAVA)), "give no attention of a text alone: they read images, too"),
-        (lambda: hf.CanineModel(hf.CanineConfig(**CANINE)), "every layer must have the same shape"),
+        (lambda: hf.CanineModel(hf.CanineConfig(**CANINE)), "Every layer must have the same shape"),
     ],
     ids=["pixels", "boxes", "shapes", "broken", "blocks", "nested", "characters"],
 )
