@@ -124,7 +124,7 @@ def worksheet(
         for number, _, question in lesson.questions
     )
     graded = sum(points_of(question) for number, _, question in lesson.questions if right[number].answer)
-    models = f"model: {', '.join(lesson.models)}" if lesson.models else ""
+    models = f"model{'s' if len(lesson.models) > 1 else ''}: {', '.join(lesson.models)}" if lesson.models else ""
     facts = filter(None, (counted(lesson.minutes, "minute"), models, lesson.audience))
     return Worksheet(lesson.title, " · ".join(facts), lesson.language, lesson.intro, tuple(steps), key, graded)
 

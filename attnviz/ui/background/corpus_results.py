@@ -98,7 +98,7 @@ def own_sentences(text: str) -> tuple[ParsedSentence, ...]:
     """Sentences that somebody typed, one a line.
 
     Raises:
-        CorpusError: there is none, or too many.
+        AttnvizError: there is none, or too many.
     """
     sentences = plain(split_lines(text), "Your text")
     if len(sentences) > MOST_SENTENCES:

@@ -132,6 +132,12 @@ def test_a_share_stands_in_the_key_as_it_is_asked_for() -> None:
     assert worksheet(lesson, truths(lesson, source), source).key[0][2] == "20\N{NO-BREAK SPACE}%"
 
 
+@pytest.mark.parametrize(("models", "said"), [("minilm", "model: minilm"), ("minilm, answer-en", "models: minilm, answer-en")])
+def test_a_sheet_says_which_models_read(models: str, said: str) -> None:
+    text = f"{LESSON.split('## Which')[0].replace('[minilm]', f'[{models}]')}## A step\n\nRead.\n"
+    assert f" {said}" in worksheet(parse_lesson(text.encode(), "mine.md"), {}, Given()).facts
+
+
 def test_right_to_left_and_chinese_letters_are_there(sheet) -> None:
     text = LESSON.replace("models: [minilm]", "models: [minilm]\nlanguage: ar").replace("Why?", "لماذا؟ 为什么")
     lesson, source = parse_lesson(text.encode(), "mine.md"), Given()
