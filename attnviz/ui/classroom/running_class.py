@@ -183,9 +183,10 @@ class Hub:
                 self._tell(code, view["version"], json.dumps({"view": view}, ensure_ascii=False))
 
     def _tell(self, code: str, version: int, text: str) -> None:
-        if self._views.get(code) != (version, text):
+        # The last may have gone meanwhile: whoever comes next must not be told what was true then.
+        if (queues := self._listeners.get(code)) and self._views.get(code) != (version, text):
             self._views[code] = version, text
-            for queue in self._listeners.get(code, ()):
+            for queue in queues:
                 queue.put_nowait(text)
 
 

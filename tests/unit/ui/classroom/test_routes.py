@@ -238,6 +238,19 @@ def test_the_page_is_one_light_answer(phone: TestClient, store: ClassStore, star
     assert "import " not in page.partition("<script")[2]
 
 
+def test_whoever_comes_when_the_last_has_gone_is_told_nothing_of_before(store: ClassStore, started: StartedClass) -> None:
+    async def first() -> str:
+        hub, student = Hub(), store.student(started.code, store.join(started.code)).id
+        # The view that was on its way to a phone that has left.
+        hub._tell(started.code, 7, "before")
+        stream = hub.listen(started.code, student, 8)
+        told = await anext(stream)
+        hub.close()
+        return told
+
+    assert json.loads(asyncio.run(asyncio.wait_for(first(), 20)))["view"]["state"] == "waiting"
+
+
 def test_a_listener_hears_what_another_copy_of_the_app_changes(store: ClassStore, started: StartedClass) -> None:
     async def listen() -> list[dict[str, Any]]:
         hub, heard = Hub(), []
