@@ -5,9 +5,9 @@ import re
 import numpy as np
 from playwright.sync_api import Page, WebSocket, expect
 
-from attnviz.analysis.compute import worked_steps
+from attnviz.analysis.compute import Computation, worked_steps
 from attnviz.core.head_inputs import Tables
-from attnviz.figures.compute.steps import SCRIPT, computation
+from attnviz.figures.compute.steps import SCRIPT, STYLE, computation
 from attnviz.models.worked_examples import compute
 from tests.browser.pages import HOSTILE, choose, press, refuse_hostile, settle
 
@@ -52,21 +52,43 @@ def test_keys_walk_through_the_steps_and_light_up_where_a_cell_came_from(page: P
     refuse_hostile(page, ".compute")
 
 
+MOUNT = """async ([script, ...times]) => {
+  window.mount ??= (await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })))).default;
+  for (const data of times) mount({ data: [data], parentElement: document.body, setTriggerValue: () => null });
+}"""
+
+
+def steps_of(size: int) -> Computation:
+    """A worked example of so many tokens that are all alike."""
+    one, x = np.eye(2), np.ones((size, 2))
+    tables = Tables(tuple("abcdefgh"[:size]), x, one, one, one, one, np.ones((size, size), dtype=bool), 1, True)
+    return worked_steps(tables, compute(tables), 0)
+
+
 def test_a_key_moves_one_step_though_the_page_was_drawn_again_at_that_moment(page: Page) -> None:
-    one = np.eye(2)
-    tables = Tables(("a", "b"), one, one, one, one, one, np.ones((2, 2), dtype=bool), 1, True)
     page.set_content('<div class="compute"></div>')
-    page.evaluate(
-        """async ([script, data]) => {
-          const { default: mount } = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
-          const given = { data: [data], parentElement: document.body, setTriggerValue: () => null };
-          for (let time = 0; time < 2; time++) mount(given);
-        }""",
-        [SCRIPT, computation(worked_steps(tables, compute(tables), 0))],
-    )
+    page.evaluate(MOUNT, [SCRIPT, *[computation(steps_of(2))] * 2])
     for symbol in STEPS[1:3]:
         page.keyboard.press("ArrowRight")
         assert now(page).startswith(symbol)
+
+
+def test_a_guess_is_typed_on_and_a_matrix_stays_where_it_was_scrolled_to(page: Page) -> None:
+    page.set_viewport_size({"width": 300, "height": 700})
+    page.set_content(f'<style>{STYLE}</style><div class="compute"></div>')
+    asked = computation(steps_of(8), at=(6, 0, 0), predict="weight")
+    page.evaluate(MOUNT, [SCRIPT, asked])
+    matrix = page.locator(".matrix").last
+    matrix.evaluate("matrix => (matrix.scrollLeft = 40)")
+    page.locator("td.hidden").nth(5).dispatch_event("click")
+    assert matrix.evaluate("matrix => matrix.scrollLeft") == 40
+    page.get_by_label("Your guess").press_sequentially("0.")
+    # What Python answers to the click has only another place and number.
+    page.evaluate(MOUNT, [SCRIPT, {**asked, "at": [6, 0, 5], "seq": 1}])
+    page.keyboard.type("25")
+    expect(page.get_by_label("Your guess")).to_have_value("0.25")
+    page.evaluate(MOUNT, [SCRIPT, {**asked, "at": [6, 0, 3], "seq": 2, "theme": "dark"}])
+    expect(page.locator(".question")).to_contain_text("goes to “d”?")
 
 
 def test_predict_then_reveal_by_keyboard(page: Page, app_url: str) -> None:

@@ -37,7 +37,7 @@ export const MATRICES = /(?<=\bW|√d)(_)(?:\{([^}]*)\}|([A-Zk]))/g;
  *   theme: Theme }} Computation  what steps.py sends, in words, with the theme that it names; first: the place to open with, where `at` is none
  * @typedef {[number, number]} Place  a row and a column of a step's result
  * @typedef {{ seq: number, data: Computation, step: number, cell: Place, expanded: string | null, guess: number | string | null,
- *   guessed: Place | null, moved?: boolean, waits?: boolean, timer?: number, tell(): void, show(key: string): void,
+ *   guessed: Place | null, content: string, moved?: boolean, waits?: boolean, timer?: number, tell(): void, show(key: string): void,
  *   draw(): void }} Walk
  */
 
@@ -162,7 +162,9 @@ export function verdict(walk, step) {
     return [make("div", { class: "question" }, `${said} “${cutText(matrix.columns[column])}” gets ${matrix.cells[row][column].text}.`)];
   }
   const exact = matrix.cells[row].map((cell, index) => (isChoice(step, row, index) ? cell.value ?? 0 : -1));
-  const best = exact.indexOf(Math.max(...exact));
+  // Of equal ones the first, unless another of them was guessed.
+  const most = Math.max(...exact);
+  const best = exact[Number(walk.guess)] === most ? Number(walk.guess) : exact.indexOf(most);
   const score = step.matrices[0].cells[row][best].text;
   const said = walk.guess === best ? "Right:" : `You said “${cutText(matrix.columns[Number(walk.guess)])}”, but`;
   return [make("div", { class: "question" }, `${said} “${cutText(matrix.columns[best])}” gets most, ${matrix.cells[row][best].text}: its score ${score} is the largest of the row.`)];

@@ -24,14 +24,17 @@ const SIDEWAYS = { ArrowLeft: -1, ArrowRight: 1 };
 const DOWN = { ArrowUp: -1, ArrowDown: 1 };
 const HINT = "← → steps · ↑ ↓ and Shift ← → cells · Enter reveals · F presents";
 
+/** @typedef {HTMLElement & { walk?: Walk, shown?: string, leave?: () => void }} Root */
+
 /** @param {StreamlitComponent<[Omit<Computation, "theme" | "steps" | "origins"> & Numbers & { theme: "light" | "dark" }]>} component */
 export default function (component) {
   const { data: [data], parentElement, setTriggerValue } = component;
-  const root = /** @type {HTMLElement & { walk?: Walk, leave?: () => void }} */ (parentElement.querySelector(".compute"));
+  const root = /** @type {Root} */ (parentElement.querySelector(".compute"));
   const theme = THEMES[data.theme];
   for (const name of COLOURS) root.style.setProperty(`--${name}`, theme[name]);
   const walk = follow({ ...data, ...describeSteps(data), theme }, root.walk);
   root.walk = walk;
+  walk.content = JSON.stringify({ ...data, seq: 0, at: 0, first: 0, expanded: 0 });
   // What Python says meanwhile is older already.
   walk.tell = () => {
     clearTimeout(walk.timer);
@@ -41,7 +44,8 @@ export default function (component) {
   // What is hidden is not here yet: Python has it.
   walk.show = (key) => setTriggerValue("revealed", key);
   walk.draw = () => draw(root, walk);
-  walk.draw();
+  // What did not change stays: a guess that is being typed, and what has the focus.
+  if (root.shown !== shownOf(walk)) walk.draw();
   if (walk.waits && data.hidden === null) {
     walk.waits = false;
     root.focus({ preventScroll: true });
@@ -76,9 +80,16 @@ function press(root, walk, event) {
   event.preventDefault();
 }
 
-/** @param {HTMLElement} root @param {Walk} walk */
+/** @param {Walk} walk */
+const shownOf = ({ content, step, cell, expanded }) => JSON.stringify([content, step, cell, expanded]);
+
+/** @param {Root} root @param {Walk} walk */
 function draw(root, walk) {
   const step = walk.data.steps[walk.step];
+  root.shown = shownOf(walk);
+  // Where a step was scrolled to it stays, and so does the way through all of them.
+  const scrolling = root.dataset.step === String(walk.step) ? ".way, .equation, .matrix" : ".way";
+  const places = [...root.querySelectorAll(scrolling)].map(({ scrollLeft }) => scrollLeft);
   const { activeElement } = /** @type {ShadowRoot} */ (root.getRootNode());
   const focused = activeElement instanceof HTMLElement ? activeElement.dataset.keep : "";
   root.dataset.step = String(walk.step);
@@ -95,6 +106,7 @@ function draw(root, walk) {
     make("p", { class: "hint" }, HINT),
   );
   fitTable(root, walk);
+  root.querySelectorAll(scrolling).forEach((each, at) => (each.scrollLeft = places[at] ?? 0));
   if (focused) /** @type {HTMLElement | null} */ (root.querySelector(`[data-keep="${focused}"]:not(:disabled)`))?.focus({ preventScroll: true });
 }
 

@@ -85,7 +85,7 @@ function describeMatrix(matrix) {
   const cells = values.map((row, at) => row.map((value, column) => {
     const cell = { id: idOf(placeIn(matrix, at, column)), text: shown[at][column] };
     const isMasked = visible?.[at][column] === false;
-    const exact = value === null ? {} : { exact: eightDigits(value), ...(isWeights && !isMasked ? { value } : {}) };
+    const exact = value === null || cell.text === NOTHING ? {} : { exact: eightDigits(value), ...(isWeights && !isMasked ? { value } : {}) };
     return { ...cell, ...exact, ...(isMasked ? { masked: true } : {}) };
   }));
   return { name, label, shape: size, rows: rows.map(axisName), columns: columns.map(axisName), totals, blocks, weights: isWeights, cells };

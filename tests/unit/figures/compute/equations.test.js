@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { asks, follow, go, isLocked, look, tone } from "../../../../attnviz/figures/compute/equations.js";
+import "../fake_page.js";
+import { asks, follow, go, isLocked, look, tone, verdict, written } from "../../../../attnviz/figures/compute/equations.js";
+import { describeSteps } from "../../../../attnviz/figures/compute/worded_steps.js";
 
 function step(name, rows, columns) {
   const cells = rows.map((_, row) => columns.map((_, column) => ({ id: `${name}:${row}:${column}`, text: "0" })));
@@ -54,4 +56,15 @@ test("the result has a colour of its own, whatever stands before it", () => {
   assert.deepEqual([0, 1, 2].map((index) => tone(walk(), three, index)), ["red", "blue", "green"]);
   const many = { matrices: Array(7).fill({}) };
   assert.deepEqual([0, 1, 2, 3, 4, 5, 6].map((index) => tone(walk(), many, index)), ["red", "blue", "yellow", "cyan", "pink", "red", "green"]);
+});
+
+test("of equal weights each is right, and what is hidden is no number", () => {
+  const [ones, half] = [1, 0.5].map((value) => [[value, value], [value, value]]);
+  const known = { kind: "worked", tokens: ["a", "b"], columns: [], heads: 1, head: 0, divides: false, focus: [1, 0], visible: [[true, false], [true, true]],
+    ...Object.fromEntries(["x", "wQ", "wK", "wV", "q", "k", "v", "scores"].map((name) => [name, ones])) };
+  const mixed = { weights: [[1, 0], [0.5, 0.5]], divided: half, undivided: half, contexts: [ones], concatenated: ones, wO: ones, output: ones };
+  const one = Object.assign(walk({ ...describeSteps({ known, mixed, symbols: [] }), predict: "most" }), { guessed: [1, 0], guess: 1 });
+  const stepOf = (name) => (one.step = one.data.steps.findIndex(({ symbol }) => symbol === name), one.data.steps[one.step]);
+  assert.match(verdict(one, stepOf("softmax"))[0].textContent, /^Right: “b” gets most, 0\.50/);
+  assert.match(written(Object.assign(one, { cell: [0, 1] }), stepOf("mask")).textContent, /exactly 0$/);
 });
