@@ -59,6 +59,7 @@ function codeForm(phone) {
     // The same page is one of the app's at its root.
     history.replaceState(null, "", `?${new URLSearchParams(location.search).has("join") ? "join" : "code"}=${phone.code}`);
     phone.invite = "";
+    phone.forget();
     return phone.begin();
   };
   const label = make("label", {}, "Four letters, as on the projector", box);
@@ -127,6 +128,11 @@ export class Phone {
     memory.write(LAST, this.code);
   }
 
+  /** Another class counts its questions, and what is new, from the beginning. */
+  forget() {
+    Object.assign(this, { token: "", view: null, own: null, pending: null });
+  }
+
   /** @param {{ nickname?: string }} [more] */
   join(more = {}) {
     // Who presses twice joins once.
@@ -181,7 +187,7 @@ export class Phone {
     const { reason } = error;
     if (reason === "forbidden" && this.token) {
       // The class is another one's by now, or its day is over.
-      this.token = "";
+      this.forget();
       memory.write(`${LAST}-${this.code}`, null);
       this.stop();
       return this.join();

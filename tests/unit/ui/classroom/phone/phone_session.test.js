@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import "../../../figures/fake_page.js";
+import { FakeElement, all } from "../../../figures/fake_page.js";
 import { Phone, screens } from "../../../../../attnviz/ui/classroom/phone/phone_session.js";
 
 const waiting = (question) => screens({ pending: null }, { state: "open", question: { ask: "?", ...question } }, "a").body[1].textContent;
@@ -29,4 +29,30 @@ test("who presses Join twice joins once, and may try again where that was refuse
   await new Promise((next) => setTimeout(next));
   press();
   assert.equal(asked.length, 2);
+});
+
+test("a phone whose class is over shows another one from its first question on, and sends it no old answer", async () => {
+  Object.assign(globalThis, { HTMLElement: FakeElement, location: { search: "" }, history: { replaceState() {} }, matchMedia: () => ({ addEventListener() {} }) });
+  document.hasFocus = () => false;
+  const news = (version, number, ask) => ({ token: ask, view: { version, state: "open", number, question: { kind: "text", ask, words: [], marked: [] } }, own: { number, answer: null } });
+  const [sent, joins] = [[], { OLDC: [news(20, 1, "old")], NEWC: [news(2, 1, "new")] }];
+  const line = {
+    join: async (code) => joins[code].shift() ?? Promise.reject(Object.assign(new Error("gone"), { reason: "unknown" })),
+    answer: (...asked) => (sent.push(asked), new Promise(() => {})),
+    listen: (_, __, ears) => (Object.assign(line, ears), () => {}),
+  };
+  const settled = () => new Promise((next) => setTimeout(next));
+  const phone = new Phone(new FakeElement("main"), line, { code: "OLDC", invite: "", scales: {}, view: null });
+  phone.begin();
+  await settled();
+  phone.give("mine");
+  line.refuse(Object.assign(new Error(), { reason: "forbidden" }));
+  await settled();
+  assert.equal(phone.screen, "code");
+  const [form, box] = ["form", "input"].map((name) => all(phone.root).find(({ tag }) => tag === name));
+  box.value = "NEWC";
+  form.submit({ preventDefault() {} });
+  await settled();
+  assert.match(phone.root.textContent, /new/);
+  assert.deepEqual([sent.length, phone.token], [1, "new"]);
 });
