@@ -14,7 +14,7 @@ export default function (component) {
   };
   place.onkeydown = (event) => {
     const [step, button] = [STEPS[event.key], closest(event, ".board button")];
-    if (!step || !button) return;
+    if (!step || !button || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     neighbour(button, ...step).focus();
   };

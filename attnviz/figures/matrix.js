@@ -2,7 +2,7 @@
 // points at a cell, or goes there with the arrow keys, reads it: in all matrices that have the same two tokens.
 
 import { clamp } from "./drawing/canvas.js";
-import { ARROWS, drawn, make } from "./drawing/elements.js";
+import { ARROWS, drawn, isBrowsers, make } from "./drawing/elements.js";
 import { mixedColour } from "./drawing/palette.js";
 
 /**
@@ -144,7 +144,7 @@ function listenToCells(svg, cells, matrix, read, pick) {
   svg.addEventListener("keydown", (event) => {
     const step = ARROWS[event.key];
     const isPick = event.key === "Enter" || event.key === " ";
-    if (!step && !isPick) return;
+    if (isBrowsers(event) || (!step && !isPick)) return;
     event.preventDefault();
     const [row, column] = cursor();
     if (isPick) pick?.(row, column);

@@ -284,6 +284,33 @@ def test_everything_is_reached_by_keyboard(page: Page, tmp_path: Path) -> None:
     assert page.locator(".explorer").evaluate(selected)[0] == 1
 
 
+def test_a_matrix_takes_presses_that_begin_on_it_and_leaves_the_browser_its_keys(page: Page, tmp_path: Path) -> None:
+    show(page, tmp_path, trace_of(example("encoder")))
+    view(page, "Matrix")
+    page.mouse.click(*cell_at(page, 1, 2))
+    explorer, mouse, there = page.locator(".explorer"), page.mouse, cell_at(page, 3, 4)
+    mouse.down()
+    mouse.move(1, 1)
+    mouse.up()
+    mouse.move(*there)
+    expect(page.locator(".note")).to_be_visible()
+    mouse.click(*there, button="right")
+    mouse.move(1, 1)
+    mouse.down()
+    mouse.move(*there)
+    mouse.up()
+    assert explorer.evaluate("({ explorer: { state } }) => [state.query, state.key]") == [1, 2]
+    page.evaluate("taken = []; addEventListener('keydown', (event) => taken.push(event.defaultPrevented))")
+    page.locator("canvas.cells").focus()
+    for key in ("Control+-", "Control+0", "Alt+ArrowLeft", "ArrowLeft"):
+        page.keyboard.press(key)
+    page.get_by_role("tab", name="Text").focus()
+    page.keyboard.press("Alt+ArrowLeft")
+    # The keys that are held count, too.
+    assert page.evaluate("taken") == [False, False] * 3 + [True] + [False] * 2
+    assert explorer.get_attribute("data-view") == "matrix"
+
+
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
 def test_axe_finds_nothing_serious_and_a_narrow_window_has_everything(page: Page, tmp_path: Path, theme: Theme) -> None:
     show(page, tmp_path, trace_of(example("encoder"), example("decoder"), example("cross")), theme=theme)

@@ -103,6 +103,9 @@ export const headWords = (layer, head) => (head === null ? `mean over the heads 
 
 // What a pointer and the keyboard do on a canvas.
 
+/** Whether a key is the browser's, such as those that enlarge a page or go back. @param {KeyboardEvent} event */
+export const isBrowsers = ({ altKey, ctrlKey, metaKey }) => altKey || ctrlKey || metaKey;
+
 /** Calls when a pointer or the keyboard points at something on a canvas, with null when it leaves; on a click, and on a key.
  * @param {HTMLCanvasElement} canvas
  * @param {{ point(event: PointerEvent | null): void, click?(event: MouseEvent): void, key(event: KeyboardEvent): void }} calls */
@@ -114,7 +117,7 @@ export function listen(canvas, { point, click, key }, staysAfterTouch = false) {
   });
   canvas.addEventListener("blur", () => point(null));
   if (click) canvas.addEventListener("click", click);
-  canvas.addEventListener("keydown", key);
+  canvas.addEventListener("keydown", (event) => isBrowsers(event) || key(event));
 }
 
 // The keyboard in a line of words.
@@ -124,7 +127,7 @@ const STEPS_ALONG = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1, H
 /** Moves the focus along a line of words, of which one takes the Tab key; false where the key is another one.
  * @param {KeyboardEvent} event @param {HTMLElement} span @param {HTMLElement[]} line */
 export function stepAlong(event, span, line) {
-  if (!(event.key in STEPS_ALONG)) return false;
+  if (isBrowsers(event) || !(event.key in STEPS_ALONG)) return false;
   const step = STEPS_ALONG[/** @type {keyof typeof STEPS_ALONG} */ (event.key)];
   const isMirrored = span.parentElement?.dir === "rtl" && event.key.match(/Left|Right/);
   const next = line[clamp(Number(span.dataset.index) + (isMirrored ? -step : step), 0, line.length - 1)];

@@ -1,7 +1,7 @@
 // The explorer: one map, one head in view, and the views of it. A host gives it packages and is told what a person chose.
 // With another package come other views, and what was under way for the views before reaches nobody.
 
-import { make, word } from "../drawing/elements.js";
+import { isBrowsers, make, word } from "../drawing/elements.js";
 import { Surface } from "../drawing/surface.js";
 import { ArcsView } from "./arcs.js";
 import { HeadsList, WordsView } from "./clickable_words.js";
@@ -262,7 +262,7 @@ class Tabs extends View {
   /** @param {KeyboardEvent} event */
   key(event) {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!step) return;
+    if (!step || isBrowsers(event)) return;
     event.preventDefault();
     const tabs = /** @type {HTMLElement[]} */ ([...this.tabs.children]);
     const next = tabs[(tabs.indexOf(/** @type {HTMLElement} */ (event.target)) + step + tabs.length) % tabs.length];

@@ -259,6 +259,8 @@ export class MatrixView extends MatrixPicture {
     }
     const { canvas } = this;
     const point = (/** @type {PointerEvent | null} */ event) => {
+      // Who let go elsewhere drags no more.
+      if (!event?.buttons) this.drag = null;
       if (event && this.drag) this.dragTo(event);
       else this.point(event && this.cellAt(event));
     };
@@ -337,10 +339,10 @@ export class MatrixView extends MatrixPicture {
 
   /** @param {PointerEvent} event */
   release(event) {
-    const hasMoved = this.drag?.moved;
+    const { drag } = this;
     this.drag = null;
+    if (!drag || (drag.moved && this.state.zoom.zoom > 1)) return;
     const place = this.cellAt(event);
-    if (hasMoved && this.state.zoom.zoom > 1) return;
     if (this.state.edits.on) this.edit(place, this.wordAt(event));
     else if (place) this.actions.selectCell(place.query, place.key);
   }

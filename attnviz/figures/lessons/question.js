@@ -1,7 +1,7 @@
 // A question: what is read, and what it is answered with: words, a grid of cells or heads, a share, an order, choices, a text.
 // Nothing here knows the right answer.
 
-import { directionOf, make } from "../drawing/elements.js";
+import { directionOf, isBrowsers, make } from "../drawing/elements.js";
 
 /**
  * What attnviz/lessons/question_kinds.py writes of a question.
@@ -188,7 +188,7 @@ function roam(box, width) {
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: width || 1, ArrowUp: -(width || 1) }[event.key];
     const at = buttons.indexOf(/** @type {HTMLButtonElement} */ (event.target));
     const next = step && buttons[at + step];
-    if (!next) return;
+    if (!next || isBrowsers(event)) return;
     event.preventDefault();
     buttons[at].tabIndex = -1;
     next.tabIndex = 0;
