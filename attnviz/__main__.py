@@ -2,6 +2,9 @@
 
 import sys
 
-from attnviz.cli import main
+try:
+    from attnviz.cli import main
+except KeyboardInterrupt:
+    sys.exit(130)
 
 sys.exit(main())

@@ -13,6 +13,11 @@ from attnviz.settings import app_folder
 
 # Megabytes of a message, as in `.streamlit/config.toml`.
 LEAST_MESSAGE_MB = 32
+# As `python -m streamlit`, but ctrl-c ends it without a traceback of what is being imported.
+STREAMLIT = """import signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+from streamlit.web.cli import main
+main(prog_name="streamlit")"""
 
 
 def port(text: str) -> int:
@@ -47,7 +52,7 @@ def serve(arguments: argparse.Namespace) -> int:
         device.choose()
     options = {"address": arguments.host, "port": arguments.port, "maxUploadSize": settings.limit("ATTNVIZ_FILE_MB")}
     options["maxMessageSize"] = max(LEAST_MESSAGE_MB, 4 * settings.limit("ATTNVIZ_MESSAGE_MB"))
-    command = [sys.executable, "-m", "streamlit", "run", str(app_folder() / "app.py")]
+    command = [sys.executable, "-c", STREAMLIT, "run", str(app_folder() / "app.py")]
     command += [f"--server.{name}={value}" for name, value in options.items()]
     if os.name == "nt":
         return subprocess.call(command)

@@ -3,7 +3,9 @@
 import errno
 import io
 import os
+import signal
 import socket
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -38,9 +40,26 @@ def test_it_serves_the_app_on_this_machine_only(started):
     with pytest.raises(SystemExit):
         cli.main([])
     (command,) = started
-    assert command[:4] == [sys.executable, "-m", "streamlit", "run"]
+    assert command[:4] == [sys.executable, "-c", serve.STREAMLIT, "run"]
     assert Path(command[4]) == app_folder() / "app.py"
     assert command[5:7] == ["--server.address=localhost", "--server.port=8501"]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "status"),
+    [
+        ("streamlit.py", "import os, signal\nos.kill(os.getpid(), signal.SIGINT)", -signal.SIGINT),
+        ("graphlib.py", "raise KeyboardInterrupt", 130),
+    ],
+)
+def test_ctrl_c_while_it_starts_ends_it_quietly(tmp_path, file, text, status):
+    (tmp_path / file).write_text(text, encoding="utf-8")
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "attnviz", f"--port={port}"]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
 
 
 def test_host_and_port_are_passed_on(started):
