@@ -237,6 +237,8 @@ ASKED = ("home", "encode", "translate", "answer", "summarize", "write", "lessons
 def ask_popover() -> None:
     """Draws at the end of the toolbar the way to a class, with what it can be asked about this picture."""
     place = toolbar_place()
+    if st.session_state.page != "class":
+        pop_state("class_question")
     if place is None or st.session_state.page not in ASKED:
         return
     with place.popover("Class", icon=":material/groups:", key="ask-class"):
@@ -422,8 +424,12 @@ def show_class(code: str, teacher: StartedClass | None) -> None:
     """Show the wall, and for its teacher what can be done next."""
     # Always there: where the wall stands must not hang on what a model says on its way, or it would stand there twice.
     with st.container(key="class-asking"):
-        if teacher and (asked := pop_state("class_question")):
-            _ask(teacher, asked)
+        if teacher and (asked := st.session_state.get("class_question")):
+            try:
+                _ask(teacher, asked)
+            finally:
+                # A run that is overtaken meanwhile, such as by Present, may not: the next one asks.
+                pop_state("class_question")
     # Kept beside the wall, which is drawn anew every second: a visitor has to have the time to read it.
     st.session_state.wall_refused = pop_state("class_refused")
     keep_taught()

@@ -1,10 +1,13 @@
 """The teacher's page: whether phones get here, and what may be revealed."""
 
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from streamlit.runtime.scriptrunner import StopException
+from streamlit.runtime.state import SafeSessionState, SessionState, SessionStateProxy, session_state_proxy
 from streamlit.testing.v1 import AppTest
 
 from attnviz.core.errors import ClassError
@@ -79,6 +82,32 @@ def test_a_second_press_on_a_button_asks_neither_again_nor_the_question_behind_i
         for _ in range(2):
             view._ask(teacher, asked)
         assert store.overview(teacher.code).number == int(number[0])
+
+
+def test_a_question_whose_run_is_overtaken_is_asked_by_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, overtaken, asked = SessionState(), threading.Event(), list[object]()
+
+    def leave() -> None:
+        if overtaken.is_set():
+            raise StopException
+
+    def ask(_: StartedClass, spot: object) -> None:
+        asked.append(spot)
+        if len(asked) == 1:
+            overtaken.set()
+            leave()
+
+    monkeypatch.setattr(session_state_proxy, "get_session_state", lambda: SafeSessionState(kept, leave))
+    monkeypatch.setattr(view.st, "session_state", SessionStateProxy())
+    monkeypatch.setattr(view, "_ask", ask)
+    monkeypatch.setattr(view, "_wall", lambda *_: None)
+    view.st.session_state["class_question"] = "Which word?"
+    with pytest.raises(StopException):
+        view.show_class("KRTF", StartedClass("KRTF", "one", "two"))
+    overtaken.clear()
+    for _ in range(2):
+        view.show_class("KRTF", StartedClass("KRTF", "one", "two"))
+    assert asked == ["Which word?"] * 2
 
 
 def reach() -> None:
