@@ -1,6 +1,7 @@
 """What if without a browser: two texts, two models, an edit, every head off in turn, and what cannot be done."""
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -8,18 +9,20 @@ import torch
 import transformers as hf
 
 import attnviz
+from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.whatif_comparison import written_cost
 from attnviz.analysis.wording import signed
 from attnviz.core.edits import NO_EDITS
-from attnviz.core.trace import Prompt
+from attnviz.core.trace import HeadCosts, Prompt
 from attnviz.models.toy_config import preset
 from attnviz.models.whatif import head_costs
 from attnviz.training.background_run import Line, LiveRun
 from attnviz.training.toy_training import Training
-from attnviz.ui import training_checkpoints
+from attnviz.ui import heads, training_checkpoints
 from attnviz.ui.background import results
 from attnviz.ui.prompt_box import examples
 from attnviz.ui.training_checkpoints import name_of
+from attnviz.ui.whatif import view
 from tests.tiny import DECODER, FAMILY, VOCABULARY, first_now, tokenizer
 from tests.visits import Visit, open_page, pictures, press, said
 
@@ -354,3 +357,13 @@ def test_patches_that_were_stopped_stay_an_estimate_until_somebody_goes_on(tiny_
     press(app, "Continue")
     assert "Each part is set in a pass of its own" in said(app)
     assert "random texts" in said(app)
+
+
+def test_what_heads_cost_and_what_they_do_are_files_of_other_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    named: list[str] = []
+    for page in (view, heads):
+        monkeypatch.setattr(page, "drawing_buttons", lambda name, *_: named.append(name))
+        monkeypatch.setattr(page, "file_button", lambda *_: None)
+    view.cost_buttons(Mock(HeadCosts), None, "minilm")
+    heads.atlas_buttons(Mock(Atlas, model="minilm"), None)
+    assert named == ["minilm-costs", "minilm-heads"]
