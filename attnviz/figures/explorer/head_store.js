@@ -51,7 +51,7 @@ async function inflate(bytes) {
 export class HeadStore {
   /** @type {Map<string, { value: Head | null, promise?: Promise<Head> }>} */
   unpacked = new Map();
-  /** @type {Map<string, PromiseWithResolvers<void> & { place: HeadPlace | null }>} */
+  /** @type {Map<string, PromiseWithResolvers<Bytes> & { place: HeadPlace | null }>} */
   waiting = new Map();
   /** @type {Map<string, { value: WordWeights | null, promise: Promise<WordWeights> }>} What the heads are ranked by, for words that were asked about. */
   tables = new Map();
@@ -70,7 +70,7 @@ export class HeadStore {
     for (const [name, chunk] of chunks) {
       this.chunks.delete(name);
       this.chunks.set(name, chunk);
-      this.waiting.get(name)?.resolve();
+      this.waiting.get(name)?.resolve(chunk);
       this.waiting.delete(name);
     }
     if (this.waiting.size) this.askAll();
@@ -138,13 +138,12 @@ export class HeadStore {
 
   /** A chunk, once it is here; one of a head is asked for. @param {string} name @param {HeadPlace | null} place @returns {Promise<Bytes>} */
   async chunk(name, place = null) {
-    if (!this.chunks.has(name)) {
-      const wait = this.waiting.get(name) ?? { ...Promise.withResolvers(), place };
-      this.waiting.set(name, wait);
-      if (place) this.askAll();
-      await wait.promise;
-    }
-    return /** @type {Bytes} */ (this.chunks.get(name));
+    const chunk = this.chunks.get(name);
+    if (chunk) return chunk;
+    const wait = this.waiting.get(name) ?? { ...Promise.withResolvers(), place };
+    this.waiting.set(name, wait);
+    if (place) this.askAll();
+    return wait.promise;
   }
 
   forgetOldest() {

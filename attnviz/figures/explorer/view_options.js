@@ -58,8 +58,8 @@ export const FIRST_OPTIONS = { order: "model", kind: "link", links: 0.03, gives:
 export const MOST_LINKS = 0.5;
 /** @type {{ [Name in keyof ViewOptions]: [(value: any) => string, (values: string[]) => ViewOptions[Name] | null] }} */
 const PARTS = {
-  order: [(value) => value, ([value]) => (value in ORDERS ? /** @type {keyof typeof ORDERS} */ (value) : null)],
-  kind: [(value) => value, ([value]) => (value in KINDS ? /** @type {keyof typeof KINDS} */ (value) : null)],
+  order: [(value) => value, ([value]) => (Object.hasOwn(ORDERS, value) ? /** @type {keyof typeof ORDERS} */ (value) : null)],
+  kind: [(value) => value, ([value]) => (Object.hasOwn(KINDS, value) ? /** @type {keyof typeof KINDS} */ (value) : null)],
   links: [String, ([value]) => within(Number(value), 0, MOST_LINKS)],
   gives: [() => "no", () => false],
   several: [() => "yes", () => true],

@@ -23,6 +23,7 @@ import { mountPicture } from "./fetch_files.js";
 export class ExplorerPanel {
   /** @type {Open | null} */
   #open = null;
+  #turn = 0;
 
   /** @param {HTMLElement} place @param {URL} script @param {(values: Values) => void} onChange */
   constructor(place, script, onChange) {
@@ -32,7 +33,10 @@ export class ExplorerPanel {
 
   /** @param {ModelPicture} picture @param {Shown} shown @param {Values} values @returns {Promise<boolean>} false: nothing is left to show */
   async show(picture, shown, values) {
+    const turn = ++this.#turn;
     const [{ picture: explorer }, overview] = await Promise.all([this.mounted, this.#overview(picture, shown)]);
+    // Another picture, which was here sooner, has been asked for since.
+    if (turn !== this.#turn) return true;
     if (!overview) return false;
     explorer.host.pick = (/** @type {Change} */ change) => this.#pick(change);
     // What is missing may be a table of words, which comes by itself.

@@ -103,3 +103,12 @@ test("a head that could not be unpacked is tried again", async () => {
   store.add(new Map([["0:0", chunk(CODES)]]));
   assert.deepEqual([...(await store.head(0, 0)).codes], CODES);
 });
+
+test("heads that come together are unpacked, however long they are", async () => {
+  const store = new HeadStore(overview([]), () => {});
+  store.read = async () => Uint8Array.from([1, 0]);
+  const places = [[0, 0], [0, 1], [0, 2]];
+  const heads = Promise.all(places.map(([layer, head]) => store.head(layer, head)));
+  store.add(new Map(places.map(([layer, head]) => [`${layer}:${head}`, new Uint8Array(25e6)])));
+  assert.deepEqual((await heads).map(({ head }) => head), [0, 1, 2]);
+});

@@ -18,7 +18,7 @@ test("what is written is read", () => {
   assert.deepEqual(readOptions(text), CHOSEN);
 });
 
-for (const text of ["", "?", "order_?~kind_~links_9~chips_1.2_x-99~zoom_0_1", "zoom_______~~_", "links_-1", "zoom_a_0.5_0_0", "toString_1"]) {
+for (const text of ["", "?", "order_?~kind_~links_9~chips_1.2_x-99~zoom_0_1", "zoom_______~~_", "links_-1", "zoom_a_0.5_0_0", "toString_1", "order_toString~kind_constructor"]) {
   test(`"${text}" is the first view`, () => assert.deepEqual(readOptions(text), FIRST_OPTIONS));
 }
 

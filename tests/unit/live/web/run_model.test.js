@@ -5,7 +5,7 @@ import test from "node:test";
 import { deflateSync } from "node:zlib";
 
 import { FakeElement } from "../../figures/fake_page.js";
-import { cellShown } from "../../../../attnviz/live/web/explorer_panel.js";
+import { ExplorerPanel, cellShown } from "../../../../attnviz/live/web/explorer_panel.js";
 import { Lens } from "../../../../attnviz/live/web/head_view.js";
 import { mapOfFiles, overviewOf } from "../../../../attnviz/live/web/map_package.js";
 import { Source, WordVectors } from "../../../../attnviz/live/web/models/model_files.js";
@@ -192,4 +192,20 @@ test("another text is run as the one before was", () => {
   read.delete("written");
   assert.ok(read.size > 5);
   assert.deepEqual([...read].filter((name) => !KEPT_OPTIONS.includes(name)), []);
+});
+
+test("the picture that was asked for last stays, though another one comes later", async () => {
+  globalThis.CSSStyleSheet = class { replaceSync() {} };
+  const opened = [];
+  globalThis.Opened = class { host = {}; state = {}; open = (overview) => opened.push(overview.name); update() {} };
+  const place = Object.assign(new FakeElement("div"), { attachShadow: () => new FakeElement("shadow") });
+  const panel = new ExplorerPanel(place, new URL("data:text/javascript,export default { Picture: Opened, STYLE: '' }"), () => {});
+  const overview = (name) => ({ name, layers: 1, heads: 1, queries: [], keys: [] });
+  const comes = Promise.withResolvers();
+  const picture = (made) => ({ maps: [{ kind: "encoder", tokens: [1, 1] }], linked: null, overview: () => made });
+  const shown = { kind: "encoder", layer: 0, head: 0, view: {}, slot: "", isFull: true };
+  const first = panel.show(picture(comes.promise), shown, {});
+  await panel.show(picture(overview("last")), shown, {});
+  comes.resolve(overview("late"));
+  assert.deepEqual([await first, opened], [true, ["last"]]);
 });
