@@ -31,6 +31,7 @@ def test_an_address_a_press_and_the_key_f_present_and_copy_link_copies_at_once_w
         page.evaluate(f"() => {{ {script} }}")
         page.get_by_role("button", name="Copy link").click()
         expect(said).to_have_text("Link copied")
+        expect(page.get_by_role("button", name="Copy link")).to_be_focused()
         assert read.evaluate("clipboard => clipboard.readText()") == page.url
     page.get_by_role("button", name="QR code").click()
     code = page.get_by_role("img", name="QR code of this link")

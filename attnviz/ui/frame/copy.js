@@ -9,7 +9,12 @@ export default function ({ data, parentElement }) {
   const root = /** @type {Tool} */ (parentElement.querySelector(".tool"));
   const button = (root.button ??= draw(root));
   button.title = data.help;
-  button.onclick = async () => say(root, (await copy(data.link)) ? "Copied" : "Select and copy", data.link);
+  button.onclick = async () => {
+    const isCopied = await copy(data.link);
+    // A selection has taken the keyboard.
+    button.focus({ preventScroll: true });
+    say(root, isCopied ? "Copied" : "Select and copy", data.link);
+  };
 }
 
 /** @param {Tool} root */
@@ -35,12 +40,10 @@ async function copy(text) {
 function copySelection(text) {
   const box = Object.assign(document.createElement("textarea"), { value: text, readOnly: true });
   box.style.cssText = "position: fixed; top: 0; opacity: 0";
-  const before = /** @type {HTMLElement | null} */ (document.activeElement);
   document.body.append(box);
   box.select();
   const done = document.execCommand("copy");
   box.remove();
-  before?.focus?.({ preventScroll: true });
   return done;
 }
 
