@@ -89,7 +89,9 @@ function closeMenu(event) {
 /** @param {KeyboardEvent} event */
 function enter(event) {
   const box = /** @type {HTMLElement} */ (event.target);
-  if (event.key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  // In Safari the Enter that ends a composition comes after it, with this code.
+  const isComposing = event.isComposing || event.keyCode === 229;
+  if (event.key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey || isComposing) return;
   if (box.tagName !== "TEXTAREA" && !box.closest(BOXES)) return;
   if (!["TEXTAREA", "INPUT"].includes(box.tagName) || box.closest("[role=combobox], [data-baseweb=select]")) return;
   event.preventDefault();

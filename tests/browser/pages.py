@@ -15,6 +15,9 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 TABLET: ViewportSize = {"width": 834, "height": 1194}
 BEAMER: ViewportSize = {"width": 1920, "height": 1080}
 LEAST_LABEL = 28
+# Whether a box is left the Enter that ends a composition in Safari.
+COMPOSED = """box => box.dispatchEvent(
+  new KeyboardEvent("keydown", { key: "Enter", keyCode: 229, bubbles: true, cancelable: true }))"""
 # The size on the screen of every text that is seen, in the page and in components; indices of a formula belong to their letter.
 LABELS = """() => {
   const labels = [];

@@ -11,6 +11,7 @@ from attnviz.analysis.head_view import View, head_matrix
 from attnviz.core.trace import AttentionMap
 from tests.browser.harness import WINDOW
 from tests.browser.pages import (
+    COMPOSED,
     HOSTILE,
     PHONE,
     SENTENCE,
@@ -42,6 +43,7 @@ def test_the_first_visit_shows_the_models_own_weights_and_heads_and_cells_open_b
     page: Page, app_url: str, encoder: AttentionMap
 ) -> None:
     open_page(page, app_url)
+    assert page.locator("textarea").first.evaluate(COMPOSED)
     shown = head_weights(page)
     expected = encoder.weights(3, 1)
     assert len(shown) == len(expected) == 16

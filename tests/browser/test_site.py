@@ -27,7 +27,7 @@ from attnviz.live.site import build
 from attnviz.settings import assets_folder
 from tests import shared
 from tests.browser.harness import watched
-from tests.browser.pages import BEAMER, TABLET, serious, settle
+from tests.browser.pages import BEAMER, COMPOSED, TABLET, serious, settle
 from tests.factories import HOSTILE
 
 FIRST = "L3·H1 sends “it” to “animal” with weight 68\xa0%: its strongest link between different words."
@@ -160,6 +160,7 @@ def test_a_second_sentence_has_a_box_and_stays_when_the_first_is_changed(page: P
     opened(page, f"{site}/encode/?text=A+cat+slept.&pair=It+was+tired.")
     second = page.get_by_role("textbox", name="Second sentence")
     expect(second).to_have_value("It was tired.")
+    assert second.evaluate(COMPOSED)
     further = page.locator("#hint", has_text="how alike the model finds the two sentences")
     expect(further).to_be_visible()
     typed(page, "A dog slept.")

@@ -127,7 +127,9 @@ export class SitePage {
       this.#run();
     });
     form.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing || around(event, "summary")) return;
+      // In Safari the Enter that ends a composition comes after it, with this code.
+      const isComposing = event.isComposing || event.keyCode === 229;
+      if (event.key !== "Enter" || event.shiftKey || isComposing || around(event, "summary")) return;
       event.preventDefault();
       this.#run();
     });
