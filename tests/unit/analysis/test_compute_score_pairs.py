@@ -38,5 +38,6 @@ def test_the_table_adds_up_and_escapes_what_was_typed():
     drawn = pairs_table(SHARES, most=2)
     assert "<b>cat" not in drawn
     assert "7 other pairs" in drawn
+    assert "1 other pair<" in pairs_table(SHARES, most=8)
     assert all(figure in drawn for figure in ("+3.00", "−2.00", "+1.81", "+2.81"))
     assert drawn.count("against") == 2  # a bar, and the colour's own name
