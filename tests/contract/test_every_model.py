@@ -249,7 +249,7 @@ def test_many_texts_show_what_each_shows_alone(family: tiny.Family) -> None:
 
 # Other families of the census: the registry, the name, whether heads are switched off, whether an output is explained.
 CENSUS = [
-    *(("text", name, True, False) for name in ("qwen3_next", "jamba", "codegen", "gptj", "t5gemma")),
+    *(("text", name, True, False) for name in ("qwen3_next", "jamba", "codegen", "gptj", "t5gemma", "fsmt")),
     *(("text", name, True, True) for name in ("deberta", "lfm2", "xglm", "gpt_neo", "layoutlm", "big_bird")),
     *(("text", name, False, True) for name in ("longformer", "reformer")),
     ("text", "led", False, False),

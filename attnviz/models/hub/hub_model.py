@@ -189,8 +189,9 @@ def body_of(model: Any) -> Any:
     """Find the layers that attend: all of a model that writes, which needs its top to go on."""
     if writes(model):
         return model
-    # Llama4ForCausalLM takes itself for its layers.
-    return model.model if model.base_model is model and model.get_output_embeddings() else model.base_model
+    # Llama4ForCausalLM takes itself for its layers; FSMTModel is its layers, and still names output embeddings.
+    itself = model.base_model is model and model.get_output_embeddings()
+    return getattr(model, "model", model) if itself else model.base_model
 
 
 def writes(model: Any) -> bool:
