@@ -71,10 +71,11 @@ export class AlignmentActions {
     this.tell({});
   }
 
-  /** Goes on from another token. @param {number} step @param {number} place */
-  steer(step, place) {
+  /** Goes on from another token. @param {number} step @param {number} place @param {boolean} isByKeyboard */
+  steer(step, place, isByKeyboard) {
     this.state.isOpen = false;
     this.drawing.drawChoices();
+    if (isByKeyboard) this.drawing.focus("word");
     this.tell({ steer: [step, place] });
   }
 

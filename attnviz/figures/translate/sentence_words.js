@@ -172,11 +172,14 @@ export class WordPair extends AlignmentPart {
     this.element.style.maxHeight = `${height}px`;
     this.element.classList.toggle("scrolls", high > height);
     if (this.changes(`${drawn} ${high}`)) {
+      const { activeElement } = /** @type {Document | ShadowRoot} */ (this.pair.getRootNode());
+      const focused = Array.from(this.target.children).findIndex((each) => each === activeElement);
       this.pair.style.height = `${high}px`;
       this.svg.setAttribute("viewBox", `0 0 100 ${high}`);
       this.source.replaceChildren(...model.keys.map(([text], key) => make("span", { class: "word", "data-column": key, title: text }, word(text))));
       this.target.replaceChildren(...model.queries.map((token, query) => this.targetWord(token, query)));
       this.svg.replaceChildren(...this.curves(high));
+      if (focused >= 0) this.wordAt(Math.min(focused, model.queries.length - 1))?.focus({ preventScroll: true });
     }
     this.drawChosen();
     this.drawPointed();
@@ -290,7 +293,7 @@ export class Choices extends AlignmentPart {
       const attributes = { type: "button", class: "alternative", disabled: !can, "data-choice": `${step}:${place}` };
       const share = make("i");
       share.style.width = `${100 * clamp(value, 0, 1)}%`;
-      const onclick = () => this.actions.steer(step, place);
+      const onclick = (/** @type {MouseEvent} */ { detail }) => this.actions.steer(step, place, !detail);
       return make("button", { ...attributes, onclick }, share, word(name), make("em", {}, value.toFixed(2)));
     });
     const written = make("div", { class: "written" }, word(text), make("em", {}, p.toFixed(2)));
