@@ -333,11 +333,13 @@ export class Explorer {
   #later(promise, then) {
     const { store } = this.state;
     const isLate = () => store !== this.state.store || this.surface.hasLeft;
-    promise.then((value) => isLate() || then(value)).catch((error) => {
-      if (isLate()) return;
-      this.problem.hidden = false;
-      console.warn(error);
-    });
+    promise.then((value) => isLate() || then(value)).catch((error) => isLate() || this.fail(error));
+  }
+
+  /** Says in the picture that something of it is missing. @param {unknown} error */
+  fail(error) {
+    this.problem.hidden = false;
+    console.warn(error);
   }
 
   // Which panes can be seen, for the view and the width there is.

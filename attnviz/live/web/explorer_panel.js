@@ -1,5 +1,6 @@
 // The explorer on a page of the site: it shows a map of a picture, and what is chosen in it becomes the page's address.
 
+import { counted, grouped } from "../../figures/drawing/numbers.js";
 import { tableName } from "../../figures/explorer/word_weights.js";
 import { isPinned, asHead } from "./controls.js";
 import { mountPicture } from "./fetch_files.js";
@@ -63,7 +64,7 @@ export class ExplorerPanel {
     const { layers, heads } = overview;
     // Of the text, not of what a view leaves of it.
     const [queries, keys] = (maps.find((map) => map.kind === kind) ?? maps[0]).tokens;
-    const tokens = queries === keys ? `${keys} token${keys === 1 ? "" : "s"}` : `${queries} × ${keys} tokens`;
+    const tokens = queries === keys ? counted(keys, "token") : `${grouped(queries)} × ${grouped(keys)} tokens`;
     return {
       layer,
       head,
@@ -73,7 +74,7 @@ export class ExplorerPanel {
       look: values[`look${slot}`] ?? "",
       fullScale: isFull,
       theme: "auto",
-      fact: `${tokens} · ${layers * heads} head${layers * heads === 1 ? "" : "s"}`,
+      fact: `${tokens} · ${counted(layers * heads, "head")}`,
     };
   }
 
@@ -104,12 +105,13 @@ export class ExplorerPanel {
   /** @param {any[]} places */
   async #fetch(places) {
     const open = /** @type {Open} */ (this.#open);
+    const { picture: explorer } = await this.mounted;
+    const isOpen = () => this.#open?.overview === open.overview;
     try {
       const chunks = await open.picture.heads(open.shown.kind, open.shown.view, places);
-      const { picture: explorer } = await this.mounted;
-      if (this.#open?.overview === open.overview) explorer.state.store.add(chunks);
+      if (isOpen()) explorer.state.store.add(chunks);
     } catch (error) {
-      console.warn(error);
+      if (isOpen()) explorer.fail(error);
     }
   }
 }

@@ -183,9 +183,12 @@ function stepsPanel(sitePage, place, say) {
   /** @type {(() => void) | null} */
   let again = null;
   DARK.addEventListener("change", () => again?.());
+  let turn = 0;
   return {
     async show(picture, values) {
+      const mine = ++turn;
       const [{ mount, shadow, root }, said] = await Promise.all([mounted, stepsOf(sitePage, picture, values)]);
+      if (mine !== turn) return;
       const key = JSON.stringify([picture.said.name, picture.said.prompt, said.checked]);
       const draw = () => {
         const setTriggerValue = (/** @type {string} */ name, /** @type {any} */ { at, expanded }) => name === "moved" && void moved(sitePage, said.at, at, expanded);
@@ -324,10 +327,12 @@ function alignmentPanel(sitePage) {
       part("hidden").textContent = trained ? `${score}. ${sitePage.config.supervised?.replace("{}", trained)}` : score;
     },
   );
+  let turn = 0;
   return {
     async show(picture, values) {
+      const mine = ++turn;
       picture.aligned = await picture.alignments(values);
-      await panel.show(picture.aligned, values);
+      if (mine === turn) await panel.show(picture.aligned, values);
     },
   };
 }

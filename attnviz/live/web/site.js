@@ -176,6 +176,7 @@ export class SitePage {
       this.picture = picture;
       this.parts.hero.hidden = false;
       await this.panel?.show(picture, values, example);
+      if (turn !== this.#turn) return;
       this.parts.hero.dataset.drawn = String(turn);
       this.say(isOfTheApp(this.config, location.search) ? sentenceOf("app only") : "");
       this.parts.hint.replaceChildren([picture.said.notice, remarkOf(own, picture, values), shownInTheApp(this.config.page, prompt, values)].filter(Boolean).join(" "), ...(picture.keep ? [keepButton(picture.keep, picture.left)] : []));

@@ -209,3 +209,22 @@ test("the picture that was asked for last stays, though another one comes later"
   comes.resolve(overview("late"));
   assert.deepEqual([await first, opened], [true, ["last"]]);
 });
+
+test("a head that does not come is said in its picture, and nothing of one that is looked at no more", async () => {
+  globalThis.CSSStyleSheet = class { replaceSync() {} };
+  const told = [];
+  globalThis.Failing = class { host = {}; state = {}; open() {} update() {} fail = ({ message }) => told.push(message); };
+  const place = Object.assign(new FakeElement("div"), { attachShadow: () => new FakeElement("shadow") });
+  const panel = new ExplorerPanel(place, new URL("data:text/javascript,export default { Picture: Failing, STYLE: '' }"), () => {});
+  const shown = { kind: "encoder", layer: 0, head: 0, view: {}, slot: "", isFull: true };
+  const picture = (heads) => ({ maps: [{ kind: "encoder", tokens: [1, 1] }], linked: null, heads, overview: () => ({ layers: 1, heads: 1, queries: [], keys: [] }) });
+  const comes = Promise.withResolvers();
+  await panel.show(picture(() => comes.promise), shown, {});
+  const { picture: { host } } = await panel.mounted;
+  host.want([[0, 0]]);
+  await panel.show(picture(() => Promise.reject(new Error("no network"))), shown, {});
+  comes.reject(new Error("late"));
+  host.want([[0, 0]]);
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.deepEqual(told, ["no network"]);
+});
