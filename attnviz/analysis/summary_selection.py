@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_view import head_weights, whole_words
-from attnviz.analysis.wording import Part, Sentence, head_name, join_names, percent, quoted, whole_percent
+from attnviz.analysis.wording import Part, Sentence, counted, head_name, join_names, percent, quoted, whole_percent
 from attnviz.core.errors import TraceError
 from attnviz.core.sampling import chance
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
@@ -388,7 +388,7 @@ def describe_choice(passage: Passage, selection: Selection, scores: Float[np.nda
     share = whole_percent(float(scores[selection.units].sum() / max(scores[candidates].sum(), np.finfo(float).tiny)))
     best = passage.units[int(np.where(selection.units, scores, -np.inf).argmax())]
     marked, total = int(selection.units.sum()), int(candidates.sum())
-    words = f"{marked} of {total} word{'s' if total > 1 else ''}"
+    words = f"{marked} of {counted(total, 'word')}"
     if marked == 1:
         return (Part(f"{words} is marked: "), quoted(best.text), Part(f". It gets {share} of the attention."))
     return (Part(f"{words} are marked. They get {share} of the attention, "), quoted(best.text), Part(" most."))

@@ -186,7 +186,7 @@ def text_notices(
     for attention in trace.maps:
         if others := attention.without_attention:
             numbers = ", ".join(map(str, others[:8])) + (" and others" if len(others) > 8 else "")
-            layers = f"{attention.n_layers} layers ({numbers}): the picture is empty there."
+            layers = f"{counted(attention.n_layers, 'layer')} ({numbers}): the picture is empty there."
             parts = f"words without attention in {len(others)} of"
             yield "", f" mixes {parts} its {layers}", f" mix {parts} their {layers}"
     # Pieces of the vocabulary that stand for any text that it does not have.
@@ -312,13 +312,13 @@ def describe_hidden(matrix: HeadMatrix, renormalized: bool, number: str = WEIGHT
     return f"Hidden tokens hold {percent(matrix.hidden)} of {whole}; {scaling}."
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, one: str, several: str = "") -> str:
     """Write a number with its noun.
 
-    >>> counted(1, "step"), counted(5, "step")
-    ('1 step', '5 steps')
+    >>> counted(1, "step"), counted(5000, "step"), counted(0, "query", "queries")
+    ('1 step', '5,000 steps', '0 queries')
     """
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
 
 
 def percent(share: float) -> str:

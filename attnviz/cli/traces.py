@@ -10,7 +10,7 @@ import attnviz
 from attnviz import export
 from attnviz.analysis.head_ranking import has_two_rows
 from attnviz.analysis.head_view import View, default_map
-from attnviz.analysis.wording import cuts, join_names, plain
+from attnviz.analysis.wording import counted, cuts, join_names, plain
 from attnviz.cli.arguments import MODEL, add_command, as_json, check_can_write, positive
 from attnviz.cli.progress_line import progress_line
 from attnviz.core import whole_files
@@ -302,7 +302,7 @@ def _described(trace: AttentionTrace) -> str:
     facts |= {"cut": "; ".join(cuts(trace)), "output": trace.output, "edits": trace.edits.text}
     for kind, each in summarized["maps"].items():
         heads = layers_of_heads(each["layers"], each["heads"])
-        facts[kind] = f"{heads}, {len(each['queries'])} queries, {len(each['keys'])} keys"
+        facts[kind] = f"{heads}, {counted(len(each['queries']), 'query', 'queries')}, {counted(len(each['keys']), 'key')}"
     facts["versions"] = ", ".join(f"{name} {version}" for name, version in trace.versions)
     return _aligned({name: value for name, value in facts.items() if value})
 

@@ -2,7 +2,7 @@
 // passage the question that is asked of it, as words that can be clicked, and below the heads that link both.
 
 import { cutText, directionOf, headButtons, make, visibleText, word } from "./drawing/elements.js";
-import { grouped, percent, wholePercent } from "./drawing/numbers.js";
+import { counted, percent, wholePercent } from "./drawing/numbers.js";
 
 /** @import { Palette } from "./drawing/palette.js" */
 
@@ -34,7 +34,7 @@ function pieces(letters, passage, highest) {
   const { units, spans, declined } = passage;
   const root = make("span");
   const [from, to] = drawnPart(units.length, spans);
-  if (from) root.append(unread(`… ${grouped(from)} tokens before … `));
+  if (from) root.append(unread(`… ${counted(from, "token")} before … `));
   let place = root;
   let end = from ? units[from][0] : 0;
   for (const [index, [start, stop]] of [...units.entries()].slice(from, to)) {
@@ -45,7 +45,7 @@ function pieces(letters, passage, highest) {
     if (spans.some(([, last]) => last === index)) place = root;
     end = Math.max(end, stop);
   }
-  root.append(...(to < units.length ? [unread(` … ${grouped(units.length - to)} tokens after …`)] : between(letters.slice(end).join(""))));
+  root.append(...(to < units.length ? [unread(` … ${counted(units.length - to, "token")} after …`)] : between(letters.slice(end).join(""))));
   return [root];
 }
 

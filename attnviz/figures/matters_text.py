@@ -21,7 +21,7 @@ from attnviz.analysis.matters import (
     removal_rows,
     strongest_first,
 )
-from attnviz.analysis.wording import LONGEST_NAME, Part, cut, percent, signed, whole_percent
+from attnviz.analysis.wording import LONGEST_NAME, Part, counted, cut, percent, signed, whole_percent
 from attnviz.figures.blocks import Block, Pick, PictureBlock, SentencesBlock, TextBlock
 from attnviz.figures.curve import Axes, Series, lines_figure
 from attnviz.figures.html import sentence_html, text_direction
@@ -107,7 +107,7 @@ def deletion_figure(removals: Removals, order: str, *, theme: Theme = LIGHT) -> 
     """
     most = max(removals.gone[-1], 1)
     across = tuple((count / most, str(count)) for count in removals.gone)
-    masked = [f"{count} {'word' if count == 1 else 'words'} masked" for count in removals.gone]
+    masked = [f"{counted(count, 'word')} masked" for count in removals.gone]
     lines = [
         Series(
             name, colour, tuple((x, 1 - value) for (x, _), value in zip(across, values, strict=True)),

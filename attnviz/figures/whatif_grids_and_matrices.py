@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from attnviz.analysis.whatif_comparison import Change, Comparison, describe_costs, describe_curve, name_of, written_cost
-from attnviz.analysis.wording import cut, head_name, percent, plain, points, signed, whole_percent
+from attnviz.analysis.wording import counted, cut, head_name, percent, plain, points, signed, whole_percent
 from attnviz.core.trace import Head, HeadCosts, RemovalCurve, Token
 from attnviz.core.weights import Kind
 from attnviz.figures.blocks import (
@@ -256,7 +256,7 @@ def removal_figure(curve: RemovalCurve, unit: str, *, theme: Theme = LIGHT) -> s
 
 
 def _title(count: int, cost: float) -> str:
-    return f"{count} heads off: {signed(float(cost), '.2f')}"
+    return f"{counted(count, 'head')} off: {signed(float(cost), '.2f')}"
 
 
 def _range(curve: RemovalCurve) -> Range:

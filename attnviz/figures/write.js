@@ -1,7 +1,7 @@
 // A text that a language model reads and writes on, as words to click; and bars of what could come next.
 
 import { directionOf, make } from "./drawing/elements.js";
-import { grouped } from "./drawing/numbers.js";
+import { counted } from "./drawing/numbers.js";
 import { inkOn, mixedColour } from "./drawing/palette.js";
 
 /**
@@ -84,7 +84,7 @@ function drawText({ skipped, tokens, start, chosen, upcoming }, theme) {
   const end = skipped + tokens.length;
   const dir = directionOf(tokens.map(([, name]) => (/^<.+>$/.test(name) ? "" : name)).join(""));
   const next = pickable(`next${chosen === end ? " chosen" : ""}`, end, "What could come next", make("bdi", {}, upcoming));
-  const before = skipped ? [make("span", { class: "unread" }, `… ${grouped(skipped)} tokens before … `)] : [];
+  const before = skipped ? [make("span", { class: "unread" }, `… ${counted(skipped, "token")} before … `)] : [];
   return make("div", { class: "text long", dir }, ...before, ...parts, " ", next);
 }
 

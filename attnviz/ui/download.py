@@ -10,7 +10,7 @@ import streamlit as st
 from attnviz import settings
 from attnviz.analysis.head_ranking import first_cell
 from attnviz.analysis.head_view import HeadMatrix, HeadView
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import counted, head_name
 from attnviz.core.errors import PromptError, TraceError
 from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import AttentionTrace, Kind, Prompt
@@ -294,8 +294,8 @@ def _check_size(trace: AttentionTrace, name: str) -> None:
         tokens = max(len(attention.queries), len(attention.keys))
         if tokens > MOST_TOKENS or attention.n_layers * attention.n_heads > MOST_HEADS:
             raise TraceError(
-                f"{name} has {tokens:,} tokens and {attention.n_layers * attention.n_heads:,} heads; at most {MOST_TOKENS:,} "
-                f"and {MOST_HEADS:,} are shown here: open it in Python, with attnviz.open."
+                f"{name} has {counted(tokens, 'token')} and {counted(attention.n_layers * attention.n_heads, 'head')}; "
+                f"at most {MOST_TOKENS:,} and {MOST_HEADS:,} are shown here: open it in Python, with attnviz.open."
             )
 
 

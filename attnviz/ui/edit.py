@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 
 from attnviz.analysis.head_view import HeadView, difference
-from attnviz.analysis.wording import Part, Sentence, describe_edits, describe_refusal, head_name, toggled
+from attnviz.analysis.wording import Part, Sentence, counted, describe_edits, describe_refusal, head_name, toggled
 from attnviz.core.edits import NO_EDITS, Edit, Edits
 from attnviz.core.errors import EditError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt
@@ -169,7 +169,7 @@ def _keep_what_fits(slot: str, model: str, prompt: Prompt) -> None:
     st.session_state[f"edits_before{slot}"] = []
     accept(slot)
     which = "the model before" if before[0] != model else "words of the text before"
-    message = f"{count} edit{'' if count == 1 else 's'} of {which} {'was' if count == 1 else 'were'} dropped."
+    message = f"{counted(count, 'edit')} of {which} {'was' if count == 1 else 'were'} dropped."
     st.toast(message, icon=_ICON, duration="long")
 
 

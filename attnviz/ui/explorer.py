@@ -15,7 +15,7 @@ from attnviz.analysis.head_metrics import score
 from attnviz.analysis.head_ranking import first_cell
 from attnviz.analysis.head_view import HeadMatrix, HeadView, Lens, View, is_difference, word_names
 from attnviz.analysis.translation_alignment import Reading
-from attnviz.analysis.wording import HOW_WEIGHTS, TITLES, TRUST_WEIGHTS, describe_mixing, head_name
+from attnviz.analysis.wording import HOW_WEIGHTS, TITLES, TRUST_WEIGHTS, counted, describe_mixing, head_name
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap, QueryKeyWeights
 from attnviz.core.weights import QUANTITIES, Kind, Quantity
@@ -477,9 +477,9 @@ def _overview(attention: AttentionMap, view: View, limit: int) -> explorer.Overv
     """Make the overview of a map once for each way to see its tokens, and keep it as long as the map is."""
     ways = _OVERVIEWS.setdefault(attention, {})
     if (view, limit) not in ways:
-        cells = attention.n_layers * attention.n_heads * len(attention.queries) * len(attention.keys)
-        expected = cells / CELLS_A_SECOND
-        sentence = f"Measuring {attention.n_layers * attention.n_heads:,} heads over {len(attention.queries):,} tokens"
+        heads = attention.n_layers * attention.n_heads
+        expected = heads * len(attention.queries) * len(attention.keys) / CELLS_A_SECOND
+        sentence = f"Measuring {counted(heads, 'head')} over {counted(len(attention.queries), 'token')}"
         with at_a_place(expected), st.spinner(sentence) if expected > LONG_SECONDS else nullcontext():
             ways[view, limit] = explorer.overview(attention, view=view, limit=limit)
     return ways[view, limit]

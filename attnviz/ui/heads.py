@@ -17,7 +17,7 @@ from attnviz.analysis.heads.verdict import (
     measure_text,
     short_claim,
 )
-from attnviz.analysis.wording import Part, Sentence, head_name, signed, whole_percent
+from attnviz.analysis.wording import Part, Sentence, counted, head_name, signed, whole_percent
 from attnviz.core.errors import AttnvizError, CorpusError
 from attnviz.export.head_claims import atlas_csv, claims_csv, draw_atlas, draw_measure, draw_verdict, measure_csv, roles_csv
 from attnviz.figures import html as shared
@@ -98,7 +98,7 @@ def claim_filter(atlas: Atlas) -> int | None:
     options = ["", *sorted(by_text, key=lambda text: (-len(atlas.holding(by_text[text])), text))]
 
     def label(text: str) -> str:
-        return f"{short_claim(text)} · {len(atlas.holding(by_text[text]))} heads" if text else _ANY
+        return f"{short_claim(text)} · {counted(len(atlas.holding(by_text[text])), 'head')}" if text else _ANY
 
     return by_text.get(dropdown(st.sidebar, "Find heads by claim", "find", options=options, format_func=label))
 
@@ -205,7 +205,7 @@ def _head_choice(means: Float[np.ndarray, "layer head"]) -> tuple[int, int]:
 def _survey_sentences(survey: State, measure: str, chosen: tuple[int, int]) -> tuple[Sentence, Sentence]:
     statistics, number = survey.statistics, NAMES.index(measure)
     low, high = (measure_text(measure, float(end[number][chosen])) for end in statistics.intervals)
-    corpus = f"A survey of {survey.model} over {statistics.read:,} texts with {statistics.tokens:,} tokens."
+    corpus = f"A survey of {survey.model} over {counted(statistics.read, 'text')} with {counted(statistics.tokens, 'token')}."
     if len(others := np.flatnonzero(~statistics.attending)):
         corpus += f" Without attention, and left out: layer {', '.join(map(str, others))}."
     mean = measure_text(measure, value := float(statistics.means[number][chosen]))
@@ -338,7 +338,7 @@ def survey_buttons(survey: State) -> None:
     """Offer one measure of every head over a corpus, as a drawing and as a table."""
     measure = value("measure", "previous")
     means = survey.statistics.means[NAMES.index(measure)]
-    title = f"{survey.model}, {survey.statistics.read:,} texts: {MEASURE_LABELS[measure].lower()}"
+    title = f"{survey.model}, {counted(survey.statistics.read, 'text')}: {MEASURE_LABELS[measure].lower()}"
     _buttons(
         f"{_file_name(survey.model)}-{_file_name(measure)}",
         lambda: draw_measure(means, lambda mean: measure_text(measure, mean), title),

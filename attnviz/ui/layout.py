@@ -171,7 +171,7 @@ def story(*sentences: Sentence, place: DeltaGenerator | None = None) -> None:
 def size(attention: AttentionMap) -> str:
     """Say how much a map shows, in words."""
     queries, keys = len(attention.queries), len(attention.keys)
-    tokens = counted(keys, "token") if queries == keys else f"{queries} × {keys} tokens"
+    tokens = counted(keys, "token") if queries == keys else f"{queries:,} × {keys:,} tokens"
     heads = attention.n_layers * attention.n_heads
     return f"{tokens} · {counted(heads, 'head')}"
 

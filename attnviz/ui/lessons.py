@@ -408,7 +408,7 @@ def _show_answers(place: LessonPlace) -> None:
 
 def _show_summary(place: LessonPlace, sentence: str, answers: list[str]) -> None:
     left = sum(number not in place.answers for number, _, _ in place.lesson.questions)
-    more = f" {left} question{' is' if left == 1 else 's are'} still open." if left else ""
+    more = f" {counted(left, 'question is', 'questions are')} still open." if left else ""
     st.html(f'<p class="lesson-points">{sentence}{more}</p><div class="lesson-all">{"".join(answers)}</div>')
 
 

@@ -17,7 +17,7 @@ from attnviz.analysis.matters import (
     WordRemovals,
     verdict,
 )
-from attnviz.analysis.wording import Part, Sentence, quoted
+from attnviz.analysis.wording import Part, Sentence, counted, quoted
 from attnviz.attribution.methods import METHODS, HeadMethod, method_named, titles_of
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
@@ -354,7 +354,7 @@ def without(model: AttentionModel, progress: Progress, prompt: Prompt, target: s
     """Run the model over the text without some words."""
     from attnviz.attribution.token_removal import without_words
 
-    progress(f"Asking {model.card.name} again without {len(removed)} words", None)
+    progress(f"Asking {model.card.name} again without {counted(len(removed), 'word')}", None)
     return without_words(model, prompt, target, removed)
 
 

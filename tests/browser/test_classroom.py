@@ -187,4 +187,8 @@ def test_what_a_class_has_written_reaches_its_teacher_while_the_page_stands(page
     store.reveal(started.code, started.secret)
     page.get_by_text("What was written").click()
     expect(page.get_by_text("Two <b>heads</b>.")).to_be_visible()
+    expect(page.get_by_text("1 has written an answer: your teacher has it.")).to_be_visible()
+    store.ask(started.code, started.secret, ClassQuestion("text", "And now?"), AnswerKey())
+    store.reveal(started.code, started.secret)
+    expect(page.get_by_text("Nobody has answered.")).to_be_visible()
     store.dispose()

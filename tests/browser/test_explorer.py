@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from attnviz import AttentionMap, AttentionTrace, Prompt, Token
+from attnviz.analysis.wording import percent
 from attnviz.core.trace import DenseWeights
 from attnviz.figures.explorer import frame, page
 from attnviz.figures.theme import DARK, LIGHT, Theme, rgb
@@ -142,7 +143,7 @@ def arcs_are_the_weights(page: Page, attention: AttentionMap) -> None:
     }
     assert {cell: pytest.approx(weight, abs=6e-5) for cell, weight in expected.items()} == drawn
     left_out = 1 - sum(expected.values()) / weights[[2, 4]].sum()
-    expect(page.locator(".pane.arcs")).to_contain_text(f"Left out: {100 * left_out:.{1 if left_out < 0.1 else 0}f} %")
+    expect(page.locator(".pane.arcs")).to_contain_text(f"Left out: {percent(float(left_out))} of")
     page.get_by_label("Show links").fill("0.2")
     settle(page)
     fewer = page.locator(".explorer").evaluate("({ explorer: { views: { arcs } } }) => arcs.arcs.length")

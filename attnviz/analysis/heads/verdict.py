@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from attnviz.analysis.heads.atlas import OFFSETS, Atlas, AtlasExample, Counts
 from attnviz.analysis.heads.claim import Claim, ClaimTerm, parse
 from attnviz.analysis.whatif_comparison import bootstrap
-from attnviz.analysis.wording import head_name, head_words, two_digits, whole_percent
+from attnviz.analysis.wording import counted, head_name, head_words, two_digits, whole_percent
 from attnviz.core.errors import ClaimError
 from attnviz.text.data_files import POS_NAMES, RELATION_NAMES, ParsedSentence
 
@@ -398,7 +398,7 @@ def describe_verdict(tested: ClaimResult) -> str:
     rate = (
         f"{whose} looks from {source} to {target} in {whole_percent(tested.rate)} of {tested.queries:,} cases "
         f"(95\xa0% interval {whole_percent(tested.low)} to {whole_percent(tested.high)}; "
-        f"{tested.sentences:,} held-out sentence{'' if tested.sentences == 1 else 's'})"
+        f"{counted(tested.sentences, 'held-out sentence')})"
     )
     strongest = tested.strongest_rival
     best = describe_rival(strongest)

@@ -2,6 +2,7 @@
 // go, and what a class does not know yet. A host gives it `tell` and `show`, which reach Python, and `draw`.
 
 import { cutText, make } from "../drawing/elements.js";
+import { signed } from "../drawing/numbers.js";
 import { inkOn, nearestColour } from "../drawing/palette.js";
 
 /** @import { Theme } from "../drawing/palette.js" */
@@ -158,7 +159,7 @@ export function verdict(walk, step) {
   if (walk.data.predict === "weight") {
     const truth = Number(matrix.cells[row][column].text);
     const off = Math.abs(truth - Number(walk.guess));
-    const said = off < 0.005 ? "Exactly right." : `You said ${Number(walk.guess).toFixed(2).replace("-", "−")}: ${off.toFixed(2)} ${truth > Number(walk.guess) ? "too little" : "too much"}.`;
+    const said = off < 0.005 ? "Exactly right." : `You said ${signed(Number(walk.guess))}: ${off.toFixed(2)} ${truth > Number(walk.guess) ? "too little" : "too much"}.`;
     return [make("div", { class: "question" }, `${said} “${cutText(matrix.columns[column])}” gets ${matrix.cells[row][column].text}.`)];
   }
   const exact = matrix.cells[row].map((cell, index) => (isChoice(step, row, index) ? cell.value ?? 0 : -1));

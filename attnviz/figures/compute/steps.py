@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from attnviz.analysis.compute import BIASES, Computation, PairShares, rest_of
-from attnviz.analysis.wording import signed
+from attnviz.analysis.wording import counted, signed
 from attnviz.figures.explorer.exported_file import themes
 from attnviz.figures.html import bundle
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables
@@ -66,7 +66,7 @@ def pairs_table(shares: PairShares, *, most: int = 8, theme: Theme = LIGHT) -> s
     highest = max(abs(shares.score), abs(rest), *(abs(pair.share) for pair in pairs)) or 1.0
     rows = [_row("", (_giver(givers[pair.query_giver]), _giver(givers[pair.key_giver])), pair.share, highest) for pair in pairs]
     if (others := shares.values.size - len(pairs)) > 0:
-        rows.append(_row("rest", (f"{others:,} other pair{'' if others == 1 else 's'}", ""), rest, highest))
+        rows.append(_row("rest", (counted(others, "other pair"), ""), rest, highest))
     rows.append(_row("total", ("The score q·k / √d", ""), shares.score, highest))
     headings = (("By way of the query", ""), ("By way of the key", ""), ("", ""), ("Adds", " class=figure"))
     heads = f"<tr>{''.join(f'<th scope=col{kind}>{name}</th>' for name, kind in headings)}</tr>"

@@ -19,9 +19,9 @@ export function decimals(value, digits) {
 /** @param {number} value */
 const nonFinite = (value) => String(value).replace("Infinity", "inf").replace("NaN", "nan");
 
-/** A number with two decimals and a true minus sign, and what is rounded to nothing without one, as attnviz/analysis/wording.py writes it.
- * @param {number} value */
-export const signed = (value) => decimals(value, 2).replace("-0.00", "0.00").replace("-", MINUS).replace("inf", "∞");
+/** A number with a true minus sign, and what is rounded to nothing without one, as attnviz/analysis/wording.py writes it.
+ * @param {number} value @param {number} [digits] */
+export const signed = (value, digits = 2) => decimals(value, digits).replace(/^-(?=[0.]+$)/, "").replace("-", MINUS).replace("inf", "∞");
 
 /** A number with so many digits, as Python's format "g" writes it, but nothing without a sign. @param {number} value @param {number} digits */
 export function significant(value, digits) {
@@ -116,3 +116,6 @@ export const percentVisible = (weight) => percent(weight || Number.MIN_VALUE);
 
 /** A whole number as it is read: 12,345. @param {number} value */
 export const grouped = (value) => value.toLocaleString("en");
+
+/** A number with its noun, as attnviz/analysis/wording.py writes it. @param {number} number @param {string} one @param {string} [several] */
+export const counted = (number, one, several = `${one}s`) => `${grouped(number)} ${number === 1 ? one : several}`;

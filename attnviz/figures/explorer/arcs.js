@@ -3,7 +3,7 @@
 
 import { clamp, fit, fontOf, onScroll } from "../drawing/canvas.js";
 import { cut, make, layered, listen } from "../drawing/elements.js";
-import { grouped } from "../drawing/numbers.js";
+import { counted, grouped, percent } from "../drawing/numbers.js";
 import { headTitle, MASKED } from "./head_store.js";
 import { View } from "./explorer_part.js";
 import { MOST_LINKS } from "./view_options.js";
@@ -125,7 +125,7 @@ export class ArcsView extends View {
     const row = make("div", { class: "row" }, make("label", { class: "threshold" }, "Show links ≥", this.from, this.slider), this.left);
     this.element = make("div", { class: "pane arcs" }, this.heads.element, row, this.frame);
     const { queries, keys } = this.state.overview;
-    const label = `${queries.length} queries, left; ${keys.length} keys, right. Arrow keys move, Enter selects.`;
+    const label = `${counted(queries.length, "query", "queries")}, left; ${counted(keys.length, "key")}, right. Arrow keys move, Enter selects.`;
     this.canvas.setAttribute("aria-label", label);
     listen(this.canvas, {
       point: (event) => this.point(event && this.tokenAt(event)),
@@ -155,7 +155,7 @@ export class ArcsView extends View {
       const { arcs, least, isCapped, leftOut } = gatherArcs(heads, links, fullScale);
       this.arcs = arcs;
       const most = isCapped ? `The strongest ${grouped(MOST_ARCS)} are drawn. ` : "";
-      this.left.textContent = `${most}Left out: ${(100 * leftOut).toFixed(leftOut < 0.1 ? 1 : 0)} % of the attention`;
+      this.left.textContent = `${most}Left out: ${percent(leftOut)} of the attention`;
       this.from.textContent = ` ${least.toPrecision(least < 0.1 ? 1 : 2)}`;
       this.paint();
     });
@@ -351,7 +351,9 @@ export function gatherArcs(heads, threshold, fullScale, most = MOST_ARCS) {
   isCapped ||= arcs.length > most;
   arcs = arcs.slice(-most);
   for (const arc of arcs) drawn += arc[4];
-  return { arcs, least, isCapped, leftOut: whole > 0 ? Math.max(0, 1 - drawn / whole) : 0 };
+  // Nothing is left out where the sums differ by their rounding, and not all where something is drawn.
+  const leftOut = whole > 0 ? Number((1 - drawn / whole).toFixed(6)) : 0;
+  return { arcs, least, isCapped, leftOut: arcs.length ? Math.min(leftOut, 0.999) : leftOut };
 }
 
 /** The sum of a head's weights, and the code from which on it has no more cells than `most`, if that is above `wanted`.

@@ -1,6 +1,7 @@
 // The host in a file of its own: the packages are in the page, every head with them, and nothing is ever asked for.
 
 import { make } from "../drawing/elements.js";
+import { counted, grouped } from "../drawing/numbers.js";
 import { readPackage } from "../drawing/mount.js";
 import { Explorer } from "./explorer.js";
 
@@ -18,8 +19,8 @@ function mountPage(place) {
   const open = (index) => {
     const overview = overviews[index];
     const { queries, keys, layers, heads } = overview;
-    const tokens = overview.kind === "cross" ? `${queries.length} × ${keys.length} tokens` : `${keys.length} token${keys.length === 1 ? "" : "s"}`;
-    explorer.state.fact = `${tokens} · ${layers * heads} head${layers * heads === 1 ? "" : "s"}`;
+    const tokens = overview.kind === "cross" ? `${grouped(queries.length)} × ${grouped(keys.length)} tokens` : counted(keys.length, "token");
+    explorer.state.fact = `${tokens} · ${counted(layers * heads, "head")}`;
     explorer.open(overview);
   };
   const [kind = "cross", layer = 0, head = 0] = JSON.parse(place.dataset.opens ?? "[]");

@@ -2,8 +2,9 @@
 
 import { clamp, fit, pixelRatio } from "../drawing/canvas.js";
 import { ARROWS, make, listen, word } from "../drawing/elements.js";
+import { counted, signed } from "../drawing/numbers.js";
 import { strike, fade } from "../drawing/matrix_marks.js";
-import { headTitle, number, THUMB_MASKED } from "./head_store.js";
+import { headTitle, THUMB_MASKED } from "./head_store.js";
 import { View } from "./explorer_part.js";
 import { ORDERS } from "./view_options.js";
 
@@ -76,7 +77,7 @@ export class HeadGrid extends View {
     const { overview } = state;
     const act = state.edits.on ? "Click one to switch it off or on" : "Click one";
     const keys = `Arrow keys move between heads, Enter opens one${state.canEdit ? ", Delete edits one in Edit mode" : ""}.`;
-    this.canvas.setAttribute("aria-label", `${overview.layers} layers by ${overview.heads} heads. ${keys}`);
+    this.canvas.setAttribute("aria-label", `${counted(overview.layers, "layer")} by ${counted(overview.heads, "head")}. ${keys}`);
     const count = overview.layers * overview.heads;
     const shows = state.shadesHeads ? `All ${count} heads: the stronger the colour, the stronger this link` : `Each small square is one of ${count} heads`;
     this.caption.textContent = count === 1 ? "The one head of this model" : `${shows}. ${act}.`;
@@ -269,7 +270,7 @@ export class Thumbnails {
     const lines = [`${headTitle(layer, head)}${off}   ${fact ?? ""}`];
     if (note.link) {
       const [query, key, weight] = note.link;
-      lines.push([word(overview.queries[query][0]), " → ", word(overview.keys[key][0]), `  ${number(weight, 3)}`]);
+      lines.push([word(overview.queries[query][0]), " → ", word(overview.keys[key][0]), `  ${signed(weight, 3)}`]);
     }
     if (others.length) lines.push(others.join(", "));
     return lines;

@@ -2,6 +2,7 @@
 
 import { colourLimit } from "../drawing/palette.js";
 import { nameOfHead } from "../drawing/elements.js";
+import { signed } from "../drawing/numbers.js";
 import { linkTable } from "./word_weights.js";
 
 /**
@@ -16,8 +17,6 @@ import { linkTable } from "./word_weights.js";
 export const headName = (layer, head) => `${layer}:${head ?? "mean"}`;
 /** @param {number} layer @param {number | null} head */
 export const headTitle = (layer, head) => `${nameOfHead(layer, head)}${head === null ? ", mean of all heads" : ""}`;
-/** A number with a true minus sign. @param {number} value @param {number} decimals */
-export const number = (value, decimals) => value.toFixed(decimals).replace("-", "−");
 
 export const MASKED = 65535;
 export const THUMB_MASKED = 255;
@@ -220,7 +219,7 @@ export class Head {
 
   /** A weight with its digits, a difference with its sign. @param {number} weight */
   write(weight) {
-    return `${this.signed && weight > 0 ? "+" : ""}${number(weight, this.decimals)}`;
+    return `${this.signed && weight > 0 ? "+" : ""}${signed(weight, this.decimals)}`;
   }
 
   /** The largest weights, of a difference the furthest from 0, the largest first. @param {number} count

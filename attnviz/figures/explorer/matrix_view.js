@@ -3,6 +3,7 @@
 import { clamp, fit, pixelRatio, Motion } from "../drawing/canvas.js";
 import { endOf } from "../drawing/palette.js";
 import { layered, make, ARROWS, word, listen } from "../drawing/elements.js";
+import { counted } from "../drawing/numbers.js";
 import { drawEdits, columnLabel, drawCross, drawLines, labelled, Legend, margins, rowLabel } from "../drawing/matrix_marks.js";
 import { headTitle, MASKED } from "./head_store.js";
 import { View } from "./explorer_part.js";
@@ -276,7 +277,7 @@ export class MatrixView extends MatrixPicture {
     super.draw();
     const { canEdit, overview: { queries, keys } } = this.state;
     const help = `Arrow keys move, Enter selects, plus and minus zoom${canEdit ? "; in Edit mode Delete cuts, H hides" : ""}.`;
-    this.canvas.setAttribute("aria-label", `${queries.length} queries down by ${keys.length} keys across. ${help}`);
+    this.canvas.setAttribute("aria-label", `${counted(queries.length, "query", "queries")} down by ${counted(keys.length, "key")} across. ${help}`);
   }
 
   // The part that is looked at.

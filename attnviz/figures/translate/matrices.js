@@ -2,6 +2,7 @@
 
 import { clamp, fit, contextOf } from "../drawing/canvas.js";
 import { ARROWS, layered, make, word, listen } from "../drawing/elements.js";
+import { counted } from "../drawing/numbers.js";
 import { drawEdits, drawLines, columnLabel, drawCross, labelled, margins, rowLabel } from "../drawing/matrix_marks.js";
 import { AlignmentPart } from "./alignment_part.js";
 
@@ -86,7 +87,7 @@ export class LargeMatrix extends AlignmentPart {
     if (!size) return;
     const { model, chosen } = state;
     const { wide, high, left, top, cell } = size;
-    const label = `${model.queries.length} written words down by ${model.keys.length} read ones across. Arrow keys move, Enter selects.`;
+    const label = `${counted(model.queries.length, "written word")} down by ${counted(model.keys.length, "read one")} across. Arrow keys move, Enter selects.`;
     this.canvas.setAttribute("aria-label", label);
     const context = fit(this.canvas, wide, high);
     this.over = fit(this.overlay, wide, high);

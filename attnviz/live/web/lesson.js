@@ -2,6 +2,7 @@
 // `attnviz grade` reads, which counts no point that was made here.
 
 import { caseFolded } from "../../figures/drawing/elements.js";
+import { counted } from "../../figures/drawing/numbers.js";
 import { drawQuestion } from "../../figures/lessons/question.js";
 import { fetchFile, saveFile } from "./fetch_files.js";
 
@@ -172,7 +173,7 @@ function showPoints({ questions }, given, graded) {
   // Somebody else may sit down at this computer.
   /** @type {HTMLElement} */ (document.getElementById("again")).hidden = !given.size;
   const place = /** @type {HTMLElement} */ (document.getElementById("points"));
-  place.textContent = `${most ? `${made} of ${most} point${most === 1 ? "" : "s"}.` : "Your teacher has the right answers."}${left ? ` ${left} question${left === 1 ? " is" : "s are"} still open.` : ""}`;
+  place.textContent = `${most ? `${made} of ${counted(most, "point")}.` : "Your teacher has the right answers."}${left ? ` ${counted(left, "question is", "questions are")} still open.` : ""}`;
 }
 
 /** The file that `attnviz grade` reads. @param {string} lesson @param {Map<string, Given>} given @param {string} student */

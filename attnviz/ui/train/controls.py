@@ -6,6 +6,7 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attnviz.analysis.wording import counted
 from attnviz.models.toy_config import PRESETS, Preset, ToyConfig, ToyKind, ToyRecipe, sensible
 from attnviz.pages_and_addresses import Number
 from attnviz.text.toy_tasks import TOYS
@@ -206,7 +207,7 @@ def notices(recipe: ToyRecipe, preset: Preset | None) -> list[str]:
         return [preset.notice]
     if recipe != _recipe(_values(recipe)):
         return [
-            f"From a file: {recipe.steps:,} steps in batches of {recipe.batch:,} at a learning rate of "
+            f"From a file: {counted(recipe.steps, 'step')} in batches of {recipe.batch:,} at a learning rate of "
             f"{recipe.learning_rate:g}, with states of {recipe.model.dim} numbers. Any change of a setting starts a new model."
         ]
     model = recipe.model

@@ -15,7 +15,7 @@ from attnviz import memory, settings
 from attnviz.analysis.head_view import HeadMatrix, View, head_matrix
 from attnviz.analysis.matters import PlantedScores, describe_ranking
 from attnviz.analysis.translation_alignment import clearest_link, describe_origin, read_as
-from attnviz.analysis.wording import Part, Sentence, whole_percent
+from attnviz.analysis.wording import Part, Sentence, counted, whole_percent
 from attnviz.attribution.methods import USUAL, titles_of
 from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import Prompt
@@ -174,7 +174,7 @@ def current_frame(run: LiveRun) -> Frame:
 def _frame_slider(run: LiveRun) -> Frame:
     frames = run.frames
     if len(frames) < 2:
-        st.progress(0.0, text=f"{run.recipe.steps:,} steps to go. Below is the model before it has learned anything.")
+        st.progress(0.0, text=f"{counted(run.recipe.steps, 'step')} to go. Below is the model before it has learned anything.")
         return current_frame(run)
     steps = [frame.step for frame in frames]
     st.session_state.frame = current_frame(run).step
@@ -250,8 +250,8 @@ def describe_frame(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> 
                       f"{whole_percent(even)}. Press Start."))]  # fmt: skip
     right = Part(whole_percent(frame.accuracy), True)
     sentences: list[Sentence] = [
-        (Part(f"After {frame.step:,} steps "), right, Part(" of the held-out sequences are written without a mistake, at an "
-         "alignment error rate of "), Part(f"{frame.errors[head or frame.best]:.2f}", True), Part("."))
+        (Part(f"After {counted(frame.step, 'step')} "), right, Part(" of the held-out sequences are written without a mistake, "
+         "at an alignment error rate of "), Part(f"{frame.errors[head or frame.best]:.2f}", True), Part("."))
     ]  # fmt: skip
     order = run.training.milestones.sentence
     if order and frame is run.frames[-1]:
@@ -312,8 +312,8 @@ def show_trial(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list
     right, written = "".join(solved.target), result.trace.output
     answer(written or "(nothing)")
     st.caption(
-        f":material/check: Right, after {frame.step:,} steps." if written == right
-        else f":material/close: The right output is {escaped(right)}. This is the model after {frame.step:,} steps."
+        f":material/check: Right, after {counted(frame.step, 'step')}." if written == right
+        else f":material/close: The right output is {escaped(right)}. This is the model after {counted(frame.step, 'step')}."
     )  # fmt: skip
     if len(solved.source) > 8 and task.words is False and task.name != "dates":
         st.caption("Longer than its training examples, which have three to eight characters.")
@@ -374,7 +374,7 @@ def show_planted(run: LiveRun) -> None:
 
         scores = []
         for place, frame in enumerate(frames):
-            progress(f"Explaining the model after {frame.step:,} steps", place / len(frames))
+            progress(f"Explaining the model after {counted(frame.step, 'step')}", place / len(frames))
             model = toys.toy_model(recipe.model, frame.weights)
             scores.append(planted_scores(model, run.training.held_out.solved[:SEQUENCES], USUAL, step=frame.step))
         return tuple(scores)
@@ -416,7 +416,7 @@ def file_boxes(run: LiveRun, frame: Frame) -> None:
 
     left, right = st.columns(2, gap="large")
     with left:
-        st.caption(f"The model after {frame.step:,} steps, as safetensors with its configuration inside.")
+        st.caption(f"The model after {counted(frame.step, 'step')}, as safetensors with its configuration inside.")
         st.download_button("Save the model", data, name, "application/octet-stream", key="save_toy", on_click="ignore",
                            icon=":material/save:", help=f"Opens again here, and in Python: attnviz.load({name!r})")  # fmt: skip
     with right:

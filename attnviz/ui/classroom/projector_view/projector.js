@@ -1,7 +1,7 @@
 // What a class sees on the wall: how to join, the question, and after the reveal the guesses on the picture.
 
 import { cutText, drawn, make, nameOfHead } from "../../../figures/drawing/elements.js";
-import { wholePercent } from "../../../figures/drawing/numbers.js";
+import { counted, wholePercent } from "../../../figures/drawing/numbers.js";
 import { questionLines, wordNamed } from "../../../figures/lessons/question.js";
 import { classPicture, shade } from "../phone/class_picture.js";
 import { refusesPhones } from "../phone/server_connection.js";
@@ -215,8 +215,8 @@ function waiting({ view, step }, question) {
 function outcome({ sentence, said, scale, picture }, question, truth) {
   const told = [sentence && make("p.told", {}, make("bdi", {}, sentence)), said && make("p.said", {}, make("bdi", {}, said))];
   if (question.kind === "text") {
-    const many = truth.answered === 1 ? "1 has written an answer" : `${truth.answered} have written an answer`;
-    return [make("p", {}, `${many}: your teacher has them.`), ...told];
+    const many = counted(truth.answered, "has written an answer", "have written an answer");
+    return [make("p", {}, truth.answered ? `${many}: your teacher has ${truth.answered === 1 ? "it" : "them"}.` : "Nobody has answered."), ...told];
   }
   return [classPicture({ question, truth, own: null, scale }), ...told, !picture && shares(question, truth)];
 }

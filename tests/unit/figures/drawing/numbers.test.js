@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { largestRemainder, numberText, significant, spelled, summed, unitsOf100 } from "../../../../attnviz/figures/drawing/numbers.js";
+import { counted, largestRemainder, numberText, signed, significant, spelled, summed, unitsOf100 } from "../../../../attnviz/figures/drawing/numbers.js";
 
 /** @param {number[]} counts */
 const sumOf = (counts) => counts.reduce((sum, count) => sum + count, 0);
@@ -50,4 +50,12 @@ test("a number exactly in the middle goes to the even digit, as in Python", () =
     [0.376953125, 8, "0.37695312"], [0.193359375, 8, "0.19335938"], [-0.166015625, 8, "-0.16601562"], [2.5, 1, "2"], [3.5, 1, "4"],
     [0.25, 1, "0.2"], [1.5e-7, 1, "1e-07"], [12345678.5, 8, "12345678"], [0.1, 8, "0.1"], [1e8, 8, "1e+08"], [99999999.5, 8, "1e+08"],
   ]) assert.equal(significant(value, digits), wanted);
+});
+
+test("less than nothing has a minus sign, and what is rounded to nothing has none", () => {
+  assert.deepEqual([signed(-0.3141), signed(2, 1), signed(-0.06, 3), signed(-0.0004, 3), signed(-0), signed(-0.6, 0)], ["−0.31", "2.0", "−0.060", "0.000", "0.00", "−1"]);
+});
+
+test("one is one, and all other counts are several", () => {
+  assert.deepEqual([counted(1, "step"), counted(5000, "step"), counted(0, "query", "queries")], ["1 step", "5,000 steps", "0 queries"]);
 });

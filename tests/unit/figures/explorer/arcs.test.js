@@ -30,3 +30,8 @@ test("of too many the strongest are drawn, and that is said", () => {
   assert.deepEqual(arcs.map(([, , , , weight]) => weight), [0.3, 0.5]);
   assert.deepEqual([isCapped, leftOut.toFixed(6)], [true, "0.200000"]);
 });
+
+test("not all is left out where an arc is drawn, and nothing where all are", () => {
+  const many = head(0, [50, ...Array(60_000).fill(10)]);
+  assert.deepEqual([gatherArcs([many], 0.3, true).leftOut, gatherArcs([many], 0.9, true).leftOut, gatherArcs([ONE], 0, true).leftOut], [0.999, 1, 0]);
+});

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { deflateSync } from "node:zlib";
 
-import { headName, headTitle, number, Head, HeadStore, MASKED } from "../../../../attnviz/figures/explorer/head_store.js";
+import { headName, headTitle, Head, HeadStore, MASKED } from "../../../../attnviz/figures/explorer/head_store.js";
 
 const bytes = (codes) => Uint8Array.from([...codes.map((code) => code & 255), ...codes.map((code) => code >> 8)]);
 const tokens = (count) => Array.from({ length: count }, (_, at) => [`t${at}`, 0, ""]);
@@ -14,10 +14,6 @@ const HEAD = new Head(1, 2, map(2, 3), 4, bytes(CODES));
 
 test("names are those of the package and of the screen", () => {
   assert.deepEqual([headName(3, 1), headName(3, null), headTitle(3, 1), headTitle(3, null)], ["3:1", "3:mean", "L3·H1", "L3, mean of all heads"]);
-});
-
-test("less than nothing has a minus sign", () => {
-  assert.deepEqual([number(-0.3141, 2), number(2, 1), number(-0.06, 3)], ["−0.31", "2.0", "−0.060"]);
 });
 
 test("a code is a weight in its decimals, and a masked cell is 0", () => {
