@@ -48,7 +48,7 @@ def test_the_curve_is_drawn_between_its_lowest_and_its_highest_cost():
     assert drawn.count("<polyline") == 3
     titles = re.findall(r'title="([^"]*)"', drawn)
     assert titles[: len(CURVE.counts)] == [
-        f"{n} heads off: {cost:.2f}" for n, cost in zip(CURVE.counts, CURVE.most, strict=True)
+        f"{n} head{'' if n == 1 else 's'} off: {cost:.2f}" for n, cost in zip(CURVE.counts, CURVE.most, strict=True)
     ]
 
 
