@@ -284,7 +284,7 @@ class Comparison:
     def _largest_change(
         self, before: Float[np.ndarray, "query key"], after: Float[np.ndarray, "row column"]
     ) -> tuple[int, int, int | None]:
-        """Find the link that gained most: its aligned row, its key after, and that key before, if it was there.
+        """Find the link that changed most: its aligned row, its key after, and that key before, if it was there.
 
         Links from a word to another come first, and among them what was lost before a small gain.
         """

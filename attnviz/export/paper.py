@@ -110,12 +110,15 @@ Item = Label | Rectangle | Arc | Pixels | Polyline
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """Items on a sheet; a later one lies over those before."""
+    """Items on a sheet; a later one lies over those before. Its title, as all texts on it, is printable."""
 
     title: str
     width: float
     height: float
     items: tuple[Item, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", printable(self.title))
 
     @property
     def labels(self) -> list[Label]:

@@ -23,21 +23,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from PIL import Image
 
-from attnviz.export.paper import (
-    FAMILY,
-    FONT,
-    FONTS,
-    PADDING,
-    Arc,
-    Item,
-    Label,
-    Pixels,
-    Polyline,
-    Rectangle,
-    Sheet,
-    printable,
-    width_of,
-)
+from attnviz.export.paper import FAMILY, FONT, FONTS, PADDING, Arc, Item, Label, Pixels, Polyline, Rectangle, Sheet, width_of
 from attnviz.figures.theme import LIGHT
 from attnviz.text.words import visible
 
@@ -48,7 +34,7 @@ def sheet_svg(sheet: Sheet) -> bytes:
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FAMILY}">',
-        f"<title>{escape(printable(sheet.title))}</title>",
+        f"<title>{escape(sheet.title)}</title>",
         f'<rect width="100%" height="100%" fill="{LIGHT.background}"/>',
         *(_element(item) for item in sheet.items),
         "</svg>\n",

@@ -428,7 +428,7 @@ def show_class(code: str, teacher: StartedClass | None) -> None:
             try:
                 _ask(teacher, asked)
             finally:
-                # A run that is overtaken meanwhile, such as by Present, may not: the next one asks.
+                # A run that is overtaken, such as by Present, ends at this line: the question stays, and the next run asks it.
                 pop_state("class_question")
     # Kept beside the wall, which is drawn anew every second: a visitor has to have the time to read it.
     st.session_state.wall_refused = pop_state("class_refused")

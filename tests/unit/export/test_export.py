@@ -41,6 +41,7 @@ def test_what_no_printer_knows_spoils_no_title_and_no_label() -> None:
         each.text for each in ElementTree.fromstring(svg_png_pdf.sheet_svg(sheet)).iter() if each.text and each.text.strip()
     ]
     assert texts == [text.replace("\x01", "\ufffd") for text in (f"What {HOSTILE} depends on", f"Why {HOSTILE}", HOSTILE)]
+    assert svg_png_pdf.sheet_pdf(Sheet("Half a letter: \ud800", 90.0, 20.0, ())).startswith(b"%PDF")
 
 
 @pytest.fixture
