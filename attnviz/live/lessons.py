@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 
 from markdown_it import MarkdownIt
 
+from attnviz.core.errors import LessonError
 from attnviz.lessons.check_lesson import ComputedSource
 from attnviz.lessons.classroom.class_values import answer_key
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
@@ -34,8 +35,12 @@ def lessons_for(named: Sequence[Path] = ()) -> dict[str, Lesson]:
     """Read these files, or without any the lessons that travel with attnviz.
 
     Raises:
-        LessonError: something is wrong with a file.
+        LessonError: something is wrong with a file, or two have one name, in letters of any case.
     """
+    places: dict[str, Path] = {}
+    for path in named:
+        if (same := places.setdefault(path.stem.casefold(), path)) != path:
+            raise LessonError(f"{same} and {path} would be one page of the site: rename one of the files.")
     files = {path.stem: path for path in named} or shipped_lessons()
     return {name: read_named(name, files) for name in (files if named else ordered(files))}
 

@@ -7,6 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from attnviz.core.errors import LessonError
 from attnviz.lessons.check_lesson import ComputedSource, truths
 from attnviz.lessons.hand_in import file_name
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, read_lesson
@@ -64,6 +67,13 @@ STUDENTS = ("Ada L.", "../a", "रीमा", "राम", "สุดา", "Zoe\
 def test_the_first_of_the_list_is_the_one_to_begin_with():
     assert list(lessons_for())[:3] == ["what-is-it", "what-heads-do", "compute-one"]
     assert [*lessons_for([shipped_lessons()["what-is-it"]])] == ["what-is-it"]
+    # A file that is named twice is one lesson.
+    assert len(lessons_for([shipped_lessons()["what-is-it"]] * 2)) == 1
+
+
+def test_two_lessons_of_one_name_are_refused():
+    with pytest.raises(LessonError, match=r"^b/Mine\.md and mine\.md would be one page of the site"):
+        lessons_for([Path("b/Mine.md"), Path("mine.md")])
 
 
 def test_a_page_grades_as_the_app_does():
