@@ -25,6 +25,7 @@ ASKED_OF_THE_APP = {"edits", "between", "begins2"}
 APP_ONLY = "only the app can do"
 # A page, and what its address says: texts, heads, words, links, edits, layers, beams.
 LINKS: tuple[tuple[str, Query], ...] = (
+    ("translate", {"target": "Un chien court.", "models": "dot-lstm-en-fr"}),
     ("translate", {"text": DOG, "models": "dot-lstm-en-fr"}),
     ("translate", {}),
     ("encode", {}),

@@ -247,7 +247,7 @@ export class SitePage {
     const [first] = this.#among(values);
     /** @type {Record<string, string>} */
     const prompt = {};
-    const isGiven = first.source !== "worked" && this.config.fields.some((name) => typeof values[name] === "string");
+    const isGiven = first.source !== "worked" && [...this.config.fields, "target"].some((name) => typeof values[name] === "string");
     for (const name of new Set([...this.config.fields, "pair", "target"])) {
       const isOwn = ["pair", "target"].includes(name);
       const text = isGiven ? values[name] ?? (isOwn ? "" : first.prompt[PROMPT[name]]) : first.prompt[PROMPT[name]];
