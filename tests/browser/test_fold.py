@@ -58,6 +58,7 @@ PICTURES = """() => {
   const span = (low, high) => Math.max(...boxes.map((box) => box[high])) - Math.min(...boxes.map((box) => box[low]));
   return [span("left", "right") / innerWidth, span("top", "bottom") / innerHeight];
 }"""
+TOPS = "(all) => all.map((each) => each.getBoundingClientRect().top)"
 OVERFLOW = "(main) => [main.scrollWidth - main.clientWidth, main.scrollHeight - main.clientHeight]"
 
 
@@ -106,8 +107,16 @@ def test_a_page_is_seen_at_once_nothing_jumps_overflows_or_is_serious_and_the_ba
     for scrolled in (60, 180, 300):
         slow.get_by_test_id("stMain").evaluate("(main, top) => main.scrollTo(0, top)", scrolled)
         assert slow.evaluate(COVERED) == [], scrolled
+    if path == "":
+        tops = slow.locator("[class*=st-key-card-example]").evaluate_all(TOPS)
+        assert len(set(tops)) > 1
+        assert tops.count(tops[0]) == tops.count(tops[-1]), "no card stands alone in its row"
+    if path == "encode":
+        tops = slow.locator(".bar > :not([hidden])").evaluate_all(TOPS)
+        assert max(tops) - min(tops) < 10, "the views, the orders and Edit stand in one row"
+        expect(slow.locator(".st-key-head-label p").first).to_have_css("text-align", "start")
     if path == "whatif":
-        tops = slow.locator(".compared svg").evaluate_all("(drawn) => drawn.map((each) => each.getBoundingClientRect().top)")
+        tops = slow.locator(".compared svg").evaluate_all(TOPS)
         assert len(tops) == 3
         assert max(tops) - min(tops) < 1, "three matrices stand in one row"
     slow.set_viewport_size({"width": 1280, "height": 800})
