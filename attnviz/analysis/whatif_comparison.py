@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import PRONOUNS
-from attnviz.analysis.head_view import default_map
+from attnviz.analysis.head_view import default_map, word_names
 from attnviz.analysis.wording import Part, Sentence, head_name, head_words, percent, quoted, signed, whole_percent
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Head, HeadCosts, RemovalCurve, Token
@@ -170,14 +170,15 @@ class Comparison:
         """List the links between aligned tokens that changed most in a head, the largest change first."""
         moved, links = self.difference(layer, head), []
         maps = self.before.weights(layer, head), self.after.weights(layer, head)
+        looking, seen = word_names(self.after.queries), word_names(self.after.keys)
         for place in np.argsort(-np.abs(moved), axis=None, kind="stable")[:most].tolist():
             row, column = divmod(place, len(self.keys))
             if not moved[row, column]:
                 break
             query, key = self.queries[row], self.keys[column]
             was, now = float(maps[0][query[0], key[0]]), float(maps[1][query[1], key[1]])
-            looks = _both(self.before.queries[query[0]], self.after.queries[query[1]])
-            links.append(Change(looks, _both(self.before.keys[key[0]], self.after.keys[key[1]]), was, now))
+            looks = _both(self.before.queries[query[0]], self.after.queries[query[1]], looking[query[1]])
+            links.append(Change(looks, _both(self.before.keys[key[0]], self.after.keys[key[1]], seen[key[1]]), was, now))
         return tuple(links)
 
     def sentence(self, place: tuple[int, int] | None = None, models: tuple[str, str] | None = None) -> Sentence:
@@ -333,8 +334,8 @@ def compare(before: AttentionTrace, after: AttentionTrace, *, kind: str | None =
     return Comparison(one, other, queries, keys, np.stack(table))
 
 
-def _both(before: Token, after: Token) -> Token:
-    return after if before.text == after.text else replace(after, text=f"{before.text}/{after.text}")
+def _both(before: Token, after: Token, name: str) -> Token:
+    return replace(after, text=name if before.text == after.text else f"{before.text}/{name}")
 
 
 def divergence(one: Float[np.ndarray, "*batch key"], other: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*batch"]:

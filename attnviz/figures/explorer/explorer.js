@@ -13,7 +13,7 @@ import { RankingView } from "./ranking.js";
 import { TextView } from "./shaded_tokens.js";
 import { View } from "./explorer_part.js";
 import { chipsName, writeOptions, ORDERS, KINDS } from "./view_options.js";
-import { ask } from "./word_weights.js";
+import { ask, numberedName } from "./word_weights.js";
 
 /**
  * @import { Chosen, Settings } from "./explorer_state.js"
@@ -183,8 +183,9 @@ class StrongestLinks extends View {
     const title = `${head.signed ? "Largest changes in" : "Strongest links of"} ${headTitle(head.layer, head.head)}`;
     this.summary.textContent = `${title}, as a table`;
     this.caption.textContent = title;
+    const [looking, seen] = [queries, keys].map((tokens) => tokens.map(([text]) => ({ text })));
     const rows = head.strongest(STRONGEST).map(([query, key, weight]) => {
-      const cells = [word(queries[query][0]), word(keys[key][0])].map((name) => make("td", {}, name));
+      const cells = [numberedName(looking, query), numberedName(seen, key)].map((name) => make("td", {}, word(name)));
       return make("tr", {}, ...cells, make("td", { class: "number" }, head.write(weight)));
     });
     this.body.replaceChildren(...rows);

@@ -141,6 +141,11 @@ def test_the_links_that_changed_most_come_first_and_those_that_did_not_are_none(
     assert told == [("it", "it", 0.9, 0.1), ("it", "street/road", 0.0, 0.7), ("it", "animal", 0.1, 0.2)]
     assert [change.key.text for change in moved.changes(0, 0, most=1)] == ["it"]
     assert compare(trace(one), trace(one)).changes(0, 0) == ()
+    # Words that are alike can be told apart.
+    rest, words = [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], typed("cat the The")
+    one, other = (given_map([first, *rest], words) for first in ([0, 0.5, 0.5], [0, 0.1, 0.9]))
+    told = [(change.query.text, change.key.text) for change in compare(trace(one), trace(other)).changes(0, 0)]
+    assert told == [("cat", "the(1)"), ("cat", "The(2)")]
 
 
 def test_a_head_has_its_place_among_all():
