@@ -13,6 +13,7 @@ from attnviz.cli.arguments import PLAIN, unrecognized
 from attnviz.cli.faithful import add_faithful_command
 from attnviz.cli.heads import add_heads_commands
 from attnviz.cli.lesson import add_lesson_commands
+from attnviz.cli.progress_line import progress_line
 from attnviz.cli.serve import add_serve_options
 from attnviz.cli.site import add_site_command
 from attnviz.cli.traces import add_trace_commands
@@ -104,7 +105,7 @@ def run_command(commands: argparse.ArgumentParser, argv: Sequence[str] | None) -
 
 
 def _failed(program: str, why: str) -> int:
-    print(f"{program}: {why}", file=sys.stderr)
+    progress_line(f"{program}: {why}", None)
     return 1
 
 

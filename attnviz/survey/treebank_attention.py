@@ -200,6 +200,7 @@ def _read(
             each(index, attention, among)
         if len(looks) % 16 == 0:
             report(len(looks))
+    report(len(sentences))
     return looks
 
 

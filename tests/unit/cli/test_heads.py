@@ -27,6 +27,20 @@ def test_progress_says_at_once_what_is_done_and_then_no_more_than_one_line_in_te
     assert capsys.readouterr().err == "Loading\n"
 
 
+def test_in_a_terminal_what_follows_progress_begins_a_line_of_its_own(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    line = ProgressLine()
+    line("a long stage", 0.5)
+    line("short", 0.75)
+    line("Saved x.csv", None)
+    line("last", 1.0)
+    line("Done", None)
+    assert capsys.readouterr().err == "\ra long stage  50%\rshort  75%       \nSaved x.csv\n\rlast 100%\nDone\n"
+    progress_line("a stage", 0.5)
+    assert main(["claim", "minilm", "no claim"]) == 1
+    assert capsys.readouterr().err.startswith("\ra stage  50%\nattnviz: ")
+
+
 @pytest.mark.gate
 def test_a_claim_says_at_once_what_is_read(monkeypatch, capsys, unchecked):
     monkeypatch.setattr(progress_line, "_again", 0.0)

@@ -67,7 +67,8 @@ def test_what_can_be_read_is_kept_and_the_first_sentences_of_it_are_read_by_riva
     assert looks.nbytes == sum(each.nbytes for each in stacks)
     assert CorpusAttention(looks.sentences, looks.model).nbytes == sum(each.nbytes for each in looks.model)
     stages = ["reader reads 40 sentences", "reader, untrained, reads 10", "reader reads the words of 10 shuffled"]
-    assert told == [*((stages[0], done / 60) for done in (0, 16, 32)), (stages[1], 40 / 60), (stages[2], 50 / 60)]
+    reads = zip((*[stages[0]] * 4, *[stages[1]] * 2, *[stages[2]] * 2), (0, 16, 32, 40, 40, 50, 50, 60), strict=True)
+    assert told == [(stage, done / 60) for stage, done in reads]
     evidence = looks.evidence(claim := parse("any -> previous"))
     wants = (
         (evidence.model, kept, looks.model),
