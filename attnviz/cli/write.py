@@ -9,6 +9,7 @@ from attnviz.analysis.wording import cuts
 from attnviz.cli.arguments import MODEL, add_command, as_json, natural, natural_to, output_path, positive, print_now
 from attnviz.cli.progress_line import progress_line
 from attnviz.cli.traces import STREAM, check_trace_name, typed_text
+from attnviz.core import whole_files
 from attnviz.core.edits import Edits
 from attnviz.core.sampling import MOST_SEED, MOST_TOKENS, WritingOptions
 from attnviz.core.trace import Prompt
@@ -151,8 +152,8 @@ def explain(arguments: argparse.Namespace) -> int:
             made = patching.patch_at_random(model, made, passages, progress_line)
         if arguments.together:
             curve = patching.patch_together(model, made, progress_line)
-            arguments.together.write_bytes(together_csv(curve))
-            print(f"Saved {arguments.together}. {plain(describe_together(made, curve))}", file=sys.stderr)
+            whole_files.write(arguments.together, together_csv(curve))
+            progress_line(f"Saved {arguments.together}. {plain(describe_together(made, curve))}", None)
     else:
         result = run(model, "write", text, tokens=0)
         made = (
@@ -161,8 +162,8 @@ def explain(arguments: argparse.Namespace) -> int:
             else parts_and_lens.parts(result, arguments.word, arguments.rather_than, position=arguments.position)
         )
     if arguments.out:
-        arguments.out.write_bytes(why_file(made, to))
-        print(f"Saved {arguments.out}", file=sys.stderr)
+        whole_files.write(arguments.out, why_file(made, to))
+        progress_line(f"Saved {arguments.out}", None)
         return 0
     for line in why_lines(made, arguments.most):
         print_now(line)

@@ -53,6 +53,14 @@ def test_each_is_written_to_a_file(name, to, begins, tiny_decoder, tmp_path):
         assert len(rows) == {"parts": 1 + 2 * 7, "lens": 3 * 4, "patch": 2}[name]
 
 
+def test_a_full_disk_is_said_of_the_file(tiny_decoder, tmp_path, capsys):
+    (path := tmp_path / "x.csv").symlink_to("/dev/full")
+    texts = ["the cat sat on", "the dog sat on", "--word", "mat", "--rather-than", "dog", "--what", "mlps"]
+    for option in ("-o", "--together"):
+        assert main(["patch", tiny_decoder, *texts, option, str(path)]) == 1
+        assert f"attnviz: {path} cannot be read or written (No space left on device)" in capsys.readouterr().err
+
+
 @pytest.mark.gate
 def test_patches_are_printed_with_their_estimate(capsys):
     words = ["--word", "Paris", "--rather-than", "Rome"]
