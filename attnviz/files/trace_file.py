@@ -70,11 +70,13 @@ def save(trace: AttentionTrace, path: str | os.PathLike[str], *, exact: bool = F
     check_trace(trace)
     if not isinstance(path, str | os.PathLike):
         raise ArgumentError(f"save takes the path of the file to write, not {described(path)}.")
-    path = Path(path)
+    path, data = Path(path), to_bytes(trace, exact=exact)
     try:
-        whole_files.write(path, to_bytes(trace, exact=exact))
+        whole_files.write(path, data)
     except OSError as error:
         raise TraceError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
+    except ValueError as error:  # as in `open_trace`
+        raise TraceError(f"{str(path)!r} cannot be the path of a file: check it.") from error
     return path
 
 

@@ -236,6 +236,8 @@ def test_a_trace_is_saved_under_a_path_alone(given: Any) -> None:
 def test_what_can_be_no_path_is_told(path: str) -> None:
     with pytest.raises(TraceError, match="cannot be the path of a file"):
         attnviz.open(path)
+    with pytest.raises(TraceError, match="cannot be the path of a file"):
+        attnviz.save(full_trace(), path)
 
 
 def test_each_way_of_being_no_trace_is_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
