@@ -233,6 +233,8 @@ def merge_folders(folders: Sequence[Path], out: Path) -> State:
         raise CorpusError("These surveys are not of one model and one corpus: merge the shards of one survey.")
     if len(set(shards)) < len(shards):
         raise CorpusError("One shard stands there twice: name every folder once.")
+    if len({shard.partition("/")[2] for shard in shards}) > 1:
+        raise CorpusError(f"Shards {', '.join(sorted(shards))} have texts in common: merge the parts K/N of one N.")
     statistics = merge(*(state.statistics for state in states))
     whole = State(
         first.model, first.kind, first.corpus, tuple(sorted(shards)), sum(state.parts for state in states), statistics

@@ -95,6 +95,9 @@ def test_a_folder_of_another_survey_is_not_touched(minilm, texts, tmp_path):
         merge_folders([tmp_path / "out", tmp_path / "out"], tmp_path / "merged")
     with pytest.raises(CorpusError, match="no survey"):
         merge_folders([tmp_path / "nowhere"], tmp_path / "merged")
+    corpus_survey.survey(minilm, corpus_survey.SurveyJob("minilm", (texts,), (1, 2)), tmp_path / "half")
+    with pytest.raises(CorpusError, match="1/1, 1/2 have texts in common"):
+        merge_folders([tmp_path / "out", tmp_path / "half"], tmp_path / "merged")
     assert (tmp_path / "out" / "state.npz").read_bytes() == before
 
 
