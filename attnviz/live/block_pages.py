@@ -247,6 +247,8 @@ def _kind_of(address: Address) -> str:
 def _whole_address(asked: Address, usual: str = "minilm") -> Address:
     """Fill in what an address of What if leaves out, as the app does; `usual` is the model where no example names one."""
     change, kind = asked.get("change", "word"), _kind_of(asked)
+    # As the app does with a change that there is none of.
+    change = change if change in CHANGES else "word"
     first = next(each for each in examples_in("whatif") if change_of(each) == change)
     first = {"model": usual} | (first if kind != "costs" else {})
     model = asked.get("model") or first["model"]

@@ -92,6 +92,7 @@ def test_what_an_address_leaves_out_is_not_of_the_first_picture_that_fits():
     ]
     found = call(*(["../address", "groupAt", written("whatif").config, given] for given in asked))
     assert [each["found"] for each in found] == [0, 1, 1, 2, -1, -1]
+    assert page.whole({"change": "none of them"}) == page.whole({})
 
 
 def test_what_leads_nowhere_is_no_button():
