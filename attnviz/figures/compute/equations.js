@@ -121,7 +121,6 @@ export function question(root, walk, step) {
   const [row, column] = walk.cell;
   const place = make("div", { class: "question" });
   const answers = make("div", { class: "answers" });
-  const show = make("button", { class: "reveal", onclick: () => reveal(root, walk) }, "Reveal");
   if (walk.data.predict === "most") {
     place.append(`Which token gets most of the attention of “${cutText(matrix.rows[row])}”?`);
     matrix.columns.forEach((name, index) => {
@@ -131,18 +130,15 @@ export function question(root, walk, step) {
         walk.guess = index;
         walk.draw();
       };
-      const button = make("button", { class: guessed ? "guessed" : "", onclick: choose }, name);
-      button.dataset.keep = `guess${index}`;
-      answers.append(button);
+      answers.append(make("button", { class: guessed ? "guessed" : "", "data-keep": `guess${index}`, onclick: choose }, name));
     });
   } else {
     place.append(`How much of the attention of “${cutText(matrix.rows[row])}” goes to “${cutText(matrix.columns[column])}”?`);
-    const field = make("input", { type: "number", min: 0, max: 1, step: "any", placeholder: "0 to 1", value: walk.guess ?? "" });
-    field.setAttribute("aria-label", "Your guess, from 0 to 1");
+    const field = make("input", { type: "number", min: 0, max: 1, step: "any", placeholder: "0 to 1", value: walk.guess ?? "", "aria-label": "Your guess, from 0 to 1" });
     field.oninput = () => (walk.guess = field.value);
     answers.append(field);
   }
-  answers.append(show);
+  answers.append(make("button", { class: "reveal", onclick: () => reveal(root, walk) }, "Reveal"));
   place.append(answers);
   return place;
 }
@@ -179,9 +175,7 @@ export function again(walk) {
     Object.assign(walk, { guess: null, guessed: null });
     walk.show("");
   };
-  const button = make("button", { class: "again", onclick: hide }, "Hide the weights again");
-  button.dataset.keep = "again";
-  return [button];
+  return [make("button", { class: "again", "data-keep": "again", onclick: hide }, "Hide the weights again")];
 }
 
 // The matrices of a step, as an equation whose cells can be chosen.
@@ -264,8 +258,7 @@ function square(walk, matrix, [row, column], cell, isResult, lit) {
   if (isResult && asks(walk)) classes.push("hidden");
   if (lit.has(cell.id)) classes.push("from");
   if (isResult ? isHere && !walk.expanded : walk.expanded === cell.id) classes.push("chosen");
-  const square = make("td", { class: classes.join(" "), title: cell.exact ?? null }, cell.text);
-  square.dataset.id = cell.id;
+  const square = make("td", { class: classes.join(" "), title: cell.exact ?? null, "data-id": cell.id }, cell.text);
   if (cell.value !== undefined) {
     const shade = nearestColour(walk.data.theme, cell.value);
     Object.assign(square.style, { background: lit.has(cell.id) ? "" : shade, color: inkOn(shade) });
@@ -288,8 +281,7 @@ export function written(walk, step) {
   const id = walk.expanded ?? matrix.cells[row][column].id;
   const cell = step.matrices.flatMap((each) => each.cells.flat()).find((each) => each.id === id);
   const origin = walk.data.origins[id];
-  const line = make("div", { class: "sum" });
-  line.setAttribute("aria-live", "polite");
+  const line = make("div", { class: "sum", "aria-live": "polite" });
   const numbered = matrix.columns[column].replace(/^\d+$/, "column $&");
   const name = walk.expanded ? "" : [matrix.rows[row], numbered].filter(Boolean).join(" · ");
   if (name) line.append(make("span", { class: "place" }, name));

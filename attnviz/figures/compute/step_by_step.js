@@ -151,19 +151,14 @@ function wayThrough(walk) {
     const kind = index === walk.step ? "now" : index < walk.step ? "passed" : "";
     const disabled = isLocked(walk, index);
     const title = disabled ? `${step.title}: reveal the weights first` : step.title;
-    const button = make("button", { class: kind, title, disabled, onclick: () => go(walk, index) }, ...typeset(step.symbol));
-    if (step.title !== step.symbol) button.append(make("small", {}, step.title));
-    if (index === walk.step) button.setAttribute("aria-current", "step");
-    button.dataset.keep = `step${index}`;
-    way.append(button);
+    const attributes = { class: kind, title, disabled, "aria-current": index === walk.step && "step", "data-keep": `step${index}` };
+    const name = step.title !== step.symbol && make("small", {}, step.title);
+    way.append(make("button", { ...attributes, onclick: () => go(walk, index) }, ...typeset(step.symbol), name));
   });
   /** @param {string} name @param {number} by @param {string} label */
   const move = (name, by, label) => {
     const disabled = !(walk.step + by in walk.data.steps) || isLocked(walk, walk.step + by);
-    const button = make("button", { class: "move", disabled, onclick: () => go(walk, walk.step + by) }, name);
-    button.setAttribute("aria-label", label);
-    button.dataset.keep = label;
-    return button;
+    return make("button", { class: "move", disabled, "aria-label": label, "data-keep": label, onclick: () => go(walk, walk.step + by) }, name);
   };
   way.append(make("span", { class: "moves" }, move("← Back", -1, "Back"), move("Next →", 1, "Next")));
   return way;

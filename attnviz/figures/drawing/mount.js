@@ -35,6 +35,12 @@ export function readPackage(data) {
   return { ...header, chunks: new Map(places.map(([name, [start, size]]) => [name, bytes.subarray(body + start, body + start + size)])) };
 }
 
+/** Unpacks a chunk. @param {Bytes} bytes */
+export async function inflate(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
 // A part of a picture: what is shown, what a person can do, and where it is drawn. Nothing else of the picture is in its reach.
 
 /** @template State, Actions */

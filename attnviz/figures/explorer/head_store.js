@@ -1,5 +1,6 @@
 // The heads of a map, unpacked from its package when they are looked at.
 
+import { inflate } from "../drawing/mount.js";
 import { colourLimit } from "../drawing/palette.js";
 import { nameOfHead } from "../drawing/elements.js";
 import { signed } from "../drawing/numbers.js";
@@ -39,12 +40,6 @@ export const OVERVIEWS_KEPT = 8;
  *   which was made in this browser, nothing is compressed
  * @typedef {[layer: number, head: number | null]} HeadPlace  head null: the mean of the layer
  */
-
-/** @param {Bytes} bytes */
-async function inflate(bytes) {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
 
 // The heads of one map under one view. A head that is not here is asked for, and waited for.
 export class HeadStore {

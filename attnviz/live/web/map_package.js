@@ -2,7 +2,7 @@
 // overview.py does, without compression, for they go nowhere.
 
 import { directionOf, visibleText } from "../../figures/drawing/elements.js";
-import { readPackage } from "../../figures/drawing/mount.js";
+import { inflate, readPackage } from "../../figures/drawing/mount.js";
 import { noteOf } from "./head_metrics.js";
 import { Lens, wordGroups } from "./head_view.js";
 import { roundEven } from "../../figures/drawing/numbers.js";
@@ -171,7 +171,7 @@ export async function mapOfFiles({ file, layers = [] }, read) {
     for (let head = 0; head < overview.heads; head++) heads.push(await weightsOf(/** @type {Bytes} */ (chunks.get(`${layer}:${head}`)), size));
   }
   const { queries, keys } = overview.places;
-  const thumbs = await inflated(/** @type {Bytes} */ (overview.chunks.get("thumbs")));
+  const thumbs = await inflate(/** @type {Bytes} */ (overview.chunks.get("thumbs")));
   return {
     kind: overview.kind,
     layers: overview.layers,
@@ -188,18 +188,12 @@ export async function mapOfFiles({ file, layers = [] }, read) {
 
 /** @param {Bytes} chunk @param {number} size */
 async function weightsOf(chunk, size) {
-  const bytes = await inflated(chunk.subarray(1));
+  const bytes = await inflate(chunk.subarray(1));
   const one = 10 ** chunk[0];
   return Float32Array.from({ length: size }, (_, cell) => {
     const code = bytes[cell] | (bytes[size + cell] << 8);
     return code === 65535 ? 0 : code / one;
   });
-}
-
-/** @param {Bytes} chunk */
-async function inflated(chunk) {
-  const stream = new Blob([chunk]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 /** @param {[start: number, end: number, segment: number, word: number | null][]} places */

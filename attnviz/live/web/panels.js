@@ -88,9 +88,6 @@ function answerPanel(sitePage, drawHeadline) {
   const buttons = pictureButtons(sitePage);
   part("passage").append(buttons);
   const roots = [openMarkup(), openMarkup("further")];
-  /** @type {(() => void) | null} */
-  let again = null;
-  DARK.addEventListener("change", () => again?.());
   let turn = 0;
   return {
     async show(picture, values) {
@@ -104,14 +101,13 @@ function answerPanel(sitePage, drawHeadline) {
       const matrix = kind === "matrix" ? await picture.answerMatrix(seen, askedBy(values).view) : picture.said.joint;
       if (mine !== turn) return;
       for (const each of buttons.children) each.setAttribute("aria-pressed", String(/** @type {HTMLElement} */ (each).dataset.picture === kind));
-      again = () => {
+      recoloured((palette) => {
         const restore = roots.map(keptFocus);
         for (const root of roots) root.replaceChildren();
-        if (kind === "passage") drawSeen(sitePage, picture, seen, roots);
-        else drawAnswerMatrix(sitePage, seen, kind, matrix, roots[0]);
+        if (kind === "passage") drawSeen(sitePage, picture, seen, roots, palette);
+        else drawAnswerMatrix(sitePage, seen, kind, matrix, roots[0], palette);
         for (const each of restore) each();
-      };
-      again();
+      });
       await fold.show(picture, shownOn("answer", picture, values), values);
     },
   };
@@ -129,11 +125,11 @@ function askedBy({ side = null, layer = null, head = null, all_heads: isMean = n
   return { side, layer, head, isMean, word: asked, view: { words, hideSpecial } };
 }
 
-/** @param {SitePage} sitePage @param {ModelPicture} picture @param {AnswerHead} seen @param {HTMLElement[]} roots */
-function drawSeen(sitePage, { said: { passage, prompt: { text }, answer } }, seen, [place, further]) {
+/** @param {SitePage} sitePage @param {ModelPicture} picture @param {AnswerHead} seen @param {HTMLElement[]} roots @param {Palette} palette */
+function drawSeen(sitePage, { said: { passage, prompt: { text }, answer } }, seen, [place, further], palette) {
   const drawn = { text, passage, seen, where: placeOf(seen), isFull: sitePage.values.scale !== "Fit to this head" };
   const choose = (/** @type {number} */ word) => void sitePage.change({ asked1: word === seen.word ? null : word });
-  drawAnswer(place, drawn, paletteNow(), choose);
+  drawAnswer(place, drawn, palette, choose);
   const open = (/** @type {number} */ layer, /** @type {number} */ head) => void sitePage.change({ layer, head, all_heads: null });
   if (seen.heads.length) further.append(linkingHeads(seen, answer.text, open));
 }
@@ -148,8 +144,8 @@ function pictureButtons(sitePage) {
 }
 
 /** Question and passage as a matrix, of which a click chooses a cell; or start × end. @param {SitePage} sitePage @param {AnswerHead} seen @param {string} kind @param {any} matrix
- * @param {HTMLElement} place */
-function drawAnswerMatrix(sitePage, seen, kind, matrix, place) {
+ * @param {HTMLElement} place @param {Palette} palette */
+function drawAnswerMatrix(sitePage, seen, kind, matrix, place, palette) {
   const isSpans = kind === "spans";
   const about = `Each row: one word, and where it looks in ${placeOf(seen)}. Of a long passage, the part around the answer.`;
   const note = make("p", { class: "note" }, isSpans ? ABOUT_SPANS : about);
@@ -158,7 +154,7 @@ function drawAnswerMatrix(sitePage, seen, kind, matrix, place) {
   const highest = isFull ? 1 : Math.max(...matrix.weights, 1e-9);
   const [name, selected] = isSpans ? ["probability", matrix.ranks[0]] : ["weight", chosenCellOf(matrix, sitePage.values)];
   const drawn = { ...matrix, name, selected, highest, digits: 4, ends: ["0", twoDigits(highest)] };
-  place.append(note, ...drawMatrices([drawn], paletteNow(), { pick: isSpans ? null : pick }));
+  place.append(note, ...drawMatrices([drawn], palette, { pick: isSpans ? null : pick }));
 }
 
 /** The cell of the address, else the largest of the answer's first row. @param {any} matrix @param {Values} values @returns {[number, number]} */
@@ -180,9 +176,6 @@ function placeOf({ layer, head, count }) {
 /** @param {SitePage} sitePage @param {HTMLElement} place @param {(text: string) => void} say @returns {Panel} */
 function stepsPanel(sitePage, place, say) {
   const mounted = mountComponent(place, sitePage.files, "steps", "compute");
-  /** @type {(() => void) | null} */
-  let again = null;
-  DARK.addEventListener("change", () => again?.());
   let turn = 0;
   return {
     async show(picture, values) {
@@ -190,12 +183,10 @@ function stepsPanel(sitePage, place, say) {
       const [{ mount, shadow, root }, said] = await Promise.all([mounted, stepsOf(sitePage, picture, values)]);
       if (mine !== turn) return;
       const key = JSON.stringify([picture.said.name, picture.said.prompt, said.checked]);
-      const draw = () => {
+      recoloured(({ theme }) => {
         const setTriggerValue = (/** @type {string} */ name, /** @type {any} */ { at, expanded }) => name === "moved" && void moved(sitePage, said.at, at, expanded);
-        mount({ data: [{ ...said.computation, theme: paletteNow().theme.name, predict: "off", hidden: null, ...startOf(said, sitePage.values.at), key, seq: root.walk?.seq ?? 0 }], parentElement: shadow, setTriggerValue });
-      };
-      again = draw;
-      draw();
+        mount({ data: [{ ...said.computation, theme: theme.name, predict: "off", hidden: null, ...startOf(said, sitePage.values.at), key, seq: root.walk?.seq ?? 0 }], parentElement: shadow, setTriggerValue });
+      });
       say(`${said.checked} ${sitePage.config.rounded}`);
     },
   };
@@ -247,9 +238,6 @@ function writePanel(sitePage) {
   part("passage").append(text, make("div", { class: "next" }, bars, choices));
   const mounted = Promise.all([text, bars].map((place) => mountComponent(place, files, "write", "markup")));
   const script = importFrom(new URL("write_panel.js", files));
-  /** @type {(() => void) | null} */
-  let again = null;
-  DARK.addEventListener("change", () => again?.());
   return {
     async show(picture, values) {
       const [components, { default: own }] = await Promise.all([mounted, script]);
@@ -258,8 +246,7 @@ function writePanel(sitePage) {
         mount({ data: [{ ...drawn, theme: paletteNow().theme }], parentElement: shadow, setTriggerValue });
       });
       const draw = own.writePanel(sitePage, { drawText, drawBars, choices, tell: (/** @type {Sentence[]} */ said) => tell(part("story"), said), write: () => void writeOn(sitePage) });
-      again = () => draw(picture, values);
-      again();
+      recoloured(() => draw(picture, values));
       await heads.show(picture, own.unaskedLink(picture, values, isPinned(values)), null);
     },
   };

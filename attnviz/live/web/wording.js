@@ -89,7 +89,7 @@ export function describeHidden({ hidden }) {
 
 /**
  * @typedef {[text: string, special: number, ...rest: any[]]} AlignedWord
- * @typedef {{ queries: AlignedWord[], keys: AlignedWord[], weight(query: number, key: number): number }} Alignment
+ * @typedef {{ queries: AlignedWord[], keys: AlignedWord[], weight(query: number, key: number): number, strongestOf(query: number): number }} Alignment
  * @typedef {{ query: number, key: number, weight: number }} WordLink
  */
 
@@ -103,7 +103,7 @@ const isWordToken = ([text, special]) => !special && /[\p{L}\p{N}]/u.test(text);
 export function describeAlignment(alignment) {
   const { queries, keys } = alignment;
   const links = queries
-    .map((_, query) => ({ query, key: strongestKey(alignment, query), weight: alignment.weight(query, strongestKey(alignment, query)) }))
+    .map((_, query) => ({ query, key: alignment.strongestOf(query), weight: alignment.weight(query, alignment.strongestOf(query)) }))
     .filter(({ query, key, weight }) => weight >= SURE && isWordToken(queries[query]) && isWordToken(keys[key]));
   if (!links.length) return [textPart("No word of the translation looks mainly at one word of the source.")];
   const sentence = [...describeOrder(alignment, links), ...describeSplit(alignment, links)];
@@ -112,13 +112,6 @@ export function describeAlignment(alignment) {
   // One word has no order.
   const { query, key } = links.reduce((best, each) => (each.weight > best.weight ? each : best));
   return [textPart("The clearest link is from "), quoted(queries[query][0]), textPart(" to "), quoted(keys[key][0]), textPart(".")];
-}
-
-/** @param {Alignment} alignment @param {number} query */
-function strongestKey(alignment, query) {
-  let best = 0;
-  for (let key = 1; key < alignment.keys.length; key++) if (alignment.weight(query, key) > alignment.weight(query, best)) best = key;
-  return best;
 }
 
 /** The two neighbours, in the translation, that most surely stand in the other order in the source.

@@ -2,7 +2,7 @@
 
 import { ExplorerState } from "../../../attnviz/figures/explorer/explorer_state.js";
 import { Head } from "../../../attnviz/figures/explorer/head_store.js";
-import { firstCell } from "../../../attnviz/live/web/head_metrics.js";
+import { firstCell, largestOf } from "../../../attnviz/live/web/head_metrics.js";
 import { Lens } from "../../../attnviz/live/web/head_view.js";
 import { nameOfHead } from "../../../attnviz/figures/drawing/elements.js";
 import { headChunks, overviewOf } from "../../../attnviz/live/web/map_package.js";
@@ -19,7 +19,7 @@ const QUESTIONS = [
 
 function alignmentOf({ weights, queries, keys }) {
   const words = (tokens) => tokens.map(({ text, special }) => [text, Number(special)]);
-  return { queries: words(queries), keys: words(keys), weight: (query, key) => weights[query * keys.length + key] };
+  return { queries: words(queries), keys: words(keys), weight: (query, key) => weights[query * keys.length + key], strongestOf: (query) => largestOf({ weights, keys }, query) };
 }
 
 export default (cases) => cases.map(({ map, view, theme }) => {

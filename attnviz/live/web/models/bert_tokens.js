@@ -134,7 +134,7 @@ function cutSizes(sizes, room) {
  * @param {number} segment
  * @returns {Token}
  */
-function special(text, segment) {
+export function special(text, segment) {
   return { text, start: 0, end: 0, special: true, segment, word: null, piece: "" };
 }
 

@@ -1,5 +1,6 @@
 // A translator: the best translation that it finds, or what it is made to write, with the probability of every token.
 
+import { special } from "./bert_tokens.js";
 import { END, RecurrentDecoder, TransformerDecoder, beamSearch, logProbabilities, START } from "./decoding.js";
 import { weightsOf } from "./attention_weights.js";
 import { ModelError } from "./model_files.js";
@@ -20,18 +21,6 @@ import { isSpace, piecesOf } from "./piece_offsets.js";
  */
 function nameOf(vocabulary, piece) {
   return vocabulary.id_to_token(piece) ?? `<${piece}>`;
-}
-
-/**
- * @param {string} text
- * @returns {Token}
- */
-export function special(text) {
-  return { text, start: 0, end: 0, special: true, segment: 0, word: null, piece: "" };
-}
-
-export function ended() {
-  return special("</s>");
 }
 
 /**
@@ -178,8 +167,8 @@ export class Translator {
   async follow(decoder, source, pieces, written) {
     const { scores, weights } = await decoder.follow([START, ...pieces.slice(0, -1)]);
     // An end mark is a row too, unless the limit came before it.
-    const rows = pieces[pieces.length - 1] === END ? [...written, ended()] : written;
-    const own = this.options.written_rows ? rows : [special("<s>"), ...rows.slice(0, -1)];
+    const rows = pieces[pieces.length - 1] === END ? [...written, special("</s>", 0)] : written;
+    const own = this.options.written_rows ? rows : [special("<s>", 0), ...rows.slice(0, -1)];
     const steps = this.steps(scores, rows, pieces);
     const axes = { encoder: [source.tokens, source.tokens], decoder: [own, own], cross: [own, source.tokens] };
     const { n_layers: layers, n_heads: heads } = this.card;
