@@ -4,6 +4,7 @@ import html
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import streamlit as st
 
@@ -11,7 +12,7 @@ from attnviz import settings
 from attnviz.analysis.head_ranking import first_cell
 from attnviz.analysis.head_view import HeadMatrix, HeadView
 from attnviz.analysis.wording import counted, head_name
-from attnviz.core.errors import PromptError, TraceError
+from attnviz.core.errors import TraceError
 from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import AttentionTrace, Kind, Prompt
 from attnviz.export import FORMATS, Picture, draw_sheet, export, formats_of, matrix, paper
@@ -27,7 +28,7 @@ from attnviz.pages_and_addresses import Written
 from attnviz.ui.address.address_sync import pop_state, value, visit
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.frame.toolbar import fill_toolbar
-from attnviz.ui.layout import escaped
+from attnviz.ui.layout import escaped, file_uploader
 from attnviz.ui.visitor_limits import check_file
 
 _KINDS: dict[str, Callable[[Picture], Sheet]] = {
@@ -257,31 +258,18 @@ class _Opened:
 
 def file_box() -> None:
     """Draw the box where a person chooses a trace file; what is wrong with it is said below."""
-    st.file_uploader(
-        "Open a trace file",
-        type=["attn"],
-        key="trace_file",
-        on_change=_receive,
-        max_upload_size=settings.limit("ATTNVIZ_FILE_MB"),
-        help="A file saved here, or by `attnviz.save` in Python. It is shown on Encode; no model runs for it.",
+    help_ = "A file saved here, or by `attnviz.save` in Python. It is shown on Encode; no model runs for it."
+    file_uploader(
+        "Open a trace file", "attn", "trace_file", _take, max_upload_size=settings.limit("ATTNVIZ_FILE_MB"), help=help_
     )
-    if refused := st.session_state.get("refused"):
-        st.error(escaped(refused), icon=":material/draft:")
 
 
-def _receive() -> None:
+def _take(chosen: Any) -> None:
     """Reads the file and makes it what the page shows."""
-    st.session_state.refused = ""
-    if (chosen := st.session_state.trace_file) is None:
-        return
-    try:
-        check_file(chosen, settings.limit("ATTNVIZ_FILE_MB") * 2**20)
-        with at_a_place():
-            trace = open_trace(chosen)
-        _check_size(trace, chosen.name)
-    except (TraceError, PromptError) as error:
-        st.session_state.refused = str(error)
-        return
+    check_file(chosen, settings.limit("ATTNVIZ_FILE_MB") * 2**20)
+    with at_a_place():
+        trace = open_trace(chosen)
+    _check_size(trace, chosen.name)
     prompt = trace.prompt
     asked = trace.model, replace(prompt, question=None)
     st.session_state.update(opened=_Opened(trace, chosen.name, asked), keep=False)

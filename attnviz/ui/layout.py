@@ -55,6 +55,23 @@ def checked(make: Callable[[], Made], *texts: str, icon: str = "edit") -> Made |
         return None
 
 
+def file_uploader(label: str, ending: str, key: str, take: Callable[[Any], None], icon: str = "draft", **more: Any) -> None:
+    """Draw a box for a file, which is given to `take`; what is wrong with it, as an error of that says, stands below."""
+    refused = f"{key}_refused"
+
+    def receive() -> None:
+        st.session_state[refused] = ""
+        try:
+            if (chosen := st.session_state[key]) is not None:
+                take(chosen)
+        except AttnvizError as error:
+            st.session_state[refused] = str(error)
+
+    st.file_uploader(label, type=[ending], key=key, on_change=receive, **more)
+    if said := st.session_state.get(refused):
+        st.error(escaped(said), icon=f":material/{icon}:")
+
+
 class Markup:
     """A component of its own name and style; call it with a key, the HTML, and what is to be done with what is picked.
 

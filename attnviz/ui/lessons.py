@@ -9,7 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import streamlit as st
@@ -45,8 +45,7 @@ from attnviz.pages_and_addresses import LESSON, Written, read_parameter, renamed
 from attnviz.ui.address.address_sync import Going, finish, peek, query_of, sent
 from attnviz.ui.background.results import computed, in_quantity, run
 from attnviz.ui.frame.toolbar import fill_toolbar
-from attnviz.ui.layout import checked, escaped, header, hero
-from attnviz.ui.visitor_limits import check_file
+from attnviz.ui.layout import checked, escaped, file_uploader, header, hero
 
 if TYPE_CHECKING:
     from attnviz.analysis.heads.verdict import ClaimResult
@@ -591,25 +590,15 @@ def explain_lessons() -> None:
 
 def show_upload() -> None:
     """Draw a box for a lesson of one's own; what is wrong with it is one sentence with its line."""
-    st.file_uploader("Open a lesson of your own (Markdown)", type=["md"], key="lesson-file", on_change=_receive,
-                     max_upload_size=1, help=_KEPT)  # fmt: skip
-    if refused := st.session_state.get("lesson_refused"):
-        st.error(escaped(refused), icon=":material/school:")
+    file_uploader("Open a lesson of your own (Markdown)", "md", "lesson-file", _take, "school", max_upload_size=1, help=_KEPT)
 
 
-def _receive() -> None:
+def _take(chosen: Any) -> None:
     """Reads the file, and opens its first step."""
-    st.session_state.lesson_refused = ""
-    if (chosen := st.session_state["lesson-file"]) is None:
-        return
-    try:
-        check_file(chosen, LARGEST)
-        name = keep_sent(chosen.getvalue(), chosen.name)
-        go_to(LessonPlace(name, lesson_named(name), 1, {}), 1)
-    except LessonError as error:
-        st.session_state.lesson_refused = str(error)
-    except AttnvizError:
-        st.session_state.lesson_refused = f"{chosen.name} has more than {LARGEST // 1000} kB: a lesson is text alone."
+    if chosen.size > LARGEST:
+        raise LessonError(f"{chosen.name} has more than {LARGEST // 1000} kB: a lesson is text alone.")
+    name = keep_sent(chosen.getvalue(), chosen.name)
+    go_to(LessonPlace(name, lesson_named(name), 1, {}), 1)
 
 
 @partial(computed, passes=15)

@@ -3,7 +3,6 @@
 import io
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -46,15 +45,19 @@ class Upload(io.BytesIO):
         self.name, self.size = name, len(data)
 
 
+class Session(dict):
+    """What a visit holds, by item and by attribute."""
+
+    __getattr__ = dict.__getitem__
+    __setattr__ = dict.__setitem__
+
+
 def given(monkeypatch: pytest.MonkeyPatch, data: bytes, name: str = "x.attn") -> dict[str, object]:
     """What the session holds after a person has chosen that file."""
-    state = SimpleNamespace(trace_file=Upload(data, name), address={})
-    held = state.__dict__
-    state.update = held.update
-    state.pop, state.get = held.pop, held.get
-    state.setdefault = held.setdefault
-    monkeypatch.setattr(st, "session_state", state)
-    opened._receive()
+    held = Session(trace_file=Upload(data, name), address={})
+    monkeypatch.setattr(st, "session_state", held)
+    monkeypatch.setattr(st, "file_uploader", lambda _, *, on_change, **more: on_change())
+    opened.file_box()
     return held
 
 
@@ -92,14 +95,14 @@ def test_a_file_is_shown_until_another_text_is_asked_for(app: AppTest, monkeypat
 )
 def test_a_file_that_is_no_trace_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     held = given(monkeypatch, data)
-    assert str(held["refused"]).startswith("x.attn is")
+    assert str(held["trace_file_refused"]).startswith("x.attn is")
     assert "opened" not in held
 
 
 def test_a_file_that_is_too_large_to_look_at_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opened, "MOST_TOKENS", 4)
     held = given(monkeypatch, to_bytes(attnviz.from_weights(np.eye(5), ["a"] * 5)))
-    assert "5 tokens" in str(held["refused"])
+    assert "5 tokens" in str(held["trace_file_refused"])
     assert "opened" not in held
 
 

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import streamlit as st
 from streamlit.components.v2 import component
@@ -48,7 +49,7 @@ from attnviz.ui.background import jobs
 from attnviz.ui.background.jobs import PRIORITY, Job, at_a_place, shared, workers
 from attnviz.ui.background.results import traces_kept
 from attnviz.ui.download import Download, source_of
-from attnviz.ui.layout import Markup, answer, checked, escaped, story, theme
+from attnviz.ui.layout import Markup, answer, checked, escaped, file_uploader, story, theme
 from attnviz.ui.prompt_box import TextBox, run_texts, unrun_notice
 from attnviz.ui.train.controls import score_kind, show_recipe
 from attnviz.ui.training_checkpoints import name_of, trained_settings
@@ -420,24 +421,14 @@ def file_boxes(run: LiveRun, frame: Frame) -> None:
         st.download_button("Save the model", data, name, "application/octet-stream", key="save_toy", on_click="ignore",
                            icon=":material/save:", help=f"Opens again here, and in Python: attnviz.load({name!r})")  # fmt: skip
     with right:
-        st.file_uploader("Open a saved model", type=["safetensors"], key="toy_file", on_change=_receive,
-                         max_upload_size=toys.LARGEST_BYTES // 2**20)  # fmt: skip
-        if refused := st.session_state.get("toy_refused"):
-            st.error(escaped(refused), icon=":material/draft:")
+        file_uploader("Open a saved model", "safetensors", "toy_file", _take, max_upload_size=toys.LARGEST_BYTES // 2**20)
 
 
-def _receive() -> None:
+def _take(chosen: Any) -> None:
     """Reads the file and makes its model the run that the page shows."""
-    st.session_state.toy_refused = ""
-    if (chosen := st.session_state.toy_file) is None:
-        return
-    try:
-        check_file(chosen, toys.LARGEST_BYTES)
-        with at_a_place():
-            training = from_file(chosen.getvalue(), chosen.name)
-    except AttnvizError as error:
-        st.session_state.toy_refused = str(error)
-        return
+    check_file(chosen, toys.LARGEST_BYTES)
+    with at_a_place():
+        training = from_file(chosen.getvalue(), chosen.name)
     show_recipe(training.recipe)
     open_run(training)
 
