@@ -18,7 +18,7 @@ from attnviz.nn.attention import Attended
 
 if TYPE_CHECKING:
     from attnviz.models.hub.single_stack import Writer
-    from attnviz.models.translation import TranslatingModel
+    from attnviz.models.write_on import WritesFromSource
 
 # What a model that writes is given where only its reading counts: it need not search.
 SHORT_TARGET = "."
@@ -83,7 +83,7 @@ class Capabilities:
             raise no_languages(self.card.name, language)
         return self
 
-    def translator(self) -> "TranslatingModel":
+    def translator(self) -> "WritesFromSource":
         """Return what translates: the model itself, where it does.
 
         Raises:

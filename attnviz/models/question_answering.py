@@ -30,7 +30,7 @@ from attnviz.models.span_decoding import (
     text_of,
     windows,
 )
-from attnviz.models.targets import Outcome, Target, target_labels
+from attnviz.models.targets import BoundTarget, Outcome, Target, target_labels
 from attnviz.text.spans import DECLINED, Span, Window
 from attnviz.text.tokens import Encoded
 
@@ -212,6 +212,14 @@ class SpanFinder(Capabilities):
 
     def _window_trace(self, prompt: Prompt, pair: QuestionAndPassage, window: Window, output: str) -> AttentionTrace:
         raise NotImplementedError
+
+    def _bind_answer(self, prompt: Prompt, kind: str = ANSWER) -> BoundTarget:
+        raise NotImplementedError
+
+    def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
+        """Bind the model to the best span that it finds, to no answer, or to what else it has."""
+        is_span = target.kind in (ANSWER, NO_ANSWER)
+        return self._bind_answer(prompt, target.kind) if is_span else super().bind_target(prompt, target)
 
     def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
         """Find the best spans, and trace the window that holds the best one."""

@@ -24,10 +24,10 @@ from attnviz.models.base import AttentionModel, EncoderReading, ModelCard, Progr
 from attnviz.models.edit import EditPoints, Scorer, edited, own_layers
 from attnviz.models.hub.minilm import minilm
 from attnviz.models.hub.single_stack import StackModel
-from attnviz.models.question_answering import ANSWER, NO_ANSWER, QuestionAndPassage, SpanFinder, span_facts, span_outcome
+from attnviz.models.question_answering import ANSWER, QuestionAndPassage, SpanFinder, span_facts, span_outcome
 from attnviz.models.saved_models import SavedModel
 from attnviz.models.span_decoding import Logits, SpanDecoding, best_spans, marginals, pair_logits, text_of
-from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target
+from attnviz.models.targets import AttentionSite, BoundTarget, Outcome
 from attnviz.nn import apply_edits
 from attnviz.nn.attention import Attended
 from attnviz.nn.encoder import Answerer, AnswererConfig, BlockConfig
@@ -69,11 +69,6 @@ class AnswerModel(SpanFinder):
     def scorer(self, prompt: Prompt) -> Scorer:
         """Prepare to score the best span; of a text without a question, the encoder's last states."""
         return self.span_scorer(prompt) if prompt.question else replace(self.encoder.scorer(prompt), model=self)
-
-    def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
-        """Bind the model to the best span that it finds, or to no answer."""
-        is_span = target.kind in (ANSWER, NO_ANSWER)
-        return self._bind_answer(prompt, target.kind) if is_span else super().bind_target(prompt, target)
 
     def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
         """Bind the model to the window of `trace`; of a text alone, the encoder."""

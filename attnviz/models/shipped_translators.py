@@ -22,7 +22,7 @@ from attnviz.models.base import DecodingStep, ModelCard, Progress, SearchTree, T
 from attnviz.models.device import to_host
 from attnviz.models.edit import EditPoints, Scorer, edited, log_probability
 from attnviz.models.saved_models import SavedModel
-from attnviz.models.targets import BoundTarget, Target, target_labels
+from attnviz.models.targets import BoundTarget
 from attnviz.models.translation import WrittenText, decoding_steps, encoded_tokens, piece_name, search_tree, written_tokens
 from attnviz.models.write_on import WritesFromSource
 from attnviz.nn.apply_edits import current as current_edits
@@ -70,10 +70,6 @@ class TranslationModel(WritesFromSource):
         sizes: dict[Kind, tuple[int, int]] = {kind: (len(layers), self.card.n_heads) for kind, layers in attentions.items()}
         return EditPoints(sizes, {id(layer): kind for kind, layers in attentions.items() for layer in layers}, writes=True)
 
-    def translator(self) -> "TranslationModel":
-        """Return what translates."""
-        return self
-
     def scorer(self, prompt: Prompt) -> Scorer:
         """Prepare to score ln p of `prompt.target`, or of what the model writes by itself."""
         read, _, _ = self.read(prompt.text)
@@ -85,22 +81,8 @@ class TranslationModel(WritesFromSource):
 
         return Scorer(self, "nats", len(pieces), forward, read.shape[1] + len(pieces))
 
-    def targets(self, prompt: Prompt) -> dict[str, str]:
-        """List the translation, and each of its tokens."""
-        return target_labels("translation", "token", self.names(self.pieces_of(prompt)))
-
-    def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
-        """Bind the model to a token of its translation, or of `prompt.target`, or to all of them."""
-        if target.kind not in ("translation", "token"):
-            return super().bind_target(prompt, target)
-        return self._bind(prompt, self.pieces_of(prompt), target.place or 0 if target.kind == "token" else None)
-
-    def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
-        """Bind the model to a translation of exactly these pieces, or to that of `trace`."""
-        return self._bind(prompt, pieces or self.pieces_of(prompt), None)
-
     def _bind(self, prompt: Prompt, pieces: Sequence[int], step: int | None) -> BoundTarget:
-        ids, tokens, _ = self.read(prompt.text)
+        (ids, tokens, _), pieces = self.read(prompt.text), pieces or self.pieces_of(prompt)
         written = WrittenText(tokens, ids[0], pieces, START, lambda source, inputs: self.model(source, inputs)[0])
         recurrent = self.model.row_is_written
         return written.bind(

@@ -26,7 +26,7 @@ from attnviz.models.result import Options, Output, Result
 from attnviz.models.span_decoding import Answers
 
 if TYPE_CHECKING:
-    from attnviz.models.translation import TranslatingModel
+    from attnviz.models.write_on import WritesFromSource
 
 # As models' configurations name the task: T5 reads "summarize: " in front of a text.
 SUMMARIZE = "summarization"
@@ -104,7 +104,7 @@ def draft(model: AttentionModel, prompt: Prompt | str, options: DecodingOptions,
     return replace(prefixed, trace=trace, task_prefix=prefix)
 
 
-def _drafted(model: "TranslatingModel", prompt: Prompt, options: DecodingOptions) -> Draft:
+def _drafted(model: "WritesFromSource", prompt: Prompt, options: DecodingOptions) -> Draft:
     from attnviz.nn.decoding import Beam
 
     if prompt.target:

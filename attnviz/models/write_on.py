@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,10 +13,13 @@ from torch import Tensor
 from attnviz.core.errors import ModelError, PromptError, cancellation_point
 from attnviz.core.sampling import CANDIDATES, TEMPERATURES, Continuation, WritingOptions, draw, sampling_probabilities
 from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.models.base import DecodingStep, SearchTree, Translation
 from attnviz.models.capabilities import Capabilities
+from attnviz.models.targets import BoundTarget, Target, target_labels
 
 if TYPE_CHECKING:
     from attnviz.models.hub.single_stack import Writer
+    from attnviz.nn.decoding import Beam
 
 WordLogits = Float[Tensor, "token vocabulary"]
 # Called with what is written so far: its pieces, and the text that they are.
@@ -110,60 +113,114 @@ def _mass(scores: WordLogits) -> Float[Tensor, "token temperature"]:
     return torch.stack([sums[each] for each in TEMPERATURES], dim=1).log() + highest / scores.new_tensor(TEMPERATURES)
 
 
-@runtime_checkable
-class SourceReader(Protocol):
-    """What an encoder-decoder offers so that it can write step by step. A piece is a number of its vocabulary."""
+class WritesFromSource(Capabilities):
+    """Reads a source, and writes another text, token by token: a translation, or what comes behind given pieces.
+
+    A piece is a number of the decoder's vocabulary. What raises `NotImplementedError` here is the model's own.
+
+    Raises:
+        PromptError: nothing in the text can be read, or one of the names is no piece that this model writes.
+    """
+
+    @property
+    def closed(self) -> frozenset[str]:
+        """The names of the pieces that the model cannot be asked to write."""
+        raise NotImplementedError
 
     @property
     def begun(self) -> tuple[int, ...]:
         """The pieces that the decoder reads before any of its own: its start, and the mark of a language."""
-        ...
+        raise NotImplementedError
 
     @property
     def never_written(self) -> tuple[int, ...]:
         """Pieces that it does not write."""
-        ...
+        raise NotImplementedError
 
     @property
     def most_written(self) -> int:
         """Pieces that the decoder reads at most."""
-        ...
+        raise NotImplementedError
+
+    def steps(self, prompt: Prompt | str) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
+        """Trace the greedy translation or `prompt.target`, and tell how likely the model found every token of it."""
+        raise NotImplementedError
+
+    def follow(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
+        """Do as `steps`, of exactly these pieces, such as one of several translations that were found."""
+        raise NotImplementedError
+
+    def translate(self, text: str, beam: "Beam | None" = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
+        """Find the translations that begin with the pieces of `prefix`, best first: one without a beam."""
+        raise NotImplementedError
+
+    def search(self, text: str, beam: "Beam", prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], SearchTree | None]:
+        """Translate, and return the tree that the search walked after the prefix; None where the search does not show it."""
+        raise NotImplementedError
+
+    def pieces_of(self, prompt: Prompt) -> tuple[int, ...]:
+        """Return the pieces of what is written: of `prompt.target`, or of what the model writes by itself."""
+        raise NotImplementedError
+
+    def pieces(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Look up pieces by their names, such as those of `DecodingStep.alternatives`."""
+        raise NotImplementedError
 
     def known_pieces(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Look up pieces by their names, whatever they are.
-
-        Raises:
-            PromptError: one is no piece of the model.
-        """
-        ...
-
-    def next_scores(self, prompt: Prompt) -> Callable[[Sequence[int]], Float[Tensor, " vocabulary"]]:
-        """Read a source once, and return what scores the piece behind some pieces of the decoder."""
-        ...
-
-    def reread(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, WordLogits]:
-        """Trace a pass in which the decoder reads these pieces, the last one too; a row's token is the one that it reads."""
-        ...
-
-    def spell(self, pieces: Sequence[int]) -> str:
-        """Spell pieces as text."""
-        ...
-
-    def spell_alone(self, piece: int) -> str:
-        """Spell one piece as it would stand in a text, a space before it included."""
-        ...
+        """Look up pieces by their names, whatever they are."""
+        raise NotImplementedError
 
     def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
-        """Name pieces as the vocabulary does."""
-        ...
+        """Name pieces as the vocabulary does: the reverse of `pieces`."""
+        raise NotImplementedError
 
     def ended(self, pieces: Sequence[int]) -> bool:
         """Say whether an end mark is among the pieces."""
-        ...
+        raise NotImplementedError
 
+    def next_scores(self, prompt: Prompt) -> Callable[[Sequence[int]], Float[Tensor, " vocabulary"]]:
+        """Read a source once, and return what scores the piece behind some pieces of the decoder."""
+        raise NotImplementedError
 
-class WritesFromSource(Capabilities):
-    """Lets a `SourceReader` write: the source is read, and the decoder begins with nothing, or with given pieces."""
+    def reread(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, WordLogits]:
+        """Trace a pass in which the decoder reads these pieces, the last one too; a row's token is the one that it reads."""
+        raise NotImplementedError
+
+    def spell(self, pieces: Sequence[int]) -> str:
+        """Spell pieces as text."""
+        raise NotImplementedError
+
+    def spell_alone(self, piece: int) -> str:
+        """Spell one piece as it would stand in a text, a space before it included."""
+        raise NotImplementedError
+
+    def _bind(self, prompt: Prompt, pieces: Sequence[int], step: int | None) -> BoundTarget:
+        raise NotImplementedError
+
+    def translator(self) -> "WritesFromSource":
+        """Return what translates."""
+        return self
+
+    def prefixed(self, prompt: Prompt) -> Prompt:
+        """Put before a text what must stand there so that it is translated."""
+        from attnviz.models.translation import TRANSLATE
+
+        return replace(prompt, text=self.task_prefix(TRANSLATE) + prompt.text)
+
+    def targets(self, prompt: Prompt) -> dict[str, str]:
+        """List the translation, and each of its tokens."""
+        with torch.no_grad():
+            return target_labels("translation", "token", self.names(self.pieces_of(self.prefixed(prompt))))
+
+    def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
+        """Bind the model to a token of its translation, or of `prompt.target`, or to all of them."""
+        if target.kind not in ("translation", "token"):
+            return super().bind_target(prompt, target)
+        return self._bind(prompt, (), target.place or 0 if target.kind == "token" else None)
+
+    def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
+        """Bind the model to a translation of exactly these pieces, or to that of `trace`."""
+        return self._bind(prompt, pieces, None)
 
     def write(self, prompt: Prompt, options: WritingOptions) -> AttentionTrace:
         """Write from a source, and trace it; the trace says what comes next at every position of the decoder."""
@@ -179,13 +236,13 @@ class WritesFromSource(Capabilities):
         reader = self._reader(prompt)
         return reader.names(self._drawn(reader, prompt, options, report))
 
-    def _reader(self, prompt: Prompt) -> SourceReader:
+    def _reader(self, prompt: Prompt) -> "WritesFromSource":
         if prompt.target:
             raise PromptError(f"{self.card.name} writes by itself here: leave out the target, or choose the task translate.")
         reader: Any = self.in_language(prompt.language)
         return reader
 
-    def _drawn(self, reader: SourceReader, prompt: Prompt, options: WritingOptions, report: Written) -> list[int]:
+    def _drawn(self, reader: "WritesFromSource", prompt: Prompt, options: WritingOptions, report: Written) -> list[int]:
         room = max(reader.most_written - len(reader.begun), 0)
         begins = list(reader.known_pieces(options.begins))[:room]
         written: list[int] = []

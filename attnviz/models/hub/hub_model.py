@@ -163,6 +163,14 @@ class TracedModel(Capabilities):
         # A model of one stack has its attention under "encoder", whether it looks ahead or not.
         return "decoder" if self.card.architecture == "decoder" else "encoder"
 
+    def encode_prompt(self, prompt: Prompt) -> Encoded:
+        """Tokenize a text, or the pair that a model reads.
+
+        Raises:
+            PromptError: the tokenizer finds nothing in the text that the model could read.
+        """
+        return self.encode([prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else []))
+
     def tensors(self, encoded: Encoded) -> dict[str, Tensor]:
         """Return what the model is called with, as a batch of one.
 

@@ -1,4 +1,4 @@
-"""A Hugging Face encoder-decoder and its tokenizer, as a `TranslatingModel`.
+"""A Hugging Face encoder-decoder and its tokenizer, as a model that translates.
 
 What it writes is decided by transformers' own `generate`, with the settings that the model's authors saved with it. How likely
 each token was is read off a plain forward pass over what was written, with nothing forced or forbidden.
@@ -37,7 +37,7 @@ from attnviz.models.hub.hub_model import (
 )
 from attnviz.models.span_decoding import Answers
 from attnviz.models.targets import AttentionSite, BoundTarget, Target, no_such_output, target_labels
-from attnviz.models.translation import TRANSLATE, TranslatingModel, WrittenText, decoding_steps
+from attnviz.models.translation import WrittenText, decoding_steps
 from attnviz.models.write_on import WritesFromSource
 from attnviz.nn import apply_edits
 from attnviz.nn.decoding import Beam
@@ -49,7 +49,7 @@ class ReadingPair(TracedModel):
     """Traces an encoder, a decoder, and the attention across; a row of the last two is the token that the decoder reads."""
 
     def _trace(self, prompt: Prompt) -> AttentionTrace:
-        source = self._source(prompt)
+        source = self.encode_prompt(prompt)
         read = self.encode([prompt.target], target=True) if prompt.target and "target" in self.card.reads else source
         check_pieces(n_written_pieces(self.model), read.inputs["input_ids"])
         start = start_of(self.model) or 0
@@ -62,10 +62,7 @@ class ReadingPair(TracedModel):
         axes = {"encoder": (source.tokens, source.tokens), "decoder": (rows, rows), "cross": (rows, source.tokens)}
         return self._traced(prompt, stacks, axes, source)
 
-    def _source(self, prompt: Prompt) -> Encoded:
-        return self.encode([prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else []))
-
-    def translator(self) -> TranslatingModel:
+    def translator(self) -> WritesFromSource:
         """Refuse to translate."""
         raise PromptError(f"{self.card.name} has no layer that names what it writes: choose one that has, such as t5-small.")
 
@@ -151,10 +148,6 @@ class WritingModel(WritesFromSource, TracedModel):
     def _trace(self, prompt: Prompt) -> AttentionTrace:
         return self.steps(prompt)[0]
 
-    def translator(self) -> "WritingModel":
-        """Return what translates."""
-        return self
-
     def task_prefix(self, task: str) -> str:
         """Return what the model's configuration says must stand before a text for that task; empty where it says nothing."""
         tasks: dict[str, Any] = getattr(self.model.config, "task_specific_params", None) or {}
@@ -163,7 +156,7 @@ class WritingModel(WritesFromSource, TracedModel):
     def scorer(self, prompt: Prompt) -> Scorer:
         """Prepare to score ln p of `prompt.target`, or of what the model writes by itself."""
         self.edit_points()
-        prompt = self._prefixed(prompt)
+        prompt = self.prefixed(prompt)
         source = self._inputs(prompt.text)
         pieces, start = self.pieces_of(prompt), self.in_language(prompt.language)._start
         read, labels = (torch.tensor([ids], device=self.model.device) for ids in ((start, *pieces[:-1]), pieces))
@@ -178,26 +171,8 @@ class WritingModel(WritesFromSource, TracedModel):
         with self.computing():
             return self.model(**inputs, decoder_input_ids=read, use_cache=False).logits
 
-    def targets(self, prompt: Prompt) -> dict[str, str]:
-        """List the translation, and each of its tokens."""
-        with torch.no_grad():
-            return target_labels("translation", "token", self.names(self.pieces_of(self._prefixed(prompt))))
-
-    def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
-        """Bind the model to a token of its translation, or of `prompt.target`, or to all of them."""
-        if target.kind not in ("translation", "token"):
-            return super().bind_target(prompt, target)
-        return self._bind(prompt, (), target.place or 0 if target.kind == "token" else None)
-
-    def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
-        """Bind the model to a translation of exactly these pieces, or of its own."""
-        return self._bind(prompt, pieces, None)
-
-    def _prefixed(self, prompt: Prompt) -> Prompt:
-        return replace(prompt, text=self.task_prefix(TRANSLATE) + prompt.text)
-
     def _bind(self, prompt: Prompt, pieces: Sequence[int], step: int | None) -> BoundTarget:
-        prompt, start = self._prefixed(prompt), self.in_language(prompt.language)._start
+        prompt, start = self.prefixed(prompt), self.in_language(prompt.language)._start
         source = self.encode([prompt.text])
         given = self.tensors(source)
         others = {name: value for name, value in given.items() if name != "input_ids"}

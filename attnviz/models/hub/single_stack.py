@@ -310,14 +310,6 @@ class StackModel(TracedModel):
             _, stacks = self.reader.read(self.tensors(source))
         return self._traced(prompt, {self.kind: stacks["encoder"]}, {self.kind: (source.tokens, source.tokens)}, source)
 
-    def encode_prompt(self, prompt: Prompt) -> Encoded:
-        """Tokenize a text, or the pair that a model reads.
-
-        Raises:
-            PromptError: the tokenizer finds nothing in the text that the model could read.
-        """
-        return self.encode([prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else []))
-
     def attended(self, prompt: Prompt, pieces: Sequence[int] = ()) -> dict[Kind, tuple[Attended, ...]]:
         """Return what the attention of each layer reads, by kind; nothing where `attended_in` finds nothing."""
         return {self.kind: layers} if (layers := self.attended_in(self.encode_prompt(prompt))) else {}
@@ -546,14 +538,6 @@ class HubAnswerer(SpanFinder, StackModel):
         """Prepare to score the best span; of a text without a question, its last states."""
         self.edit_points()
         return self.span_scorer(prompt) if prompt.question else super().scorer(prompt)
-
-    def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
-        """Bind the model to the best span that it finds, to no answer, or as any encoder."""
-        return (
-            self._bind_answer(prompt, target.kind)
-            if target.kind in (ANSWER, NO_ANSWER)
-            else super().bind_target(prompt, target)
-        )
 
     def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
         """Bind the model to the window of `trace`, or to a text alone."""

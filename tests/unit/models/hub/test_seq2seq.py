@@ -16,7 +16,7 @@ from attnviz.models.base import DecodingOptions
 from attnviz.models.hub import download as hub
 from attnviz.models.hub.seq2seq import WritingModel
 from attnviz.models.tasks import draft
-from attnviz.models.translation import TranslatingModel
+from attnviz.models.write_on import WritesFromSource
 from attnviz.nn.decoding import Beam
 from tests import tiny
 
@@ -65,8 +65,8 @@ def unpadded(pieces: list[int], end: int) -> tuple[int, ...]:
 
 def test_it_can_be_asked_what_our_own_translators_can(pair):
     _, traced = pair
-    assert isinstance(traced, TranslatingModel)
-    assert not isinstance(attnviz.load("minilm"), TranslatingModel)
+    assert isinstance(traced, WritesFromSource)
+    assert not isinstance(attnviz.load("minilm"), WritesFromSource)
 
 
 def test_greedy_is_generates_own_and_its_steps_are_the_plain_forwards(pair):
