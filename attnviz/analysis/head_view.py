@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeVar, get_args
@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from attnviz.core.errors import ArgumentError, TraceError, described
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token, WeightStore, check_trace
-from attnviz.core.weights import LayerWeights, QueryKeyWeights, Slab, whole_slab
+from attnviz.core.weights import DerivedWeights, LayerWeights, QueryKeyWeights
 from attnviz.text.words import visible, visible_text
 
 
@@ -461,36 +461,20 @@ def colour_limit(matrix: HeadMatrix) -> float | None:
 
 
 @dataclass(frozen=True, eq=False)
-class DifferenceWeights:
-    """After less before, head by head: numbers from -1 to 1, whose rows sum to 0 unless a head was switched off."""
+class DifferenceWeights(DerivedWeights):
+    """The store less the one before, head by head: numbers from -1 to 1, whose rows sum to 0 unless a head was switched off."""
 
     before: WeightStore
-    after: WeightStore
-
-    @property
-    def n_layers(self) -> int:
-        return self.after.n_layers
-
-    @property
-    def n_heads(self) -> int:
-        return self.after.n_heads
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.after.shape
 
     @property
     def nbytes(self) -> int:
         return 0
 
     def head(self, layer: int, head: int) -> Float[np.ndarray, "query key"]:
-        return self.after.head(layer, head) - self.before.head(layer, head)
-
-    def slabs(self, layer: int, head: int) -> Iterator[Slab]:
-        return whole_slab(self.head(layer, head))
+        return self.store.head(layer, head) - self.before.head(layer, head)
 
     def layer(self, layer: int) -> Float[np.ndarray, "head query key"]:
-        return self.after.layer(layer) - self.before.layer(layer)
+        return self.store.layer(layer) - self.before.layer(layer)
 
     def visible(self, layer: int) -> Bool[np.ndarray, "query key"] | None:
         return self.before.visible(layer)
@@ -507,7 +491,7 @@ def difference(before: AttentionMap, after: AttentionMap) -> AttentionMap | None
     """
     if (before.queries, before.keys) != (after.queries, after.keys):
         return None
-    return AttentionMap(after.kind, after.queries, after.keys, DifferenceWeights(before.store, after.store), after.causal)
+    return AttentionMap(after.kind, after.queries, after.keys, DifferenceWeights(after.store, before.store), after.causal)
 
 
 def is_difference(attention: AttentionMap) -> bool:

@@ -10,7 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
 
-from attnviz.attribution.recorded_pass import Attention, AttentionTape, Norm
+from attnviz.attribution.recorded_pass import Attention, AttentionTape, Norm, as_array
 from attnviz.core.errors import ModelError, cancellation_point
 from attnviz.models.targets import AttentionSite, BoundTarget
 
@@ -193,11 +193,6 @@ def _seen(bound: BoundTarget, pairs: list[tuple[AttentionSite, Matrix]]) -> np.n
         total[site.keys] += readout[site.queries] @ weights
         weight += readout[site.queries].sum()
     return total[: len(bound.tokens)] / weight
-
-
-def as_array(values: torch.Tensor) -> np.ndarray:
-    """Copy a tensor into NumPy, in double precision."""
-    return values.detach().double().cpu().numpy()
 
 
 # The solver counts in whole numbers: a weight of 1 is so many of them, and a flow is exact to one in as many.

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -258,8 +257,3 @@ def noted(reading: Reading) -> tuple[Streams, Float[Tensor, "one vocabulary"]]:
     watch_layers(model)
     with model.computing(), torch.inference_mode(), watching_pass(streams, model.card.n_heads):
         return streams, reading.logits()
-
-
-def array(tensor: Tensor) -> np.ndarray:
-    """Copy a tensor into an array of float64."""
-    return tensor.detach().double().cpu().numpy()

@@ -5,8 +5,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnviz.attribution.attention_methods import as_array
-from attnviz.attribution.recorded_pass import Frozen, curved
+from attnviz.attribution.recorded_pass import Frozen, as_array, curved
 from attnviz.core.errors import ModelError, cancellation_point
 from attnviz.models.targets import BoundTarget
 

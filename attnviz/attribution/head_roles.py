@@ -14,7 +14,6 @@ from attnviz.attribution.decoder_layers import (
     Reading,
     Streams,
     Watch,
-    array,
     noted,
     stream_given,
     tensor_of,
@@ -22,6 +21,7 @@ from attnviz.attribution.decoder_layers import (
     with_states,
     with_tensor,
 )
+from attnviz.attribution.recorded_pass import as_array
 from attnviz.core.errors import cancellation_point
 from attnviz.core.trace import Token
 from attnviz.core.why import ComparedWords
@@ -152,7 +152,7 @@ def copied(model: TracedModel, texts: Sequence[Encoded], places: Sequence[int], 
             with watching_pass(started, n_heads) as restarted:
                 reading.logits()
         for index, layer in enumerate(layers):
-            looks[layer, :, number] = array(tape.last_row(index)[0][:, place])
+            looks[layer, :, number] = as_array(tape.last_row(index)[0][:, place])
             values[index].append(restarted.last_row(index)[1][:, place])
     # What is written does not depend on where: the tokens of all texts stand one behind another.
     row = Reading(writer, tuple(targets), tuple(Token("", 0, 0) for _ in targets), (0,), ComparedWords(""))

@@ -20,7 +20,6 @@ from attnviz.attribution.decoder_layers import (
     Reading,
     Streams,
     Watch,
-    array,
     not_a_sum,
     states_of,
     stream_given,
@@ -30,7 +29,7 @@ from attnviz.attribution.decoder_layers import (
     with_states,
     with_tensor,
 )
-from attnviz.attribution.recorded_pass import Frozen, curved
+from attnviz.attribution.recorded_pass import Frozen, as_array, curved
 from attnviz.core.edits import Edits, HeadSet
 from attnviz.core.errors import ArgumentError, EditError, PromptError, TraceError, cancellation_point, described
 from attnviz.core.sampling import Candidate
@@ -135,9 +134,9 @@ def _parts(reading: Reading) -> Parts:
         raise not_a_sum(model, "not everything that was added reaches the last norm by itself")
     heads, keys = np.zeros((n_layers, n_heads)), np.zeros((n_layers, n_heads, len(reading.ids)))
     for place, (layer, context, gradient) in enumerate(zip(model.layers(model.kind), leaves.contexts, contexts, strict=True)):
-        heads[layer] = array((context * gradient)[0, :, -1].sum(dim=-1))
+        heads[layer] = as_array((context * gradient)[0, :, -1].sum(dim=-1))
         weights, value = tape.last_row(place)
-        keys[layer] = array(weights * (value @ gradient[0, :, -1, :, None])[..., 0])
+        keys[layer] = as_array(weights * (value @ gradient[0, :, -1, :, None])[..., 0])
     mlps = np.zeros(n_layers)
     for layer, leaf in leaves.additions:
         if (gradient := next(gradients)) is not None:

@@ -21,7 +21,6 @@ from attnviz.attribution.decoder_layers import (
     Reading,
     Streams,
     Watch,
-    array,
     noted,
     states_of,
     stream_given,
@@ -31,6 +30,7 @@ from attnviz.attribution.decoder_layers import (
     with_tensor,
 )
 from attnviz.attribution.parts_and_lens import CLOSE, ROUNDINGS, Word, check_differ
+from attnviz.attribution.recorded_pass import as_array
 from attnviz.core.errors import ModelError, PromptError, cancellation_point
 from attnviz.core.trace import Prompt
 from attnviz.core.weights import rounding_of
@@ -218,7 +218,7 @@ class _Patching:
             if what == "stream":
                 rows = [*kept.entered, kept.last]
                 moved = [(each, other.stream(row) - each) for row, each in enumerate(rows)]
-                return np.stack([array((slope * way).sum(dim=-1)[0]) for slope, way in _slopes(score, moved)])
+                return np.stack([as_array((slope * way).sum(dim=-1)[0]) for slope, way in _slopes(score, moved)])
             if what == "mlps":
                 pairs = [(layer, each) for layer, each in enumerate(kept.additions) if each]
                 moved = [(each[-1], other.additions[layer][-1] - each[-1]) for layer, each in pairs]
@@ -229,7 +229,7 @@ class _Patching:
             moved = [(each, there - each) for each, there in zip(kept.contexts, other.contexts, strict=True)]
             changes = np.zeros((n_layers, model.card.n_heads))
             for layer, (slope, way) in zip(model.layers(model.kind), _slopes(score, moved), strict=True):
-                changes[layer] = array((slope * way)[0].sum(dim=(-2, -1)))
+                changes[layer] = as_array((slope * way)[0].sum(dim=(-2, -1)))
             return changes
 
     def patched(self, what: What, shape: tuple[int, ...], progress: Progress) -> Float[np.ndarray, "row column"]:

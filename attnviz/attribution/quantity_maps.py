@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 
 from attnviz.analysis.wording import TITLES
-from attnviz.attribution.attention_methods import Composition, as_array, carried, composition, recorded
-from attnviz.attribution.recorded_pass import Attention
+from attnviz.attribution.attention_methods import Composition, carried, composition, recorded
+from attnviz.attribution.recorded_pass import Attention, as_array
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import ArgumentError, ModelError, described
 from attnviz.core.sampling import WritingOptions

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -83,6 +84,11 @@ class Attention:
 def same(one: Tensor, other: Tensor) -> bool:
     """Say whether two tensors have the same numbers, whatever their types."""
     return one is other or (one.shape == other.shape and torch.equal(one.float(), other.float()))
+
+
+def as_array(values: Tensor) -> np.ndarray:
+    """Copy a tensor into NumPy, in double precision."""
+    return values.detach().double().cpu().numpy()
 
 
 class Stop(BaseException):

@@ -261,6 +261,32 @@ def whole_slab(weights: Weights) -> Iterator[Slab]:
     return iter([Slab(slice(0, len(weights)), weights, None)])
 
 
+@dataclass(frozen=True, eq=False)
+class DerivedWeights(WeightStore):
+    """What is made of the weights of another store; it tells no entropy of them."""
+
+    store: WeightStore
+
+    @property
+    def n_layers(self) -> int:
+        return self.store.n_layers
+
+    @property
+    def n_heads(self) -> int:
+        return self.store.n_heads
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.store.shape
+
+    @property
+    def nbytes(self) -> int:
+        return self.store.nbytes
+
+    def slabs(self, layer: int, head: int) -> Iterator[Slab]:
+        return whole_slab(self.head(layer, head))
+
+
 # weights: as the heads give them; norms: ‖α f(x)‖ of each head; mixing: of a whole layer, residual and LayerNorm counted.
 Quantity = Literal["weights", "norms", "mixing"]
 QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)

@@ -33,6 +33,16 @@ def _frame(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Any:
     return pd.DataFrame(list(rows), columns=list(columns))
 
 
+class Tabled:
+    """What is a table, too: `rows`, each with a value for every one of its `columns`."""
+
+    @property
+    def frame(self) -> Any:
+        """A pandas frame of the rows."""
+        table: Any = self
+        return _frame(table.columns, table.rows)
+
+
 @dataclass(frozen=True)
 class ComparedWords:
     """What is explained: the logit of a word, less that of another where there is one; as they would stand in the text."""
@@ -123,7 +133,7 @@ class Parts:
 
 
 @dataclass(frozen=True, eq=False)
-class LogitLens:
+class LogitLens(Tabled):
     """What a model would have said behind every token, had it ended after so many layers (nostalgebraist 2020, logit lens).
 
     Row 0 is the tokens' own vectors, the last row what the model says; p, rank and ln p are of its own next word.
@@ -156,14 +166,9 @@ class LogitLens:
 
     columns = ("layers", "position", "token", "likeliest", "probability", "word", "log_p", "rank", "entropy")
 
-    @property
-    def frame(self) -> Any:
-        """A pandas frame, a row for each number of layers and each token."""
-        return _frame(self.columns, self.rows)
-
 
 @dataclass(frozen=True, eq=False)
-class Patches:
+class Patches(Tabled):
     """What becomes of the difference of two words' logits when a part of a model is set to what it is in another text.
 
     what      heads (rows are layers, columns heads), MLPs (one column) or the stream (rows: how many layers have added to it,
@@ -237,14 +242,9 @@ class Patches:
             rows.append((row, *second, float(self.difference[row, column]), change, share, float(self.estimate[row, column])))
         return rows
 
-    @property
-    def frame(self) -> Any:
-        """A pandas frame, a row a part."""
-        return _frame(self.columns, self.rows)
-
 
 @dataclass(frozen=True, eq=False)
-class PatchCurve:
+class PatchCurve(Tabled):
     """What becomes of the difference when k parts are set to what they are in the other text together, for each k of `counts`.
 
     best    the k parts that, each alone, move it furthest towards the other text
@@ -263,8 +263,3 @@ class PatchCurve:
     def rows(self) -> list[tuple[Any, ...]]:
         """Every number of parts: the difference with the best, and with each draw."""
         return list(zip(self.counts, self.best.tolist(), *self.random.tolist(), strict=True))
-
-    @property
-    def frame(self) -> Any:
-        """A pandas frame, a row for each number of parts."""
-        return _frame(self.columns, self.rows)

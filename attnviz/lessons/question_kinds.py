@@ -6,7 +6,7 @@ gives it and a hand-in holds it.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -16,8 +16,8 @@ from jaxtyping import Bool, Float
 from attnviz.analysis.head_view import HeadMatrix, word_at, word_names
 from attnviz.analysis.wording import MOSTLY, head_name, percent, whole_percent
 from attnviz.core.errors import LessonError, nearest
-from attnviz.core.trace import AttentionMap, Shares, Token, WeightStore
-from attnviz.core.weights import LayerWeights, Slab, Weights, whole_slab
+from attnviz.core.trace import AttentionMap, Shares, Token
+from attnviz.core.weights import DerivedWeights, LayerWeights, Weights
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
 from attnviz.lessons.picture_link import STEERED, TASKS, Answers, LessonPicture
 from attnviz.models.result import Result
@@ -596,36 +596,15 @@ _METHODS = ("leave-one-out", "gradient-input", "frozen-gradient", "attention", "
 
 
 @dataclass(frozen=True, eq=False)
-class HiddenRows:
-    """Weights of which some rows are masked: nothing of them leaves this value."""
+class HiddenRows(DerivedWeights):
+    """Weights of which some rows are masked: nothing of them leaves this value, nor their entropy, which would tell of them."""
 
-    store: WeightStore
     hidden: tuple[int, ...]
-
-    @property
-    def n_layers(self) -> int:
-        return self.store.n_layers
-
-    @property
-    def n_heads(self) -> int:
-        return self.store.n_heads
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.store.shape
-
-    @property
-    def nbytes(self) -> int:
-        return self.store.nbytes
 
     def head(self, layer: int, head: int) -> Weights:
         weights = self.store.head(layer, head).copy()
         weights[list(self.hidden)] = 0
         return weights
-
-    def slabs(self, layer: int, head: int) -> Iterator[Slab]:
-        # The entropy of a hidden row would tell of it.
-        return whole_slab(self.head(layer, head))
 
     def layer(self, layer: int) -> LayerWeights:
         weights = self.store.layer(layer).copy()

@@ -12,6 +12,7 @@ from attnviz.analysis.heads.measures import induction
 from attnviz.analysis.heads.verdict import MARGIN, holm, one_sided_p
 from attnviz.analysis.whatif_comparison import bootstrap
 from attnviz.analysis.wording import Part, Sentence, head_name, whole_percent
+from attnviz.core.why import Tabled
 
 # A random sequence is this long, and stands twice in its text.
 PERIOD = 25
@@ -55,7 +56,7 @@ def random_scores(weights: Float[np.ndarray, "head query key"], start: int) -> F
 
 
 @dataclass(frozen=True, eq=False)
-class HeadRoles:
+class HeadRoles(Tabled):
     """What every head of a model scores in each role, over texts.
 
     scores     of each text; NaN where it does not ask for the role
@@ -114,14 +115,6 @@ class HeadRoles:
             )
             for place in np.ndindex(means.shape)
         ]  # fmt: skip
-
-    @property
-    def frame(self) -> Any:
-        """A pandas frame, a row a role and head."""
-        # Imported here: of what shows a page, only tables need pandas.
-        import pandas as pd
-
-        return pd.DataFrame(self.rows, columns=list(self.columns))
 
 
 def describe_role(roles: HeadRoles, role: str, layer: int, head: int) -> Sentence:

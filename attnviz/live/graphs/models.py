@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -36,6 +36,7 @@ from attnviz.settings import assets_folder
 from attnviz.text.words import small_words
 
 States = Float[Tensor, "one token dim"]
+AnyTranslator = TypeVar("AnyTranslator", Seq2Seq, Translator)
 
 
 class BertLayers(nn.Module):
@@ -284,12 +285,16 @@ def summarize_files(model: SummaryModel, saved: Path) -> Files:
 _ROWS, _KEYS, _PAST, _NEW = 2, 7, 5, 3
 
 
-class RecurrentRead(nn.Module):
-    """What an LSTM knows of a source before it writes."""
+class TranslatorPass(nn.Module, Generic[AnyTranslator]):
+    """A pass through a part of a translator."""
 
-    def __init__(self, model: Seq2Seq) -> None:
+    def __init__(self, model: AnyTranslator) -> None:
         super().__init__()
         self.model = model
+
+
+class RecurrentRead(TranslatorPass[Seq2Seq]):
+    """What an LSTM knows of a source before it writes."""
 
     def forward(self, source: Int[Tensor, "one key"]) -> tuple[Tensor, ...]:
         """Return the annotations as keys and as values, and the first state, hidden and cell."""
@@ -299,12 +304,8 @@ class RecurrentRead(nn.Module):
         return known.key, known.value, model.hidden_bridge(last.hidden).tanh(), model.cell_bridge(last.cell)
 
 
-class RecurrentWrite(nn.Module):
+class RecurrentWrite(TranslatorPass[Seq2Seq]):
     """One step of an LSTM."""
-
-    def __init__(self, model: Seq2Seq) -> None:
-        super().__init__()
-        self.model = model
 
     def forward(
         self, tokens: Int[Tensor, " row"], hidden: Tensor, cell: Tensor, key: Tensor, value: Tensor
@@ -315,12 +316,8 @@ class RecurrentWrite(nn.Module):
         return model.scores(seen[:, None])[:, 0], state.hidden, state.cell, weights
 
 
-class TransformerRead(nn.Module):
+class TransformerRead(TranslatorPass[Translator]):
     """A Transformer's encoder, and what its decoder attends to."""
-
-    def __init__(self, model: Translator) -> None:
-        super().__init__()
-        self.model = model
 
     def forward(self, source: Int[Tensor, "one key"]) -> tuple[Tensor, ...]:
         """Return the encoder's weights by layer, then the keys and the values of the source for each layer of the decoder."""
@@ -329,12 +326,8 @@ class TransformerRead(nn.Module):
         return *(layer[0] for layer in weights), *(each.key for each in known), *(each.value for each in known)
 
 
-class TransformerWrite(nn.Module):
+class TransformerWrite(TranslatorPass[Translator]):
     """Some further tokens through a Transformer's decoder, after those whose keys and values are known."""
-
-    def __init__(self, model: Translator) -> None:
-        super().__init__()
-        self.model = model
 
     def forward(self, tokens: Int[Tensor, "row query"], *known: Tensor) -> tuple[Tensor, ...]:
         """Return scores, then by layer: the weights over what is written, over the source, and keys and values of the written.
