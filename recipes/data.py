@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,13 +20,16 @@ def read_lines(path: Path) -> Iterator[tuple[str, str]]:
     """Read the lines of a file, each with where it stands, such as "line 3 of qa.train.jsonl.gz".
 
     Raises:
-        DataError: there is no such file.
+        DataError: there is no such file, or it is damaged.
     """
     if not path.is_file():
         raise DataError(f"there is no {path.name} in {path.parent}; name the folder that holds it with --data")
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            yield line.rstrip("\n"), f"line {number} of {path.name}"
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                yield line.rstrip("\n"), f"line {number} of {path.name}"
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise DataError(f"{path} is no whole file of text that gzip packed ({error}): get it again") from error
 
 
 def read_records(folder: Path, name: str, made: Callable[[dict[str, Any]], Record], what: str) -> list[Record]:

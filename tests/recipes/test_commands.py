@@ -1,6 +1,7 @@
 """`python -m recipes`, as it is typed."""
 
 import csv
+import gzip
 import json
 import shutil
 import subprocess
@@ -58,6 +59,17 @@ def test_data_that_are_not_there_are_one_line(capsys, tmp_path):
     arguments = ["bahdanau-en-fr", "--data", str(tmp_path), "--runs", str(tmp_path / "runs")]
     assert main(arguments) == 1
     assert "there is no tatoeba-en-fr.train.tsv.gz" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"He sat.\tIl.\n", gzip.compress(b"He sat.\tIl.\n" * 99)[:-9], gzip.compress(b"\xff")],
+    ids=["plain", "cut short", "Latin-1"],
+)
+def test_data_that_are_damaged_are_one_line(content, capsys, tmp_path):
+    (tmp_path / "tatoeba-en-fr.train.tsv.gz").write_bytes(content)
+    assert main(["bahdanau-en-fr", "--data", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 1
+    assert "is no whole file of text that gzip packed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("program", "arguments"), [
