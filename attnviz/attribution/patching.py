@@ -450,7 +450,9 @@ class _Patch(Watch):
 
     def _put_stream(self, layer: int, states: Tensor) -> None:
         for row, position, other in self._set_in(layer):
-            states[row, position - self.beginning.length] = other.stream(layer)[0, position]
+            # In the beginning all texts are the same, but for the rounding of experts, which get other rows.
+            if (place := position - self.beginning.length) >= 0:
+                states[row, place] = other.stream(layer)[0, position]
 
     def _behind(self, tensor: Float[Tensor, "*row token dim"]) -> Tensor:
         return tensor[..., self.beginning.length :, :]

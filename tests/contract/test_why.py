@@ -324,6 +324,13 @@ def test_what_both_texts_begin_with_is_read_once_and_changes_nothing(family):
         wrapped.writer().continues = True
 
 
+def test_what_experts_round_otherwise_before_the_first_token_that_differs_is_not_patched():
+    _, wrapped = made(EXPERTS[0], torch.float32)
+    both = "the cat sat on the mat it was too tired", "the cat sat on the mat it was too dog"
+    patches = attnviz.patch(wrapped, *both, "mat", "dog", "stream")
+    np.testing.assert_allclose(patches.patched[:, :-1], patches.one, atol=1e-4)
+
+
 def test_a_patched_head_is_a_pass_with_its_part_of_the_other_text():
     model, wrapped = made(tiny.FAMILY["llama"])
     patches = attnviz.patch(wrapped, TEXT, OTHER, "mat", "dog")
@@ -359,6 +366,9 @@ def test_a_part_of_a_random_text_is_what_a_patch_from_it_gives(name, what):
         got = made_random.random[:, column]
         np.testing.assert_allclose(got, [want[place] for place in patches.strongest], atol=1e-6)
     assert np.ptp(np.asarray(made_random.random)) > 1e-3
+    longer = attnviz.patch_at_random(wrapped, patches, ["the cat sat on the dog"])  # it differs later than the other text
+    want = attnviz.patch(wrapped, TEXT, "the cat sat on the dog", "mat", "dog", what).patched
+    np.testing.assert_allclose(longer.random[:, 0], [want[place] for place in patches.strongest], atol=1e-6)
     with pytest.raises(PromptError, match="have 6 tokens or more, and 'the cat' has fewer"):
         attnviz.patch_at_random(wrapped, patches, ["the cat"])
     for none in ([], TEXT):
