@@ -448,11 +448,10 @@ class EagerReader(Reader):
         with torch.inference_mode():
             outputs = self._model(**inputs, **self._options)
         stacks: Stacks = {}
-        for name, layers in outputs.items():
-            if (kind := _OUTPUTS.get(name)) is None:
-                continue
+        # The encoder's first, as in every trace: models name it last.
+        for name, kind in _OUTPUTS.items():
             # Some call other things "attentions": attention has a batch, heads, queries and keys.
-            fit = [layer for layer in layers or () if isinstance(layer, Tensor) and layer.ndim == 4]
+            fit = [layer for layer in outputs.get(name) or () if isinstance(layer, Tensor) and layer.ndim == 4]
             arrays = [renormalize(_row(each, row), place, rounding_of(each.dtype)) for place, each in enumerate(fit)]
             if arrays:
                 arrays, window = spread_window(arrays, inputs["input_ids"].shape[1]) if kind == "encoder" else (arrays, None)
