@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from attnviz.core.errors import AttnvizError
-from attnviz.export import matrix
+from attnviz.export.grids_and_matrices import draw_matrix
 from attnviz.export.paper import Sheet
 from attnviz.export.picture import Picture, picture, pictures
 
@@ -41,7 +41,7 @@ FORMATS = {
     "svg": Format("attnviz.export.svg_png_pdf:sheet_svg", "image/svg+xml", "drawing"),
     "png": Format("attnviz.export.svg_png_pdf:sheet_png", "image/png", "drawing"),
     "pdf": Format("attnviz.export.svg_png_pdf:sheet_pdf", "application/pdf", "drawing"),
-    "html": Format("attnviz.export.matrix:explorer_page", "text/html", "page"),
+    "html": Format("attnviz.export.grids_and_matrices:explorer_page", "text/html", "page"),
     "csv": Format("attnviz.export.weights:csv", "text/csv", "numbers"),
     "npz": Format("attnviz.export.weights:npz", "application/octet-stream", "numbers"),
     "json": Format("attnviz.export.weights:json", "application/json", "numbers"),
@@ -68,7 +68,7 @@ def export(pictures: Picture | Sequence[Picture], to: str) -> bytes:
         return FORMATS[to].write(several)
     if len(several) > 1:
         raise AttnvizError(f"A {to} file shows one head: choose which.")
-    return draw_sheet(matrix.draw_matrix(several[0]), to) if FORMATS[to].holds == "drawing" else FORMATS[to].write(several[0])
+    return draw_sheet(draw_matrix(several[0]), to) if FORMATS[to].holds == "drawing" else FORMATS[to].write(several[0])
 
 
 def draw_sheet(sheet: Sheet, to: str) -> bytes:

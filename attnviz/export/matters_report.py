@@ -10,7 +10,7 @@ from jaxtyping import Float
 from attnviz.analysis.matters import AttributionReport, Removals
 from attnviz.analysis.wording import cut, signed
 from attnviz.export.csv_table import csv_table
-from attnviz.export.matrix import axis_labels, fit
+from attnviz.export.grids_and_matrices import axis_labels, fit
 from attnviz.export.paper import FONT, MAX_LABEL, PADDING, PAGE, SIZE, Item, Label, Rectangle, Sheet, in_lines
 from attnviz.figures.matters_text import share_colours
 from attnviz.figures.theme import LIGHT, diverging, ink_on

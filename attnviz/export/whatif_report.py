@@ -8,7 +8,7 @@ from attnviz.analysis.whatif_comparison import Comparison, written_cost
 from attnviz.analysis.wording import head_name, percent, points
 from attnviz.core.trace import AttentionTrace, HeadCosts, RemovalCurve
 from attnviz.core.weights import Kind
-from attnviz.export import matrix
+from attnviz.export import grids_and_matrices
 from attnviz.export.csv_table import csv_table
 from attnviz.export.paper import (
     COLUMN,
@@ -34,7 +34,7 @@ def draw_comparison(comparison: Comparison, traces: tuple[AttentionTrace, Attent
     """Draw a head of both traces, and the difference between their aligned tokens."""
     kind = comparison.before.kind
     sides = [picture(trace, kind=kind, layer=layer, head=head) for trace in traces]
-    sheets = [titled(matrix.draw_matrix(each), f"{each.model}: {each.name}") for each in sides]
+    sheets = [titled(grids_and_matrices.draw_matrix(each), f"{each.model}: {each.name}") for each in sides]
     title = f"{head_name(layer, head)}: average change {percent(float(comparison.divergence[layer, head]))}"
     return titled(side_by_side([*sheets, titled(_difference(comparison, layer, head), "Difference")], title), title)
 
@@ -49,13 +49,13 @@ def _difference(comparison: Comparison, layer: int, head: int) -> Sheet:
     moved = comparison.difference(layer, head)
     largest = max(float(np.abs(moved).max(initial=0.0)), 1e-9)
     rows, columns = aligned_labels(comparison)
-    room = matrix.fit(rows, columns)
+    room = grids_and_matrices.fit(rows, columns)
     items: list[Item] = []
     for row, column in np.ndindex(*moved.shape):
         x, y, side = room.left + column * room.cell, room.top + row * room.cell, room.cell - room.gap
         change = float(moved[row, column])
         items.append(Rectangle(x, y, side, side, diverging(change / largest), data=(("change", f"{change:.6g}"),)))
-    items += matrix.axis_labels(room, rows, columns)
+    items += grids_and_matrices.axis_labels(room, rows, columns)
     bottom, right = room.top + len(rows) * room.cell, room.left + len(columns) * room.cell
     items.append(Label(room.left, bottom + FONT + PADDING, f"blue {points(-largest)} to orange {points(largest)}"))
     return Sheet("Difference", max(right, room.left + 90.0) + PADDING, bottom + 2 * FONT + 2 * PADDING, tuple(items))

@@ -14,7 +14,7 @@ from attnviz.analysis.head_view import head_matrix
 from attnviz.analysis.wording import counted
 from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.export import draw_sheet
-from attnviz.export.matrix import draw_grid, draw_matrix
+from attnviz.export.grids_and_matrices import draw_grid, draw_matrix
 from attnviz.export.matters_report import draw_methods
 from attnviz.export.picture import Picture
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html

@@ -15,7 +15,7 @@ from attnviz.analysis.wording import counted, head_name
 from attnviz.core.errors import TraceError
 from attnviz.core.sampling import WritingOptions
 from attnviz.core.trace import AttentionTrace, Kind, Prompt
-from attnviz.export import FORMATS, Picture, draw_sheet, export, formats_of, matrix, paper
+from attnviz.export import FORMATS, Picture, draw_sheet, export, formats_of, grids_and_matrices, paper
 from attnviz.export.paper import Sheet, side_by_side, titled
 from attnviz.export.picture import Source, is_whole, other_head, part_of, parts, prompt_expression, trace_expression
 from attnviz.export.picture import lines as python_lines
@@ -32,10 +32,10 @@ from attnviz.ui.layout import escaped, file_uploader
 from attnviz.ui.visitor_limits import check_file
 
 _KINDS: dict[str, Callable[[Picture], Sheet]] = {
-    "Matrix": matrix.draw_matrix,
-    "Arcs": matrix.draw_arcs,
+    "Matrix": grids_and_matrices.draw_matrix,
+    "Arcs": grids_and_matrices.draw_arcs,
     "Text": lambda shown: paper.draw_shaded_text(shown, first_cell(shown.matrix)[0]),
-    "All heads": matrix.draw_grid,
+    "All heads": grids_and_matrices.draw_grid,
 }
 _MOST_HEADS = 12
 _OPTIONS = "from attnviz.models.tasks import DecodingOptions"
@@ -174,7 +174,7 @@ def _drawings(chosen: Download, picture: Picture, file: str, slot: int) -> list[
     if kind in chosen.sheets:
         sheet = chosen.sheets[kind]
     elif kind == "All heads":
-        sheet = lambda: matrix.draw_grid(picture)
+        sheet = lambda: grids_and_matrices.draw_grid(picture)
     else:
         heads = _heads_picker(picture) if whole else heads
         part = _part_picker(picture, kind, slot)

@@ -12,7 +12,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from attnviz.core.errors import BusyError
-from attnviz.export import matrix
+from attnviz.export import grids_and_matrices
 from attnviz.models.toy_config import PRESETS, Preset, ToyConfig, ToyRecipe
 from attnviz.training.background_run import Line, LiveRun
 from attnviz.training.induction import train as short
@@ -122,7 +122,7 @@ def test_the_download_draws_the_sequence_of_the_picture_and_has_its_size(task: s
     np.testing.assert_allclose(picture.matrix.weights, frame.alignments[0][frame.best], atol=1e-6)
     assert tuple(token.text for token in picture.matrix.keys)[: len(solved.source)] == solved.source
     assert tuple(token.text for token in picture.matrix.queries)[:-1] == solved.target
-    sheet = matrix.draw_matrix(picture)
+    sheet = grids_and_matrices.draw_matrix(picture)
     assert max(sheet.width, sheet.height) < 700
 
 

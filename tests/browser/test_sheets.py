@@ -7,7 +7,8 @@ import pytest
 from playwright.sync_api import Page
 
 from attnviz import AttentionTrace, Prompt
-from attnviz.export import matrix, paper, svg_png_pdf
+from attnviz.export import paper, svg_png_pdf
+from attnviz.export.grids_and_matrices import draw_arcs, draw_grid, draw_matrix
 from attnviz.export.paper import FONT, Sheet, side_by_side, titled
 from attnviz.export.picture import Picture, part_of, parts, picture
 from tests.factories import make_map, typed
@@ -20,12 +21,12 @@ TEXTS = """() => [...document.querySelectorAll("text")].map((text) => {
 # Boxes of letters are higher than what is drawn in them; half a pixel is between two that stand side by side.
 SLACK = 0.5
 DRAWINGS: dict[str, Callable[[Picture], Sheet]] = {
-    "matrix": matrix.draw_matrix,
-    "part": lambda shown: matrix.draw_matrix(part_of(shown, parts(shown)[-1])),
-    "arcs": lambda shown: matrix.draw_arcs(part_of(shown, parts(shown)[0])),
+    "matrix": draw_matrix,
+    "part": lambda shown: draw_matrix(part_of(shown, parts(shown)[-1])),
+    "arcs": lambda shown: draw_arcs(part_of(shown, parts(shown)[0])),
     "text": lambda shown: paper.draw_shaded_text(shown, 1),
-    "grid": matrix.draw_grid,
-    "several": lambda shown: side_by_side([titled(matrix.draw_matrix(shown), f"L0·H{head}") for head in range(3)], "three"),
+    "grid": draw_grid,
+    "several": lambda shown: side_by_side([titled(draw_matrix(shown), f"L0·H{head}") for head in range(3)], "three"),
 }
 
 

@@ -5,13 +5,14 @@ import { readPackage } from "../../figures/drawing/mount.js";
 import { isPlaceOf } from "./address.js";
 import { alignmentsOf, askedCell, drawnOf, heroOf, isHeadChosen } from "./alignments.js";
 import { fetchFile } from "./fetch_files.js";
+import { joinNotices } from "./wording.js";
 
 /**
  * @import { Values } from "./address.js"
  * @import { AnswerHead, AnswerQuestion } from "./answer_words.js"
  * @import { View } from "./head_view.js"
  * @import { HeadPlace, Overview } from "./map_package.js"
- * @import { Amount } from "./models/selection.js"
+ * @import { Amount } from "./models/summary_selection.js"
  * @import { Passage } from "../../figures/answer_spans.js"
  * @import { NamedWeights } from "../../figures/matrix.js"
  * @import { Read } from "./selectors.js"
@@ -189,28 +190,13 @@ function saidOf(traces, names, prompt, unasked) {
     name: names[0],
     models: names,
     label: "",
-    notice: noticeOf(traces, names),
+    notice: joinNotices(traces, names),
     prompt,
     output,
     shown: shown ?? all.find(({ kind }) => kind in first)?.kind ?? all[0].kind,
     maps: all.map(({ kind, shape, tokens }) => ({ kind, shape, tokens, file: "", first: first[kind] ?? [shape[0] - 1, 0] })),
     shapes: traces.map(({ shape }) => shape),
   };
-}
-
-/** What models say of their texts; several that say the same say it together. @param {{ notices: [before: string, one: string, several: string][] }[]} traces @param {string[]} names */
-function noticeOf(traces, names) {
-  /** @type {Map<string, string[]>} */
-  const speakers = new Map();
-  traces.forEach(({ notices }, place) => notices.forEach((notice) => {
-    const key = JSON.stringify(notice);
-    speakers.set(key, [...(speakers.get(key) ?? []), names[place]]);
-  }));
-  const sentences = [...speakers].map(([key, own]) => {
-    const [before, one, several] = JSON.parse(key);
-    return `${before}${new Intl.ListFormat("en-GB").format(own)}${own.length === 1 ? one : several}`;
-  });
-  return sentences.join(" ");
 }
 
 // Letters of what is written that a bar shows.

@@ -3,11 +3,11 @@
 import { nameOfHead } from "../../figures/drawing/elements.js";
 import { wholePercent } from "../../figures/drawing/numbers.js";
 import { chance } from "./models/sampling.js";
-import { bySentence, byUnit, chooseBy, received, rollout, sharesOfHeads, unitsByHead, unitsOf } from "./models/selection.js";
+import { bySentence, byUnit, chooseBy, received, rollout, sharesOfHeads, unitsByHead, unitsOf } from "./models/summary_selection.js";
 import { quoted, textPart } from "./wording.js";
 
 /**
- * @import { Amount, Unit } from "./models/selection.js"
+ * @import { Amount, Unit } from "./models/summary_selection.js"
  * @import { AttentionMap } from "./models/types.d.ts"
  * @import { KeptPassage } from "../../figures/summary_passage.js"
  * @import { HeadShown, Headline } from "./run_model.js"

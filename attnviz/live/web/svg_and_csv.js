@@ -1,4 +1,4 @@
-// A head on paper and as a table: the files that attnviz/export/matrix.py, svg_png_pdf.py and weights.py write. Places are in points, y downwards.
+// A head on paper and as a table: the files that attnviz/export/grids_and_matrices.py, svg_png_pdf.py and weights.py write. Places are in points, y downwards.
 
 import { cutText, nameOfHead, visibleText } from "../../figures/drawing/elements.js";
 import { colourLimit } from "../../figures/drawing/palette.js";

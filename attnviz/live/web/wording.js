@@ -66,6 +66,21 @@ export function textNotices({ text, pair }, { cut, cutPair, isEnglish }, keys, m
   ];
 }
 
+/** What models say of their texts; several that say the same say it together. @param {{ notices: [before: string, one: string, several: string][] }[]} traces @param {string[]} names */
+export function joinNotices(traces, names) {
+  /** @type {Map<string, string[]>} */
+  const speakers = new Map();
+  traces.forEach(({ notices }, place) => notices.forEach((notice) => {
+    const key = JSON.stringify(notice);
+    speakers.set(key, [...(speakers.get(key) ?? []), names[place]]);
+  }));
+  const sentences = [...speakers].map(([key, own]) => {
+    const [before, one, several] = JSON.parse(key);
+    return `${before}${new Intl.ListFormat("en-GB").format(own)}${own.length === 1 ? one : several}`;
+  });
+  return sentences.join(" ");
+}
+
 /** Where most of a head's attention goes, or how far it is spread. @param {HeadMatrix} matrix @returns {Sentence} */
 export function describeHead(matrix) {
   const shares = summarize(matrix);

@@ -18,7 +18,7 @@ import { describeLikelihood, describeHead, describeHidden, describeLink, describ
  * @import { AttentionMap, HeadMatrix, Token, View } from "./head_view.js"
  * @import { HeadInputs, WeightPlace } from "./link_steps.js"
  * @import { HeadPlace, MapFiles } from "./map_package.js"
- * @import { Amount } from "./models/selection.js"
+ * @import { Amount } from "./models/summary_selection.js"
  * @import { Progress, Runtime } from "./fetch_files.js"
  * @import { HeadShown } from "./run_model.js"
  * @import { Read } from "./selectors.js"

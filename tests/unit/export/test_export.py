@@ -21,7 +21,7 @@ from attnviz.analysis.head_view import View
 from attnviz.core.errors import AttnvizError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.export import FORMATS, Picture, export, picture, pictures, svg_png_pdf
-from attnviz.export import matrix as on_paper
+from attnviz.export import grids_and_matrices as on_paper
 from attnviz.export.paper import COLUMN, FONT, PADDING, PAGE, Label, Rectangle, Sheet, printed_text, titled, width_of
 from attnviz.export.picture import is_whole, other_head, part_of, parts
 from attnviz.figures.theme import LIGHT

@@ -4,7 +4,7 @@ import { describeFound, describeHeadOf, matrixOf, windowNotices } from "../../..
 import { numberedName } from "../../../attnviz/figures/explorer/word_weights.js";
 import { decimals, powerOfTen, signed, significant, twoDigits, wholePercent } from "../../../attnviz/figures/drawing/numbers.js";
 import { promptOf } from "../../../attnviz/live/web/models/load_model.js";
-import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
+import { choose, unitsOf } from "../../../attnviz/live/web/models/summary_selection.js";
 import { drawnPart } from "../../../attnviz/figures/answer_spans.js";
 import { describeSelectors, describeSelection } from "../../../attnviz/live/web/selectors.js";
 import { AlignmentHeads, describeTranslation, differences, translationNotices } from "../../../attnviz/live/web/alignments.js";

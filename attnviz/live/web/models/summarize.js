@@ -4,7 +4,8 @@ import { checked, encode } from "./bert_tokens.js";
 import { inputsOf } from "./encode.js";
 import { encoderWeights } from "./attention_weights.js";
 import { ModelError } from "./model_files.js";
-import { choose, extract, unitsOf, sentenceAt, sentencesOf } from "./selection.js";
+import { sentenceAt, sentencesOf } from "./sentences.js";
+import { choose, extract, unitsOf } from "./summary_selection.js";
 
 export class Summarizer {
   /** @param {import("./load_model.js").Loaded} loaded */
@@ -42,7 +43,7 @@ export class Summarizer {
   /**
    * Number each token by its sentence; a special token counts to the one before it, [CLS] to the first.
    * @param {import("./types.d.ts").Token[]} tokens
-   * @param {import("./selection.js").Spans} sentences
+   * @param {import("./sentences.js").Spans} sentences
    */
   numbers(tokens, sentences) {
     let last = 0;

@@ -157,7 +157,7 @@ def test_sentences_end_where_they_end_in_python():
         "ΣDr.ก็",
         "Più art. Dr. No",
     ]
-    cut = call(*(["selection", "sentencesOf", "segmenter", text] for text in texts))
+    cut = call(*(["sentences", "sentencesOf", "segmenter", text] for text in texts))
     assert [[tuple(span) for span in spans] for spans in cut] == [list(Sentences.of(text).spans) for text in texts]
 
 
@@ -172,16 +172,16 @@ def test_what_is_kept_is_what_python_keeps():
     passage = read_passage(text, tuple(tokens))
     scores = np.random.default_rng(3).random(len(tokens))
     spans = [list(span) for span in passage.sentences]
-    (units,) = call(["selection", "unitsOf", text, [dataclasses.asdict(token) for token in tokens], spans])
+    (units,) = call(["summary_selection", "unitsOf", text, [dataclasses.asdict(token) for token in tokens], spans])
     assert [(each["start"], each["end"]) for each in units] == [(unit.start, unit.end) for unit in passage.units]
     assert [each["candidate"] for each in units] == passage.candidate.tolist()
     assert [each["sentence"] for each in units] == list(passage.sentence)
     mine, shares = passage.by_unit(scores), passage.by_sentence(scores)
     by_unit, by_sentence, kept, extracted = call(
-        ["selection", "byUnit", units, scores.tolist()],
-        ["selection", "bySentence", units, scores.tolist(), len(spans)],
-        ["selection", "top", mine.round(1).tolist(), 4, passage.candidate.tolist()],
-        ["selection", "extract", text, spans, [True, False, *[True] * (len(spans) - 2)]],
+        ["summary_selection", "byUnit", units, scores.tolist()],
+        ["summary_selection", "bySentence", units, scores.tolist(), len(spans)],
+        ["summary_selection", "top", mine.round(1).tolist(), 4, passage.candidate.tolist()],
+        ["summary_selection", "extract", text, spans, [True, False, *[True] * (len(spans) - 2)]],
     )
     np.testing.assert_allclose(by_unit, mine, atol=1e-12)
     np.testing.assert_allclose(by_sentence, shares, atol=1e-12)
