@@ -489,6 +489,8 @@ def _pieces(blocks: Blocks) -> Iterator[Block | str]:
 
 MARKDOWN = MarkdownIt("commonmark", {"html": False})
 _BUTTON = re.compile(r'<button([^>]*?) data-pick="([^"]*)"([^>]*)>(.*?)</button>', re.S)
+# Of a tag: within a text the next bracket begins one.
+_STYLE = re.compile(r""" style=(?=["'][^<>]*>)""")
 _PRESSED = re.compile(r' (?:aria-pressed|aria-label)="[^"]*"')
 
 
@@ -499,7 +501,7 @@ def block_html(block: Block, address: Callable[[Pick], str]) -> str:
     if isinstance(block, PictureBlock):
         if isinstance(block.body, dict):
             return f'<div class="markup" data-record="{html.escape(json.dumps(block.body))}"></div>'
-        return f'<div class="markup">{_linked(block.body, block.picks, address).replace(" style=", " data-style=")}</div>'
+        return f'<div class="markup">{_STYLE.sub(" data-style=", _linked(block.body, block.picks, address))}</div>'
     if isinstance(block, FoldBlock):
         parts = "".join(block_html(each, address) for each in block.parts)
         return f"<details><summary>{html.escape(block.title)}</summary>{parts}</details>"

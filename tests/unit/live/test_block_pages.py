@@ -99,6 +99,10 @@ def test_what_leads_nowhere_is_no_button():
     drawn = '<button class="a" data-pick="x&amp;y" aria-pressed="true" style="color:#123456">one</button>'
     block = PictureBlock("k", drawn, {"x&y": Pick({"layer": 1, "mean": None})})
     assert block_html(block, nowhere) == '<div class="markup"><span class="a" data-style="color:#123456">one</span></div>'
+    # What was typed is no part of a tag.
+    typed = PictureBlock("k", "<i title='a style=&quot;b' style='c'>no style='d' and style=1</i>", {})
+    assert ">no style='d' and style=1</i>" in block_html(typed, nowhere)
+    assert "title='a style=&quot;b' data-style='c'" in block_html(typed, nowhere)
     linked = block_html(block, lambda pick: f"layer={pick.values['layer']}&b")
     assert '<button type="button" class="a" data-go="layer=1&amp;b" aria-pressed="true" data-style=' in linked
 
