@@ -66,7 +66,7 @@ def corpus(name: str) -> tuple[ParsedSentence, ...]:
     form = find_format(path)
     if form.kind == "conllu":
         return read_conllu(_read_text(path), path.name)
-    if form.kind in ("squad", "jsonl") or form.heading:
+    if form.kind in ("squad", "json", "jsonl") or form.heading:
         raise CorpusError(f"{form.description}, and here a text of one sentence a line is wanted, or CoNLL-U.")
     return plain(text_lines(path), path.name)
 

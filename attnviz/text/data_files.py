@@ -216,7 +216,9 @@ def _rows(path: Path, form: FileFormat) -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(LONGEST_LINE)
     reader = csv.reader(text_lines(path), delimiter=form.delimiter)
     try:
-        yield from islice(((reader.line_num, row) for row in reader), 1 if form.heading else 0, None)
+        # Blank lines may stand before the heading.
+        filled = ((reader.line_num, row) for row in reader if "".join(row).strip())
+        yield from islice(filled, 1 if form.heading else 0, None)
     except csv.Error as error:
         raise CorpusError(
             f"Line {reader.line_num} of {path.name} cannot be read ({error}): put the field between quotes."

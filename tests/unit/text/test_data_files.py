@@ -70,6 +70,7 @@ WORDS = "1\tDogs\tdog\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tbark\tbark\tVERB\t_\t_\t0\
         ("a.tsv", "1\tA dog.\tUn chien.\n2\tIt sat.\tAssis.", "a number",
          [Prompt("A dog.", target="Un chien."), Prompt("It sat.", target="Assis.")]),
         ("a.csv", "text\nA dog.", "column “text”", [Prompt("A dog.")]),
+        ("a.csv", " \n\ntext\n\nA dog.", "column “text”", [Prompt("A dog.")]),
         ("a.json", '["A dog.", "It sat."]', "list of texts", [Prompt("A dog."), Prompt("It sat.")]),
         ("a.txt", '[\n {"text": "A dog."},\n {"text": "It sat."}\n]', "list of objects", [Prompt("A dog."), Prompt("It sat.")]),
         ("a.txt", "[The dog] sat, and it slept.", "one text a line", [Prompt("[The dog] sat, and it slept.")]),
