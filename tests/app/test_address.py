@@ -252,8 +252,11 @@ def test_a_browser_is_told_the_address_of_a_visit_once() -> None:
     assert app.run().session_state.standing is None
 
 
-@pytest.mark.parametrize(("page", "refused"), [("home", "refused"), ("lessons", "lesson_refused")])
+@pytest.mark.parametrize(("page", "refused"), [("home", "trace_file_refused"), ("lessons", "lesson-file_refused")])
 def test_what_was_wrong_with_a_file_is_not_said_at_the_next_visit(page: str, refused: str) -> None:
+    app = open_page(page)
+    app.session_state[refused] = "This file is damaged."
+    assert app.run().error
     assert not open_page(page, {"page": "write", "address": {}, refused: "This file is damaged."}).error
 
 

@@ -111,14 +111,14 @@ def test_a_training_that_fails_says_so_in_text(monkeypatch: pytest.MonkeyPatch) 
     visit.run()
     assert "zz" in visit.app.error[0].value
     assert raw(visit.nodes) == []
-    visit.app.session_state.toy_refused = str(ModelError(HOSTILE))
+    visit.app.session_state["toy_file_refused"] = str(ModelError(HOSTILE))
     visit.run()
     assert raw(visit.nodes) == []
 
 
 def test_a_trace_file_that_is_refused_says_so_in_text(monkeypatch: pytest.MonkeyPatch) -> None:
     visit = Visit(monkeypatch, "home")
-    visit.app.session_state.refused = str(ModelError(HOSTILE))
+    visit.app.session_state["trace_file_refused"] = str(ModelError(HOSTILE))
     visit.run()
     assert "zz" in visit.app.error[0].value
     assert raw(visit.nodes) == []

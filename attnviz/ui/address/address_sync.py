@@ -53,7 +53,7 @@ _DERIVED = {
     *("dim", "numbers", "edited", "own_begun", "at_step", "toy"),
     *("writes", "begun"),
     # What was wrong with a file that is in no box any more.
-    *("refused", "toy_refused", "lesson_refused"),
+    *("trace_file_refused", "toy_file_refused", "lesson-file_refused"),
     *(
         f"{name}{slot}"
         for name in ("edits_before", "edited_of", "refused_edit", "untried_edits")

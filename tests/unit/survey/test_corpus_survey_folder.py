@@ -206,12 +206,12 @@ def test_the_table_has_what_the_rows_of_all_texts_have_in_common():
 
 
 def test_shards_of_one_survey_are_added_up_in_their_order(tmp_path):
-    other = replace(SURVEY, shards=("1/4",), parts=2)
+    other = replace(SURVEY, shards=("3/3",), parts=2)
     for name, state in (("a", SURVEY), ("b", other), ("c", replace(other, model="another"))):
         save(tmp_path / "deep" / name, state)
     whole = merge_folders([tmp_path / "deep" / name for name in "ab"], tmp_path / "whole")
     assert (whole.model, whole.kind, whole.corpus) == (SURVEY.model, SURVEY.kind, SURVEY.corpus)
-    assert (whole.shards, whole.parts) == (("1/3", "1/4", "2/3"), 13)
+    assert (whole.shards, whole.parts) == (("1/3", "2/3", "3/3"), 13)
     np.testing.assert_allclose(whole.statistics.sums, 2 * STATISTICS.sums)
     alone = merge_folders([tmp_path / "deep" / "a"], tmp_path / "alone")
     assert (alone.shards, alone.parts, alone.statistics.read) == (("1/3", "2/3"), 11, 2)
