@@ -407,6 +407,9 @@ class StackModel(TracedModel):
             # Of two words ln p(one) - ln p(other), which is the difference of their logits.
             return made.score if target.kind == "rather" else made.log_probability
 
+        # What layers give without edits is not noted in a pass that has some.
+        with torch.inference_mode(), entering(self.card.n_layers, 1, outputs):
+            forward(1)
         return Scorer(self, "nats", 1, forward, len(bound.ids), outputs)
 
     def default_target(self, prompt: Prompt) -> Target:

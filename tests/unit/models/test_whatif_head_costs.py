@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import transformers as hf
 
 import attnviz
 from attnviz.core.edits import Edits, HeadSet
@@ -9,7 +10,8 @@ from attnviz.core.trace import HeadCosts
 from attnviz.core.weights import Kind
 from attnviz.models import whatif
 from attnviz.models.hub.single_stack import StackModel
-from attnviz.models.whatif import DRAWS, removal_curve, without
+from attnviz.models.whatif import DRAWS, head_costs, removal_curve, without
+from tests import tiny
 
 # What each head costs; the costs of several add up.
 COSTS = {
@@ -49,3 +51,15 @@ def test_each_draw_takes_more_and_more_of_the_heads_by_chance(curve):
 
 def test_heads_are_set_to_what_is_said():
     assert without([("encoder", 0, 2), ("cross", 1, 0)], "mean").text == "c1.0m,e0.2m"
+
+
+def test_heads_of_a_decoder_that_are_off_first_cost_what_they_cost_after_others():
+    config = tiny.FAMILY["llama"].config()
+    config.initializer_range = 0.5
+    model = attnviz.wrap(hf.AutoModelForCausalLM.from_config(config).eval(), tiny.tokenizer(tiny.DECODER))
+    costs = np.array([[-1.0, 0.1, 0.2, 0.3, 0.4, 0.5], [-2.0, 1.0, 2.0, 3.0, 4.0, 5.0]])
+    made = removal_curve(model, "the cat sat on the mat", HeadCosts("nats", 0.0, {"decoder": costs}))
+    alone = head_costs(model, "the cat sat on the mat")
+    got = made.least[0], made.most[0]
+    want = (alone.of(("decoder", 1, head)) - alone.before for head in (0, 5))
+    np.testing.assert_allclose(got, list(want), atol=1e-5)
