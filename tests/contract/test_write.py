@@ -105,11 +105,17 @@ def test_twenty_tokens_are_ten_and_ten_more():
 
 
 @pytest.mark.parametrize(
-    "edits", tiny.first_now(["d0.1z", "d1.0c3.2", "d0.1w3.1-0.5", "d1.2m", "d0.0u", "dk1", "d1.3pthe dog ran to"], 2)
-)
-def test_edits_act_while_it_writes(edits):
+    ("edits", "family"),
+    [
+        *tiny.first_now([(each, "llama") for each in (
+            "d0.1z", "d1.0c3.2", "d0.1w3.1-0.5", "d1.2m", "d0.0u", "dk1", "d1.3pthe dog ran to")], 2),
+        # What a window leaves out of a cache still counts.
+        ("d0.0c2.1,d0.1c2.1,d0.2c2.1,d0.3c2.1", "mistral"), ("dk1", "gpt-oss"),
+    ],
+)  # fmt: skip
+def test_edits_act_while_it_writes(edits, family):
     """Each token is the likeliest of a pass over all before it, with the edits."""
-    _, wrapped = writer(tiny.FAMILY["llama"])
+    _, wrapped = writer(tiny.FAMILY[family])
     edited = attnviz.run(wrapped, "write", TEXT, tokens=9, edits=edits)
     assert edited.trace.edits == Edits.parse(edits)
     assert edited.before.trace.edits == Edits()

@@ -190,8 +190,9 @@ class Writer:
     def _steps(self, given: Sequence[int], written: Sequence[int]) -> Iterator[Tensor]:
         """Give the logits of the next token, again and again, while `written` grows by one token in between."""
         model, cache, n_read = self.model, None, 0
+        edits = apply_edits.current()
         # The mean over the text so far needs the rows of earlier steps, which no cache holds.
-        means = any(isinstance(edit, HeadSet) and edit.to == "mean" for edit in apply_edits.current().each)
+        means = any(isinstance(edit, HeadSet) and edit.to == "mean" for edit in edits.each)
         while True:
             read = [*given, *written]
             with model.computing(), torch.inference_mode():
@@ -199,6 +200,9 @@ class Writer:
                 if self.caches and not means:
                     output = model.model(input_ids=ids, past_key_values=cache, use_cache=True, **self.last_alone(ids))
                     cache, n_read = output.past_key_values, len(read)
+                    if edits.by_position and any(getattr(cache, "is_sliding", ())):
+                        # A cache of a window does not say at which places of the text its tokens stand.
+                        cache, n_read = None, 0
                 else:
                     output = model.model(input_ids=ids, **self.uncached, **self.last_alone(ids))
             yield output.logits[0, -1]
