@@ -96,12 +96,11 @@ def run_command(commands: argparse.ArgumentParser, argv: Sequence[str] | None) -
             return _failed(commands.prog, str(limit))
         if not isinstance(error, OSError):
             raise
+        reason = f" ({error.strerror})" if error.strerror else ""
         if error.filename is None:
             _forget_stdout()
-            reason = f" ({error.strerror})" if error.strerror else ""
-            why = f"The output cannot be written{reason}: stdout is closed, or its disk is full."
-            return _failed(commands.prog, why)
-        return _failed(commands.prog, f"{error.filename} cannot be read or written ({error.strerror}): choose another place.")
+            return _failed(commands.prog, f"The output cannot be written{reason}: stdout is closed, or its disk is full.")
+        return _failed(commands.prog, f"{error.filename} cannot be read or written{reason}: choose another place.")
 
 
 def _failed(program: str, why: str) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.core.errors import AttnvizError
-from attnviz.core.whole_files import exclusive
+from attnviz.core.whole_files import exclusive, failing_at
 
 
 class Journal:
@@ -49,7 +49,8 @@ class Journal:
             with ExitStack() as stack:
                 self._file = stack.enter_context(self.path.open("a+b", buffering=0))
                 stack.enter_context(exclusive(self.path))
-                self._read(self.path)
+                with failing_at(self.path):
+                    self._read(self.path)
                 self._open = stack.pop_all()
         return self
 
@@ -63,7 +64,8 @@ class Journal:
         except ValueError:
             return False
         if self.path is not None:
-            self._file.write(line.encode() + b"\n")
+            with failing_at(self.path):
+                self._file.write(line.encode() + b"\n")
         self.done[key] = list(values)
         return True
 

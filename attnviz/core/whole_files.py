@@ -18,6 +18,16 @@ except ImportError:  # Windows has no such locks
 
 
 @contextmanager
+def failing_at(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Have an OSError inside name this file or folder: a full disk says no name, a file that replaces another its own."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+@contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file that replaces the one at `path` once all of it is on the disk.
 
@@ -26,12 +36,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises:
         OSError: it cannot be written.
     """
-    try:
+    with failing_at(path):
         yield from _replacing(Path(path))
-    except OSError as error:
-        # A full disk says so without a name, a folder that there is not by that of the file that replaces this one.
-        error.filename = str(path)
-        raise
 
 
 def _replacing(path: Path) -> Iterator[BinaryIO]:

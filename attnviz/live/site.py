@@ -18,6 +18,7 @@ from attnviz.analysis.summary_selection import ABOUT_BARS, ABOUT_SHARES
 from attnviz.analysis.translation_alignment import SUPERVISED
 from attnviz.analysis.wording import ABOUT
 from attnviz.core.errors import AttnvizError
+from attnviz.core.whole_files import failing_at
 from attnviz.figures.answer_spans import STYLE as ANSWER_STYLE
 from attnviz.figures.compute.steps import STYLE as STEPS_STYLE
 from attnviz.figures.explorer.exported_file import STYLE as EXPLORER_STYLE
@@ -140,7 +141,7 @@ def build(folder: Path, models: Sequence[str], lessons: Sequence[Path] = (), rep
         place = tempfile.TemporaryDirectory(prefix=".attnviz-site-", dir=target.parent)
     except OSError as error:
         raise SiteError(f"{folder} cannot be written ({error.strerror}): choose another place.") from error
-    with place:
+    with place, failing_at(folder):
         made = Path(place.name) / "site"
         _write_site(made, models, lessons, report)
         shutil.rmtree(target, ignore_errors=True)

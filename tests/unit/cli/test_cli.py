@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -213,3 +214,15 @@ def test_a_site_where_nothing_may_be_written_names_the_folder_that_was_typed(mon
         capsys.readouterr().err
         == f"attnviz: {tmp_path / 'public'} cannot be written (Permission denied): choose another place.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(OSError(28, "No space left on device"), " (No space left on device)"), (shutil.Error([]), "")]
+)
+def test_a_site_on_a_full_disk_names_the_folder_that_was_typed(error, said, monkeypatch, capsys, tmp_path):
+    def fill(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(site, "_write_site", fill)
+    assert cli.main(["site", "-o", str(tmp_path / "public")]) == 1
+    assert capsys.readouterr().err == f"attnviz: {tmp_path / 'public'} cannot be read or written{said}: choose another place.\n"

@@ -120,3 +120,10 @@ def test_a_second_run_is_refused_while_the_first_is_writing(path, tmp_path):
         pass
     with opened(path) as journal:
         assert sorted(journal.done) == ["a", "b"]
+
+
+def test_a_full_disk_is_said_of_the_journal(path):
+    full = pytest.raises(OSError, match="No space left on device")
+    with opened(path) as journal, open("/dev/full", "wb", buffering=0) as journal._file, full as error:
+        journal.note("c", 1, [0.5])
+    assert error.value.filename == str(path)
