@@ -220,11 +220,16 @@ class _Patching:
                 moved = [(each, other.stream(row) - each) for row, each in enumerate(rows)]
                 return np.stack([as_array((slope * way).sum(dim=-1)[0]) for slope, way in _slopes(score, moved)])
             if what == "mlps":
-                pairs = [(layer, each) for layer, each in enumerate(kept.additions) if each]
-                moved = [(each[-1], other.additions[layer][-1] - each[-1]) for layer, each in pairs]
+                pairs = [
+                    (layer, each, there)
+                    for layer, added in enumerate(kept.additions)
+                    for place, (each, there) in enumerate(zip(added, other.additions[layer], strict=True))
+                    if not _goes_on(each, added[place + 1 :])
+                ]
+                moved = [(each, there - each) for _, each, there in pairs]
                 changes = np.zeros((n_layers, 1))
-                for (layer, _), (slope, way) in zip(pairs, _slopes(score, moved), strict=True):
-                    changes[layer] = float((slope * way).double().sum())
+                for (layer, _, _), (slope, way) in zip(pairs, _slopes(score, moved), strict=True):
+                    changes[layer] += float((slope * way).double().sum())
                 return changes
             moved = [(each, there - each) for each, there in zip(kept.contexts, other.contexts, strict=True)]
             changes = np.zeros((n_layers, model.card.n_heads))
@@ -341,6 +346,12 @@ def _slopes(score: Tensor, moved: Sequence[tuple[Tensor, Tensor]]) -> Iterator[t
     gradients = torch.autograd.grad(score, [each for each, _ in moved], allow_unused=True)
     for (_, way), gradient in zip(moved, gradients, strict=True):
         yield torch.zeros_like(way) if gradient is None else gradient, way.detach()
+
+
+def _goes_on(added: Tensor, later: Sequence[Tensor]) -> bool:
+    """Say whether what is added goes into a later addition, as OPT's first matrix does, and is counted there."""
+    given = torch.autograd.grad([each.sum() for each in later], added, retain_graph=True, allow_unused=True) if later else ()
+    return any(each is not None for each in given)
 
 
 @dataclass(eq=False)

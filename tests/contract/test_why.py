@@ -457,15 +457,23 @@ def test_streams_that_are_set_together_give_the_other_text_and_a_text_alone_has_
     assert plain(describe_together(same, nothing)) == "No part moves the difference towards the other text."
 
 
-def test_the_estimate_is_the_slope_of_a_patch():
+# Two additions side by side, of experts and of an MLP that all tokens share; OPT's stand one behind the other.
+SHARED = Family("granitemoeshared", DECODER, lambda: hf.GraniteMoeSharedConfig(**_EXPERTS, shared_intermediate_size=11))
+
+
+@pytest.mark.parametrize(
+    ("family", "what"),
+    [(tiny.FAMILY["llama"], "stream"), (SHARED, "mlps"), (tiny.FAMILY["opt"], "mlps")], ids=str,
+)  # fmt: skip
+def test_the_estimate_is_the_slope_of_a_patch(family, what):
     """A text that differs by little is patched as the estimate says: halves of the step bring the two closer by quarters."""
-    model, wrapped = made(tiny.FAMILY["llama"])
+    model, wrapped = made(family, torch.float32 if family is SHARED else torch.float64)
     embedding, cat, dog = model.get_input_embeddings().weight, *wrapped.tokenizer.convert_tokens_to_ids(["cat", "dog"])
     there, gaps = embedding[dog].detach().clone(), []
     for step in (0.02, 0.01):
         with torch.no_grad():
             embedding[dog] = embedding[cat] + step * (there - embedding[cat])
-        patches = attnviz.patch(wrapped, TEXT, TEXT.replace("cat", "dog"), "mat", "ran", "stream")
+        patches = attnviz.patch(wrapped, TEXT, TEXT.replace("cat", "dog"), "mat", "ran", what)
         gaps.append(np.abs(patches.patched - patches.estimate).max())
     assert gaps[1] < gaps[0] * 0.3
 
