@@ -94,7 +94,7 @@ def _on_random_tokens(writer: Writer) -> Iterator[tuple[Float[np.ndarray, "layer
         ids = dice.choice(known, period, replace=False).tolist()
         attention = writer.attention_of([*ids, *ids])
         weights = np.stack([attention.layer_weights(layer) for layer in range(attention.n_layers)])
-        yield weights, len(attention.keys) - 2 * period
+        yield weights, len(attention.queries) - 2 * period
 
 
 def _untrained(model: AttentionModel) -> Float[np.ndarray, "role layer head"] | None:

@@ -601,3 +601,19 @@ def test_a_head_copies_what_its_matrices_make_of_the_stream_behind_the_first_lay
             target = wrapped.tokenizer(TEXT)["input_ids"][place]
             assert bool(found.copies[layer, head, column]) == bool((scores > scores[target]).sum() < head_roles.TOP)
     assert 0 < found.copies.sum() < found.copies.size
+
+
+def test_roles_beside_a_sink_are_those_of_the_tokens():
+    """A sink is one more key than there are tokens, and no special token before them."""
+    model, wrapped = made(tiny.FAMILY["gpt-oss"], torch.float32)
+    found = attnviz.head_roles(wrapped).scores[0]
+    dice, known = np.random.default_rng(head_roles.SEED), np.arange(tiny.VOCABULARY // 20, tiny.VOCABULARY // 2)
+    period = min(head_roles.PERIOD, len(known), (wrapped.card.max_tokens - 2) // 2)
+    ids = dice.choice(np.setdiff1d(known, wrapped.tokenizer.all_special_ids), period, replace=False).tolist()
+    with torch.no_grad():
+        attentions = model(torch.tensor([[*ids, *ids]]), output_attentions=True).attentions
+    weights = np.stack([each[0].numpy() for each in attentions])
+    rows = np.arange(period, 2 * period)
+    for role, behind in (("duplicate token", 0), ("induction", 1)):
+        want = weights[:, :, rows, rows - period + behind].mean(axis=2)
+        np.testing.assert_allclose(found[head_roles.ROLES.index(role)], want, atol=1e-6)
