@@ -142,7 +142,7 @@ def word_attention(attention: AttentionMap, sentence: ParsedSentence) -> WordAtt
         merged[layer, :-1, placed[kept][:, None], placed[kept]] = weights[:, kept][..., kept].transpose(1, 2, 0)
     merged[:, -1] = merged[:, :-1].mean(axis=1)
     parks = {place for place, word in enumerate(sentence.words) if not has_letters(word.text)}
-    if attention.causal:
+    if attention.kind == "decoder":
         parks |= {place for place in placed[:1].tolist() if 0 <= place < len(sentence.words)}
     return WordAttention(merged, len(sentence.words), tuple(sorted(parks)))
 

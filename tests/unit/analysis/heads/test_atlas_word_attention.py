@@ -1,5 +1,7 @@
 """What words give to words, and where they look most, against loops over the tokens."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -65,3 +67,6 @@ def test_heads_park_at_punctuation_and_a_decoder_s_at_its_first_word() -> None:
     # A word is the first where nothing special stands before it.
     for read, parks in ((tokens, (0, 2)), ((special("<s>"), *tokens), (2,))):
         assert word_attention(make_map(read, causal=True), SENTENCE).parks == parks
+    # Weights with a sink behind all tokens are not known to look back alone (GPT-OSS, many texts at once).
+    beside = make_map(tokens, (*tokens, special("sink")))
+    assert word_attention(replace(beside, kind="decoder"), SENTENCE).parks == (0, 2)
