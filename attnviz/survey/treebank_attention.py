@@ -198,7 +198,7 @@ def _read(
         looks[index] = strongest(among := word_attention(attention, sentences[index]))
         if each is not None:
             each(index, attention, among)
-        if len(looks) % 16 == 0:
+        if len(looks) % 16 == 0 and len(looks) < len(sentences):
             report(len(looks))
     report(len(sentences))
     return looks

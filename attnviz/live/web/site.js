@@ -247,8 +247,10 @@ export class SitePage {
     const [first] = this.#among(values);
     /** @type {Record<string, string>} */
     const prompt = {};
-    const isGiven = first.source !== "worked" && [...this.config.fields, "target"].some((name) => typeof values[name] === "string");
-    for (const name of new Set([...this.config.fields, "pair", "target"])) {
+    const { fields, page } = this.config;
+    const isTyped = (/** @type {string} */ name) => typeof values[name] === "string";
+    const isGiven = first.source !== "worked" && (fields.some(isTyped) || (page === "translate" && isTyped("target")));
+    for (const name of new Set([...fields, "pair", "target"])) {
       const isOwn = ["pair", "target"].includes(name);
       const text = isGiven ? values[name] ?? (isOwn ? "" : first.prompt[PROMPT[name]]) : first.prompt[PROMPT[name]];
       if (text) prompt[PROMPT[name]] = text;

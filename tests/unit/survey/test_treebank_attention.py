@@ -50,6 +50,13 @@ def same(one: Any, other: Any) -> bool:
     )
 
 
+def test_the_end_of_a_stage_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(treebank_attention, "RIVAL_SENTENCES", 16)
+    told: list[tuple[str, float | None]] = []
+    look(Reader(), plain(TEXTS), progress=lambda *stage: told.append(stage))
+    assert len(set(told)) == len(told)
+
+
 def test_what_can_be_read_is_kept_and_the_first_sentences_of_it_are_read_by_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(treebank_attention, "RIVAL_SENTENCES", 10)
     told: list[tuple[str, float]] = []
