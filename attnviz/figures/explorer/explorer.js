@@ -302,7 +302,8 @@ export class Explorer {
       later: (promise, then) => this.#later(promise, then) };
   }
 
-  /** Shows another map: nothing of the views before can still be seen or asked. @param {Overview} overview */
+  /** Takes another map: nothing of the views before can still be seen or asked. What is shown of it comes next, as settings; until
+   * then nothing is drawn. @param {Overview} overview */
   open(overview) {
     this.state.open(overview, (places) => this.host.want(places));
     this.problem.hidden = true;
@@ -315,7 +316,6 @@ export class Explorer {
     this.above.replaceChildren(words.element);
     this.stage.replaceChildren(...panes.map(({ element }) => element));
     this.below.replaceChildren(links.element);
-    this.layOut();
   }
 
   /** @param {Settings} settings */

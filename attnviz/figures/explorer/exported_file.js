@@ -22,6 +22,7 @@ function mountPage(place) {
     const tokens = overview.kind === "cross" ? `${grouped(queries.length)} × ${grouped(keys.length)} tokens` : counted(keys.length, "token");
     explorer.state.fact = `${tokens} · ${counted(layers * heads, "head")}`;
     explorer.open(overview);
+    explorer.layOut();
   };
   const [kind = "cross", layer = 0, head = 0] = JSON.parse(place.dataset.opens ?? "[]");
   explorer.update({ layer, head, fullScale: true, theme: String(place.dataset.theme) });
