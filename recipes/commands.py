@@ -12,8 +12,8 @@ from safetensors import safe_open
 
 from attnviz.attribution.dataset import method_figures
 from attnviz.core import whole_files
-from attnviz.models.saved_models import CONFIG, EXPONENTS, METRICS, WEIGHTS, kind_of, unpacked
 from attnviz.models.shipped_answerer import AnswerModel
+from attnviz.models.shipped_models import CONFIG, EXPONENTS, METRICS, WEIGHTS, kind_of, unpacked
 from attnviz.models.shipped_summarizer import SummaryModel
 from attnviz.models.shipped_translators import TranslationModel
 from attnviz.nn.decoding import Beam

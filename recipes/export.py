@@ -10,7 +10,7 @@ from torch import Tensor
 from attnviz.core import whole_files
 from attnviz.core.errors import ModelError
 from attnviz.models.base import Progress, silent
-from attnviz.models.saved_models import CONFIG, METRICS, WEIGHTS, load_trained, pack
+from attnviz.models.shipped_models import CONFIG, METRICS, WEIGHTS, load_trained, pack
 
 Own = TypeVar("Own")
 

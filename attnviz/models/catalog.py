@@ -190,15 +190,15 @@ def wrap(model: Any, tokenizer: Any = None, target_tokenizer: Any = None) -> Att
 
 def _saved(name: str) -> Build | None:
     """Find what loads a file or a folder that attnviz has saved, if the name is that of one."""
-    from attnviz.models import saved_models
+    from attnviz.models import shipped_models
 
     with suppress(OSError, RuntimeError, ValueError):  # too long for a path, or of a user who does not exist: nothing of ours
         path = Path(name).expanduser()
         # Beside a configuration it is the weights of another model.
         if name.endswith(TOY) and path.is_file() and not (path.parent / "config.json").is_file():
             return lambda progress: importlib.import_module("attnviz.models.toy_model").load_file(path)
-        if saved_models.kind_of(path):
-            return lambda progress: saved_models.load_trained(path, progress)
+        if shipped_models.kind_of(path):
+            return lambda progress: shipped_models.load_trained(path, progress)
     return None
 
 
@@ -206,7 +206,7 @@ def _listed(name: str) -> Build:
     """Find what loads a model of the catalog; nothing is imported before it is called."""
     if not (loader := CATALOG[name].loader):
         folder = assets_folder() / "models" / name
-        return lambda progress: importlib.import_module("attnviz.models.saved_models").load_trained(folder, progress)
+        return lambda progress: importlib.import_module("attnviz.models.shipped_models").load_trained(folder, progress)
     return lambda progress: _named(loader)(progress)
 
 

@@ -25,7 +25,7 @@ from attnviz.models.edit import EditPoints, Scorer, edited, own_layers
 from attnviz.models.hub.minilm import minilm
 from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.question_answering import ANSWER, QuestionAndPassage, SpanFinder, span_facts, span_outcome
-from attnviz.models.saved_models import SavedModel
+from attnviz.models.shipped_models import SavedModel
 from attnviz.models.span_decoding import Logits, SpanDecoding, best_spans, marginals, pair_logits, text_of
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome
 from attnviz.nn import apply_edits

@@ -22,7 +22,7 @@ from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit import EditPoints, Scorer, cosine_distance, edited, own_layers
 from attnviz.models.hub.minilm import minilm
 from attnviz.models.hub.single_stack import StackModel
-from attnviz.models.saved_models import SavedModel
+from attnviz.models.shipped_models import SavedModel
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, target_labels
 from attnviz.nn import apply_edits
 from attnviz.nn.attention import Attended

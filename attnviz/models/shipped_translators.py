@@ -21,7 +21,7 @@ from attnviz.models import device
 from attnviz.models.base import DecodingStep, ModelCard, Progress, SearchTree, Translation
 from attnviz.models.device import to_host
 from attnviz.models.edit import EditPoints, Scorer, edited, log_probability
-from attnviz.models.saved_models import SavedModel
+from attnviz.models.shipped_models import SavedModel
 from attnviz.models.targets import BoundTarget
 from attnviz.models.translation import WrittenText, decoding_steps, encoded_tokens, piece_name, search_tree, written_tokens
 from attnviz.models.write_on import WritesFromSource

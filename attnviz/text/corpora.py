@@ -10,11 +10,13 @@ import numpy as np
 from attnviz.core.errors import CorpusError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.settings import assets_folder
-from attnviz.text.data_files import ParsedSentence, find_format, read_conllu, text_lines
+from attnviz.text.data_files import ParsedSentence, find_format, read_conllu, split_lines, text_lines
 from attnviz.text.winogender import plain_sentence, read_winogender
 
 TREEBANK, WINOGENDER = "ewt", "winogender"
 SHIPPED = {TREEBANK: "ewt-dev-1500.conllu.gz", WINOGENDER: "winogender.tsv.gz"}
+# Sentences that are typed into a box; a file may have more.
+MOST_TYPED = 300
 
 
 @cache
@@ -88,6 +90,18 @@ def plain(lines: Iterable[str], name: str = "this text") -> tuple[ParsedSentence
     if not sentences:
         raise CorpusError(f"{name} holds no sentence: write one a line.")
     return tuple(sentences)
+
+
+def own_sentences(text: str) -> tuple[ParsedSentence, ...]:
+    """Make sentences of what somebody typed, one a line.
+
+    Raises:
+        CorpusError: there is none, or too many.
+    """
+    sentences = plain(split_lines(text), "Your text")
+    if len(sentences) > MOST_TYPED:
+        raise CorpusError(f"These are {len(sentences):,} sentences, and at most {MOST_TYPED} are read here: leave some out.")
+    return sentences
 
 
 def _read_text(path: Path) -> str:

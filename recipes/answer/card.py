@@ -74,7 +74,7 @@ def answerer_facts(run: Run) -> dict[str, Any]:
 
 
 def export_answerer(recipe: AnswerRecipe, run: Run, folder: Path, data: Path, report: Callable[[str], None]) -> None:
-    """Write a folder for `attnviz.models.saved_models`, without what is still the embedded encoder's, calibrated by `data`.
+    """Write a folder for `attnviz.models.shipped_models`, without what is still the embedded encoder's, calibrated by `data`.
 
     Raises:
         DataError: `data` lacks the development files: the folder holds the model as it was trained.

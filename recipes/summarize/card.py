@@ -35,7 +35,7 @@ def summarizer_facts(run: Run) -> dict[str, Any]:
 
 
 def export_summarizer(recipe: SelectorRecipe, run: Run, folder: Path) -> None:
-    """Write a folder that `attnviz.models.saved_models` loads; the encoder under it travels by itself."""
+    """Write a folder that `attnviz.models.shipped_models` loads; the encoder under it travels by itself."""
     save_weights(run.best, configuration(recipe), folder)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from attnviz.core import whole_files
-from attnviz.models.saved_models import CONFIG, METRICS
+from attnviz.models.shipped_models import CONFIG, METRICS
 from attnviz.models.shipped_translators import SOURCE, TARGET
 from attnviz.nn.transformer_translator import TranslatorConfig
 from recipes.card import FACTS, FAITHFULNESS, command, faithfulness_section, figures, shown, table
@@ -54,7 +54,7 @@ def configuration(recipe: Recipe, vocabularies: tuple[int, int]) -> dict[str, An
 
 
 def export_translator(recipe: Recipe, weights: dict[str, Tensor], run: Path, folder: Path) -> None:
-    """Write a folder that `attnviz.models.saved_models` loads, with the tokenizers of the run that trained it."""
+    """Write a folder that `attnviz.models.shipped_models` loads, with the tokenizers of the run that trained it."""
     folder.mkdir(parents=True, exist_ok=True)
     sizes = []
     for name in (SOURCE, TARGET):

@@ -18,8 +18,8 @@ from attnviz.models.base import silent
 from attnviz.models.capabilities import bind_target
 from attnviz.models.hub.single_stack import HubAnswerer
 from attnviz.models.question_answering import SpanFinder, span_outcome
-from attnviz.models.saved_models import load_trained
 from attnviz.models.shipped_answerer import AnswerModel
+from attnviz.models.shipped_models import load_trained
 from attnviz.models.span_decoding import SpanDecoding
 from tests.answerers import tiny_answerer, tiny_hub_answerer
 from tests.tiny import first_now, tokenizer

@@ -21,7 +21,7 @@ from attnviz.export.picture import trace_expression
 from attnviz.models.edit import edited
 from attnviz.models.hub import attention_readers
 from attnviz.models.hub import download as hub
-from attnviz.models.saved_models import load_trained
+from attnviz.models.shipped_models import load_trained
 from attnviz.nn import attention as own
 from attnviz.nn.lstm_translator import Seq2Seq
 from tests import tiny

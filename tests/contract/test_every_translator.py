@@ -9,7 +9,7 @@ import torch
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
-from attnviz.models.saved_models import load_trained
+from attnviz.models.shipped_models import load_trained
 from attnviz.models.shipped_translators import MAX_TOKENS, TranslationModel
 from attnviz.nn.decoding import END, Beam
 from attnviz.nn.encoder import BlockConfig

@@ -22,7 +22,7 @@ from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.models import device
 from attnviz.models.base import DecodingOptions
 from attnviz.models.capabilities import bind_target
-from attnviz.models.saved_models import load_trained
+from attnviz.models.shipped_models import load_trained
 from attnviz.models.tasks import draft
 from attnviz.models.whatif import head_costs
 from attnviz.nn.lstm_translator import Seq2Seq

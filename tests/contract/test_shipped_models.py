@@ -8,7 +8,7 @@ import pytest
 
 import attnviz
 from attnviz.core.errors import ModelError
-from attnviz.models import saved_models
+from attnviz.models import shipped_models
 from attnviz.settings import assets_folder
 from attnviz.survey.self_attention import self_attention
 from recipes.answer.card import answerer_card
@@ -29,7 +29,7 @@ KINDS = {
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=[folder.name for folder in FOLDERS])
 def test_it_is_whole_and_small_and_its_figures_and_its_card_are_of_these_weights(folder):
-    card, megabytes, files, figures = KINDS[saved_models.kind_of(folder)]
+    card, megabytes, files, figures = KINDS[shipped_models.kind_of(folder)]
     sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
     assert set(sizes) == FILES | files
     assert sum(sizes.values()) <= megabytes * 1e6

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnviz.core.trace import Prompt
-from attnviz.models.saved_models import load_trained
+from attnviz.models.shipped_models import load_trained
 from attnviz.models.shipped_translators import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.settings import assets_folder

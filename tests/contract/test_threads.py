@@ -10,7 +10,7 @@ import pytest
 import attnviz
 from attnviz import Edits, HeadSet, LinkCut, Prompt, WeightSet, WordHidden
 from attnviz.core.edits import NO_EDITS
-from attnviz.models.saved_models import load_trained
+from attnviz.models.shipped_models import load_trained
 from tests import tiny
 from tests.answerers import tiny_answerer
 from tests.summarizers import tiny_summarizer

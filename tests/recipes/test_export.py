@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attnviz.models.saved_models import unpacked
+from attnviz.models.shipped_models import unpacked
 from recipes.export import packed
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from attnviz.core import whole_files
 from attnviz.core.errors import ModelError
-from attnviz.models.saved_models import EXPONENTS
+from attnviz.models.shipped_models import EXPONENTS
 
 # The file that a graph says its weights are in; the browser puts it together from the parts.
 WEIGHTS = "weights"

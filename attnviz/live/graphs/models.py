@@ -23,8 +23,8 @@ from attnviz.models.catalog import CATALOG, Task, load
 from attnviz.models.hub.single_stack import StackModel
 from attnviz.models.hub.smollm2 import GgufFile, language_model, published
 from attnviz.models.question_answering import LEAST_ROOM, MOST_CHARACTERS
-from attnviz.models.saved_models import WEIGHTS, pack
 from attnviz.models.shipped_answerer import AnswerModel
+from attnviz.models.shipped_models import WEIGHTS, pack
 from attnviz.models.shipped_summarizer import SummaryModel
 from attnviz.models.shipped_translators import UNWRITABLE, TranslationModel
 from attnviz.models.write_on import likeliest

@@ -12,8 +12,7 @@ from attnviz.analysis.heads.verdict import ClaimReport, check_head
 from attnviz.core.errors import AttnvizError
 from attnviz.files.shipped import models_with_atlas
 from attnviz.models.base import AttentionModel, Progress
-from attnviz.text.corpora import TREEBANK, WINOGENDER, plain, shipped
-from attnviz.text.data_files import ParsedSentence, split_lines
+from attnviz.text.corpora import TREEBANK, WINOGENDER, own_sentences, shipped
 from attnviz.ui.background import results
 from attnviz.ui.background.jobs import PICTURE_PIXELS, Job, LruCache, at_a_place, held_bytes, shared
 from attnviz.ui.background.results import load_model
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 RESULTS_KEPT, RESULTS_BYTES = 16, 192 * 2**20
 # An atlas that somebody waits for is made of the first sentences only.
 WAITED_SENTENCES = 500
-MOST_SENTENCES = 300
 VERDICT_PIXELS = 240
 # Words where a claim fails that are shown, and as many where it holds.
 CASES = 3
@@ -92,19 +90,6 @@ def roles_of(model: str) -> "HeadRoles | None":
         return head_roles(loaded, progress)
 
     return _computed((model, "roles"), compute, expected=40.0, pixels=PICTURE_PIXELS)
-
-
-def own_sentences(text: str) -> tuple[ParsedSentence, ...]:
-    """Sentences that somebody typed, one a line.
-
-    Raises:
-        AttnvizError: there is none, or too many.
-    """
-    sentences = plain(split_lines(text), "Your text")
-    if len(sentences) > MOST_SENTENCES:
-        count = f"{len(sentences):,}"
-        raise AttnvizError(f"These are {count} sentences, and at most {MOST_SENTENCES} are read here: leave some out.")
-    return sentences
 
 
 def claim_verdict(model: str, text: str, own: str = "") -> ClaimReport | None:

@@ -9,7 +9,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from attnviz.core.whole_files import sha256
-from attnviz.models.saved_models import unpacked
+from attnviz.models.shipped_models import unpacked
 from attnviz.models.shipped_translators import TranslationModel
 from recipes.__main__ import main
 from recipes.export import load_trained_as

@@ -8,7 +8,7 @@ from attnviz import Edits, Prompt
 from attnviz.core.errors import CancelledError, EditError, ModelError, TraceError, cancellable
 from attnviz.models.base import shifts
 from attnviz.models.capabilities import capabilities
-from attnviz.models.saved_models import load_trained
+from attnviz.models.shipped_models import load_trained
 from attnviz.models.tasks import log_probability, read, run_task, with_readings
 from attnviz.models.whatif import every_head, head_costs, removal_curve, without
 from tests import tiny

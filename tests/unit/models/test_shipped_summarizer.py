@@ -10,7 +10,7 @@ import attnviz
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, silent
-from attnviz.models.saved_models import load_trained
+from attnviz.models.shipped_models import load_trained
 from attnviz.models.shipped_summarizer import SummaryModel, read, sentence_numbers
 from attnviz.text.sentences import Sentences
 from tests.factories import special, typed

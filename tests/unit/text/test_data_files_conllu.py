@@ -5,10 +5,9 @@ import gzip
 import pytest
 
 from attnviz.core.errors import CorpusError
-from attnviz.text.corpora import corpus
+from attnviz.text.corpora import corpus, own_sentences
 from attnviz.text.data_files import read_conllu
 from attnviz.text.winogender import read_winogender
-from attnviz.ui.background.corpus_results import own_sentences
 
 GOOD = """# sent_id = one
 # text = I don't see it.

@@ -16,7 +16,7 @@ import attnviz
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import EditError, ModelError, ModelNotFoundError
 from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.models import catalog, saved_models
+from attnviz.models import catalog, shipped_models
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities, bind_target, capabilities
 from attnviz.models.shipped_answerer import AnswerModel
@@ -37,7 +37,7 @@ FILES = [*((make, file) for make in KINDS for file in ("model.safetensors", "con
 def test_a_folder_is_loaded_by_the_kind_that_it_names(tmp_path: Path, make) -> None:
     folder = make(tmp_path / "model")
     assert type(attnviz.load(folder)) is type(attnviz.load(str(folder))) is KINDS[make]
-    assert saved_models.kind_of(folder) in saved_models.KINDS
+    assert shipped_models.kind_of(folder) in shipped_models.KINDS
     with pytest.raises(ModelError, match="is of another kind"):
         load_trained_as(Path, folder)
 
@@ -47,7 +47,7 @@ def test_a_damaged_folder_is_said_to_be(tmp_path: Path, make, file: str) -> None
     folder = make(tmp_path / "model")
     (folder / file).write_bytes(b"{")
     with pytest.raises(ModelError, match="damaged"):
-        saved_models.load_trained(folder)
+        shipped_models.load_trained(folder)
 
 
 def test_weights_of_another_size_are_said_to_be_damaged(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_weights_of_another_size_are_said_to_be_damaged(tmp_path: Path) -> None:
     config["model"]["n_layers"] = 3
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(ModelError, match="damaged"):
-        saved_models.load_trained(folder)
+        shipped_models.load_trained(folder)
 
 
 @pytest.mark.parametrize("make", KINDS)
@@ -65,7 +65,7 @@ def test_a_model_has_the_type_and_place_of_its_weights_whatever_a_user_has_set(t
     want = attnviz.load(folder).trace(prompt)
     torch.set_default_dtype(torch.float64)
     try:
-        got = saved_models.load_trained(folder).trace(prompt)
+        got = shipped_models.load_trained(folder).trace(prompt)
     finally:
         torch.set_default_dtype(torch.float32)
     with torch.autocast("cpu", torch.bfloat16), torch.device("meta"):
@@ -77,12 +77,12 @@ def test_a_model_has_the_type_and_place_of_its_weights_whatever_a_user_has_set(t
 
 def test_an_unknown_kind_and_no_model_at_all(tmp_path: Path) -> None:
     with pytest.raises(ModelNotFoundError, match="python -m recipes"):
-        saved_models.load_trained(tmp_path)
+        shipped_models.load_trained(tmp_path)
     for text in ("[]", "{", json.dumps({"kind": []}), json.dumps({"kind": "unknown"})):
         (tmp_path / "config.json").write_text(text, encoding="utf-8")
-        assert saved_models.kind_of(tmp_path) == ""
+        assert shipped_models.kind_of(tmp_path) == ""
         with pytest.raises(ModelError, match="damaged"):
-            saved_models.load_trained(tmp_path)
+            shipped_models.load_trained(tmp_path)
 
 
 def test_every_model_of_the_catalog_is_found_by_its_task() -> None:
@@ -109,7 +109,7 @@ def test_a_new_kind_of_model_is_a_line_of_the_table_and_a_file(tmp_path: Path, m
     file: Any = ModuleType("attnviz.models.encode.uniform")
     file.uniform = lambda saved, progress: Uniform(replace(attnviz.load("minilm").card, name=saved.config["card"]["name"]))
     monkeypatch.setitem(sys.modules, file.__name__, file)
-    monkeypatch.setitem(cast(dict, saved_models.KINDS), "uniform", "attnviz.models.encode.uniform:uniform")
+    monkeypatch.setitem(cast(dict, shipped_models.KINDS), "uniform", "attnviz.models.encode.uniform:uniform")
     (tmp_path / "config.json").write_text(json.dumps({"kind": "uniform", "card": {"name": "mine"}}), encoding="utf-8")
     save_file({}, str(tmp_path / "model.safetensors"))
     model = attnviz.load(tmp_path)
