@@ -13,7 +13,19 @@ from jaxtyping import Bool, Float
 from attnviz.analysis.head_metrics import Link, is_word
 from attnviz.analysis.head_ranking import Step, rows_weights, step_rows, strongest_places
 from attnviz.analysis.head_view import HeadMatrix, Lens, View, word_groups
-from attnviz.analysis.wording import LONGEST_NAME, MOSTLY, Part, Sentence, cut, head_name, join_names, quoted, raised, signed
+from attnviz.analysis.wording import (
+    LONGEST_NAME,
+    MOSTLY,
+    Part,
+    Sentence,
+    counted,
+    cut,
+    head_name,
+    join_names,
+    quoted,
+    raised,
+    signed,
+)
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 from attnviz.text.words import has_letters
 
@@ -98,7 +110,7 @@ def translation_notices(
         learned = f" learned from {TRAINED_TOKENS} at most: expect its end to suffer."
         yield f"This text has {more}{len(keys)} tokens, and ", learned, learned
     if is_own and written and not written[-1].special:
-        after = f"after {len(written)} tokens"
+        after = f"after {counted(len(written), 'token')}"
         yield (
             "",
             f" had not ended its translation {after}: it was stopped there.",

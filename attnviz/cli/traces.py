@@ -19,6 +19,7 @@ from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.core.weights import layers_of_heads
 from attnviz.export.next_and_why import next_file
+from attnviz.files.trace_file import installed
 from attnviz.models import catalog
 
 STREAM = "-"
@@ -290,7 +291,7 @@ def summary(trace: AttentionTrace) -> dict[str, Any]:
         "output": trace.output,
         "cut": trace.cut,
         "cut_pair": trace.cut_pair,
-        "versions": dict(trace.versions),
+        "versions": dict(trace.versions or installed()),
         "edits": trace.edits.text,
         "maps": maps,
     }

@@ -324,7 +324,8 @@ class AttentionTrace:
 
 def _sizes(attention: AttentionMap) -> str:
     n_queries, n_keys = attention.store.shape
-    return f"{layers_of_heads(attention.n_layers, attention.n_heads)}, {n_queries} queries, {n_keys} keys"
+    sizes = f"{n_queries} quer{'y' if n_queries == 1 else 'ies'}, {n_keys} key{'s' * (n_keys != 1)}"
+    return f"{layers_of_heads(attention.n_layers, attention.n_heads)}, {sizes}"
 
 
 __all__ = [

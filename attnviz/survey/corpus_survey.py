@@ -221,7 +221,7 @@ def merge_folders(folders: Sequence[Path], out: Path) -> State:
     """Add up the shards of a survey.
 
     Raises:
-        CorpusError: a folder holds none, or they are not different shards of one survey.
+        CorpusError: a folder holds none, they are not different shards of one survey, or `out` holds another.
     """
     states = []
     for folder in folders:
@@ -235,6 +235,7 @@ def merge_folders(folders: Sequence[Path], out: Path) -> State:
         raise CorpusError("One shard stands there twice: name every folder once.")
     if len({shard.partition("/")[2] for shard in shards}) > 1:
         raise CorpusError(f"Shards {', '.join(sorted(shards))} have texts in common: merge the parts K/N of one N.")
+    _begun(out, first.model, first.corpus)
     statistics = merge(*(state.statistics for state in states))
     whole = State(
         first.model, first.kind, first.corpus, tuple(sorted(shards)), sum(state.parts for state in states), statistics
@@ -306,7 +307,7 @@ def survey(model: AttentionModel, job: SurveyJob, folder: Path, progress: Progre
 
 
 def _read_corpus(model: AttentionModel, job: SurveyJob, folder: Path, progress: Progress) -> State:
-    state = _begun(job, folder)
+    state = _begun(folder, job.model, job.corpus, job.shard_name)
     done = state.parts if state else 0
     for index, (_, texts) in enumerate(job.parts()):
         if index < done:
@@ -322,9 +323,10 @@ def _read_corpus(model: AttentionModel, job: SurveyJob, folder: Path, progress: 
     return state
 
 
-def _begun(job: SurveyJob, folder: Path) -> State | None:
+def _begun(folder: Path, model: str, corpus: str, shard: str = "") -> State | None:
+    """Read what a folder holds of this survey, of whichever shard where none is named; nothing may be written over another."""
     state = load(folder)
-    if state and (state.model, state.corpus, state.shards) != (job.model, job.corpus, (job.shard_name,)):
+    if state and ((state.model, state.corpus) != (model, corpus) or (shard and state.shards != (shard,))):
         raise CorpusError(f"{folder} holds a survey of another model, corpus or shard: choose another folder.")
     return state
 
@@ -367,8 +369,9 @@ def survey_on_ray(job: SurveyJob, folder: Path, address: str, workers: int, prog
     """Measure every head over the corpus on the Ray cluster at `address`; "local" starts one on this machine.
 
     Raises:
-        CorpusError: Ray is not installed or not there, or there is nothing to read.
+        CorpusError: Ray is not installed or not there, there is nothing to read, or the folder holds another survey.
     """
+    _begun(folder, job.model, job.corpus, job.shard_name)
     try:
         import ray
         from ray.util import ActorPool

@@ -70,7 +70,9 @@ def test_a_trace_is_saved_exactly_and_told(tmp_path: Path, capsys: pytest.Captur
     said = capsys.readouterr()
     opened, want = attnviz.open(path), minilm.trace(attnviz.Prompt(TEXT, pair="Another."))
     np.testing.assert_array_equal(opened.encoder.weights(3, 1), want.encoder.weights(3, 1))
-    assert json.loads(said.out)["prompt"] == {"text": TEXT, "pair": "Another."}
+    summary = json.loads(said.out)
+    assert summary["prompt"] == {"text": TEXT, "pair": "Another."}
+    assert summary["versions"] == dict(opened.versions)
     assert f"Saved {path}" in said.err
 
 

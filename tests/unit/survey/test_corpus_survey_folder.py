@@ -221,6 +221,9 @@ def test_shards_of_one_survey_are_added_up_in_their_order(tmp_path):
     for names, says in (("ac", "not of one model"), ("aa", "twice"), ("ad", "d holds no survey")):
         with pytest.raises(CorpusError, match=says):
             merge_folders([tmp_path / "deep" / name for name in names], tmp_path / "out")
+    with pytest.raises(CorpusError, match="whole holds a survey of another model"):
+        merge_folders([tmp_path / "deep" / "c"], tmp_path / "whole")
+    assert opened(tmp_path / "whole").model == SURVEY.model
     for folder, says in (("nowhere", "There is no folder"), ("deep", "deep holds no survey"), ("d" * 300, "cannot be read")):
         with pytest.raises(CorpusError, match=says):
             opened(tmp_path / folder)

@@ -110,6 +110,9 @@ def test_parts_are_sent_a_few_at_a_time_and_added_up_in_their_order(
     assert again is not None
     assert (again.parts, again.statistics.read) == (parts, want.read)
     assert (tmp_path / "out" / TABLE).is_file()
+    with pytest.raises(CorpusError, match="holds a survey of another model, corpus or shard"):
+        corpus_survey.survey_on_ray(SurveyJob("reader-2", job.files, (1, 9)), tmp_path / "out", "local", 5)
+    assert len(cluster.begun) == 1
 
 
 def test_a_cluster_of_others_keeps_its_page_and_one_that_is_not_there_is_refused(
