@@ -48,7 +48,7 @@ def in_quantity(model: AttentionModel, result: Result, quantity: Quantity) -> Re
     declared = capabilities(model)
     if result.task == "translate":
         pieces = result.draft.pieces
-        numbers = declared.translator().pieces(pieces) if pieces else ()
+        numbers = declared.translator().known_pieces(pieces) if pieces else ()
         return _moving(result, result.draft.trace, declared.bind_trace(result.prompt, numbers), quantity)
     return _moving(result, model.trace(result.prompt), declared.bind_trace(result.prompt), quantity)
 

@@ -69,7 +69,7 @@ def run_inspectable(model: AttentionModel, prompt: Prompt, begins: Sequence[str]
 
 def inspect_result(model: AttentionModel, result: Result) -> InspectedTrace:
     """Inspect the heads of a result of `run_inspectable` by the same model."""
-    pieces = capabilities(model).translator().pieces(result.draft.pieces) if result.task == "translate" else ()
+    pieces = capabilities(model).translator().known_pieces(result.draft.pieces) if result.task == "translate" else ()
     return InspectedTrace(result.trace, model, pieces)
 
 

@@ -135,7 +135,7 @@ def log_probability(model: AttentionModel, prompt: Prompt, written: Draft, edits
     declared = capabilities(model).in_language(prompt.language)
     translator, whole = declared.translator(), replace(prompt, text=written.task_prefix + prompt.text)
     with edited(declared, whole, edits.after(written.task_prefix)):
-        return total(translator.follow(whole, translator.pieces(written.pieces))[1])
+        return total(translator.follow(whole, translator.known_pieces(written.pieces))[1])
 
 
 def total(steps: tuple[DecodingStep, ...]) -> float:

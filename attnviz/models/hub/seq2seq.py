@@ -374,9 +374,10 @@ class WritingModel(WritesFromSource, TracedModel):
         """Generate what comes after the prefix, with the prefix, as many as the beam is wide, best first."""
         longest = max(1, min(MAX_WRITTEN, self.card.max_tokens - 1) - len(prefix))
         options: dict[str, Any] = {"do_sample": False, "max_new_tokens": longest, "max_length": None, "num_beams": beam.width}
-        options["return_dict_in_generate"] = False  # whatever the model's authors saved
+        # Whatever the model's authors saved.
+        options |= {"return_dict_in_generate": False, "num_return_sequences": beam.width}
         if beam.width > 1:
-            options |= {"num_return_sequences": beam.width, "length_penalty": beam.length_penalty}
+            options["length_penalty"] = beam.length_penalty
         if prefix:
             options["decoder_input_ids"] = torch.tensor([[self._start, *prefix]], device=self.model.device)
         if any(isinstance(edit, HeadSet) and edit.to == "mean" for edit in apply_edits.current().each):

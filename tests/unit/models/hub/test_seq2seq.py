@@ -13,6 +13,7 @@ from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import ArgumentError, ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import DecodingOptions
+from attnviz.models.head_inputs import inspect_result, run_inspectable
 from attnviz.models.hub import download as hub
 from attnviz.models.hub.seq2seq import WritingModel
 from attnviz.models.tasks import draft
@@ -102,6 +103,13 @@ def test_a_beam_is_generates_own_and_so_is_ln_p_of_each(pair, penalty):
         assert row.log_probability == pytest.approx(float(likely.log().sum()), abs=1e-4)
 
 
+def test_one_translation_is_written_whose_authors_saved_that_several_are() -> None:
+    model, tokenizer = tiny.FAMILY["bart"].model(), tiny.tokenizer(tiny.SEQ2SEQ)
+    want = [attnviz.wrap(model, tokenizer).translate(TEXT, Beam(width)) for width in (1, 3)]
+    model.generation_config.num_beams = model.generation_config.num_return_sequences = 4
+    assert [attnviz.wrap(model, tokenizer).translate(TEXT, Beam(width)) for width in (1, 3)] == want
+
+
 def test_a_given_target_is_read_token_by_token(pair):
     model, traced = pair
     trace, steps = traced.steps(Prompt(TEXT, target=TARGET))
@@ -131,6 +139,21 @@ def test_decoding_goes_on_from_what_was_chosen(pair):
     assert several.trace.output == several.candidates[2].text
     ended = draft(traced, Prompt(TEXT), DecodingOptions(begins=(own.pieces[0], "[SEP]")))
     assert ended.pieces == (own.pieces[0], "[SEP]")
+
+
+def test_what_it_wrote_by_itself_may_hold_a_piece_that_stands_for_no_text() -> None:
+    model, unknown = tiny.FAMILY["bart"].model(), tiny.tokenizer(tiny.SEQ2SEQ).unk_token_id
+    model.final_logits_bias[:, unknown] = 99
+    traced = attnviz.wrap(model, tiny.tokenizer(tiny.SEQ2SEQ))
+    written = (unknown,) * (MOST - 1)
+    made = attnviz.run(traced, "translate", TEXT, edits="c1.2z")
+    edited = attnviz.run(traced, "translate", Prompt(TEXT, target=TARGET), edits="c1.2z")
+    assert made.before is not None
+    assert traced.pieces_of(Prompt(TEXT)) == written
+    assert made.draft.original == pytest.approx(0, abs=1e-6)
+    assert edited.draft.original == pytest.approx(edited.draft.log_probability)
+    assert attnviz.run(traced, "translate", TEXT, quantity="norms").trace.cross.queries == made.trace.cross.queries
+    assert inspect_result(traced, run_inspectable(traced, Prompt(TEXT))).head("cross", 1, 2) is not None
 
 
 @pytest.mark.parametrize("name", ["nonsense", "", "[PAD]", "[UNK]", "<3>", "<9999999>"])
