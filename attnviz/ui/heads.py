@@ -88,7 +88,7 @@ def own_sentences_box() -> str:
         st.text_area, "Your own sentences, one a line", "sentences", height="content",
         help="Claims about words and positions are then tested on these. Syntax is known only for the treebank.",
     )  # fmt: skip
-    long_notice("sentences", sentences)
+    long_notice(sentences=sentences)
     return sentences.strip()
 
 

@@ -103,12 +103,12 @@ def run_texts(boxes: Sequence[TextBox], forget: Callable[[], None] = lambda: Non
     return texts
 
 
-def long_notice(name: str, text: str) -> None:
-    """Says that a text is not part of the link."""
+def long_notice(**texts: str) -> None:
+    """Says that a text is not part of the link; of several the first one that is not."""
     # Its place is always there, or Streamlit would draw what follows into the part that stood there before, and squeeze it.
     place = st.empty()
-    if len(text) > LINK_CHARACTERS:
-        place.caption(f"This {name} is longer than {LINK_CHARACTERS:,} characters, so the page's address does not hold it.")
+    if names := [name.replace("_", " ") for name, text in texts.items() if len(text) > LINK_CHARACTERS]:
+        place.caption(f"This {names[0]} is longer than {LINK_CHARACTERS:,} characters, so the page's address does not hold it.")
 
 
 def unrun_notice() -> None:
@@ -220,7 +220,7 @@ def prompt_box(
     texts = run_texts(boxes, forget)
     text, pair = texts["text"], texts.get("pair", "")
     example = _chips(page, (text, pair), further, forget, beside)
-    long_notice("text", text)
+    long_notice(text=text, second_text=pair)
     prompt = checked(lambda: Prompt(text, pair=pair or None), text, pair)
     return prompt, example if prompt else None
 
@@ -245,7 +245,7 @@ def sentence_box(first: str) -> Prompt | None:
     """
     text = run_texts([text_box(first=first)], forget_cell)["text"]
     unrun_notice()
-    long_notice("text", text)
+    long_notice(text=text)
     return checked(lambda: Prompt(text), text)
 
 
@@ -268,7 +268,7 @@ def question_box(*, forget: Callable[[], None]) -> tuple[Prompt | None, Example 
     with st.container(horizontal=True, vertical_alignment="center"):
         example_pills(shown, example, choose)
         unrun_notice()
-    long_notice("passage", passage)
+    long_notice(passage=passage, question=question)
     if not passage.strip() or not question.strip():
         missing = "passage to look in yet: paste one" if not passage.strip() else "question yet: type one about the passage"
         st.error(f"There is no {missing}.", icon=":material/edit:")

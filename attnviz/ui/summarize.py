@@ -178,7 +178,7 @@ def reference_box() -> None:
         height="content",
         placeholder="Write what you would keep: every selector is then compared with it (ROUGE)",
     )
-    long_notice("summary", written)
+    long_notice(summary=written)
     if len(written) > MOST_REFERENCE:
         st.error(
             f"This summary has {len(written):,} characters and at most {MOST_REFERENCE:,} are compared: shorten it.",

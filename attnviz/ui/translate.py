@@ -99,7 +99,7 @@ from attnviz.ui.explorer import (
 )
 from attnviz.ui.frame.sidebar import Choices, merge_toggle, scale_picker, side_by_side
 from attnviz.ui.layout import Markup, escaped, theme
-from attnviz.ui.prompt_box import examples, forget_typed
+from attnviz.ui.prompt_box import examples, forget_typed, long_notice
 from attnviz.ui.visitor_limits import offered
 
 
@@ -565,7 +565,7 @@ def target_box(prompt: Prompt, written: str) -> None:
     """Draw the box for the translation whose alignment is looked at; `written` is what stands there else."""
     with st.expander("Force the target", expanded=bool(prompt.target), icon=":material/edit_note:"):
         st.caption("Type any translation: see the alignment the model would give it, and how likely it finds each token.")
-        text_field(
+        typed = text_field(
             st.text_input,
             "Target text",
             "target",
@@ -573,6 +573,7 @@ def target_box(prompt: Prompt, written: str) -> None:
             label_visibility="collapsed",
             on_change=forget_cell,
         )
+        long_notice(translation=typed)
         if prompt.target:
             st.button("Back to the model's own", key="own", icon=":material/undo:", on_click=forget_target)
 

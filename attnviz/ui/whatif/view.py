@@ -262,7 +262,7 @@ def _texts(first: Example, *, is_two: bool) -> tuple[str, str]:
     if len(boxes) > 1 and not is_two and other == text:
         # The same text needs no second box.
         st.rerun()
-    long_notice("text", text)
+    long_notice(text=text, second_text="" if other == text else other)
     return text, other
 
 
