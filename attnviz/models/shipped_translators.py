@@ -27,7 +27,7 @@ from attnviz.models.translation import WrittenText, decoding_steps, encoded_toke
 from attnviz.models.write_on import WritesFromSource
 from attnviz.nn.apply_edits import current as current_edits
 from attnviz.nn.attention import Attended
-from attnviz.nn.decoding import END, START, Beam, Decoder, RereadingDecoder, RestrictedDecoder, beam_search, greedy, resume
+from attnviz.nn.decoding import END, START, Beam, Decoder, RereadingDecoder, beam_search, greedy, resume
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.lstm_translator import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from attnviz.nn.transformer_translator import Translator, TranslatorConfig
@@ -92,7 +92,7 @@ class TranslationModel(WritesFromSource):
             baseline_id=UNKNOWN,
             fixed=frozenset(),
             sites=written.step_sites() if recurrent else written.layer_sites(self.card.n_layers, self.card.n_layers),
-            output_text=lambda ids: self._text(greedy(self.speaking(ids), 1, self.longest(ids.shape[1]), ids.device)[0]),
+            output_text=lambda ids: self._text(self._greedy(ids)),
             layered=not recurrent,
             unfreezable=_GATES if recurrent else "",
         )
@@ -127,7 +127,7 @@ class TranslationModel(WritesFromSource):
         if prompt.target:
             return self.forced(prompt.target)
         read, _, _ = self.read(prompt.text)
-        return greedy(self.speaking(read), 1, self.longest(read.shape[1]), read.device)[0]
+        return self._greedy(read)
 
     def follow(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """Do as `steps`, of exactly these pieces, such as one of several translations that were found."""
@@ -158,7 +158,7 @@ class TranslationModel(WritesFromSource):
         read, _, _ = self.read(text)
         decoder, given = resume(self.speaking(read), prefix, read.device) if prefix else (self.speaking(read), 0.0)
         longest = max(1, self.longest(read.shape[1]) - len(prefix))
-        result = beam_search(decoder, replace(beam, longest=longest), read.device)
+        result = beam_search(decoder, replace(beam, longest=longest), read.device, UNWRITABLE)
         found = [((*prefix, *row.tokens), given + row.log_probability) for row in result.hypotheses]
         return tuple(Translation(self._text(pieces), pieces, likely) for pieces, likely in found), search_tree(
             self.target, result
@@ -221,11 +221,14 @@ class TranslationModel(WritesFromSource):
         return END in pieces
 
     def speaking(self, source: Int[Tensor, "batch key"]) -> Decoder:
-        """Sentences that have been read and wait to be translated; what is no text cannot be written."""
+        """Sentences that have been read and wait to be translated."""
         if current_edits():
             # Row by row as in the trace of what it writes: with a cache, no step would know its place.
-            return RestrictedDecoder(RereadingDecoder(self.model.forward, source, source[:, :0]), UNWRITABLE)
-        return RestrictedDecoder(self.model.begin(source), UNWRITABLE)
+            return RereadingDecoder(self.model.forward, source, source[:, :0])
+        return self.model.begin(source)
+
+    def _greedy(self, read: Int[Tensor, "one key"]) -> tuple[int, ...]:
+        return greedy(self.speaking(read), 1, self.longest(read.shape[1]), read.device, UNWRITABLE)[0]
 
     def longest(self, n_keys: int) -> int:
         """Limit how many tokens a source of `n_keys` may become; what is longer is a model that repeats itself."""

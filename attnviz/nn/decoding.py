@@ -53,25 +53,6 @@ class RereadingDecoder:
 
 
 @dataclass(frozen=True, eq=False)
-class RestrictedDecoder:
-    """A decoder that never writes some tokens."""
-
-    decoder: Decoder
-    never: tuple[int, ...]
-
-    def next(self, tokens: Int[Tensor, " row"]) -> tuple[Float[Tensor, "row vocabulary"], "RestrictedDecoder"]:
-        """Return the scores of the token after these, and the decoder after this step."""
-        scores, after = self.decoder.next(tokens)
-        # The scores are this call's own: nothing else sees them change.
-        scores[:, list(self.never)] = -torch.inf
-        return scores, replace(self, decoder=after)
-
-    def select(self, rows: Int[Tensor, " row"]) -> "RestrictedDecoder":
-        """Return some of the rows, in another order or more than once."""
-        return replace(self, decoder=self.decoder.select(rows))
-
-
-@dataclass(frozen=True, eq=False)
 class ResumedDecoder:
     """A decoder in the middle of a sentence: a search begins with a start mark, and this one's last token was another."""
 
@@ -152,14 +133,18 @@ class Beam:
 
 
 @torch.no_grad()
-def greedy(decoder: Decoder, n_rows: int, longest: int, device: torch.device | None = None) -> list[tuple[int, ...]]:
-    """Write for every row the likeliest token at each step, until the end mark or `longest` tokens."""
+def greedy(
+    decoder: Decoder, n_rows: int, longest: int, device: torch.device | None = None, never: Sequence[int] = ()
+) -> list[tuple[int, ...]]:
+    """Write for every row the likeliest token at each step but those of `never`, until the end mark or `longest` tokens."""
     tokens = torch.full((n_rows,), START, device=device)
     ended = torch.zeros(n_rows, dtype=torch.bool, device=device)
     written = []
     for _ in range(longest):
         cancellation_point()
         scores, decoder = decoder.next(tokens)
+        # The scores are this call's own: nothing else sees them change.
+        scores[:, list(never)] = -torch.inf
         tokens = scores.argmax(dim=-1)
         written.append(tokens)
         ended = ended | (tokens == END)
@@ -169,11 +154,14 @@ def greedy(decoder: Decoder, n_rows: int, longest: int, device: torch.device | N
 
 
 @torch.no_grad()
-def beam_search(decoder: Decoder, beam: Beam, device: torch.device | None = None) -> BeamSearchResult:
+def beam_search(
+    decoder: Decoder, beam: Beam, device: torch.device | None = None, never: Sequence[int] = ()
+) -> BeamSearchResult:
     """Find the best hypotheses for one sentence, best first, as many as the beam is wide, and keep the tree of the search.
 
     At every step each open hypothesis is extended by every token and the likeliest `width` are kept; those that end are set
     aside (Graves 2012, arXiv:1211.3711; length penalty as in Wu et al. 2016, arXiv:1609.08144, section 7, with lp = length^α).
+    Tokens of `never` are not written; what the model gives them nobody else gets, so that p of a hypothesis is the model's.
     """
     open_rows, finished, nodes = [_Tip(Hypothesis((), 0.0), None)], [], []
     decoder = decoder.select(torch.zeros(1, dtype=torch.long, device=device))
@@ -182,6 +170,7 @@ def beam_search(decoder: Decoder, beam: Beam, device: torch.device | None = None
         last = torch.tensor([tip.hypothesis.tokens[-1] if tip.hypothesis.tokens else START for tip in open_rows], device=device)
         scores, after = decoder.next(last)
         log_probabilities = scores.float().log_softmax(dim=-1).cpu()
+        log_probabilities[:, list(never)] = -torch.inf
         # The ended share the beam with the open: a beam of one must stop where greedy decoding stops.
         kept = _best(log_probabilities, [tip.hypothesis.log_probability for tip in open_rows], beam.width - len(finished))
         rows, following = [], []

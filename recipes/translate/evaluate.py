@@ -77,7 +77,7 @@ def translate_all(model: TranslationModel, texts: Sequence[str], size: int = 64)
         encodings = [model.source.encode(texts[index]) for index in rows]
         source = collate([(encoding.ids, ()) for encoding in encodings]).source
         with torch.inference_mode():
-            written = greedy(model.speaking(source), len(rows), model.longest(source.shape[1]))
+            written = greedy(model.speaking(source), len(rows), model.longest(source.shape[1]), never=model.never_written)
         for index, pieces, encoding in zip(rows, written, encodings, strict=True):
             # In a batch the longest source sets the limit; each is held to its own.
             mine = pieces[: model.longest(len(encoding.ids))]

@@ -1,5 +1,6 @@
 """What every translator of our own must keep, one kind a parameter; tiny ones with random weights, saved and loaded."""
 
+import math
 from typing import cast
 
 import numpy as np
@@ -98,6 +99,7 @@ def test_the_probabilities_of_the_steps_are_those_of_the_translation(model):
         assert values == sorted(values, reverse=True)
         assert 0 <= step.probability <= values[0] + 1e-6
     assert len(trace.cross.queries) == len(steps)
+    assert best.log_probability == pytest.approx(sum(math.log(step.probability) for step in steps), abs=1e-4)
 
 
 def test_decoding_goes_on_from_a_prefix(model):

@@ -112,11 +112,13 @@ def test_a_batch_is_decoded_as_one_by_one(kind):
     assert together == alone
 
 
+@pytest.mark.parametrize("never", [(), (0, START, 3, 5)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_log_probability_of_a_hypothesis_is_the_models(kind):
+def test_the_log_probability_of_a_hypothesis_is_the_models(kind, never):
     model = build(kind)
     source = torch.randint(1, SOURCE, (1, 7))
-    for row in beam_search(model.begin(source), Beam(width=5, longest=11)).hypotheses:
+    for row in beam_search(model.begin(source), Beam(width=5, longest=11), never=never).hypotheses:
+        assert set(row.tokens).isdisjoint(never)
         with torch.no_grad():
             scores, _ = model(source, torch.tensor([(START, *row.tokens[:-1])]))
         chosen = scores.log_softmax(-1)[0, torch.arange(len(row.tokens)), list(row.tokens)]

@@ -6,7 +6,7 @@ import { joined, layersOf } from "./attention_weights.js";
  * @typedef {{ scores: Float32Array, after: Decoder }} Step the scores of every row, one behind the other
  * @typedef {{ next(tokens: number[]): Promise<Step>, select(rows: number[]): Decoder }} Decoder
  * @typedef {{ tokens: number[], logProbability: number }} Tip a hypothesis
- * @typedef {{ width: number, longest: number }} Beam
+ * @typedef {{ width: number, longest: number, never: number[] }} Beam tokens of `never` are not written
  * @typedef {{ row: number, token: number, value: number }} Extension
  */
 
@@ -26,6 +26,8 @@ export async function beamSearch(decoder, beam) {
   for (let step = 0; step < beam.longest && open.length; step += 1) {
     const { scores, after } = await decoder.next(open.map(({ tokens }) => tokens.at(-1) ?? START));
     const rows = logProbabilities(scores, open.length);
+    // What the model gives them nobody else gets, so that p of a hypothesis is the model's.
+    for (const row of rows) for (const token of beam.never) row[token] = -Infinity;
     // The ended share the beam with the open: a beam of one must stop where greedy decoding stops.
     const kept = likeliest(rows, open.map((tip) => tip.logProbability), beam.width - finished.length);
     const following = [];

@@ -153,7 +153,7 @@ export class Translator {
    */
   async search(decoder, source, width) {
     const longest = Math.min(this.card.max_tokens - 1, 3 * source.ids.length + 10);
-    const [{ tokens, logProbability }] = await beamSearch(restricted(decoder, this.options.unwritable), { width, longest });
+    const [{ tokens, logProbability }] = await beamSearch(decoder, { width, longest, never: this.options.unwritable });
     return { pieces: tokens, logProbability };
   }
 
@@ -196,24 +196,6 @@ export class Translator {
     if (!ids.length) return "";
     return this.target.decode(ids, { skip_special_tokens: true, clean_up_tokenization_spaces: false }).trim();
   }
-}
-
-/**
- * A decoder that never writes some tokens.
- * @param {import("./decoding.js").Decoder} decoder
- * @param {number[]} never
- * @returns {import("./decoding.js").Decoder}
- */
-function restricted(decoder, never) {
-  return {
-    async next(tokens) {
-      const { scores, after } = await decoder.next(tokens);
-      const vocabulary = scores.length / tokens.length;
-      for (let row = 0; row < tokens.length; row += 1) for (const token of never) scores[row * vocabulary + token] = -Infinity;
-      return { scores, after: restricted(after, never) };
-    },
-    select: (rows) => restricted(decoder.select(rows), never),
-  };
 }
 
 /** @param {DecodingStep[]} steps */

@@ -8,6 +8,7 @@ import { FakeElement } from "../../figures/fake_page.js";
 import { ExplorerPanel, cellShown } from "../../../../attnviz/live/web/explorer_panel.js";
 import { Lens } from "../../../../attnviz/live/web/head_view.js";
 import { mapOfFiles, overviewOf } from "../../../../attnviz/live/web/map_package.js";
+import { END, beamSearch } from "../../../../attnviz/live/web/models/decoding.js";
 import { Source, WordVectors } from "../../../../attnviz/live/web/models/model_files.js";
 import { KEPT_OPTIONS, SitePicture, exampleOfText, isReadyPicture, optionsOf, remarkOf, writeOn } from "../../../../attnviz/live/web/run_model.js";
 import { describeLink } from "../../../../attnviz/live/web/wording.js";
@@ -79,6 +80,15 @@ test("what is left of a model counts no file that the browser keeps of another v
   globalThis.caches = { match: async (url) => (url === "http://localhost/a" ? {} : undefined) };
   assert.equal(await vectors.left(), 2);
   delete globalThis.caches;
+});
+
+test("p of a translation is the model's own, whatever else it may not write", async () => {
+  // What follows each token; token 4 is the likeliest at first, and not to be written.
+  const shares = { 1: [0.1, 0.1, 0.1, 0.25, 0.45], 3: [0.1, 0.1, 0.4, 0.1, 0.3], 4: [0.2, 0.2, 0.2, 0.2, 0.2] };
+  const decoder = { next: async (tokens) => ({ scores: Float32Array.from(tokens.flatMap((token) => shares[token].map(Math.log))), after: decoder }), select: () => decoder };
+  const [best] = await beamSearch(decoder, { width: 1, longest: 5, never: [0, 1, 4] });
+  assert.deepEqual(best.tokens, [3, END]);
+  assert.ok(Math.abs(best.logProbability - Math.log(0.25 * 0.4)) < 1e-6);
 });
 
 test("what did not come of a model is named in words", async () => {
