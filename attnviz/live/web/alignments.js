@@ -2,6 +2,7 @@
 // translation with its alignment, described as attnviz/figures/translate/alignments.py describes it.
 
 import { cutText, nameOfHead, visibleText } from "../../figures/drawing/elements.js";
+import { counted } from "../../figures/drawing/numbers.js";
 import { isWord } from "../../figures/explorer/word_weights.js";
 import { largestOf } from "./head_metrics.js";
 import { Lens, wordGroups } from "./head_view.js";
@@ -299,7 +300,7 @@ const TRAINED_TOKENS = 40;
 /** What speaks against a translation, as `textNotices` of wording.js. @param {Token[]} keys @param {number | null} cut
  * @param {Token[]} written by the model itself @returns {[before: string, one: string, several: string][]} */
 export function translationNotices(keys, cut, written) {
-  const [learned, after] = [` learned from ${TRAINED_TOKENS} at most: expect its end to suffer.`, `after ${written.length} tokens`];
+  const [learned, after] = [` learned from ${TRAINED_TOKENS} at most: expect its end to suffer.`, `after ${counted(written.length, "token")}`];
   const words = [...new Map(wordGroups(keys).flatMap((group) => spelling(group.map((at) => keys[at]))).map((pieces) => [pieces.join("·"), pieces])).values()];
   const names = [...words.slice(0, 3).map((pieces) => `“${cutText(pieces.join(""))}” (${cutText(pieces.join("·"))})`), ...(words.length > 3 ? ["others"] : [])];
   const [its, their] = ["its", "their"].map((whose) => ` spelled out ${new Intl.ListFormat("en-GB").format(names)}, which ${whose} vocabulary does not have: expect guesses there.`);
