@@ -259,8 +259,8 @@ def describe_answer(
     """
     best = (quoted(texts[0]), Part(f" ({percent(spans[0].probability)})"))
     if nothing is not None:
-        limit = "more than any answer" if threshold is None else f"it declines above {percent(threshold)}"
-        return (Part(f"No answer has {percent(nothing)}: {limit}. The likeliest answer would be "), *best, Part("."))
+        limit = "more than any answer" if threshold is None else f"the model declines above {percent(threshold)}"
+        return (Part(f"“No answer” has {percent(nothing)}: {limit}. The likeliest answer would be "), *best, Part("."))
     if len(spans) == 1:
         return (Part("There is no other answer."),)
     return (

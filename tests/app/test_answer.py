@@ -171,7 +171,7 @@ def test_a_cell_is_explained_in_compute(app: AppTest, models: dict[str, str]) ->
 def test_a_model_that_declines_says_so(app: AppTest, models: dict[str, str]) -> None:
     open_page(app, models["shy"])
     assert "The passage does not say." in html(app)
-    assert "it declines above 0\xa0%" in html(app)
+    assert "the model declines above 0\xa0%" in html(app)
     # Its best span is there all the same, faded, for a person to judge.
     trace = answered(models["shy"])
     assert f'<span class="declined">Likeliest: <bdi>{trace.text(trace.result.spans[0])}</bdi></span>' in html(app)

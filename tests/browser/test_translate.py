@@ -305,6 +305,20 @@ def test_a_matrix_of_many_columns_ends_before_the_words_beside_it(page: Page, ap
     assert page.locator(".alignment .matrix").evaluate("(matrix) => matrix.scrollWidth - matrix.clientWidth") <= 1
 
 
+def test_long_words_and_their_weights_are_whole_beside_other_models(page: Page, app_url: str, folders: list[str]) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
+    target = "L'environnement international."
+    open_page(page, app_url, "translate", models=folders, text="The international environment.", target=target)
+    cut = page.locator(".pair").evaluate(
+        """pair => {
+          const { right } = pair.parentElement.getBoundingClientRect();
+          const isCut = each => each.scrollWidth > each.clientWidth || each.getBoundingClientRect().right > right;
+          return [...pair.querySelectorAll("bdi, em")].filter(isCut).map(each => each.textContent);
+        }"""
+    )
+    assert cut == []
+
+
 def assert_fits(page: Page) -> None:
     """No part of the picture is wider than its frame."""
     frame = page.locator(".alignment").bounding_box()

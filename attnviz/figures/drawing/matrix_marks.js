@@ -1,7 +1,7 @@
 // A matrix on a canvas, queries down and keys across: where its cells stand, the lines between them, the labels, and a row and a
 // column that cross.
 
-import { fontOf, shorten } from "./canvas.js";
+import { clamp, fontOf, shorten } from "./canvas.js";
 import { cut, make } from "./elements.js";
 
 /**
@@ -17,13 +17,24 @@ import { cut, make } from "./elements.js";
  * @typedef {{ colour: string, bold?: boolean, backing?: string, struck?: boolean }} LabelStyle
  */
 
-/** Margins for the labels in so much room; those of the keys lean at 45 degrees, and the last one reaches over the right edge.
+// From the middle of a label to its edge.
+const HALF_LABEL = 9;
+
+/** Margins for the labels in so much room; those of the keys lean at 45 degrees, and the last one reaches over the right edge: `wide` says how
+ * wide a picture of such cells is.
  * @param {Surface} surface @param {HTMLCanvasElement} canvas @param {{ queries: Token[], keys: Token[] }} map
  * @param {number} room @param {number} mostLean */
 export function margins(surface, canvas, { queries, keys }, room, mostLean) {
   const lean = Math.min(surface.widest(canvas, keys) * 0.71, mostLean);
-  return { left: Math.min(surface.widest(canvas, queries) + 12, room * 0.3), top: lean + 18, right: Math.min(lean, 60) };
+  const left = Math.min(surface.widest(canvas, queries) + 12, room * 0.3);
+  const right = Math.min(lean, 60);
+  // The last label takes the room that the cells leave.
+  const wide = (/** @type {number} */ width) => left + width + clamp(room - left - width, right, lean + HALF_LABEL);
+  return { left, top: lean + 18, right, wide };
 }
+
+/** The room below the last row, whose label is higher than a small cell. @param {number} cell */
+export const marginBelow = (cell) => Math.max(HALF_LABEL - cell / 2, 2);
 
 /** The lines between cells; `around`: at the edges too. @param {CanvasRenderingContext2D} context @param {Frame} frame @param {string} colour */
 export function drawLines(context, { left, top, cell, width, height, x, y, ratio }, colour, around = false) {
@@ -88,11 +99,12 @@ export function rowLabel(context, { left, top, cell, y }, query, text, { colour,
 /** The leaning label above a column. @param {CanvasRenderingContext2D} context @param {Frame} frame @param {number} key
  * @param {string} text @param {LabelStyle} style */
 export function columnLabel(context, { left, top, cell, x }, key, text, { colour, bold, backing, struck }) {
-  const label = cut(text);
   context.font = fontOf(context.canvas, bold ? "bold" : "");
   context.textAlign = "left";
   context.save();
-  context.translate(left + (key + 0.5 - x) * cell + 3, top - 8);
+  const [across, up] = [left + (key + 0.5 - x) * cell + 3, top - 8];
+  const label = shorten(context, cut(text), (Math.min(up, context.canvas.width / context.getTransform().a - across) - 5) * Math.SQRT2);
+  context.translate(across, up);
   context.rotate(-Math.PI / 4);
   if (backing) {
     context.fillStyle = backing;

@@ -4,7 +4,7 @@ import { clamp, fit, pixelRatio, Motion } from "../drawing/canvas.js";
 import { endOf } from "../drawing/palette.js";
 import { layered, make, ARROWS, word, listen } from "../drawing/elements.js";
 import { counted } from "../drawing/numbers.js";
-import { drawEdits, columnLabel, drawCross, drawLines, labelled, Legend, margins, rowLabel } from "../drawing/matrix_marks.js";
+import { drawEdits, columnLabel, drawCross, drawLines, labelled, Legend, marginBelow, margins, rowLabel } from "../drawing/matrix_marks.js";
 import { headTitle, MASKED } from "./head_store.js";
 import { View } from "./explorer_part.js";
 import { rowMeaning } from "./wording.js";
@@ -56,7 +56,7 @@ export function visiblePart(count, chosen, cell, room) {
 
 /**
  * @typedef {{ query: number, key: number }} Cell
- * @typedef {Frame & { right: number, shown: { keys: number, queries: number } }} MatrixSize  shown: how many rows and columns
+ * @typedef {Frame & { wide: number, shown: { keys: number, queries: number } }} MatrixSize  shown: how many rows and columns
  */
 
 const MOST_CELL = 40;
@@ -96,7 +96,7 @@ class MatrixPicture extends View {
     const { state, surface, canvas } = this;
     const { queries, keys } = state.overview;
     const { room } = this;
-    const { left, top, right } = margins(surface, canvas, state.overview, room, MOST_LEAN);
+    const { left, top, right, wide } = margins(surface, canvas, state.overview, room, MOST_LEAN);
     const most = matrixHeight(state.view, surface.presentedHeight, window.innerHeight);
     const largest = surface.presentedHeight ? Infinity : MOST_CELL;
     const fitting = Math.min((room - left - right) / keys.length, (most - top) / queries.length, largest);
@@ -116,7 +116,7 @@ class MatrixPicture extends View {
     // What was chosen, as far as the edges allow at this size.
     const [column, row] = zoom === 1 ? [columns.first, rows.first] : [x, y];
     const corner = { x: clamp(column, 0, Math.max(0, keys.length - shown.keys)), y: clamp(row, 0, Math.max(0, queries.length - shown.queries)) };
-    return { left, top, right, cell, width, height, ratio, shown, ...corner };
+    return { left, top, wide: wide(width), cell, width, height, ratio, shown, ...corner };
   }
 
   draw() {
@@ -125,9 +125,9 @@ class MatrixPicture extends View {
     const head = state.current;
     const size = this.measure();
     this.size = size;
-    const [wide, high] = [size.left + size.width + size.right, size.top + size.height + 1];
-    const context = fit(this.canvas, wide, high);
-    this.over = fit(this.overlay, wide, high);
+    const high = size.top + size.height + marginBelow(size.cell);
+    const context = fit(this.canvas, size.wide, high);
+    this.over = fit(this.overlay, size.wide, high);
     const off = state.isOff(state.layer, state.head) ? ", switched off" : "";
     const count = state.overview.queries.length;
     const part = state.zoom.zoom === 1 && size.shown.queries < count ? `; ${Math.round(size.shown.queries)} of ${count} rows` : "";

@@ -60,15 +60,15 @@ export function headline({ words }, { queries, keys, isLink }, shares, masked, n
   }
   /** @param {number} key @returns {Sentence} */
   const named = (key) => [key === own ? "itself" : strong(numberedName(words.keys, key)), ` (${percent(shares[key])})`];
-  if (most < LEAST_SAID) {
-    // A text of nothing but punctuation has no word.
-    return [...who, ` ${looks} ${at} no word in particular: at most `, ...named(best ?? order[0])];
-  }
   // What gets more than the word that is named: a special token, punctuation, the word itself; and special tokens that get much.
   const skipped = order.filter((key) => key !== best && !others.includes(key) && shares[key] >= SECOND);
   const beside = skipped.filter((key) => shares[key] > most || words.keys[key].special).slice(0, 2);
   const isOfWords = beside.some((key) => shares[key] > most);
   const goes = beside.flatMap((key, place) => [place ? " and " : "; ", percent(shares[key]), place ? " to " : " goes to ", key === own ? "itself" : strong(numberedName(words.keys, key))]);
+  if (most < LEAST_SAID) {
+    // A text of nothing but punctuation has no word.
+    return [...who, ` ${looks} ${at} no word in particular: at most `, ...(best === undefined ? named(order[0]) : [...named(best), ...goes])];
+  }
   const same = [best, ...others.filter((key) => most - shares[key] < SAME)].slice(0, 3).sort((one, other) => one - other);
   const lead = isOfWords ? ", of the other words," : "";
   if (same.length > 1) {

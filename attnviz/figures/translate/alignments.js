@@ -99,7 +99,7 @@ export class AlignmentActions {
 
 // From this width on the matrix and the words stand side by side, and the small ones beside them.
 const WIDE = 760;
-const [GAP, SMALL_COLUMN, PAIR] = [24, 186, 300];
+const [GAP, SMALL_COLUMN, PAIR, MOST_PAIR] = [24, 186, 300, 360];
 
 export class Alignments {
   /** @param {HTMLElement} root @param {Host} host */
@@ -151,7 +151,9 @@ export class Alignments {
     const isCrowded = models.length > 2;
     const most = given || clamp(window.innerHeight * (isCrowded ? 0.48 : 0.5), 380, 620);
     const least = given ? 0 : isCrowded ? 20 : 28;
-    const { high } = large.measure(isWide ? whole - beside - GAP - PAIR : whole, most, least);
+    const pair = Math.min(this.pair.widthOf(large.canvas), MOST_PAIR);
+    this.picture.style.setProperty("--pair", `${pair}px`);
+    const { high } = large.measure(isWide ? whole - beside - GAP - Math.max(pair, PAIR) : whole, most, least);
     large.draw();
     const height = given || (isWide ? Math.max(high, most) : most);
     this.picture.style.minHeight = isWide ? `${height}px` : "";

@@ -3,7 +3,7 @@
 import { clamp, fit, contextOf } from "../drawing/canvas.js";
 import { ARROWS, layered, make, word, listen } from "../drawing/elements.js";
 import { counted } from "../drawing/numbers.js";
-import { drawEdits, drawLines, columnLabel, drawCross, labelled, margins, rowLabel } from "../drawing/matrix_marks.js";
+import { drawEdits, drawLines, columnLabel, drawCross, labelled, marginBelow, margins, rowLabel } from "../drawing/matrix_marks.js";
 import { AlignmentPart } from "./alignment_part.js";
 
 /**
@@ -31,9 +31,10 @@ function drawAlignment(context, model, frame, { palette, colours }, highest) {
   drawEdits(context, frame, model.edits, colours);
 }
 
-/** Whole pixels of the screen, where a cell has one: then all cells are alike. @param {number} cell */
+/** Whole pixels of the screen, where a cell has four: then all cells are alike. Smaller ones would lose much of the room.
+ * @param {number} cell */
 function wholePixels(cell) {
-  return cell * devicePixelRatio >= 1 ? Math.floor(cell * devicePixelRatio) / devicePixelRatio : cell;
+  return cell * devicePixelRatio >= 4 ? Math.floor(cell * devicePixelRatio) / devicePixelRatio : cell;
 }
 
 // The alignment of the chosen model as a matrix: what it wrote down, what it read across. Pointer and keys over it.
@@ -73,12 +74,12 @@ export class LargeMatrix extends AlignmentPart {
   /** Margins for the labels, and the size of a cell, in so much room. @param {number} room @param {number} most @param {number} leastCell */
   measure(room, most, leastCell) {
     const { model } = this.state;
-    const { left, top, right } = margins(this.surface, this.canvas, model, room, MOST_LEAN);
+    const { left, top, right, wide } = margins(this.surface, this.canvas, model, room, MOST_LEAN);
     const least = model.queries.length <= FEW_ROWS ? leastCell : 0;
     const high = Math.max((most - top) / model.queries.length, least);
     const cell = wholePixels(Math.min((room - left - right) / model.keys.length, high, MOST_CELL));
     const frame = frameOf(model, left, top, cell);
-    this.size = { ...frame, wide: left + frame.width + right, high: top + frame.height + 2 };
+    this.size = { ...frame, wide: wide(frame.width), high: top + frame.height + marginBelow(cell) };
     return this.size;
   }
 

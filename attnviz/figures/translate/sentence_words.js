@@ -141,6 +141,8 @@ function overviewOf({ said, queries, keys }) {
 
 // A line of words, at least.
 const LINE = 24;
+// How much larger the letters are than labels of a canvas; the least curves, the weights, and what is between (alignments.css).
+const [PAIR_SCALE, BESIDE_WORDS] = [17 / 14, 48 + 32 + 44];
 
 export class WordPair extends AlignmentPart {
   /** @param {Parts} parts */
@@ -155,6 +157,13 @@ export class WordPair extends AlignmentPart {
       this.pair.addEventListener(name, (event) => this.point(around(event, "[data-row], [data-column]")));
     }
     for (const name of ["pointerleave", "focusout"]) this.pair.addEventListener(name, () => this.point(null));
+  }
+
+  /** The width at which no word and no weight is cut. @param {HTMLCanvasElement} canvas to measure words */
+  widthOf(canvas) {
+    const { keys, queries } = this.state.model;
+    const words = this.surface.widest(canvas, keys) + this.surface.widest(canvas, queries);
+    return Math.ceil(words * PAIR_SCALE) + BESIDE_WORDS;
   }
 
   /** @param {HTMLElement | null} element */

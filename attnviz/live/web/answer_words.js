@@ -298,8 +298,8 @@ function describeAnswer({ spans, declined, nothing, limit }) {
   /** @type {Sentence} */
   const named = [quoted(best.text), textPart(` (${percent(best.probability)})`)];
   if (declined) {
-    const why = limit === null ? "more than any answer" : `it declines above ${percent(limit)}`;
-    return [textPart(`No answer has ${percent(nothing)}: ${why}. The likeliest answer would be `), ...named, textPart(".")];
+    const why = limit === null ? "more than any answer" : `the model declines above ${percent(limit)}`;
+    return [textPart(`“No answer” has ${percent(nothing)}: ${why}. The likeliest answer would be `), ...named, textPart(".")];
   }
   if (!next) return [textPart("There is no other answer.")];
   return [textPart("The next best answer is "), quoted(next.text), textPart(` (${percent(next.probability)}).`)];

@@ -132,8 +132,9 @@ def test_sentences_tell_the_numbers():
     spans = [Span(2, 2, 0.62), Span(0, 0, 0.002)]
     assert plain(describe_answer(["cat", "the"], spans, threshold=0.3)) == "The next best answer is “the” (under 1\xa0%)."
     message = plain(describe_answer(["cat"], spans[:1], nothing=0.38, threshold=0.3))
-    assert message == "No answer has 38\xa0%: it declines above 30\xa0%. The likeliest answer would be “cat” (62\xa0%)."
-    assert plain(describe_answer(["cat"], spans[:1], nothing=0.9)).startswith("No answer has 90\xa0%: more than any answer.")
+    expected = "“No answer” has 38\xa0%: the model declines above 30\xa0%. The likeliest answer would be “cat” (62\xa0%)."
+    assert message == expected
+    assert plain(describe_answer(["cat"], spans[:1], nothing=0.9)).startswith("“No answer” has 90\xa0%: more than any answer.")
 
 
 @pytest.mark.parametrize("side", SIDES)

@@ -50,7 +50,8 @@ test("a very long word is cut between letters, also between those that take two"
 
 test("a text without a word is told by the token that is looked at most", () => {
   assert.equal(said(["[CLS]", "!", "?", "[SEP]"], [0.2, 0.28, 0.28, 0.24]), "[CLS] looks at no word in particular: at most ! (28\u00A0%)");
-  assert.equal(said(["[CLS]", "a", "b", "?"], [0.4, 0.06, 0.04, 0.5]), "[CLS] looks at no word in particular: at most a (6\u00A0%)");
+  assert.equal(said(["[CLS]", "a", "b", "?"], [0.4, 0.06, 0.04, 0.5]), "[CLS] looks at no word in particular: at most a (6\u00A0%); 50\u00A0% goes to ? and 40\u00A0% to itself");
+  assert.equal(said(["L'", "👩", "and"], [0.1, 0.89, 0.01]), "L' looks at no word in particular: at most and (1\u00A0%); 89\u00A0% goes to 👩 and 10\u00A0% to itself");
 });
 
 test("a row is a word, or a token where a word has several", () => {
