@@ -252,7 +252,7 @@ def value_norms(bound: BoundTarget) -> np.ndarray:
     Raises:
         ModelError: no such row looks at the text, or nothing is known of what this model's attention carries.
     """
-    total, count, readout = np.zeros(bound.n_positions), 0, readout_weights(bound)
+    total, weight, readout = np.zeros(bound.n_positions), 0.0, readout_weights(bound)
     for attention, site in zip(recorded(bound), bound.sites, strict=True):
         rows = readout[site.queries]
         looking = np.flatnonzero(rows)
@@ -260,10 +260,10 @@ def value_norms(bound: BoundTarget) -> np.ndarray:
             continue
         norms = np.concatenate([as_array(parts.norm(dim=-1)) for _, parts in _parts(attention, looking.tolist())])
         total[site.keys] += rows[looking] @ (norms / np.maximum(norms.sum(axis=1, keepdims=True), 1e-12))
-        count += 1
-    if not count:
+        weight += rows.sum()
+    if not weight:
         raise ModelError("The output's positions look at no token of the text: choose another method.")
-    return total[: len(bound.tokens)] / count
+    return total[: len(bound.tokens)] / weight
 
 
 def norms_with_residual(bound: BoundTarget) -> np.ndarray:

@@ -496,11 +496,18 @@ def label(model: TracedModel, prompt: Prompt, target: Target) -> BoundTarget:
         **_common(model, encoded.tokens, encoded.inputs["input_ids"]),
         target=f"the label “{name}”",
         fixed=_special(encoded.tokens),
-        readout={0 if model.card.architecture == "encoder" else len(encoded) - 1: 1.0},
+        readout=_label_readout(model, len(encoded)),
         run=lambda ids: Outcome((given := logits(ids))[:, chosen], label_log_probabilities(model, given)[:, chosen]),
         output_text=lambda ids: label_names(model)[int(logits(ids)[0].argmax())],
         sites=_stack(model, encoded),
     )
+
+
+def _label_readout(model: TracedModel, n_tokens: int) -> dict[int, float]:
+    """Tell from which tokens a label is read: the first or the last one, or from all alike, as most of ModernBERT's are."""
+    if getattr(model.model.config, "classifier_pooling", None) in ("mean", "late"):
+        return dict.fromkeys(range(n_tokens), 1 / n_tokens)
+    return {0 if model.card.architecture == "encoder" else n_tokens - 1: 1.0}
 
 
 def label_log_probabilities(model: TracedModel, logits: Float[Tensor, "*batch label"]) -> Float[Tensor, "*batch label"]:

@@ -247,6 +247,14 @@ def test_norms_are_lengths_of_what_reaches_a_position(
     np.testing.assert_allclose(attention_methods.norms_with_residual(bound), model.followed(steps))
 
 
+def test_lengths_of_steps_count_as_the_output_is_read_from_them() -> None:
+    # Two attentions, each of which half of an output is read from, are no two layers: all weights' shares sum to 1.
+    model, bound = Model("steps"), Model("steps").bound()
+    lengths = [np.linalg.norm(carried(model, at)[0], axis=1) for at in (2, 3)]
+    want = sum(weight * each / each.sum() for weight, each in zip((0.25, 0.75), lengths, strict=True))
+    np.testing.assert_allclose(attention_methods.value_norms(bound), want)
+
+
 def test_shares_of_lengths_are_those_of_lengths_a_millionth_as_large() -> None:
     small = Model("one")
     small.outputs = [each / 10**6 for each in small.outputs]

@@ -10,6 +10,7 @@ import transformers as hf
 
 import attnviz
 from attnviz.attribution.methods import METHODS, attribute
+from attnviz.attribution.recorded_pass import AttentionTape
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.capabilities import bind_target, capabilities
@@ -98,6 +99,35 @@ def test_a_label_is_read_at_the_last_token_whatever_that_is(pad: int | None) -> 
     assert model.config.pad_token_id == pad
     for method in METHODS.values():
         assert np.isfinite(method.compute(bound).values).all()
+
+
+def eurobert(pooling: str) -> Any:
+    return hf.EuroBertConfig(**tiny._LLAMA, mask_token_id=4, classifier_pooling=pooling)
+
+
+def modernbert(pooling: str) -> Any:
+    config = tiny.FAMILY["modernbert"].config()
+    config.classifier_pooling = pooling
+    return config
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        *(modernbert(pooling) for pooling in ("cls", "mean")),
+        *(eurobert(pooling) for pooling in ("bos", "mean", "late")),
+        hf.BertConfig(**BERT),
+    ],
+    ids=lambda config: f"{config.model_type} {getattr(config, 'classifier_pooling', '')}",
+)
+def test_a_label_is_read_from_the_tokens_whose_last_rows_it_depends_on(config: Any) -> None:
+    model = hf.AutoModelForSequenceClassification.from_config(config).eval()
+    bound = bind_target(attnviz.wrap(model, tiny.tokenizer()), Prompt(PAIR.text))
+    with torch.enable_grad(), AttentionTape() as tape:
+        score = bound.run(bound.ids[None]).score.sum()
+    (slope,) = torch.autograd.grad(score, tape.attentions[-1].given)
+    read = slope.abs().sum(dim=(0, 1, 3)).nonzero()[:, 0].tolist()
+    assert bound.readout == pytest.approx(dict.fromkeys(read, 1 / len(read)))
 
 
 @pytest.mark.parametrize(
