@@ -433,7 +433,7 @@ def _layer(record: Record, tensors: Tensors) -> QueryKeyLayer:
         for name, dtype, dimensions in (("visible", "bool", 2), ("bias", "float32", 3), ("sink", "float32", 1))
     }
     query, key = (_vectors(tensors, record[name]) for name in ("query", "key"))
-    scaling, softcap = _as(float, record["scaling"]), _as((float, type(None)), record["softcap"])
+    scaling, softcap = _number(record["scaling"]), None if record["softcap"] is None else _number(record["softcap"])
     # Scores are float32, in which 1e308 is no number and 1e-60 is none that divides.
     if softcap is not None and not float(_FLOATS.tiny) <= softcap <= float(_FLOATS.max):
         raise TraceError(f"A layer has the soft cap {softcap}.")
@@ -465,6 +465,11 @@ def _tensor(tensors: Tensors, name: str, dtype: str, dimensions: int) -> np.ndar
     if array.dtype != dtype or array.ndim != dimensions or not array.size:
         raise TraceError(f"{name} is {array.dtype} of shape {array.shape}, not {dtype} of {dimensions} dimensions.")
     return array
+
+
+def _number(value: Any) -> float:
+    """Read a number of JSON, which many languages write as 1 where Python writes 1.0."""
+    return float(_as((float, int), value))
 
 
 def _as(kind: type | tuple[type, ...], value: Value) -> Value:

@@ -183,6 +183,12 @@ def test_tensors_that_cannot_be_are_refused(name: str, array: np.ndarray, messag
         from_bytes(edited({}, {name: array}), name="x.attn")
 
 
+def test_a_whole_number_is_a_number_where_the_format_says_so() -> None:
+    """JavaScript writes a scaling of 1.0 as 1."""
+    (layer, *_) = from_bytes(edited({"maps.1.layers.0.scaling": 1, "maps.1.layers.0.softcap": 50})).decoder.store.layers
+    assert (repr(layer.scaling), repr(layer.softcap)) == ("1.0", "50.0")
+
+
 def test_half_a_character_in_a_file_is_refused_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing could show it, print it or save it again. A file can only have it escaped."""
     monkeypatch.setattr(trace_file.json, "dumps", lambda value, **_: plainly(value))
