@@ -31,7 +31,8 @@ from attnviz.models.hub.hub_model import TracedModel, n_pieces
 from attnviz.models.hub.single_stack import Writer
 from attnviz.text.tokens import Encoded
 
-SEED, SEQUENCES = 0, 8
+# As many as sentences with names: of fewer texts a sign test is not sure enough among all heads of a large model.
+SEED, SEQUENCES = 0, 20
 # A head copies a token that is among so many likeliest ones.
 TOP = 5
 _NAMES = (

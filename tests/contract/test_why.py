@@ -603,6 +603,13 @@ def test_a_head_copies_what_its_matrices_make_of_the_stream_behind_the_first_lay
     assert 0 < found.copies.sum() < found.copies.size
 
 
+def test_a_head_that_always_has_a_role_holds_among_all_heads_of_a_large_model():
+    scores = np.zeros((head_roles.SEQUENCES, len(head_roles.ROLES), 80, 64))
+    scores[:, 2, 7, 5] = 1
+    found = head_roles.HeadRoles("large", scores, None, np.zeros((80, 64)))
+    assert np.argwhere(found.holds).tolist() == [[2, 7, 5]]
+
+
 def test_roles_beside_a_sink_are_those_of_the_tokens():
     """A sink is one more key than there are tokens, and no special token before them."""
     model, wrapped = made(tiny.FAMILY["gpt-oss"], torch.float32)
