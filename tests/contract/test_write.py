@@ -1,5 +1,7 @@
 """What a model writes: greedy as transformers writes it, drawn from the distributions of its warpers, under edits, in files."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -201,6 +203,19 @@ def test_any_text_is_written_on(text):
     ends = [token.end for token in trace.maps[0].queries if not token.special]
     assert ends == sorted(ends)
     assert ends[-1] <= len(trace.prompt.text)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"), [("He said", "Ċ Ċ Hello , ĉ x"), ("4,", "Ġ 5 , Ġ 6"), ("def f():", "Ċ ĠĠĠ Ġreturn Ġ 1")]
+)
+def test_spaces_that_are_written_stand_where_they_would_if_they_were_typed(text, written):
+    model = attnviz.load("smollm2")
+    trace = attnviz.run(model, "write", text, tokens=0, begins=tuple(written.split())).trace
+    tokens, whole = trace.maps[0].queries, trace.prompt.text
+    blank = [(before, token) for before, token in pairwise(tokens) if not whole[token.start : token.end].strip()]
+    assert len(blank) == sum(not name.strip("ĠĊĉ") for name in written.split())
+    for before, token in blank:
+        assert (token.start, whole[token.start : token.end], token.word) == (before.end, token.text, None)
 
 
 def test_what_cannot_write_says_so():

@@ -4,6 +4,7 @@ import { cutOf, placed, wordAt, wordSpans } from "./bert_tokens.js";
 import { bytePieces, placedPieces, spelled } from "./byte_tokens.js";
 import { causalWeights, layersOf } from "./attention_weights.js";
 import { ModelError, restoreBlocks } from "./model_files.js";
+import { isSpace } from "./piece_offsets.js";
 import { draw, samplingProbabilities } from "./sampling.js";
 
 /**
@@ -110,7 +111,7 @@ export class Writer {
     const shift = [...text].length;
     const whole = text + spelt;
     const words = wordSpans(whole);
-    const laid = placed(placedPieces(behind), spelt, 0, true).map((token, place) => laidBehind(token, behind[place], shift));
+    const laid = laidBehind(placed(placedPieces(behind), spelt, 0, true), behind, spelt, shift);
     const tokens = [...own, ...laid].map((token) => (token.special ? token : { ...token, word: wordAt(words, token.start) }));
     return { ids: [...pieces, ...behind].map(({ id }) => id), tokens, text: whole, typed: own.length, cut };
   }
@@ -238,17 +239,27 @@ export class Writer {
 }
 
 /**
- * Lay a token of what was written behind what was typed; a space that is a token of its own is shown as one.
- * @param {Token} token
- * @param {{ piece: string, special: boolean }} written
+ * Lay what was written behind so many letters that were typed; spaces that are a token of their own stand behind the token before, and are shown.
+ * @param {Token[]} tokens
+ * @param {{ piece: string, special: boolean }[]} written
+ * @param {string} spelt
  * @param {number} shift
- * @returns {Token}
+ * @returns {Token[]}
  */
-function laidBehind(token, { piece, special }, shift) {
-  if (special) return { ...token, text: piece, start: shift, end: shift, special, word: null, piece: "" };
-  const own = spelled([piece]);
-  const placed = { ...token, start: token.start + shift, end: token.end + shift };
-  return own.trim() || !own ? placed : { ...placed, text: own, piece: "" };
+function laidBehind(tokens, written, spelt, shift) {
+  const letters = [...spelt];
+  let reached = 0;
+  return tokens.map((token, place) => {
+    const { piece, special } = written[place];
+    if (special) return { ...token, text: piece, start: shift, end: shift, special, word: null, piece: "" };
+    const own = spelled([piece]);
+    const isBlank = own !== "" && [...own].every(isSpace);
+    const end = reached + [...own].length;
+    const isThere = isBlank && letters.slice(reached, end).join("") === own;
+    const placed = { ...token, ...(isBlank && { text: own, piece: "" }), ...(isThere && { start: reached, end }) };
+    reached = Math.max(reached, placed.end);
+    return { ...placed, start: placed.start + shift, end: placed.end + shift };
+  });
 }
 
 /**

@@ -169,9 +169,13 @@ def test_a_language_model_writes_as_the_app_does(tmp_path, monkeypatch):
     first, long = asked[1], "so " * 131
     begun = run_task(model, "write", Prompt(first[0]), options=first[1]).continuation
     requests.append({**requests[1], "written": " ".join(begun.written)})
+    # Spaces that are pieces of their own, several in a row.
+    blank = ("Ċ", "Ċ", "Ġ", "1", "ĉ", "T", "Ċ", "Ġ", "Ġ", "2")
+    requests.append({"text": first[0], "written": " ".join(blank)})
     actual = traces(tmp_path, FACTS.name, [*requests, {"text": long}])
     wanted = [run_task(model, "write", Prompt(text), options=options).trace for text, options in asked]
     wanted.append(run_task(model, "write", Prompt(first[0]), options=dataclasses.replace(first[1], tokens=18)).trace)
+    wanted.append(run_task(model, "write", Prompt(first[0]), options=WritingOptions(0, begins=blank)).trace)
     wanted.append(run_task(model, "write", Prompt(long)).trace)
     for trace, expected in zip(actual, wanted, strict=True):
         assert_same_writing(trace, expected)
