@@ -117,8 +117,9 @@ def measures_table(statistics: Statistics, layer: int, head: int, *, chosen: str
     for number, name in enumerate(NAMES):
         figures = ("–", "not measured", "0")
         if not np.isnan(means[number]):
-            ends = (measure_text(name, float(end[number, layer, head])) for end in (low, high))
-            figures = (measure_text(name, float(means[number])), " to ".join(ends), f"{statistics.rows[number]:,.0f}")
+            ends = [float(end[number, layer, head]) for end in (low, high)]
+            interval = "–" if np.isnan(ends).any() else " to ".join(measure_text(name, end) for end in ends)
+            figures = (measure_text(name, float(means[number])), interval, f"{statistics.rows[number]:,.0f}")
         cells = "".join(f'<td class="figure">{figure}</td>' for figure in figures)
         button = f'<button data-pick="{name}" aria-pressed="{str(name == chosen).lower()}">'
         rows.append(f"<tr><td>{button}{html.escape(MEASURE_LABELS[name])}</button></td>{cells}</tr>")

@@ -204,12 +204,14 @@ def _head_choice(means: Float[np.ndarray, "layer head"]) -> tuple[int, int]:
 
 def _survey_sentences(survey: State, measure: str, chosen: tuple[int, int]) -> tuple[Sentence, Sentence]:
     statistics, number = survey.statistics, NAMES.index(measure)
-    low, high = (measure_text(measure, float(end[number][chosen])) for end in statistics.intervals)
+    ends = [float(end[number][chosen]) for end in statistics.intervals]
+    low, high = (measure_text(measure, end) for end in ends)
     corpus = f"A survey of {survey.model} over {counted(statistics.read, 'text')} with {counted(statistics.tokens, 'token')}."
     if len(others := np.flatnonzero(~statistics.attending)):
         corpus += f" Without attention, and left out: layer {', '.join(map(str, others))}."
     mean = measure_text(measure, value := float(statistics.means[number][chosen]))
-    interval = ": not measured." if np.isnan(value) else f" on average (95 % interval {low} to {high})."
+    interval = f" on average (95 % interval {low} to {high})." if not np.isnan(ends).any() else " on average, in one text."
+    interval = ": not measured." if np.isnan(value) else interval
     label = f"{head_name(*chosen)}: {MEASURE_LABELS[measure].lower()} "
     return (Part(label), Part(mean, strong=True), Part(interval)), (Part(corpus),)
 

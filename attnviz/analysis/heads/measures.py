@@ -268,11 +268,15 @@ class Statistics:
 
     @property
     def errors(self) -> Float[np.ndarray, "measure layer head"]:
-        """The standard error of each mean, where texts are what was drawn: √Σ(s - R n)² / Σ n (Cochran 1977, chapter 6)."""
-        means = self.means
+        """The standard error of each mean, where texts are what was drawn; NaN of fewer than two, which tell none.
+
+        √(Σ(s - R n)² S / (S - 1)) / Σ n over S texts (Cochran 1977, chapter 6).
+        """
+        means, drawn = self.means, np.where(self.texts > 1, self.texts, np.nan)
         n = self.row_squares[:, None, None]
         spread = self.text_squares - 2 * means * self.cross + means**2 * n
-        return np.sqrt(np.maximum(spread, 0)) / np.where(self.rows, self.rows, np.nan)[:, None, None]
+        freedom = (drawn / (drawn - 1))[:, None, None]
+        return np.sqrt(np.maximum(spread, 0) * freedom) / np.where(self.rows, self.rows, np.nan)[:, None, None]
 
     @property
     def intervals(self) -> tuple[Float[np.ndarray, "measure layer head"], Float[np.ndarray, "measure layer head"]]:

@@ -195,9 +195,13 @@ def test_the_measures_of_a_head_are_its_own_and_what_was_not_measured_is_said():
     counts, sums = empty.rows.copy(), empty.sums.copy()
     place = NAMES.index("distance")
     counts[place], sums[place, 1, 2], sums[place, 0, 0] = 2000, 3000.0, 9000.0
-    drawn = measures_table(replace(empty, rows=counts, sums=sums), 1, 2, chosen="distance")
+    statistics = replace(empty, rows=counts, sums=sums, texts=np.sign(counts) * 2)
+    drawn = measures_table(statistics, 1, 2, chosen="distance")
     table = dict(zip(NAMES, rows(drawn), strict=True))
     assert table["distance"] == ["Distance", "1.50 tokens", "1.50 tokens to 1.50 tokens", "2,000"]
+    # One text tells no interval.
+    one = rows(measures_table(replace(statistics, texts=np.sign(counts)), 1, 2, chosen="distance"))
+    assert one[place] == ["Distance", "1.50 tokens", "–", "2,000"]
     assert table["entropy"] == ["Entropy", "–", "not measured", "0"]
     assert [name for name, button in buttons(drawn).items() if 'aria-pressed="true"' in button] == ["distance"]
 

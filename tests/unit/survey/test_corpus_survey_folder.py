@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.lib import format as npy
-from scipy.stats import norm
+from scipy.stats import norm, sem
 
 from attnviz.analysis.heads.measures import FIELDS, measure, merge
 from attnviz.cli import main
@@ -53,6 +53,14 @@ def test_an_interval_is_that_of_a_normal_mean():
     assert known.any()
     np.testing.assert_allclose(norm.cdf((high - STATISTICS.means)[known] / STATISTICS.errors[known]), 0.975, atol=1e-6)
     np.testing.assert_allclose(high - STATISTICS.means, STATISTICS.means - low)
+
+
+def test_the_error_of_a_mean_is_that_of_its_texts_and_one_text_tells_none():
+    drawn = np.random.default_rng(3).dirichlet(np.ones(5), (4, 2, 3, 5))
+    texts = [measure(AttentionMap("encoder", numbered(5), numbered(5), DenseWeights(tuple(each)))) for each in drawn]
+    means = np.stack([each.means[0] for each in texts])
+    np.testing.assert_allclose(merge(*texts).errors[0], sem(means), rtol=1e-5)
+    assert np.isnan([texts[0].errors[0], *np.array(texts[0].intervals)[:, 0]]).all()
 
 
 def test_a_layer_without_attention_is_left_out():
@@ -199,7 +207,7 @@ def test_the_table_has_what_the_rows_of_all_texts_have_in_common():
     assert table["standard_deviation"][row] == pytest.approx(values.std())
     assert (table["rows"][row], table["texts"][row]) == (12, 2)
     residuals = [size * (mean - values.mean()) for size, mean in zip((5, 7), means, strict=True)]
-    assert table["standard_error"][row] == pytest.approx(np.linalg.norm(residuals) / 12)
+    assert table["standard_error"][row] == pytest.approx(np.linalg.norm(residuals) * np.sqrt(2) / 12)
     assert table["low"][row] < table["mean"][row] < table["high"][row]
     assert len({(row["layer"], row["head"]) for row in headvis(SURVEY)}) == 6
     assert headvis(SURVEY)[5]["self_score"] == pytest.approx(values.mean())
