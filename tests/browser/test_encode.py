@@ -70,6 +70,7 @@ def test_the_first_visit_shows_the_models_own_weights_and_heads_and_cells_open_b
     settle(page)
     assert (parameters(page)["query"], parameters(page)["key"]) == ("6", "8")
     expect(page.locator(".words .query")).to_have_text("cross")
+    expect(page.locator(".words .token[tabindex='0']")).to_have_text("cross")
     expect(page.locator(".words .key")).to_have_text("street")
 
 

@@ -500,6 +500,8 @@ def test_no_address_and_no_text_breaks_it(page: Page, site: str):
         page.goto(f"{site}/{empty}")
         expect(page.locator(NOTICE)).to_contain_text(said)
         expect(page.locator("#hero")).to_be_hidden()
+        # A bar without a picture would choose from nothing.
+        assert page.locator(".explorer .bar:not([hidden])").count() == 0
     page.goto(f"{site}/compute/?text=")
     expect(page.locator(HERO)).to_be_visible()
     # What is beyond the last layer is the last one.

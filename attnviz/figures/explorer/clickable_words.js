@@ -81,7 +81,11 @@ export class WordsView extends View {
       each.title = isMasked ? "cannot be looked at" : percent(shares[key]);
     });
     const own = question.queries.map((query) => (this.isOneLine ? overview.words.own[query] : query));
-    this.spans[this.isOneLine ? "keys" : "queries"].forEach((each, word) => this.choose(each, "query", own.includes(word)));
+    this.spans[this.isOneLine ? "keys" : "queries"].forEach((each, word) => {
+      this.choose(each, "query", own.includes(word));
+      // Tab enters the words at the one that is chosen.
+      if (own.length) each.tabIndex = word === own[0] ? 0 : -1;
+    });
     this.spans.keys.forEach((each, word) => each.classList.toggle("key", question.isLink && question.keys.includes(word)));
     this.reveal();
   }

@@ -213,7 +213,7 @@ class Tabs extends View {
     this.fact = make("span", { class: "fact" });
     const title = "Switch heads off, cut links, hide words, and see what the model says then";
     this.edit = make("button", { type: "button", class: "edit", title, onclick: () => this.actions.turnEditing() }, "Edit");
-    this.element = make("div", { class: "bar" }, this.tabs, this.ordered, this.kinds, this.fact, this.edit);
+    this.element = make("div", { class: "bar", hidden: true }, this.tabs, this.ordered, this.kinds, this.fact, this.edit);
   }
 
   draw() {
