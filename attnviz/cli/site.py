@@ -12,12 +12,12 @@ MODELS = (
     "minilm", "dot-lstm-en-fr", "bilstm-en-fr", "bahdanau-en-fr", "transformer-en-fr", "bahdanau-en-de", "transformer-en-de",
     "answer-en", "summarize-en",
 )  # fmt: skip
-# A visitor who types fetches 94 MB of it: who wants it on a site asks for it.
+# A visitor who types fetches 93 MB of it: who wants it on a site asks for it.
 LARGE = ("smollm2",)
 _EPILOG = """examples:
   attnviz site -o public                   a site with every model; any web server can give it out
   attnviz site -o public --models minilm   Encode alone
-  attnviz site -o public --models minilm smollm2   with the model of Write, 94 MB
+  attnviz site -o public --models minilm smollm2   with the model of Write, 93 MB
   attnviz site -o public --lessons mine.md   with a lesson of your own
 
 docs/live.md says what it costs a visitor, and how to publish it."""
