@@ -57,16 +57,28 @@ def coming_text(text: str, coming: str, *, theme: Theme = LIGHT) -> str:
     return f'<div dir="auto" role="status" style="{frame}">{before}<mark style="{style}">{html.escape(coming)}</mark></div>'
 
 
-def next_bars(candidates: Sequence[Candidate], before: str, *, stands: str = "", clickable: bool = True) -> dict[str, Any]:
+def next_bars(
+    candidates: Sequence[Candidate],
+    before: str,
+    *,
+    known: Sequence[Candidate] = (),
+    stands: str = "",
+    clickable: bool = True,
+) -> dict[str, Any]:
     """Describe the likeliest of what could come next as bars, and what the rest has; `stands`: the piece that stands there.
+
+    `known` are all candidates, where sampling leaves some out: each has the same name at any temperature.
 
     >>> drawn = next_bars([Candidate("a", " cat", 0.75)], "an")
     >>> drawn["rows"], drawn["rest"]
     ([('cat', ' cat', 0.75)], 0.25)
+    >>> known = [Candidate("a", "(", 0.5), Candidate("b", " (", 0.25)]
+    >>> next_bars([Candidate("b", " (", 1.0)], "an", known=known)["rows"]
+    [('␣(', ' (', 1.0)]
     """
-    drawn = candidates[:BARS]
-    labels = candidate_labels(candidates, before)[:BARS]
-    rows = [(label, each.text, each.probability) for label, each in zip(labels, drawn, strict=True)]
+    drawn, known = candidates[:BARS], known or candidates
+    labels = dict(zip((each.piece for each in known), candidate_labels(known, before), strict=True))
+    rows = [(labels[each.piece], each.text, each.probability) for each in drawn]
     pieces = [each.piece for each in drawn]
     place = pieces.index(stands) if stands in pieces else -1
     rest = max(0.0, 1 - sum(each.probability for each in drawn))

@@ -205,7 +205,8 @@ def show_bars(upcoming: Upcoming, options: WritingOptions, *, edited: bool) -> N
     def bars(place: int) -> dict[str, Any]:
         there = Upcoming(trace, place)
         stands = "" if there.is_next else there.piece
-        return next_bars(candidates(place), there.before, stands=stands, clickable=place >= fixed)
+        known = continuation.next_tokens(place - 1)
+        return next_bars(candidates(place), there.before, known=known, stands=stands, clickable=place >= fixed)
 
     def pick(picked: str) -> None:
         at, row = (int(each) if each.isdecimal() else -1 for each in (*picked.split("."), "")[:2])
