@@ -3,6 +3,7 @@
 import re
 from urllib.parse import urlencode
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.pages import PHONE, choose, open_page, parameters, press, reopen, serious, settle
@@ -12,6 +13,12 @@ def test_a_head_is_chosen_by_keyboard_its_link_opens_again_and_on_a_phone_axe_fi
     page: Page, app_url: str
 ) -> None:
     open_page(page, app_url, "whatif", change="word")
+    # The example stands in the line of what is chosen beside it.
+    tops = [
+        page.locator(f".st-key-{key} button").first.evaluate("each => each.getBoundingClientRect().top")
+        for key in ("change", "example")
+    ]
+    assert tops[0] == pytest.approx(tops[1], abs=1)
     read_cells(page)
     choose_head(page, "3.9")
     told = page.locator(".st-key-hero .story").first.inner_text()
