@@ -50,7 +50,7 @@ class SentenceChoice:
     def bind(self, text: str, sentences: Sentences, place: int | None) -> BoundTarget:
         """Bind the sentence at a place, by default the one that is kept first.
 
-        The score is what a token of the sentence receives, as part of what the means of all sentences sum to; p is that part.
+        The score is what its tokens receive, as part of what all sentences do: by this they are chosen. p is that part.
 
         Raises:
             ModelError: there is no such sentence.
@@ -88,15 +88,14 @@ class SentenceChoice:
         )
 
     def parts(self, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch sentence"]:
-        """Compute what a token of each sentence receives, as part of what the means of all sentences sum to."""
+        """Compute what the typed tokens of each sentence receive from typed tokens, as part of what all sentences do."""
         typed = torch.tensor([not token.special for token in self.encoded.tokens], device=ids.device)
-        means = torch.nn.functional.one_hot(self.numbers, int(self.numbers.max()) + 1).float() * typed[:, None]
-        means = means / means.sum(dim=0).clamp(min=1)
+        own = torch.nn.functional.one_hot(self.numbers, int(self.numbers.max()) + 1).float() * typed[:, None]
         inputs = {name: value for name, value in self.encoder.tensors(self.encoded).items() if name != "input_ids"}
         others = {name: value.expand(len(ids), -1) for name, value in inputs.items()}
         states = self.encoder.model(input_ids=ids, **others).last_hidden_state
         _, weights = self.summarizer(states, self.numbers.expand(len(ids), -1))
-        totals = received(weights[self.layer], torch.ones_like(ids, dtype=torch.bool)) @ means
+        totals = received(weights[self.layer], typed.expand(len(ids), -1)) @ own
         return totals / totals.sum(dim=1, keepdim=True)
 
 

@@ -7,9 +7,11 @@ import pytest
 import torch
 
 import attnviz
+from attnviz.analysis.summary_selection import read_passage, selectors
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, silent
+from attnviz.models.capabilities import bind_target
 from attnviz.models.shipped_models import load_trained
 from attnviz.models.shipped_summarizer import SummaryModel, read, sentence_numbers
 from attnviz.text.sentences import Sentences
@@ -58,6 +60,16 @@ def test_its_own_layers_are_those_of_its_forward_pass(model):
         got = trace.encoder.layer_weights(layer)
         np.testing.assert_allclose(got, wanted[0].numpy(), atol=1e-5)
         np.testing.assert_allclose(got.sum(-1), 1, atol=1e-5)
+
+
+def test_the_sentence_that_is_explained_is_the_one_that_is_kept(model):
+    trace = model.trace(TEXT)
+    trained = selectors(read_passage(TEXT, trace.encoder.keys), trace, selects=model.card.selects, layer=0, head=None)[0]
+    for place, share in enumerate(trained.sentences):
+        bound = bind_target(model, TEXT, f"sentence:{place}")
+        assert float(bound.outcome(bound.ids[None]).score) == pytest.approx(share, abs=1e-5)
+    start, end = Sentences.of(TEXT).spans[int(trained.sentences.argmax())]
+    assert bind_target(model, TEXT).target == f"the sentence “{TEXT[start:end]}”"
 
 
 def test_special_tokens_belong_to_the_sentence_beside_them():
