@@ -17,14 +17,15 @@ _encoders: dict[object, Any] = {}
 find = catalog._listed
 
 
-def _device() -> str | None:
-    return settings.text("ATTNVIZ_DEVICE")
+def _settings() -> tuple[str | None, ...]:
+    """List what a model is loaded by besides its name: a test may set it for itself."""
+    return tuple(map(settings.text, ("ATTNVIZ_DEVICE", "ATTNVIZ_MAX_TOKENS")))
 
 
 def listed(name: str) -> catalog.Build:
     """Find what loads a model of the catalog; a test that changes one takes the fixture `own_models`."""
     # A test may have other assets, or another entry under this name.
-    key = name, catalog.CATALOG[name], assets_folder(), _device()
+    key = name, catalog.CATALOG[name], assets_folder(), _settings()
 
     def build(progress: Progress) -> AttentionModel:
         if key not in _models:
@@ -45,7 +46,7 @@ def copied(load_folder: Callable[..., Any]) -> Callable[..., Any]:
     """Read the embedded encoder once: answerers change the weights of their own copy, and nothing of its tokenizer."""
 
     def load(folder: Path, *arguments: Any) -> Any:
-        if (key := (folder, _device())) not in _encoders:
+        if (key := (folder, _settings())) not in _encoders:
             _encoders[key] = load_folder(folder, *arguments)
         read = _encoders[key]
         # Whoever uses the tokenizer holds the lock.
