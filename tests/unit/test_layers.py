@@ -51,7 +51,7 @@ MAY_IMPORT = {
     "training": {"core", "settings", "text", "nn", "models", "analysis"},
     # Many texts through a model, and what its heads do over all of them.
     "survey": {"core", "settings", "memory", "text", "nn", "models", "analysis"},
-    "lessons": BELOW_UI - {"files", "memory"} | {"survey"},
+    "lessons": BELOW_UI - {"files", "memory", "nn"} | {"survey"},
     "live": BELOW_UI | {"lessons"},
     "ui": BELOW_UI | {"training", "survey", "lessons"},
     "cli": BELOW_UI | {"training", "survey", "lessons", "live"},
