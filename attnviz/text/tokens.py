@@ -199,9 +199,23 @@ def placed_ids(tokenizer: Any, ids: Sequence[int], text: str) -> tuple[Token, ..
     special = [index in special_ids for index in ids]
     # Vocabularies are padded to a round size: a model may write an id that stands for nothing.
     pieces = [piece or f"<{index}>" for index, piece in zip(ids, tokenizer.convert_ids_to_tokens(list(ids)), strict=True)]
-    spans = _spans(tokenizer, ids, pieces, special, text)
+    spans = _with_spaces(_surfaces(tokenizer, ids, special), _spans(tokenizer, ids, pieces, special, text), text)
     rows = [_Row(*row) for row in zip(pieces, special, [0] * len(pieces), spans, strict=True)]
     return tuple(_placed(rows, (text,)))
+
+
+def _with_spaces(surfaces: Sequence[str], spans: Sequence[Stretch], text: str) -> list[Stretch]:
+    """Place spaces that are a token of their own behind the token before: `align`, for which they count nowhere, does not.
+
+    >>> _with_spaces(["a", "\\n", "b"], [(0, 1), (2, 2), (2, 3)], "a\\nb")
+    [(0, 1), (1, 2), (2, 3)]
+    """
+    placed, reached = [], 0
+    for surface, (start, end) in zip(surfaces, spans, strict=True):
+        is_there = surface.isspace() and text.startswith(surface, reached)
+        placed.append((reached, reached + len(surface)) if is_there else (start, end))
+        reached = max(reached, placed[-1][1])
+    return placed
 
 
 def _fast_rows(encoding: Any) -> list[_Row]:

@@ -254,16 +254,12 @@ class Writer:
             return typed, source.tokens
         behind = self._behind(given, pieces)
         with model.tokenizing():
-            placed = list(placed_ids(model.tokenizer, pieces, behind))
+            placed = placed_ids(model.tokenizer, pieces, behind)
             spelled = [model.tokenizer.decode([piece], clean_up_tokenization_spaces=False) for piece in pieces]
-        # Spaces that are a token of their own stand behind the token before, and are shown as where they are typed.
-        end = 0
-        for place, own in enumerate(spelled):
-            if own.isspace():
-                placed[place] = replace(placed[place], text=own, piece="")
-                if behind.startswith(own, end):
-                    placed[place] = replace(placed[place], start=end, end=end + len(own))
-            end = max(end, placed[place].end)
+        # Spaces that are a token of their own are shown, as where they are typed.
+        placed = [
+            replace(each, text=own, piece="") if own.isspace() else each for each, own in zip(placed, spelled, strict=True)
+        ]
         text, shift = typed + behind, len(typed)
         words = Words.of(text)
         tokens = [*source.tokens, *(replace(each, start=each.start + shift, end=each.end + shift) for each in placed)]

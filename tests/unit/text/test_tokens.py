@@ -246,6 +246,14 @@ def test_what_a_model_wrote_is_laid_over_its_own_text() -> None:
     assert [token.word for token in tokens] == [None, 0, 1, 1, 2, None]
 
 
+@pytest.mark.parametrize("text", ["the cat\n\n\tran  far", "\nthe cat", " \n the\n"])
+def test_spaces_that_a_model_wrote_are_laid_as_where_they_are_typed(byte_level: Any, text: str) -> None:
+    read = encode(byte_level, [text])
+    tokens = placed_ids(byte_level, read.inputs["input_ids"], text)
+    assert any(not text[token.start : token.end].strip() for token in tokens)
+    assert tokens == read.tokens
+
+
 def test_an_id_that_stands_for_nothing_is_shown_by_its_number() -> None:
     tokenizer = tiny.tokenizer(tiny.SEQ2SEQ)
     [token] = placed_ids(tokenizer, [4999], "")
