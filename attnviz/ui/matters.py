@@ -68,7 +68,7 @@ def text_boxes(model: str) -> Prompt | None:
     texts = run_texts(boxes, forget_text)
     unrun_notice()
     given, second = texts["text"], texts.get("pair", "")
-    long_notice(text=given, second_text=second)
+    long_notice(**{"text": given, {"answer": "question", "translate": "translation"}.get(known, "second_text"): second})
     if known in _SECOND:
         remember("pair", second, pair if given == text else "")
     language = written_language(model)
