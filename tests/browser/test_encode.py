@@ -103,8 +103,8 @@ def test_on_home_a_typed_sentence_is_two_clicks_from_the_head_of_a_link_and_head
     expect(first.locator("b")).to_have_text(f"{100 * weight:.0f} %")
     # As wide as a desk's window is at 400 %.
     page.set_viewport_size({"width": 320, "height": 568})
-    assert min(page.locator(".first-heads .bar-room").evaluate_all("all => all.map((each) => each.clientWidth)")) > 60
     settle(page)
+    assert min(page.locator(".first-heads .bar-room").evaluate_all("all => all.map((each) => each.clientWidth)")) > 60
     assert page.locator(".pane.grid:has(canvas.heads)").evaluate("(grid) => grid.scrollWidth - grid.clientWidth") <= 0, (
         "a head is cut off"
     )
