@@ -35,12 +35,15 @@ def scored(recipe: ToyRecipe, sources: int, checkpoints: int) -> list[PlantedSco
 
 
 def over_seeds(rankings: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, float]]:
-    """Compute each method's mean distance over seeds and its standard deviation (of a sample), the nearest method first.
+    """Compute each method's mean distance over the seeds that have it and its standard deviation (of a sample), nearest first.
 
     >>> over_seeds([{"a": 0.5, "b": 0.25}, {"a": 0.5, "b": 0.25}])
     {'b': (0.25, 0.0), 'a': (0.5, 0.0)}
+    >>> over_seeds([{"a": 0.5}, {"b": 0.25}])
+    {'b': (0.25, 0.0), 'a': (0.5, 0.0)}
     """
-    values = {name: np.array([each[name] for each in rankings]) for name in rankings[0]}
+    names = dict.fromkeys(name for each in rankings for name in each)
+    values = {name: np.array([each[name] for each in rankings if name in each]) for name in names}
     summary = {name: (float(of.mean()), float(of.std(ddof=1)) if len(of) > 1 else 0.0) for name, of in values.items()}
     return dict(sorted(summary.items(), key=lambda item: item[1]))
 

@@ -38,6 +38,8 @@ def medians(rounds: int, *works: Callable[[], Any]) -> list[float]:
         for work, seconds in zip(works, taken, strict=True):
             start = time.perf_counter()
             work()
+            if torch.accelerator.is_available():
+                torch.accelerator.synchronize()
             if round_ >= warm_up:
                 seconds.append(time.perf_counter() - start)
     return [statistics.median(seconds) for seconds in taken]

@@ -19,20 +19,26 @@ _PATIENCE_SECONDS = 600
 
 
 def make_shipped(report: Callable[[str], None]) -> None:
-    """Opens every page as a first visit does, whatever travels, and writes what is computed for it."""
+    """Open every page as a first visit does, whatever travels, and write what is computed for it.
+
+    Raises:
+        RuntimeError: a page fails; what was written before stays.
+    """
     results.recorded = recorded = {}
     try:
         for script, address in (*first_visits(), *claim_visits()):
             app = AppTest.from_file(script, default_timeout=_PATIENCE_SECONDS)
             app.query_params.update(address)
-            app.run()
+            if app.run().exception:
+                raise RuntimeError(f"{script.name} at {address} fails: {app.exception[0].message}")
     finally:
         results.recorded = None
+    # What was there before goes only once all of it is here.
+    files = {path: value_to_bytes(value) for path, value in recorded.items()}
     folder = examples_folder()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    for path, made in recorded.items():
-        data = value_to_bytes(made)
+    for path, data in files.items():
         whole_files.write(path, data)
         report(f"{path.name}  {len(data):,} bytes")
     read_shipped.cache_clear()

@@ -225,7 +225,7 @@ class DenseWeights:
             check_rows(layer, index)
 
     def __repr__(self) -> str:
-        return f"<DenseWeights: {self.n_layers} layers of shape {self.layers[0].shape}>"
+        return f"<DenseWeights: {self.n_layers} × {self.layers[0].shape}>"
 
     @property
     def n_layers(self) -> int:
@@ -485,7 +485,7 @@ class QueryKeyWeights:
 
     def __repr__(self) -> str:
         first = self.layers[0]
-        return f"<QueryKeyWeights: {self.n_layers} layers of queries {first.query.shape}, keys {first.key.shape}>"
+        return f"<QueryKeyWeights: {self.n_layers} × queries {first.query.shape}, keys {first.key.shape}>"
 
     @property
     def n_layers(self) -> int:

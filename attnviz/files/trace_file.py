@@ -127,7 +127,8 @@ def from_bytes(data: bytes, *, name: str = "The file") -> AttentionTrace:
     except (TraceError, EditError) as error:
         raise TraceError(f"{name} holds no trace that could be true: {error}") from error
     except _MALFORMED as error:
-        raise TraceError(f"{name} is not written as the format says ({type(error).__name__}: {error}).") from error
+        reason = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise TraceError(f"{name} is not written as the format says: {reason}.") from error
 
 
 class Packed(NamedTuple):

@@ -306,7 +306,7 @@ class Checkpoint:
         if self.gguf:
             return self._gguf_config()
         if not (self.folder / CONFIG).is_file():
-            raise self._no_config()
+            raise self.no_config()
         # The numbers first: transformers makes lists and modules of them.
         if read_config(self.name, self.folder / CONFIG).get("quantization_config"):
             raise UnsupportedModelError(
@@ -380,7 +380,7 @@ class Checkpoint:
 
         return GgufHeader.from_file(str(self.folder / self.gguf))
 
-    def _no_config(self) -> ModelNotFoundError:
+    def no_config(self) -> ModelNotFoundError:
         """Say what a folder without a configuration is, or which folder in it was meant."""
         below = [path.parent for pattern in ("*", "snapshots/*") for path in self.folder.glob(f"{pattern}/{CONFIG}")]
         if below:

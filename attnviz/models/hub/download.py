@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -316,9 +317,10 @@ def _broken_off(name: str) -> str:
 
 
 def _out_of_reach(name: str) -> ModelNotFoundError:
+    where = "" if constants.ENDPOINT == "https://huggingface.co" else f" that HF_ENDPOINT names, {constants.ENDPOINT},"
     return ModelNotFoundError(
-        f"{name} is not on this machine and the Hugging Face hub cannot be reached; choose a model that comes with attnviz: "
-        "they work without a network."
+        f"{name} is not on this machine and the Hugging Face hub{where} cannot be reached; choose a model that comes with "
+        "attnviz: they work without a network."
     )
 
 
@@ -328,8 +330,8 @@ def _reachable() -> bool:
         urlopen(Request(constants.ENDPOINT, method="HEAD"), timeout=REACH_SECONDS)
     except HTTPError:
         return True  # whatever it says, it is there
-    except OSError:
-        return False
+    except (OSError, HTTPException, ValueError):
+        return False  # what HF_ENDPOINT says need not be an address
     return True
 
 
@@ -432,13 +434,14 @@ def _fetch_folder(name: str, path: Path, progress: Progress, allow_pickles: bool
         if path.suffix != GGUF:
             raise ModelNotFoundError(f"{name} is one file of a model; name its folder, {path.parent}.")
         return lambda progress: load_folder(path.parent, facts, progress, gguf=path.name)
-    if not (path / CONFIG).is_file():
+    if not (path / CONFIG).exists():
         if (path / ADAPTER).is_file():
             return _fetch_adapter(path, facts, progress, allow_pickles)
         if files := sorted(each.name for each in path.glob(f"*{GGUF}")):
             if len(files) > 1:
                 raise ModelNotFoundError(f"{name} has {len(files)} GGUF files; name one, such as {path / files[0]}.")
             return lambda progress: load_folder(path, facts, progress, gguf=files[0])
+        raise Checkpoint(name, path).no_config()
     return lambda progress: load_folder(path, facts, progress, allow_pickles=allow_pickles)
 
 

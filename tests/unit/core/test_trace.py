@@ -82,7 +82,7 @@ def test_a_value_says_what_it_is_in_one_line() -> None:
     for value in values:
         assert len(repr(value)) < 300
         assert "\n" not in repr(value)
-    assert "1 layers of shape (2, 3, 3)" in repr(DenseWeights((np.full((2, 3, 3), 1 / 3),)))
+    assert "1 × (2, 3, 3)" in repr(DenseWeights((np.full((2, 3, 3), 1 / 3),)))
     assert "2 layers of 3 heads, 5 queries, 7 keys" in repr(trace)
     single = attention("encoder", store=DenseWeights((np.ones((1, 1, 1)),)), queries=tokens(1), keys=tokens(1))
     one = AttentionTrace("m", Prompt("a"), (single,))

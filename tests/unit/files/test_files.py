@@ -147,6 +147,7 @@ def edited(change: dict[str, Any], tensors: dict[str, np.ndarray] | None = None,
 @pytest.mark.parametrize(("change", "message"), [
     ({"model": 7}, "not written as"), ({"prompt": None}, "not written as"), ({"prompt.text": " "}, "not written as"),
     ({"output": ["a"]}, "not written as"), ({"cut": "7"}, "not written as"), ({"versions": []}, "not written as"),
+    ({"prompt": {}}, "'text' is missing"),
     ({"tokens.0.0.text": 1}, "not written as"), ({"tokens.0.0.start": True}, "not written as"),
     ({"tokens.0.0.start": -1}, "offsets"), ({"tokens.0.0.colour": "red"}, "not written as"), ({"tokens.0": []}, "no token"),
     ({"maps": []}, "at least one"), ({"maps.0.kind": "self"}, "not 'self'"), ({"maps.1.kind": "cross"}, "one map a kind"),

@@ -404,6 +404,13 @@ def test_a_hub_that_does_not_answer_is_asked_once_and_not_waited_for(monkeypatch
     assert asked == [5]
 
 
+@pytest.mark.parametrize("address", ["junk", "http://two words"])
+def test_an_endpoint_that_is_no_address_is_named(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(download.constants, "ENDPOINT", address)
+    assert f"that HF_ENDPOINT names, {address}, cannot be reached" in refusal("bert-base-uncased", ModelNotFoundError)
+
+
 @pytest.mark.parametrize("status", [403, 503])
 def test_a_hub_that_refuses_is_there(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     def refuse(request: Any, timeout: float) -> None:

@@ -73,6 +73,11 @@ def test_without_package_and_network_the_command_says_what_to_install(published,
     assert capsys.readouterr().err
 
 
+def test_a_folder_without_a_model_is_not_said_to_be_one(tmp_path, capsys):
+    assert main(["get", str(tmp_path)]) == 1
+    assert "holds no model" in capsys.readouterr().err
+
+
 def strings() -> list[str]:
     chance = random.Random(7)
     return ["".join(chance.choices(PARTS, k=chance.randint(1, 9))) for _ in range(500)]
