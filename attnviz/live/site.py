@@ -150,7 +150,11 @@ def build(folder: Path, models: Sequence[str], lessons: Sequence[Path] = (), rep
 
 
 def _write_site(folder: Path, models: Sequence[str], files: Sequence[Path], report: Report) -> None:
-    lessons = lessons_for(files)
+    lessons, source = lessons_for(files), ComputedSource()
+    if files:
+        # What is wrong with one of a teacher's own is said at once, and of which lesson it is said.
+        for lesson in lessons.values():
+            truths(lesson, source)
     _write(folder / "README.md", README)
     # GitHub Pages would leave out what begins with an underscore.
     _write(folder / ".nojekyll", "")
@@ -164,7 +168,7 @@ def _write_site(folder: Path, models: Sequence[str], files: Sequence[Path], repo
     # Those of a teacher's own are there in any case.
     absent = {} if files else absent_lessons(lessons, why)
     own = {name: lesson for name, lesson in lessons.items() if name not in absent}
-    described = _write_answers(folder / "files" / "lessons", own, why)
+    described = _write_answers(folder / "files" / "lessons", own, source, why)
     folders = Folders(*(_named_by_content(folder / name) for name in ("files", "models")))
     needed = [
         *_write_pages(folder, folders, shown, exported, blocks),
@@ -291,13 +295,13 @@ def _write_pages(
 _TO_ROOT = "../../"
 
 
-def _write_answers(folder: Path, lessons: Mapping[str, Lesson], why: Why) -> dict[str, dict[str, Any]]:
+def _write_answers(folder: Path, lessons: Mapping[str, Lesson], source: ComputedSource, why: Why) -> dict[str, dict[str, Any]]:
     """Write what lessons fetch when questions were answered; return what their pages know at first.
 
     Raises:
         LessonError: something is wrong with a lesson; the message has the line.
     """
-    source, described = ComputedSource(), {}
+    described = {}
     for name, lesson in lessons.items():
         right = truths(lesson, source)
         for own, content in later_files(lesson, right, source, _TO_ROOT, why).items():

@@ -26,6 +26,7 @@ from attnviz.live.lessons import (
     why_missing,
 )
 from attnviz.live.page_html import PageFrame, write_lesson_page, write_lessons_page
+from attnviz.live.site import build
 from tests.javascript import run
 
 RUNNER = Path(__file__).with_name("grade.js")
@@ -74,6 +75,14 @@ def test_the_first_of_the_list_is_the_one_to_begin_with():
 def test_two_lessons_of_one_name_are_refused():
     with pytest.raises(LessonError, match=r"^b/Mine\.md and mine\.md would be one page of the site"):
         lessons_for([Path("b/Mine.md"), Path("mine.md")])
+
+
+def test_what_is_wrong_with_a_teachers_lesson_is_said_with_its_name_and_line(tmp_path):
+    link = "[Open](/whatif?model=minilm&text=a+car&edits=e9.9z)"
+    lesson = tmp_path / "mine.md"
+    lesson.write_text(f"---\ntitle: Mine\nminutes: 5\nlanguage: en\nmodels: [minilm]\n---\n\nText.\n\n## One\n\n{link}\n")
+    with pytest.raises(LessonError, match=r"^mine\.md, line 10: .* there is no L9·H9"):
+        build(tmp_path / "site", ("minilm",), (lesson,), report=lambda _: None)
 
 
 def test_a_page_grades_as_the_app_does():
