@@ -150,7 +150,7 @@ class SummaryModel(Capabilities):
         def shares(n_rows: int) -> Float[Tensor, "row word"]:
             states = self.encoder.last_states({name: ids.expand(n_rows, -1) for name, ids in source.items()})
             weights = self.summarizer(states, numbers.expand(n_rows, -1))[1][own]
-            return received(weights, torch.ones_like(numbers, dtype=torch.bool).expand(n_rows, -1))[:, words]
+            return received(weights, words.expand(n_rows, -1))[:, words]
 
         with device.own_types(), torch.inference_mode():
             before = shares(1)

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import attnviz
-from attnviz.analysis.summary_selection import read_passage, selectors
+from attnviz.analysis.summary_selection import attention_received_by_head, read_passage, selectors
+from attnviz.core.edits import Edits, HeadSet
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, silent
@@ -70,6 +71,16 @@ def test_the_sentence_that_is_explained_is_the_one_that_is_kept(model):
         assert float(bound.outcome(bound.ids[None]).score) == pytest.approx(share, abs=1e-5)
     start, end = Sentences.of(TEXT).spans[int(trained.sentences.argmax())]
     assert bind_target(model, TEXT).target == f"the sentence “{TEXT[start:end]}”"
+
+
+def test_what_a_head_costs_is_of_what_words_receive_as_summarize_shows_it(model):
+    off = Edits.of(HeadSet("encoder", 6, 1))
+    before, after = (
+        attention_received_by_head(trace.encoder)[model.card.selects[0]].mean(axis=0)[1:-1].astype(float)
+        for trace in (model.trace(TEXT), model.trace(TEXT, off))
+    )
+    (got,) = model.scorer(Prompt(TEXT)).scores([off])
+    assert got == pytest.approx(before @ after / (np.linalg.norm(before) * np.linalg.norm(after)) - 1, abs=1e-6)
 
 
 def test_special_tokens_belong_to_the_sentence_beside_them():
