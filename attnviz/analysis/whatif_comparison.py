@@ -79,12 +79,13 @@ def bootstrap(
 ) -> Float[np.ndarray, "2 *condition"]:
     """Compute 95 % intervals of Σ totals / Σ sizes over texts that are drawn again and again, with replacement.
 
-    The draws are the same every time. `one_by_one` draws them as the figures on the models' cards were drawn: text after text,
-    not how often each comes. Of no texts at all nothing is known: 0 to 1.
+    Texts of size 0 are not drawn, for the ratio is of the others. The draws are the same every time. `one_by_one` draws them as
+    the figures on the models' cards were drawn: text after text, not how often each comes. Of none nothing is known: 0 to 1.
 
     >>> bootstrap(np.ones((5, 1)), np.ones(5)).tolist()
     [[1.0], [1.0]]
     """
+    totals, sizes = totals[sizes > 0], sizes[sizes > 0]
     n, dice = len(sizes), np.random.default_rng(seed)
     if not n:
         return np.stack([np.zeros(totals.shape[1:]), np.ones(totals.shape[1:])])
@@ -92,7 +93,7 @@ def bootstrap(
         counts = np.array([np.bincount(row, minlength=n) for row in dice.integers(0, n, (draws, n))])
     else:
         counts = dice.multinomial(n, np.full(n, 1 / n), size=draws)
-    ratios = counts @ totals.reshape(n, -1) / np.maximum(counts @ sizes, 1)[:, None]
+    ratios = counts @ totals.reshape(n, -1) / (counts @ sizes)[:, None]
     return np.quantile(ratios, [0.025, 0.975], axis=0).reshape(2, *totals.shape[1:])
 
 

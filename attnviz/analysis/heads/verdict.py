@@ -190,8 +190,7 @@ def sum_up(claim: Claim, evidence: Evidence, half: Half, place: tuple[int, int],
     layer, head = place
     hits, queries = half.reported.hits[:, layer, head], half.reported.queries
     # Sentences are drawn, not words: words of one sentence go together (Berg-Kirkpatrick et al. 2012, section 2).
-    counted = queries > 0
-    low, high = bootstrap(hits[counted], queries[counted], seed=SEED)
+    low, high = bootstrap(hits, queries, seed=SEED)
     rivals = tuple(rival for rival, _ in half.rivals)
     if evidence.shuffled is not None:
         mixed = evidence.shuffled.of(slice(1, None, 2))

@@ -30,8 +30,12 @@ def test_of_no_texts_nothing_is_known() -> None:
     assert bootstrap(np.zeros((0, 2)), np.zeros(0)).tolist() == [[0, 0], [1, 1]]
 
 
-def test_texts_without_any_place_count_as_one_place() -> None:
-    assert bootstrap(np.zeros((3, 1)), np.zeros(3)).tolist() == [[0], [0]]
+def test_texts_without_any_place_are_not_drawn() -> None:
+    totals, sizes = np.array([[2.0], [0.0], [1.0], [0.0]]), np.array([3.0, 0.0, 2.0, 0.0])
+    np.testing.assert_array_equal(bootstrap(totals, sizes), bootstrap(totals[::2], sizes[::2]))
+    # Drawn, the others would be all that is there in eight of 27 samples.
+    assert bootstrap(np.array([1.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0])).tolist() == [1, 1]
+    assert bootstrap(np.zeros((3, 1)), np.zeros(3)).tolist() == [[0], [1]]
 
 
 def test_the_interval_of_a_mean_is_that_of_two_thousand_draws_text_after_text() -> None:
