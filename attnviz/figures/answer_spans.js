@@ -1,7 +1,7 @@
 // A text with bars under its words: where an answer starts and ends, or what each word receives; and what is marked in it. Above a
 // passage the question that is asked of it, as words that can be clicked, and below the heads that link both.
 
-import { cutText, directionOf, headButtons, make, visibleText, word } from "./drawing/elements.js";
+import { cutText, directionOf, headButtons, joinedTexts, make, visibleText, word } from "./drawing/elements.js";
 import { counted, percent, wholePercent } from "./drawing/numbers.js";
 
 /** @import { Palette } from "./drawing/palette.js" */
@@ -37,13 +37,19 @@ function pieces(letters, passage, highest) {
   if (from) root.append(unread(`… ${counted(from, "token")} before … `));
   let place = root;
   let end = from ? units[from][0] : 0;
-  for (const [index, [start, stop]] of [...units.entries()].slice(from, to)) {
-    place.append(...between(letters.slice(end, start).join("")));
+  const drawn = units.slice(from, to).map(([start, stop]) => {
+    const gap = letters.slice(end, start).join("");
+    end = Math.max(end, stop);
+    return /** @type {[string, string]} */ ([gap, letters.slice(start, stop).join("")]);
+  });
+  const texts = joinedTexts(drawn.map(([gap, text]) => [gap, visibleText(text)]));
+  for (const [at, [gap]] of drawn.entries()) {
+    const index = from + at;
+    place.append(...between(gap));
     const rank = spans.findIndex(([first]) => first === index);
     if (rank >= 0) root.append((place = openSpan(rank, spans[rank][2], declined)));
-    place.append(drawUnit(letters.slice(start, stop).join(""), index, passage, highest));
+    place.append(drawUnit(texts[at], index, passage, highest));
     if (spans.some(([, last]) => last === index)) place = root;
-    end = Math.max(end, stop);
   }
   root.append(...(to < units.length ? [unread(` … ${counted(units.length - to, "token")} after …`)] : between(letters.slice(end).join(""))));
   return [root];
@@ -71,7 +77,7 @@ const unread = (text) => make("span", { class: "unread" }, text);
 /** @param {string} text @param {number} index @param {Passage} passage @param {number} highest */
 function drawUnit(text, index, { bars }, highest) {
   const title = bars.map(({ name, values }) => `${name} ${values[index].toFixed(4)}`).join(" · ");
-  return make("span.unit", { title }, make("bdi", {}, visibleText(text)), drawBars(bars.map(({ values }) => values[index]), highest));
+  return make("span.unit", { title }, text ? make("bdi", {}, text) : make("span.part"), drawBars(bars.map(({ values }) => values[index]), highest));
 }
 
 /** @param {number} rank @param {number} probability @param {boolean} declined */

@@ -1,6 +1,6 @@
 // A text that a language model reads and writes on, as words to click; and bars of what could come next.
 
-import { directionOf, make } from "./drawing/elements.js";
+import { directionOf, joinedTexts, make } from "./drawing/elements.js";
 import { counted } from "./drawing/numbers.js";
 import { inkOn, mixedColour } from "./drawing/palette.js";
 
@@ -72,13 +72,14 @@ function show(place, drawn, chosen) {
 
 /** The first token is no button: nothing foretells it. @param {WrittenText} written @param {WriteTheme} theme */
 function drawText({ skipped, tokens, start, chosen, upcoming }, theme) {
-  const parts = tokens.flatMap(([gap, name, share], index) => {
+  const names = joinedTexts(tokens.map(([gap, name]) => [gap, name]));
+  const parts = tokens.flatMap(([gap, , share], index) => {
     const place = skipped + index;
     const isWritten = place >= start;
     const colour = mixedColour(theme.background, theme.accent, 0.08 + share * STRONGEST);
     const style = isWritten && `background:${colour};color:${inkOn(colour)}`;
     const kind = `${isWritten ? "written" : ""}${place === chosen ? " chosen" : ""}`;
-    const letters = name ? make("bdi", {}, name) : make("span.part");
+    const letters = names[index] ? make("bdi", {}, names[index]) : make("span.part");
     return [...gapOf(gap), place ? pickable(kind, place, shareText(share), letters, style) : letters];
   });
   const end = skipped + tokens.length;

@@ -75,6 +75,34 @@ export function cutText(text, most = LONGEST_NAME) {
 /** @param {string} text */
 export const cut = (text) => cutText(text, LONGEST_LABEL);
 
+// Arabic letters that join the one behind them, and those that join the one before (by Unicode's joining types); and half a letter of
+// Hindi, Bengali or Gujarati, which the next one completes.
+const JOINS_NEXT =
+  /(?![\u0621-\u0625\u0627\u0629\u062f-\u0632\u0648\u0671-\u0677\u0688-\u0699\u06c0\u06c3-\u06cb\u06cd\u06cf\u06d2\u06d3\u06d5\u06ee\u06ef])(?=\p{sc=Arabic})\p{L}\p{M}*$/u;
+const JOINS_LAST = /^(?![\u0621\u0674])(?=\p{sc=Arabic})\p{L}/u;
+const HALF = /[\u094d\u09cd\u0acd]$/u;
+const JOINER = "\u200d";
+
+/** Texts of tokens that stand side by side, with letters that look as in the whole text: a mark stands with the letter before it, and
+ * letters are joined. A token of marks alone is empty. @param {[gap: string, text: string][]} tokens gap: the space before */
+export function joinedTexts(tokens) {
+  const texts = tokens.map(([, text]) => text);
+  let before = -1;
+  for (const [at, [gap, text]] of tokens.entries()) {
+    if (!gap && before >= 0) {
+      const [marks] = text.match(/^\p{M}*/u) ?? [""];
+      texts[before] += marks;
+      texts[at] = text.slice(marks.length);
+      if (JOINS_NEXT.test(texts[before]) && JOINS_LAST.test(texts[at])) {
+        texts[before] += JOINER;
+        texts[at] = JOINER + texts[at];
+      } else if (HALF.test(texts[before]) && /^\p{L}/u.test(texts[at])) texts[before] += JOINER;
+    }
+    if (gap || texts[at]) before = at;
+  }
+  return texts;
+}
+
 // Letters that are read from right to left: the first letter of a text that has a direction decides (Unicode annex 9, rule P2).
 const RIGHT_TO_LEFT = /[\p{sc=Arabic}\p{sc=Hebrew}\p{sc=Syriac}\p{sc=Thaana}\p{sc=Nko}]/u;
 
