@@ -74,10 +74,9 @@ def last_layer(bound: BoundTarget) -> np.ndarray:
     pairs = [pair for pair in _means(bound) if _has_readout(bound, pair[0])]
     if not pairs:
         raise ModelError("The output's positions look at no token of the text: choose another method.")
-    # The last of those that see most; an LSTM's steps are all of one layer.
-    last, widest = max(reversed(pairs), key=lambda pair: pair[1].shape[1])
-    like = last.kind, last.layer, widest.shape[1]
-    return _seen(bound, [(site, weights) for site, weights in pairs if (site.kind, site.layer, weights.shape[1]) == like])
+    # The last of those that see most; an LSTM's steps are all of one layer, and so are two texts that are read apart.
+    last, _ = max(reversed(pairs), key=lambda pair: pair[1].shape[1])
+    return _seen(bound, [pair for pair in pairs if (pair[0].kind, pair[0].layer) == (last.kind, last.layer)])
 
 
 def mean_of_layers(bound: BoundTarget) -> np.ndarray:

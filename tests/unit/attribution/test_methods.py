@@ -61,6 +61,9 @@ def test_attention_is_what_the_trace_shows():
     rows = [row - 8 for row in apart.readout]
     last[8:] = attention.as_array(attention.recorded(apart)[-1].weights[0].mean(dim=0)[rows].mean(dim=0))
     np.testing.assert_allclose(attention.last_layer(apart), last, atol=1e-6)
+    # Each of two texts is looked at from its own states, however long it is.
+    sides = [loaded("minilm").trace(text).encoder.layer_weights(5).mean(axis=(0, 1)) / 2 for text in (LIKE.text, LIKE.pair)]
+    np.testing.assert_allclose(attention.last_layer(read("minilm", LIKE)), np.concatenate(sides), atol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "prompt"), [("answer-en", LOVELACE), ("transformer-en-fr", FRANCE)])
