@@ -13,6 +13,7 @@ from attnviz.cli.arguments import PLAIN, unrecognized
 from attnviz.cli.faithful import add_faithful_command
 from attnviz.cli.heads import add_heads_commands
 from attnviz.cli.lesson import add_lesson_commands
+from attnviz.cli.models import add_model_commands
 from attnviz.cli.progress_line import progress_line
 from attnviz.cli.serve import add_serve_options
 from attnviz.cli.site import add_site_command
@@ -54,6 +55,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="command")
     own = (
         add_trace_commands,
+        add_model_commands,
         add_write_command,
         add_why_commands,
         add_ablate_command,

