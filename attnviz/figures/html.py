@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from unicodedata import bidirectional
 
-from attnviz.analysis.wording import Part, Sentence, written
+from attnviz.analysis.wording import Part, Sentence
 from attnviz.core.trace import Token
 from attnviz.text.words import visible_text
 
@@ -21,7 +21,7 @@ def sentence_html(sentence: Sentence) -> str:
 
     >>> from attnviz.analysis.wording import Part
     >>> sentence_html((Part("<s>", strong=True, quoted=True), Part(" looks away.")))
-    '<strong dir="auto">“&lt;s&gt;”</strong> looks away.'
+    '<strong>“<bdi>&lt;s&gt;</bdi>”</strong> looks away.'
     """
     return "".join(_part_html(part) for part in sentence)
 
@@ -37,7 +37,10 @@ def sentence_parts(sentence: Sentence) -> list[list[object]]:
 
 
 def _part_html(part: Part) -> str:
-    text = html.escape(written(part))
+    text = html.escape(part.text)
+    if part.quoted:
+        # Its marks stand outside: in a text from right to left they would change places.
+        return f"<strong>“<bdi>{text}</bdi>”</strong>"
     if part.strong:
         return f'<strong dir="auto">{text}</strong>'
     return f'<span class="hint">{text}</span>' if part.hint else text

@@ -72,7 +72,7 @@ def test_the_heading_says_what_the_model_makes_of_the_text_without_a_word() -> N
     # Of the words that stand there once, none is needed more, and each has its number where it is pointed at.
     others = {word: answer_without(word)[0] for word in ("in", "1843")}
     assert who < min(others.values())
-    heading = f'Without <strong dir="auto">“Who”</strong> the model still answers <strong dir="auto">“{output}”</strong>'
+    heading = f"Without <strong>“<bdi>Who</bdi>”</strong> the model still answers <strong>“<bdi>{output}</bdi>”</strong>"
     assert f"{heading}: {percent(whole)} falls to {percent(who)}." in html(app)
     (experiment,) = [picture for picture in pictures(app) if 'class="removals' in picture]
     for word, p in others.items():
@@ -81,7 +81,7 @@ def test_the_heading_says_what_the_model_makes_of_the_text_without_a_word() -> N
     # What a click chooses is what its address opens.
     app.session_state.taken = "13"
     app.run()
-    assert 'Without <strong dir="auto">“1843”</strong> the model still answers' in html(app)
+    assert "Without <strong>“<bdi>1843</bdi>”</strong> the model still answers" in html(app)
     again = open_page("matters", text=SENTENCE, pair=QUESTION, taken="13")
     assert (html(again), pictures(again)) == (html(app), pictures(app))
 
