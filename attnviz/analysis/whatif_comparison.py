@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import PRONOUNS
 from attnviz.analysis.head_view import default_map, word_names
-from attnviz.analysis.wording import Part, Sentence, head_name, head_words, percent, quoted, signed, whole_percent
+from attnviz.analysis.wording import Part, Sentence, head_name, head_words, percent, quoted, signed
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Head, HeadCosts, RemovalCurve, Token
 from attnviz.core.weights import layers_of_heads
@@ -198,7 +198,7 @@ class Comparison:
         query, key, was = self._largest_change(*weights)
         own, row = self.queries[query]
         is_less = was is not None and bool(weights[1][row, key] < weights[0][own, was])
-        word, share = self.before.queries[own].text, "" if was is None else whole_percent(weights[0][own, was])
+        word, share = self.before.queries[own].text, "" if was is None else percent(weights[0][own, was])
         if was is None:
             before = ", new here"
         elif models:
@@ -214,7 +214,7 @@ class Comparison:
             quoted(self.after.queries[row].text),
             Part(f"{'' if models else ' now'} looks {'less ' if is_less else ''}at "),
             quoted(self.after.keys[key].text),
-            Part(f" ({whole_percent(weights[1][row, key])}{before})"),
+            Part(f" ({percent(weights[1][row, key])}{before})"),
             *self._in(layer, head),
         )
 
@@ -275,7 +275,7 @@ class Comparison:
         was, now = self.before.weights(layer, head)[query, key], self.after.weights(layer, head)[query_after, key_after]
         return (
             quoted(self.before.queries[query].text), Part(f" now looks {'less' if now < was else 'more'} at "),
-            quoted(self.before.keys[key].text), Part(f" ({whole_percent(now)}, was {whole_percent(was)})"),
+            quoted(self.before.keys[key].text), Part(f" ({percent(now)}, was {percent(was)})"),
             *self._in(layer, head),
         )  # fmt: skip
 
