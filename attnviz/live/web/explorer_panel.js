@@ -128,7 +128,7 @@ export function cellShown(overview, query, key) {
 function wordSettings({ query, key, isAsked, isLink }, overview, values) {
   const { rows, columns } = positionsOf(overview);
   const more = (/** @type {string} */ written, /** @type {number[]} */ all) => (written ?? "").split(".").flatMap((each) => (each && all.includes(Number(each)) ? [all.indexOf(Number(each))] : []));
-  const words = { isAsked, isLink, isPinned: isPinned(values), queries: more(values.queries, rows), keys: more(values.keys, columns) };
+  const words = { isAsked, isLink, isPinned: isPinned(values), queries: isAsked ? more(values.queries, rows) : [], keys: isLink ? more(values.keys, columns) : [] };
   return { query: rows.indexOf(query), key: columns.indexOf(key), words };
 }
 

@@ -1,6 +1,7 @@
 // A picture's numbers in words, as attnviz/analysis/wording.py says them: a test compares both.
 
 import { cutText, make, visibleText } from "../../figures/drawing/elements.js";
+import { isWord } from "../../figures/explorer/word_weights.js";
 import { strongestLink, summarize } from "./head_metrics.js";
 import { LETTER_OF_BYTE } from "./models/letter_of_byte.js";
 import { decimals, grouped, percent, percentVisible, raised, signed } from "../../figures/drawing/numbers.js";
@@ -112,7 +113,7 @@ export function describeHidden({ hidden }) {
 const [SURE, FIRM] = [0.4, 0.5];
 
 /** @param {AlignedWord} word */
-const isWordToken = ([text, special]) => !special && /[\p{L}\p{N}]/u.test(text);
+const isWordToken = ([text, special]) => isWord({ text, special: Boolean(special) });
 
 /** Words that changed their order, one word that became several, or that order was kept. @param {Alignment} alignment @returns {Sentence} */
 export function describeAlignment(alignment) {
@@ -232,5 +233,5 @@ export function tell(place, sentences) {
 /** @param {Part} part */
 function drawPart([text, strength]) {
   if (!strength) return text;
-  return make("strong", { dir: "auto" }, strength === 2 ? `“${text}”` : text);
+  return make("strong", {}, ...(strength === 2 ? ["“", make("bdi", {}, text), "”"] : [text]));
 }

@@ -436,7 +436,7 @@ def ask(attention: AttentionMap, view: View, first: tuple[int, int], unasked: Li
     key = None if query is None else links.key_at(key_place)
     place = pinned_place(first, (attention.n_layers, attention.n_heads))
     link = first_link(links, place, query=query, key=key)
-    queries = _with_more(link.query, links.query_at, asked["queries"] if asked["query"] is not None else "")
+    queries = _with_more(link.query, links.query_at, asked["queries"] if query is not None else "")
     keys = _with_more(link.key, links.key_at, asked["keys"] if asked["key"] is not None and key is not None else "")
     shown = place or (link.layer, link.head)
     if place is None and len(queries) + len(keys) > 2:

@@ -11,7 +11,7 @@ import { mapOfFiles, overviewOf } from "../../../../attnviz/live/web/map_package
 import { END, beamSearch } from "../../../../attnviz/live/web/models/decoding.js";
 import { Source, WordVectors } from "../../../../attnviz/live/web/models/model_files.js";
 import { KEPT_OPTIONS, SitePicture, exampleOfText, isReadyPicture, optionsOf, remarkOf, writeOn } from "../../../../attnviz/live/web/run_model.js";
-import { describeLink } from "../../../../attnviz/live/web/wording.js";
+import { describeAlignment, describeLink } from "../../../../attnviz/live/web/wording.js";
 import { unaskedLink } from "../../../../attnviz/live/web/write_panel.js";
 
 test("heads of a long text come from the worker, all of them, where no word is asked about", async () => {
@@ -166,6 +166,25 @@ test("a link that a picture does not show whole is not chosen", () => {
   const overview = { at: [[0, 1, 4], [0, 1, 4]], queries: [["a"], ["bc"], ["d"]], keys: [["a"], ["bc"], ["d"]] };
   const cells = [[4, 1], [4, 2], [4, null], [9, 1], [null, null]].map(([query, key]) => cellShown(overview, query, key));
   assert.deepEqual(cells, [{ query: 2, key: 1 }, ...Array(4).fill({ query: null, key: null })]);
+});
+
+test("further words are asked about behind a first one alone", async () => {
+  globalThis.CSSStyleSheet = class { replaceSync() {} };
+  const asked = [];
+  globalThis.Asked = class { host = {}; state = { store: { isComplete: true } }; open() {} update = ({ words }) => asked.push([words.queries, words.keys]); };
+  const place = Object.assign(new FakeElement("div"), { attachShadow: () => new FakeElement("shadow") });
+  const panel = new ExplorerPanel(place, new URL("data:text/javascript,export default { Picture: Asked, STYLE: '' }"), () => {});
+  const overview = { layers: 1, heads: 1, queries: [["a"], ["b"]], keys: [["a"], ["b"]] };
+  for (const [isAsked, isLink] of [[true, true], [true, false], [false, false]]) {
+    const picture = { maps: [{ kind: "encoder", tokens: [2, 2] }], linked: { query: 0, key: 0, isAsked, isLink }, overview: () => overview };
+    await panel.show(picture, { kind: "encoder", layer: 0, head: 0, view: {}, slot: "", isFull: true }, { queries: "1", keys: "1" });
+  }
+  assert.deepEqual(asked, [[[1], [1]], [[1], []], [[], []]]);
+});
+
+test("a character that nobody sees is no word of a translation", () => {
+  const said = (name) => describeAlignment({ queries: [["est", 0]], keys: [[name, 0]], weight: () => 1, strongestOf: () => 0 }).map(([text]) => text).join("");
+  assert.deepEqual(["is", "U+200D"].map((name) => said(name).startsWith("The clearest link")), [true, false]);
 });
 
 test("what was written takes nobody away from the picture that they have gone on to", async () => {

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 import streamlit as st
 
+from attnviz.analysis.head_view import View
 from attnviz.pages_and_addresses import MOST
 from attnviz.settings import app_folder
-from attnviz.ui.address.address_sync import pop_state, sent, take
+from attnviz.ui.address.address_sync import ask, pop_state, sent, take
 from attnviz.ui.layout import Markup
+from tests.factories import make_map, sentence
 
 
 def test_of_a_component_that_is_gone_nothing_was_sent(monkeypatch) -> None:
@@ -69,3 +71,12 @@ def test_what_was_clicked_is_read_as_an_address_of_the_page_is(
     take(chosen, slot)
     assert {name: value for name, value in state.items() if name in before} == wanted
     assert not state.address
+
+
+@pytest.mark.parametrize(("query", "words"), [(1, 2), (0, 1)])
+def test_further_words_are_asked_about_behind_a_first_one_that_is_shown(
+    query: int, words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = _State(page="encode", address={}, pinned=False, query=query, queries="2")
+    monkeypatch.setattr(st, "session_state", state)
+    assert len(ask(make_map(sentence("The dog ran")), View(hide_special=True), (0, 0)).queries) == words
