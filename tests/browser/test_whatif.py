@@ -4,8 +4,9 @@ import re
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.harness import watched
 from tests.browser.pages import PHONE, choose, open_page, parameters, press, reopen, serious, settle
 
 
@@ -57,6 +58,16 @@ def test_below_an_error_no_room_is_kept_for_a_picture(page: Page, app_url: str) 
         ends = [page.locator(f".st-key-{part}").bounding_box(), error.bounding_box()]
         whole, said = (box["y"] + box["height"] for box in ends if box)
         assert whole - said < 50, address
+
+
+def test_under_a_finger_the_chosen_head_stands_beside_its_layer(browser: Browser, app_url: str) -> None:
+    with watched(browser, viewport=PHONE, has_touch=True, is_mobile=True) as context:
+        page = context.new_page()
+        open_page(page, app_url, "whatif", layer=3, head=1)
+        layer, head = (page.locator(each).bounding_box() for each in (".costs .layer:text('L3')", '.costs [data-pick="3.1"]'))
+        assert layer
+        assert head
+        assert head["x"] >= layer["x"] + layer["width"]
 
 
 def test_a_word_without_an_end_makes_no_page_wider(page: Page, app_url: str) -> None:
