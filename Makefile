@@ -25,7 +25,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 ANSWERS := import os, sys, threading, urllib.request as web; timer = threading.Timer(2.5, os._exit, [1]); timer.daemon = True; \
 	timer.start(); web.urlopen(sys.argv[1] + "/torch/").read(1)
 CPU_INDEX = $(shell case "$(TORCH)" in (cpu) true;; \
-	(auto) [ "$$(uname -s)" = Linux ] && ! nvidia-smi -L && $(PYTHON) -c '$(ANSWERS)' "$(TORCH_INDEX)";; \
+	(auto) [ "$$(uname -s)" = Linux ] && ! nvidia-smi -L && "$(PYTHON)" -c '$(ANSWERS)' "$(TORCH_INDEX)";; \
 	(*) false;; esac >/dev/null 2>&1 && echo "$(TORCH_INDEX)")
 # One thread each: with two workers that both want every core, the tests took twice the processor time (194 s, not 93 s).
 # Three on two cores: tests in a browser spend much of their time waiting. Four at most: each may take 3 GB.
@@ -88,9 +88,9 @@ clean: ## remove .venv and every cache
 	rm -rf $(VENV) node_modules build dist .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
-	@{ $(PYTHON) -c '$(NEW_ENOUGH)'; } >/dev/null 2>&1 || { \
+	@{ "$(PYTHON)" -c '$(NEW_ENOUGH)'; } >/dev/null 2>&1 || { \
 		echo "attnviz needs Python 3.11 or newer with its venv module: install python3 and python3-venv"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	"$(PYTHON)" -m venv $(VENV)
 
 # Prints the index that PyTorch for the CPU would be taken from; nothing: it comes from the package index, as all else.
 torch-index:
@@ -121,14 +121,14 @@ node_modules/.installed: package.json $(VENV)/.installed-test
 APT := $(shell command -v apt-get)
 # Where none can be had, the browser tests fail and say what to install.
 chromium: $(if $(APT),,$(VENV)/.installed-test)
-	@for python in $(BIN)/python $(PYTHON); do $$python -m tests.browser.chromium 2>/dev/null && exit 0; done; \
+	@for python in $(BIN)/python "$(PYTHON)"; do "$$python" -m tests.browser.chromium 2>/dev/null && exit 0; done; \
 	if command -v apt-get >/dev/null; then \
 		root=; [ "$$(id -u)" = 0 ] || root="sudo -n"; \
 		install="$$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends"; \
 		$$root apt-get update -qq; \
 		{ $$install chromium-headless-shell $(FONTS) 2>/dev/null || $$install chromium $(FONTS); } >/dev/null; \
 	else $(BIN)/python -m playwright install chromium; fi; \
-	$(PYTHON) -m tests.browser.chromium || true
+	"$(PYTHON)" -m tests.browser.chromium || true
 
 # A second browser; where there is none, its tests are skipped.
 firefox: chromium
@@ -147,7 +147,7 @@ caddy: postgres $(BIN)/python
 
 # For the store of classes. Of Debian's package the programs alone: no cluster is made, so none is started either.
 postgres: firefox
-	@$(PYTHON) -m tests.postgres 2>/dev/null && exit 0; \
+	@"$(PYTHON)" -m tests.postgres 2>/dev/null && exit 0; \
 	if command -v apt-get >/dev/null; then \
 		root=; [ "$$(id -u)" = 0 ] || root="sudo -n"; \
 		$$root mkdir -p /etc/postgresql-common && \
@@ -155,4 +155,4 @@ postgres: firefox
 		$$root apt-get update -qq && $$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 			-o Dpkg::Options::=--force-confold postgresql >/dev/null; \
 	fi; \
-	$(PYTHON) -m tests.postgres || true
+	"$(PYTHON)" -m tests.postgres || true

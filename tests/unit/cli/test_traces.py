@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests import tiny
 
 TEXT = "The cat sat on the unbelievable mat. 😀"
 ATTNVIZ = [sys.executable, "-m", "attnviz"]
+IN_SHELL = shlex.join(ATTNVIZ)
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +210,7 @@ def test_help_has_examples_and_exit_codes(command: str, capsys: pytest.CaptureFi
 
 @pytest.mark.gate
 def test_a_reader_that_has_enough_ends_it_quietly(file: Path) -> None:
-    script = f"{sys.executable} -m attnviz show {file} -o - --format csv | head -n 1"
+    script = f"{IN_SHELL} show {shlex.quote(str(file))} -o - --format csv | head -n 1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout.startswith("\ufefflayer,head")
     assert "Traceback" not in done.stderr
@@ -244,12 +246,12 @@ def test_nothing_is_told_of_a_text_that_was_read_whole(tmp_path: Path, capsys: p
 @pytest.mark.gate
 def test_stdout_that_is_full_or_closed_is_one_line() -> None:
     for redirected, said in ((">/dev/full", "written (No space left on device): stdout"), (">&-", "written: stdout is closed")):
-        script = f"{sys.executable} -m attnviz models {redirected}"
+        script = f"{IN_SHELL} models {redirected}"
         done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
         assert f"The output cannot be {said}" in done.stderr
     # What stdout is not needed for is done; a closed stderr keeps warnings to itself, and a closed stdin is told.
-    script = f"{sys.executable} -m attnviz models 2>&- | head -c 4; {sys.executable} -m attnviz trace minilm <&- >/dev/null"
+    script = f"{IN_SHELL} models 2>&- | head -c 4; {IN_SHELL} trace minilm <&- >/dev/null"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout == "They"
     assert done.stderr.splitlines()[-1].startswith("attnviz: There is no text, and stdin is closed")
