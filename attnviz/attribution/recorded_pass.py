@@ -48,6 +48,7 @@ class Attention:
     stream  what it was added to, and the `sum` of both; what a layer adds beside its attention is in `sum` alone
     before  norms since the attention before this one
     after   the norm that read the sum first
+    kept    the sum itself goes on, beside what that norm gave
     state   what became of the sum until the next attention: the layer's output
     """
 
@@ -61,6 +62,7 @@ class Attention:
     sum: Tensor | None = None
     before: tuple[Norm, ...] = ()
     after: Norm | None = None
+    kept: bool = False
     state: Tensor | None = None
 
     @property
@@ -74,8 +76,9 @@ class Attention:
         if self.stream is None or self.mixed is None:
             return "unknown", None
         stream = self.stream.reshape(self.mixed.shape)
-        # A norm of its own (OLMo 2) leaves the sum as it is, as one before the attention does.
-        if any(isinstance(step, Norm) for step in self.steps) or any(same(norm.read, self.stream) for norm in self.before):
+        # A norm of its own (OLMo 2) leaves the sum as it is, as one before it does; the first layer of ModernBERT has none.
+        own = any(isinstance(step, Norm) for step in self.steps)
+        if own or self.kept or any(same(norm.read, self.stream) for norm in self.before):
             return "before", stream
         known = self.after is not None and self.sum is not None and same(self.after.read, self.sum)
         return ("after", stream) if known else ("unknown", None)
@@ -226,6 +229,7 @@ class AttentionTape(TorchFunctionMode):
         state = next((known for each in args[:2] if isinstance(known := self._of(each), _State | _Norms)), None)
         state = state.beneath if isinstance(state, _Norms) else state
         if isinstance(state, _State):
+            state.attention.kept |= state.attention.after is not None and any(each is state.attention.sum for each in args[:2])
             self._know(made, state)
 
     def _linear(self, func: Any, args: Any, named: Tensor | None, output: Tensor) -> None:

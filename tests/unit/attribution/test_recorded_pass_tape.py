@@ -125,7 +125,7 @@ class Spelled(nn.Module):
 
 
 class RootMeanSquares(nn.Module):
-    """Two layers of an attention and an MLP: the MLP above or beside it, a norm of its own for what is added, or a factor."""
+    """Two layers of an attention: an MLP above or beside it, a norm for what is read or added, a factor, or none."""
 
     def __init__(self, how: str, centred: bool) -> None:
         super().__init__()
@@ -138,20 +138,20 @@ class RootMeanSquares(nn.Module):
         entered = [states]
         for _ in range(2):
             states = entered[-1]
-            read = states if self.how == "sandwich" else self.norms[0](states)
+            read = states if self.how in ("sandwich", "bare") else self.norms[0](states)
             heads = read.unflatten(-1, (2, 3)).transpose(1, 2)
             mixed = self.output(F.scaled_dot_product_attention(heads, heads, heads).transpose(1, 2).flatten(2))
             if self.how == "parallel":
                 entered.append(F.gelu(self.linear(read)) + mixed + states)
                 continue
-            mixed = self.norms[1](mixed) if self.how == "sandwich" else mixed * 0.5
+            mixed = {"sandwich": self.norms[1], "bare": lambda mixed: mixed}.get(self.how, lambda mixed: mixed * 0.5)(mixed)
             states = states + F.dropout(mixed, 0.1, training=False)
             entered.append(states + self.linear(self.norms[2](states)))
         return entered
 
 
 @pytest.mark.parametrize("centred", [False, True], ids=["root mean square", "LayerNorm"])
-@pytest.mark.parametrize("how", ["factor", "parallel", "sandwich"])
+@pytest.mark.parametrize("how", ["factor", "parallel", "sandwich", "bare"])
 def test_what_is_added_is_followed_to_the_end_of_its_layer(how: str, centred: bool) -> None:
     model = RootMeanSquares(how, centred)
     with torch.no_grad(), AttentionTape() as tape:
@@ -161,10 +161,11 @@ def test_what_is_added_is_followed_to_the_end_of_its_layer(how: str, centred: bo
         assert attention.stream is stream
         assert attention.state is end
         kinds = [type(step).__name__ for step in attention.steps]
-        assert kinds == {"factor": ["float"], "parallel": [], "sandwich": ["Norm"]}[how]
-    norm = tape.norms[0]
-    torch.testing.assert_close(norm.read, entered[0] if how != "sandwich" else tape.attentions[0].mixed)
-    assert (norm.weight is model.norms[1 if how == "sandwich" else 0].weight, norm.eps, norm.centred) == (True, 0.25, centred)
+        assert kinds == {"factor": ["float"], "sandwich": ["Norm"]}.get(how, [])
+    norm, first = tape.norms[0], tape.attentions[0]
+    read, place = {"sandwich": (first.mixed, 1), "bare": (first.sum, 2)}.get(how, (entered[0], 0))
+    torch.testing.assert_close(norm.read, read)
+    assert (norm.weight is model.norms[place].weight, norm.eps, norm.centred) == (True, 0.25, centred)
 
 
 def test_a_gradient_can_be_asked_of_weights_that_look_at_no_token() -> None:
