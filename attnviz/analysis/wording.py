@@ -281,14 +281,26 @@ def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int], number: 
     subject, object_ = quoted(matrix.queries[query].text), quoted(matrix.keys[key].text)
     if not matrix.visible[cell]:
         return (subject, Part(" cannot look at "), object_, Part(": this cell is masked."))
-    lead = (Part(name, True), Part(" sends "), subject, Part(" to "), object_, Part(f" with {number} {percent(weight)}"))
+    link = _link_of(matrix, query, key)
+    lead = (Part(name, True), Part(" sends "), *link, Part(f" with {number} {percent(weight)}"))
     strongest = strongest_link(matrix)
     if strongest is None:
         return (*lead, Part("."))
     if (strongest.query, strongest.key) == cell:
         return (*lead, Part(": its strongest link between different words."))
-    best = (quoted(matrix.queries[strongest.query].text), Part(" to "), quoted(matrix.keys[strongest.key].text))
+    best = _link_of(matrix, strongest.query, strongest.key)
     return (*lead, Part("; its strongest link between different words is "), *best, Part(f" ({percent(strongest.weight)})."))
+
+
+def _link_of(matrix: HeadMatrix, query: int, key: int) -> Sentence:
+    return (*_of_token(matrix.queries, query), Part(" to "), *_of_token(matrix.keys, key))
+
+
+def _of_token(tokens: Sequence[Token], place: int) -> Sentence:
+    """Name a token in a sentence; one of several of a word is called a token, for a headline counts the whole word."""
+    own = tokens[place]
+    parts = [each for each in tokens if own.word is not None and (each.segment, each.word) == (own.segment, own.word)]
+    return (*[Part("the token ")] * (len(parts) > 1), quoted(own.text))
 
 
 def describe_head(matrix: HeadMatrix, number: str = WEIGHT) -> Sentence:

@@ -19,6 +19,7 @@ SUBJECTS = ("The old dog", "A tired teacher", "My little sister", "The trophy", 
 VERBS = ("slept", "won", "looked", "laughed", "was seen", "fell asleep")
 ENDS = ("because it was tired", "near the old house", "after the long journey", "in the green garden", "before the others came")
 NAMED = "“(.+?)”"
+TOKEN = f"(?:the token )?{NAMED}"
 SHARE = r"(under 1|over 99|\d+(?:\.\d+)?) %"
 # Half of the last digit that is shown.
 HALF = 0.005
@@ -70,12 +71,12 @@ def strongest(weights: np.ndarray, attention: AttentionMap) -> float:
 def check_link(text: str, attention: AttentionMap, layer: int, head: int) -> int:
     """Hold the sentence of a head against its weights; returns how many numbers it had."""
     weights = attention.weights(layer, head)
-    told = re.search(rf"L{layer}·H{head} sends {NAMED} to {NAMED} with weight {SHARE}(: its strongest)?", text)
+    told = re.search(rf"L{layer}·H{head} sends {TOKEN} to {TOKEN} with weight {SHARE}(: its strongest)?", text)
     assert told, text[:400]
     assert is_among(told[3], cells(weights, attention, told[1], told[2])), told[0]
     if told[4]:
         assert is_among(told[3], np.array([strongest(weights, attention)])), told[0]
-    if other := re.search(rf"strongest link between different words is {NAMED} to {NAMED} \({SHARE}\)", text):
+    if other := re.search(rf"strongest link between different words is {TOKEN} to {TOKEN} \({SHARE}\)", text):
         assert is_among(other[3], np.array([strongest(weights, attention)])), other[0]
         assert is_among(other[3], cells(weights, attention, other[1], other[2])), other[0]
     if special := re.search(rf"{SHARE} of its attention goes to special tokens", text):

@@ -36,12 +36,22 @@ export function describeLink(matrix, name, [query, key]) {
   const [subject, object] = [quoted(queries[query].text), quoted(keys[key].text)];
   if (!matrix.visible(query, key)) return [subject, textPart(" cannot look at "), object, textPart(": this cell is masked.")];
   /** @type {Sentence} */
-  const lead = [[name, 1], textPart(" sends "), subject, textPart(" to "), object, textPart(` with weight ${percentVisible(weights[query * keys.length + key])}`)];
+  const lead = [[name, 1], textPart(" sends "), ...linkOf(matrix, query, key), textPart(` with weight ${percentVisible(weights[query * keys.length + key])}`)];
   const link = strongestLink(matrix);
   if (!link) return [...lead, textPart(".")];
   if (link.query === query && link.key === key) return [...lead, textPart(": its strongest link between different words.")];
-  const best = [quoted(queries[link.query].text), textPart(" to "), quoted(keys[link.key].text)];
-  return [...lead, textPart("; its strongest link between different words is "), ...best, textPart(` (${percent(link.weight)}).`)];
+  return [...lead, textPart("; its strongest link between different words is "), ...linkOf(matrix, link.query, link.key), textPart(` (${percent(link.weight)}).`)];
+}
+
+/** @param {HeadMatrix} matrix @param {number} query @param {number} key @returns {Sentence} */
+const linkOf = ({ queries, keys }, query, key) => [...ofToken(queries, query), textPart(" to "), ...ofToken(keys, key)];
+
+/** A token in a sentence; one of several of a word is called a token, for a headline counts the whole word.
+ * @param {Token[]} tokens @param {number} place @returns {Sentence} */
+function ofToken(tokens, place) {
+  const { text, segment, word = null } = tokens[place];
+  const parts = word === null ? [] : tokens.filter((each) => each.segment === segment && each.word === word);
+  return [...(parts.length > 1 ? [textPart("the token ")] : []), quoted(text)];
 }
 
 // What a text is read as where the vocabulary has no piece for it.

@@ -67,6 +67,20 @@ def test_a_token_that_cannot_be_seen_is_shown_and_a_long_one_is_cut():
     assert said.startswith(f"L0·H0 sends “↵” to “{'x' * 59}…” with")
 
 
+def test_a_token_that_is_a_part_of_a_word_is_called_a_token():
+    tokens = (
+        Token("un", 0, 2, word=0),
+        Token("seen", 2, 6, word=0),
+        Token("cat", 7, 10, word=1),
+        Token("un", 0, 2, segment=1, word=0),
+    )
+    weights = [[0, 0, 1, 0], [0.3, 0, 0.7, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
+    said = plain(describe_link(matrix_of(weights, tokens), "L0", (1, 2)))
+    assert said.startswith("L0 sends the token “seen” to “cat” with")
+    assert said.endswith("is the token “un” to “cat” (100\xa0%).")
+    assert plain(describe_link(matrix_of(weights, tokens, words=True), "L0", (0, 1))).startswith("L0 sends “unseen” to “cat”")
+
+
 def test_plain_joins_the_parts():
     assert plain((Part("a", quoted=True), Part(" and "), Part("L1", strong=True))) == "“a” and L1"
 

@@ -148,6 +148,13 @@ test("of weights that are alike in the digits that travel the strongest is the o
   assert.match(said([0, 2]), /with weight under 1\u00a0%; its strongest link between different words is b to c/);
 });
 
+test("a token that is a part of a word is called a token", () => {
+  const tokens = [{ text: "un", segment: 0, word: 0 }, { text: "seen", segment: 0, word: 0 }, { text: "[SEP]", word: null }, { text: "un", segment: 1, word: 0 }];
+  const said = (cell) => describeLink({ weights: new Float32Array(16).fill(0.5), queries: tokens, keys: tokens, visible: () => true, link: null }, "L0", cell).map(([text]) => text).join("");
+  assert.equal(said([1, 3]), "L0 sends the token seen to un with weight 50\u00a0%.");
+  assert.equal(said([2, 0]), "L0 sends [SEP] to the token un with weight 50\u00a0%.");
+});
+
 test("small pictures are those that came, where a view shows all of a map, and not of the digits that travel", async () => {
   const map = await shippedMap([0.5, 0.5, 0, 0, 1, 0, 1, 0, 0], [1, 2, 1]);
   const [all, hidden] = [{}, { hideSpecial: true }].map((view) => overviewOf({ ...map, queries: map.queries.map((each, at) => ({ ...each, special: !at })) }, view));
