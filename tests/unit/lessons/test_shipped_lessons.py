@@ -186,6 +186,8 @@ def test_the_verdict_on_a_claim_that_travels_is_that_of_the_atlas_and_its_cases_
             (facts.queries, facts.chance, facts.untrained, facts.offset_rate, atlas.rates[at, tested.layer, tested.head]),
             abs=1e-3,
         )
+        interval = [ends[at, tested.layer, tested.head] for ends in (atlas.low, atlas.high)]
+        assert [tested.low, tested.high] == pytest.approx(interval, abs=1e-3)
     assert {case.holds for case in report.cases} == {False, True}
     looks = look(catalog.load("minilm"), report.sentences, rivals=frozenset())
     assert {*report.cases} <= {*looks.report(tested, most=999).cases}
