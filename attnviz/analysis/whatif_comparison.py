@@ -198,7 +198,7 @@ class Comparison:
         query, key, was = self._largest_change(*weights)
         own, row = self.queries[query]
         is_less = was is not None and bool(weights[1][row, key] < weights[0][own, was])
-        word, share = self.before.queries[own].text, "" if was is None else percent(weights[0][own, was])
+        word, share = self.before.queries[own].text, "" if was is None else percent(float(weights[0][own, was]))
         if was is None:
             before = ", new here"
         elif models:
@@ -214,7 +214,7 @@ class Comparison:
             quoted(self.after.queries[row].text),
             Part(f"{'' if models else ' now'} looks {'less ' if is_less else ''}at "),
             quoted(self.after.keys[key].text),
-            Part(f" ({percent(weights[1][row, key])}{before})"),
+            Part(f" ({percent(float(weights[1][row, key]))}{before})"),
             *self._in(layer, head),
         )
 
@@ -272,7 +272,8 @@ class Comparison:
         assert self._pronoun_link
         layer, head, row, column = self._pronoun_link
         (query, query_after), (key, key_after) = self.queries[row], self.keys[column]
-        was, now = self.before.weights(layer, head)[query, key], self.after.weights(layer, head)[query_after, key_after]
+        weights = self.before.weights(layer, head)[query, key], self.after.weights(layer, head)[query_after, key_after]
+        was, now = map(float, weights)
         return (
             quoted(self.before.queries[query].text), Part(f" now looks {'less' if now < was else 'more'} at "),
             quoted(self.before.keys[key].text), Part(f" ({percent(now)}, was {percent(was)})"),
