@@ -24,6 +24,7 @@ class ComputedSource:
     def __init__(self, progress: Progress = silent) -> None:
         self.progress = progress
         self._model, self._looks, self._result = cache(self._load), cache(self._look), cache(self._run)
+        self._shares = cache(self._attribute)
 
     def result(self, picture: LessonPicture) -> Result:
         return self._result(picture.address)
@@ -33,11 +34,15 @@ class ComputedSource:
         return self._looks(model, WINOGENDER if parsed.needs_antecedent else TREEBANK).test([parsed])[0]
 
     def shares(self, picture: LessonPicture, method: str) -> Shares:
-        return attribute(self._model(picture.model), picture.prompt, method)
+        return self._shares(picture.address, method)
 
     def _load(self, name: str) -> AttentionModel:
         # A lesson may come from anywhere: it reads no folder, and no pickle.
         return catalog.load(name, allow_folders=False, allow_pickles=False, progress=self.progress)
+
+    def _attribute(self, address: str, method: str) -> Shares:
+        picture = read_link(address)
+        return attribute(self._model(picture.model), picture.prompt, method)
 
     def _look(self, model: str, name: str) -> CorpusAttention:
         return look(self._model(model), corpus(name), progress=self.progress)

@@ -243,5 +243,5 @@ export function tell(place, sentences) {
 /** @param {Part} part */
 function drawPart([text, strength]) {
   if (!strength) return text;
-  return make("strong", {}, ...(strength === 2 ? ["“", make("bdi", {}, text), "”"] : [text]));
+  return strength === 2 ? make("strong", {}, "“", make("bdi", {}, text), "”") : make("strong", { dir: "auto" }, text);
 }
