@@ -9,24 +9,9 @@ from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap
 from attnviz.models.catalog import CATALOG
+from attnviz.ui import compute
 from attnviz.ui.address.address_sync import finish, segments, url_value
 from attnviz.ui.background.results import card
-from attnviz.ui.compute import (
-    example_download,
-    forget_text_before,
-    inspected,
-    is_as_told,
-    link_picker,
-    predict_picker,
-    settings_picker,
-    show_score_pairs,
-    show_steps,
-    starting_numbers,
-    tables_editor,
-    tokens_box,
-    weight_download,
-    worked_example,
-)
 from attnviz.ui.download import Download, show_toolbar
 from attnviz.ui.edit_panel import show_next_word
 from attnviz.ui.frame.sidebar import (
@@ -49,41 +34,41 @@ SOURCES = {"worked": "An example", "model": "A model"}
 
 def compute_example() -> Download | None:
     """Show a small example: tokens and tables to type into, and every matrix from X to the output."""
-    tokens, example = tokens_box()
+    tokens, example = compute.tokens_box()
     if not tokens:
         st.info("There is nothing to compute yet: type a few words.", icon=":material/edit:")
         return None
-    numbers = starting_numbers(tokens, example)
-    chosen = settings_picker(example, numbers)
-    predict = predict_picker()
+    numbers = compute.starting_numbers(tokens, example)
+    chosen = compute.settings_picker(example, numbers)
+    predict = compute.predict_picker()
     picture = st.container()
     editor = st.expander("Type your own numbers", icon=":material/table_edit:")
-    tables = tables_editor(editor, tokens, numbers, chosen, example)
+    tables = compute.tables_editor(editor, tokens, numbers, chosen, example)
     if tables is None:
         return None
     with picture:
-        computed = worked_example(tables)
+        computed = compute.worked_example(tables)
         with hero() as heading:
             steps = worked_steps(tables, computed, chosen.head, example.columns)
-            is_revealed = show_steps(steps, first=example.step, cell=example.cell, predict=predict)
-            if is_revealed and is_as_told(example, tables, chosen):
+            is_revealed = compute.show_steps(steps, first=example.step, cell=example.cell, predict=predict)
+            if is_revealed and compute.is_as_told(example, tables, chosen):
                 heading.caption(f":material/lightbulb: {example.notice}")
         checked = f"Checked: NumPy computes the same numbers, to {power_of_ten(computed.difference)}."
         st.caption(f":material/verified: {checked} {ROUNDED}")
-    return example_download(tables, computed, chosen.head)
+    return compute.example_download(tables, computed, chosen.head)
 
 
 def compute_weight() -> Download | None:
     """Explain one weight of a real model."""
     model = model_picker()
-    prompt, example = prompt_box("encode", forget=forget_text_before)
+    prompt, example = prompt_box("encode", forget=compute.forget_text_before)
     if not prompt:
         return None
     prompt = forced_target(prompt, model)
     if prompt.question:
         st.text(f"Question: {prompt.question}")
     # What a search on Translate has found is explained as it was written.
-    opened = inspected(model, prompt, tuple(url_value("begins", "").split()))
+    opened = compute.inspected(model, prompt, tuple(url_value("begins", "").split()))
     if not opened:
         own_language_button(model)
         return None
@@ -98,8 +83,8 @@ def compute_weight() -> Download | None:
 def show_weight(model: str, opened: "InspectedTrace", attention: AttentionMap, first: Example) -> Download:
     """Show the steps of the weight that is chosen in the sidebar; `first` is what a first visit opens."""
     layer, head = head_steppers(st.sidebar, (first.layer, first.head), (attention.n_layers, attention.n_heads))
-    link = link_picker(attention, query=first.query, key=first.key)
-    predict = predict_picker()
+    link = compute.link_picker(attention, query=first.query, key=first.key)
+    predict = compute.predict_picker()
     words = merge_toggle("words")
     name, inputs = head_name(layer, head), opened.head(attention.kind, layer, head)
     if inputs is None:
@@ -112,14 +97,14 @@ def show_weight(model: str, opened: "InspectedTrace", attention: AttentionMap, f
     else:
         computed = link_steps(inputs, attention, (layer, head), link, words=words)
         with hero():
-            is_revealed = show_steps(computed.steps, predict=predict)
+            is_revealed = compute.show_steps(computed.steps, predict=predict)
         if is_revealed:
             st.caption(
                 f":material/verified: {name} of {escaped(opened.trace.model)} has {computed.weight:.4f} in the heatmap; "
                 f"these steps agree with it to {power_of_ten(computed.difference)}. {ROUNDED}"
             )
-            show_score_pairs(model, opened, attention.kind, (layer, head), (link.query, link.key))
-    return weight_download(model, opened.trace, attention, (layer, head), words=words)
+            compute.show_score_pairs(model, opened, attention.kind, (layer, head), (link.query, link.key))
+    return compute.weight_download(model, opened.trace, attention, (layer, head), words=words)
 
 
 header("compute")

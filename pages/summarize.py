@@ -14,16 +14,6 @@ from attnviz.ui.explorer import explain_quantity, quantity_picker
 from attnviz.ui.frame.sidebar import machine
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt_box import prompt_box, show_notice, show_text_notices
-from attnviz.ui.summarize import (
-    describe_summary,
-    show_every_head,
-    show_selectors,
-    show_summary,
-    show_summary_edits,
-    summary_download,
-    summary_of,
-    written_summary,
-)
 
 header("summarize")
 model = summarize.summarizer_picker()
@@ -41,27 +31,27 @@ if prompt and (ran := run_edited(model, "summarize", prompt)):
     downloads = []
     machine(shown)
     try:
-        summary = summary_of(shown, current.current, view)
-        written = written_summary(shown, current.current, summary, view)
+        summary = summarize.summary_of(shown, current.current, view)
+        written = summarize.written_summary(shown, current.current, summary, view)
         with hero() as beside:
-            story(*describe_summary(summary, written), place=beside)
-            show_summary_edits(current, view)
+            story(*summarize.describe_summary(summary, written), place=beside)
+            summarize.show_summary_edits(current, view)
             left, right = st.columns([5, 7], gap="medium")
             with left, st.container(key="desk-ways"):
-                show_selectors(summary, model, summarize.reference_summary())
+                summarize.show_selectors(summary, model, summarize.reference_summary())
             with right:
-                show_summary(shown, summary, written)
+                summarize.show_summary(shown, summary, written)
         show_notice(example, shown)
         summarize.reference_box()
         summarize.show_measured()
-        downloads = [summary_download(current_result(moving, editing), heads, view, summary)]
+        downloads = [summarize.summary_download(current_result(moving, editing), heads, view, summary)]
         st.caption(f"**The kept words as text:** {escaped(summary.passage.words(summary.selection.units))}")
         with st.container(horizontal=True, vertical_alignment="center"):
             st.subheader("Which heads look at what was kept?", anchor=False)
             edit_toggle(st.container(width="content"), ("",))
         st.caption(ABOUT_SHARES)
         explain_quantity(moving, heads.kind, view.layer)
-        show_every_head(heads, summary, view)
+        summarize.show_every_head(heads, summary, view)
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
     summarize.explain_choice()

@@ -5,18 +5,9 @@ import streamlit as st
 from attnviz.ui.address.address_sync import finish
 from attnviz.ui.download import Download, show_toolbar
 from attnviz.ui.layout import header, hero
+from attnviz.ui.train import view
 from attnviz.ui.train.controls import drawn_head_picker, notices, pace_picker, recipe_picker, topic_picker
 from attnviz.ui.train.induction import watch_induction
-from attnviz.ui.train.view import (
-    current_frame,
-    current_run,
-    explain_training,
-    file_boxes,
-    show_planted,
-    show_trial,
-    shown_download,
-    watch,
-)
 
 
 def train_alignment() -> list[Download]:
@@ -25,22 +16,22 @@ def train_alignment() -> list[Download]:
     recipe, preset = recipe_picker(known.recipe if known else None)
     head = drawn_head_picker(recipe)
     slowly = pace_picker()
-    if (run := current_run(recipe)) is None:
+    if (run := view.current_run(recipe)) is None:
         return []
     run.slowly = slowly
     with hero() as heading:
         for line in notices(recipe, preset):
             heading.caption(f":material/lightbulb: {line}")
-        watch(run, head)
+        view.watch(run, head)
     if run.active:
         return []
-    frame = current_frame(run)
-    downloads = [shown_download(run, frame, head)]
+    frame = view.current_frame(run)
+    downloads = [view.shown_download(run, frame, head)]
     if run.step:
-        downloads += show_trial(run, frame, head)
-        show_planted(run)
-        file_boxes(run, frame)
-    explain_training(recipe)
+        downloads += view.show_trial(run, frame, head)
+        view.show_planted(run)
+        view.file_boxes(run, frame)
+    view.explain_training(recipe)
     return downloads
 
 

@@ -17,21 +17,11 @@ from attnviz.ui.explorer import ShownHead, explain_quantity, in_chosen_quantity
 from attnviz.ui.frame.sidebar import forced_target, language_picker, machines, own_language_button, written_language
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt_box import prompt_box, show_notice, show_text_notices
-from attnviz.ui.translate import (
-    AlignmentView,
-    alignment_download,
-    chosen_cell,
-    describe_given_target,
-    explain_alignment,
-    missing_row,
-    opens_advanced,
-    show_advanced,
-    show_alignments,
-    show_translation_edits,
-)
 
 
-def show_translations(results: dict[int, Result], editors: dict[int, Editor], view: AlignmentView, large: int) -> None:
+def show_translations(
+    results: dict[int, Result], editors: dict[int, Editor], view: translate.AlignmentView, large: int
+) -> None:
     """Show what is edited, and the picture: every translation, the words of the large one, and its alignment."""
     shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
     one, editing = shown[large], editors[large]
@@ -39,13 +29,13 @@ def show_translations(results: dict[int, Result], editors: dict[int, Editor], vi
     with hero() as heading:
         off = CurrentMap(results[large], "cross", editing).describe_off(own)
         matrix = view.alignment(one)
-        cell = chosen_cell(one, view, large)
-        if told := off or missing_row(one, view, large) or describe_given_target(one.draft):
+        cell = translate.chosen_cell(one, view, large)
+        if told := off or translate.missing_row(one, view, large) or translate.describe_given_target(one.draft):
             story(*told, place=heading)
         else:
             heading.caption(CLICK_TRANSLATION)
-        show_translation_edits(results[large], editing)
-        show_alignments(shown, view, large)
+        translate.show_translation_edits(results[large], editing)
+        translate.show_alignments(shown, view, large)
         show_edit_buttons(editing, ShownHead(view.attention(one), own, matrix, cell))
         with st.container(key="desk-said"):
             story(describe_alignment(matrix))
@@ -71,25 +61,25 @@ elif typed:
         show_text_notices(*shown.values(), also=translate.notices)
         picture, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
         label = f"Advanced · {escaped(shown[large].card.name)}"
-        folded = st.expander(label, expanded=opens_advanced(large, shown[large]), icon=":material/tune:")
+        folded = st.expander(label, expanded=translate.opens_advanced(large, shown[large]), icon=":material/tune:")
         for slot, each in shown.items():
             language_picker(each.card, sidebar, str(slot))
         head_place, weighed = sidebar.container(), shown
         results = in_chosen_quantity(results, sidebar)
         shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
-        follows = partial(AlignmentView.followed, result=shown[large], slot=large)
+        follows = partial(translate.AlignmentView.followed, result=shown[large], slot=large)
         view = translate.alignment_picker(weighed.values(), head_place, folded, follows, example.word if example else "")
-        downloads = [alignment_download(each, view) for each in shown.values()]
+        downloads = [translate.alignment_download(each, view) for each in shown.values()]
         try:
             with picture:
                 show_translations(results, editors, view, large)
             with below:
                 edit_toggle(st.container(width="content"), (str(large),))
-                explain_alignment(shown[large], view, large)
+                translate.explain_alignment(shown[large], view, large)
                 explain_quantity(shown[large], "cross", view.of(shown[large]).layer)
                 show_notice(example, shown[large])
             with folded:
-                show_advanced(large, results[large], editors[large], view)
+                translate.show_advanced(large, results[large], editors[large], view)
         except TraceError as error:
             st.info(escaped(error), icon=":material/visibility_off:")
         machines(shown.values())

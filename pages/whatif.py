@@ -22,33 +22,22 @@ from attnviz.ui.prompt_box import show_text_notices
 from attnviz.ui.training_checkpoints import side
 from attnviz.ui.whatif import patches as patches_view
 from attnviz.ui.whatif import view
-from attnviz.ui.whatif.view import (
-    Ablation,
-    Sides,
-    ablation_controls,
-    change_picker,
-    is_stopped,
-    patch_controls,
-    sides_controls,
-    stop,
-    with_target,
-)
 
 
 def switch_heads_off() -> None:
     """Switch every head off in turn, and show what that costs the output."""
-    ablation = ablation_controls()
-    if ablation is None or is_stopped("costs"):
+    ablation = view.ablation_controls()
+    if ablation is None or view.is_stopped("costs"):
         return
     result = run(ablation.model, "encode", ablation.prompt)
     if result:
         language_picker(result.card, st.sidebar)
-        ablation = with_target(ablation, result)
+        ablation = view.with_target(ablation, result)
     else:
         own_language_button(ablation.model)
     # The address already says what is being worked at.
     finish()
-    with stoppable(lambda: stop("costs")):
+    with stoppable(lambda: view.stop("costs")):
         costs = view.head_costs(ablation.model, ablation.scored, ablation.to) if result else None
     if result and costs:
         show_text_notices(result)
@@ -56,17 +45,17 @@ def switch_heads_off() -> None:
         show_costs(ablation, result, costs)
 
 
-def show_costs(ablation: Ablation, result: Result, costs: HeadCosts) -> None:
+def show_costs(ablation: view.Ablation, result: Result, costs: HeadCosts) -> None:
     """Show what each head costs, and how the output holds when many are off; then the downloads."""
     chosen = view.chosen_head(costs)
     with hero() as heading:
         right = view.show_costs(costs, chosen, result.trace.output, ablation.task, heading)
         view.show_head(chosen, costs, ablation)
         with right:
-            with stoppable(lambda: stop("curve")):
+            with stoppable(lambda: view.stop("curve")):
                 curve = (
                     None
-                    if is_stopped("curve")
+                    if view.is_stopped("curve")
                     else view.removal_curve(ablation.model, ablation.scored, ablation.to, costs=costs)
                 )
             if curve:
@@ -77,7 +66,7 @@ def show_costs(ablation: Ablation, result: Result, costs: HeadCosts) -> None:
 
 def compare_sides(change: str, beside: DeltaGenerator) -> None:
     """Two texts, two models, or before and after an edit, in every head."""
-    if (sides := sides_controls(change, beside)) is None:
+    if (sides := view.sides_controls(change, beside)) is None:
         return
     first, second = (forced_target(*each) for each in zip(sides.prompts, sides.models, strict=True))
     one = side(sides.models[0], first, NO_EDITS)
@@ -97,7 +86,7 @@ def compare_sides(change: str, beside: DeltaGenerator) -> None:
             st.info(escaped(error), icon=":material/compare_arrows:")
 
 
-def show_changes(compared: Comparison, sides: Sides, results: tuple[Result, Result]) -> None:
+def show_changes(compared: Comparison, sides: view.Sides, results: tuple[Result, Result]) -> None:
     """Show how far each head has changed, and one of them on both sides; below it what to notice."""
     with hero() as heading:
         shown = view.show_comparison(compared, sides, results, heading)
@@ -107,7 +96,7 @@ def show_changes(compared: Comparison, sides: Sides, results: tuple[Result, Resu
 
 def set_parts(beside: DeltaGenerator) -> None:
     """Set every part of a model in turn to what it is in another text, and show what that makes of the next word."""
-    if (pair := patch_controls(beside)) is None:
+    if (pair := view.patch_controls(beside)) is None:
         return
     # The address already says what is being worked at.
     finish()
@@ -118,7 +107,7 @@ def set_parts(beside: DeltaGenerator) -> None:
 
 
 header("whatif")
-change, beside = change_picker()
+change, beside = view.change_picker()
 if change == "head" and not value("edits", ""):
     switch_heads_off()
 elif change == "patch":
