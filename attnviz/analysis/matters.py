@@ -68,13 +68,14 @@ def describe_ranking(scores: Sequence[PlantedScores], titles: Mapping[str, str])
     means = ranking(scores)
     best = next(name for name in means if name != "random")
     others = [name for name in ("attention", "random") if name in means and name != best]
-    beside = "".join(f"; of {_lower(titles[name])}, {means[name]:.2f}" for name in others)
+    beside = "".join(f"; of {in_sentence(titles[name])}, {means[name]:.2f}" for name in others)
     lies = Part(f" of its shares fall outside the right places{beside}.")
     return (Part(titles[best], True), Part(" is nearest to the truth: "), Part(f"{means[best]:.2f}", True), lies)
 
 
-def _lower(title: str) -> str:
-    return title[:1].lower() + title[1:]
+def in_sentence(title: str) -> str:
+    """Write the title of a method as it stands within a sentence; "L2·H1" is a name."""
+    return title if title[:1] == "L" and title[1:2].isdigit() else title[:1].lower() + title[1:]
 
 
 # The parts of a text that are masked, or alone kept; the figures are means over them.

@@ -25,7 +25,7 @@ from attnviz.models import catalog
 from attnviz.models.base import GREEDY, Architecture, ModelCard
 from attnviz.models.result import Result
 from attnviz.pages_and_addresses import Written
-from attnviz.ui.address.address_sync import pop_state, value, visit
+from attnviz.ui.address.address_sync import pop_state, value, visit, visit_button
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped, file_uploader
@@ -350,10 +350,7 @@ def explain_button(
     address: dict[str, object] = {name: state.get(name) for name in ("model", "text", "pair", "target", "language")}
     address |= {"source": "model", "attention": kind, "layer": head.layer, "head": head.head or 0}
     address |= {"query": matrix.rows[row], "key": matrix.columns[column], "words": "true" if head.view.words else "", **more}
-    st.button(
-        label, key=f"explain{slot}", icon=":material/calculate:", help="Opens it in Compute, step by step.",
-        on_click=visit, args=("compute",), kwargs=address,
-    )  # fmt: skip
+    visit_button(label, "compute", address, key=f"explain{slot}", icon="calculate", help="Opens it in Compute, step by step.")
 
 
 def show_toolbar(
@@ -377,10 +374,9 @@ def show_toolbar(
 def _ablate_button() -> None:
     """Offer the way to what each head costs this output; from Translate, that of the model in the large picture."""
     given = {name: value(name) for name in ("text", "pair", "question", "passage", "target")}
-    st.button(
-        "Which heads matter here?", key="to-whatif", icon=":material/tune:", help="Switches every head off in turn.",
-        on_click=visit, args=("whatif",), kwargs={"change": "head", "model": _large_model(), **given},
-    )  # fmt: skip
+    address = {"change": "head", "model": _large_model(), **given}
+    help_ = "Switches every head off in turn."
+    visit_button("Which heads matter here?", "whatif", address, key="to-whatif", icon="tune", help=help_)
 
 
 def _matters_button() -> None:
@@ -388,11 +384,8 @@ def _matters_button() -> None:
     given = {"text": value("passage") or value("text"), "pair": value("question") or value("target") or value("pair")}
     if st.session_state.page == "encode" and not value("mean", False):
         given["seen"] = f"head:{value('attention', 'encoder')}:{value('layer', 0)}:{value('head', 0)}"
-    st.button(
-        "Does this matter?", key="to-matters", icon=":material/balance:",
-        help="Which words the output depends on, asked in many ways.",
-        on_click=visit, args=("matters",), kwargs={"model": _large_model(), **given},
-    )  # fmt: skip
+    address, help_ = {"model": _large_model(), **given}, "Which words the output depends on, asked in many ways."
+    visit_button("Does this matter?", "matters", address, key="to-matters", icon="balance", help=help_)
 
 
 def _large_model() -> str | None:
@@ -420,13 +413,8 @@ def reader_buttons(address: Mapping[str, Written] | None = None) -> None:
     for page, icon in READERS.items():
         if page != state.page:
             there = {name: value for name, value in state.visits.get(page, {}).items() if name in ("model", "models")}
-            given = (
-                {"source": "model", "text": text} if page == "compute" else {"passage" if page == "answer" else "text": text}
-            )
-            given |= dict(address or {}) if page == "encode" else {}
+            given = {"passage" if page == "answer" else "text": text}
+            given |= {"source": "model"} if page == "compute" else dict(address or {}) if page == "encode" else {}
             if page == "write" and state.get("model") in (*catalog.available_for("write"), *catalog.HUB["decoder"]):
                 given["model"] = state["model"]
-            st.button(
-                page.title(), key=f"to-{page}", type="tertiary", icon=f":material/{icon}:",
-                on_click=visit, args=(page,), kwargs=there | given,
-            )  # fmt: skip
+            visit_button(page.title(), page, there | given, key=f"to-{page}", icon=icon, type="tertiary")

@@ -40,7 +40,7 @@ from attnviz.ui.address.address_sync import (
     sent,
     url_value,
     value,
-    visit,
+    visit_button,
 )
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import in_quantity
@@ -518,8 +518,6 @@ def show_head_label(result: Result, attention: AttentionMap, head: HeadView) -> 
     atlas = shipped_atlas(model)
     if (attention.n_layers, attention.n_heads) != atlas.shape:
         return
-    st.button(
-        describe_label(atlas, head.layer, head.head), key="head-label", type="tertiary", icon=":material/manage_search:",
-        help="Opens What heads do, with the measurements behind this sentence.", on_click=visit, args=("heads",),
-        kwargs={"model": model, "layer": head.layer, "head": head.head},
-    )  # fmt: skip
+    label, address = describe_label(atlas, head.layer, head.head), {"model": model, "layer": head.layer, "head": head.head}
+    help_ = "Opens What heads do, with the measurements behind this sentence."
+    visit_button(label, "heads", address, key="head-label", icon="manage_search", help=help_, type="tertiary")

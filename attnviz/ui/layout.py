@@ -130,14 +130,10 @@ def _open(page: str) -> None:
     turn = st.session_state.turn = st.session_state.get("turn", 0) + bool(going)
     _BROWSER(key="browser", data=[turn, _path(going.page), going.query, going.replace, _path(page)] if going else [])
     if going:
-        _forget_fragments()
+        # No part of the page that is left is drawn anew, where nothing stands any more: a run that is stopped keeps them.
+        if context := get_script_run_ctx():
+            context.fragment_storage.clear()
         st.stop()
-
-
-def _forget_fragments() -> None:
-    """Lets no part of the page that is left be drawn anew, where nothing stands any more: a run that is stopped keeps them."""
-    if context := get_script_run_ctx():
-        context.fragment_storage.clear()
 
 
 def _path(page: str) -> str:

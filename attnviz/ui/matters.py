@@ -15,6 +15,7 @@ from attnviz.analysis.matters import (
     MaskedOutput,
     Removals,
     WordRemovals,
+    in_sentence,
     verdict,
 )
 from attnviz.analysis.wording import Part, Sentence, counted, quoted
@@ -153,7 +154,7 @@ def compared_methods(model: str, prompt: Prompt, target: str, seen: str) -> tupl
     if (report := matters(model, prompt, target, fast)) is None:
         return None, False
     has_fast = bool(set(report.shares) - {"random"})
-    if SLOW and (value("way") in SLOW or not has_fast or matters_known(model, prompt, target, SLOW)):
+    if SLOW and (value("way") in SLOW or not has_fast or is_known(_matters, model, prompt, target, SLOW)):
         return with_slow_methods(model, prompt, target, report), False
     return report, bool(SLOW)
 
@@ -217,7 +218,7 @@ def _tested(report: AttributionReport, method: str) -> str:
     others = [name for name in figures if name != "random" and (is_slow or method_named(name).speed == "fast")]
     best = max(others, key=lambda name: figures[name].comprehensiveness, default="random")
     looked_at = method if method in figures else best
-    named = {name: _quoted(_lower(method_named(name).title)) for name in figures}
+    named = {name: _quoted(in_sentence(method_named(name).title)) for name in figures}
     named[looked_at] = "This method" if looked_at == method else _quoted(method_named(looked_at).title)
     renamed = {named[name]: figure for name, figure in figures.items()}
     return verdict(renamed, named[looked_at], named[best], figures["random"])
@@ -227,7 +228,7 @@ def _top_words(report: AttributionReport, method: str) -> Sentence:
     """Say which words the output depends on most, by one method."""
     if method == "random":
         return (Part("No method that was tested can follow this model over this text."),)
-    by = _quoted(_lower(method_named(method).title))
+    by = _quoted(in_sentence(method_named(method).title))
     words = dict.fromkeys(
         report.words[place]
         for place in report.ranked(method)
@@ -270,7 +271,7 @@ def show_methods(place: DeltaGenerator, report: AttributionReport, method: str, 
 
 def show_curve(curve: Removals, method: str) -> None:
     """Draw how p(output) falls as words are removed in the order of the chosen method."""
-    title = _lower(method_named(method).title)
+    title = in_sentence(method_named(method).title)
     st.subheader("Probability of the output as words are removed", anchor=False)
     st.caption(f"Removed in the order of {escaped(title)}; the further apart the two lines are, the better the order.")
     _CURVE("curve", deletion_figure(curve, title, theme=theme()))
@@ -318,11 +319,6 @@ def _quoted(title: str) -> str:
     return f"“{title}”" if "," in title else title
 
 
-def _lower(title: str) -> str:
-    # "L2·H1" is a name.
-    return title if title[:1] == "L" and title[1:2].isdigit() else title[:1].lower() + title[1:]
-
-
 def _matters(
     model: AttentionModel, progress: Progress, prompt: Prompt, target: str, methods: tuple[str, ...]
 ) -> AttributionReport:
@@ -334,11 +330,6 @@ def _matters(
 
 # The methods of Matters that take few passes of the model, and those that take many.
 matters, matters_slowly = computed(_matters, passes=15), computed(_matters, passes=45)
-
-
-def matters_known(model: str, prompt: Prompt, target: str, methods: tuple[str, ...]) -> bool:
-    """Say whether these methods have been run over this text already."""
-    return is_known(_matters, model, prompt, target, methods)
 
 
 @partial(computed, passes=45)

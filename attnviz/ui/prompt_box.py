@@ -12,7 +12,7 @@ from attnviz.analysis.wording import join_notices, text_notices
 from attnviz.core.trace import Prompt
 from attnviz.models.result import Result
 from attnviz.settings import assets_folder
-from attnviz.ui.address.address_sync import LINK_CHARACTERS, forget_cell, remember, remembered, visit
+from attnviz.ui.address.address_sync import LINK_CHARACTERS, forget_cell, remember, remembered, visit_button
 from attnviz.ui.layout import checked, escaped
 
 
@@ -119,11 +119,6 @@ def unrun_notice() -> None:
         place.container(key="unrun", width="content").caption(":material/edit: Not run yet", width="content")
 
 
-def is_drafted(key: str) -> bool:
-    """Say whether a box holds what was typed and not run."""
-    return key in _drafts()
-
-
 def keep_typed(key: str) -> None:
     """Keeps what was typed until it is run; for a callback."""
     _drafts()[key] = st.session_state.get(key, "")
@@ -212,7 +207,7 @@ def prompt_box(
     for box in further:
         run, switch = remembered(box.name, box.first), _switch(box)
         if run or switch not in state:
-            state[switch] = bool(run) or is_drafted(box.typed_key)
+            state[switch] = bool(run) or box.typed_key in _drafts()
         if state[switch]:
             boxes.append(box)
         else:
@@ -324,11 +319,9 @@ def _chips(
 
 def compare_button(text: str, example: Example | None) -> None:
     """Offer the way to What if, with the same text twice, to change a word of the second; of an example, with it changed."""
-    st.button(
-        "Compare", key="to-compare", type="tertiary", icon=":material/compare_arrows:",
-        help="Opens What if: change a word, and see which heads look elsewhere.", on_click=visit, args=("whatif",),
-        kwargs={"model": st.session_state.get("model"), "text": text, "other": (example and example.other) or text},
-    )  # fmt: skip
+    address = {"model": st.session_state.get("model"), "text": text, "other": (example and example.other) or text}
+    help_ = "Opens What if: change a word, and see which heads look elsewhere."
+    visit_button("Compare", "whatif", address, key="to-compare", icon="compare_arrows", help=help_, type="tertiary")
 
 
 def _switch(box: TextBox) -> str:

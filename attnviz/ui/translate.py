@@ -414,14 +414,10 @@ def row_choices(result: Result, view: AlignmentView, matrix: HeadMatrix) -> tupl
     row = 0
     for step, each in enumerate(draft.steps):
         row = row_of.get(step + below, row)
-        can = tuple(_is_open(draft, name) for name, _ in each.alternatives)
+        # The model can go on from a piece; a target that a person has given is changed by typing.
+        can = tuple(bool(draft.pieces) and name not in draft.closed for name, _ in each.alternatives)
         choices[row].append(WrittenToken(step, each.token, each.probability, each.alternatives, can, step < fixed))
     return tuple(map(tuple, choices))
-
-
-def _is_open(draft: Draft, name: str) -> bool:
-    """Say whether the model can go on from a piece; a target that a person has given is changed by typing."""
-    return bool(draft.pieces) and name not in draft.closed
 
 
 def show_translation_edits(result: Result, editing: Editor) -> None:

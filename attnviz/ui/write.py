@@ -78,8 +78,7 @@ def writer_picker() -> str:
 
 def forget_written() -> None:
     """Lets go of what was written and of what was looked at: it belonged to the text before."""
-    forget("written")
-    forget("held")
+    forget("written", "held")
     forget_cell()
 
 
@@ -218,8 +217,7 @@ def show_bars(upcoming: Upcoming, options: WritingOptions, *, edited: bool) -> N
             st.session_state.held = at - start + 1 if edited else 0
         elif at >= fixed:
             forget_typed()
-            forget("written")
-            forget("held")
+            forget("written", "held")
             bare = there[row].text.lstrip(" ")
             gap = there[row].text[: len(there[row].text) - len(bare)]
             st.session_state.text = Upcoming(trace, at).before.rstrip(" ") + gap + bare

@@ -155,19 +155,11 @@ def finish() -> None:
     """Ends a run of a page: the address says what it shows. All changes are one message, and so one step back."""
     state = st.session_state
     state.setdefault("visits", {})[state.page] = dict(state.address)
-    is_new = {name: _all(name) for name in st.query_params} != {name: _list(value) for name, value in state.address.items()}
-    if is_new:
+    given = {name: st.query_params.get_all(name) for name in st.query_params}
+    if is_new := given != {name: [value] if isinstance(value, str) else value for name, value in state.address.items()}:
         st.query_params.from_dict(state.address)
     # What the browser's address should be already. Told once in a visit: by the next run it may be newer than what was told.
     state.standing = link() if pop_state("arrives") and not is_new else None
-
-
-def _all(name: str) -> list[str]:
-    return st.query_params.get_all(name)
-
-
-def _list(value: Written) -> list[str]:
-    return [value] if isinstance(value, str) else value
 
 
 def visit(page: str, **values: object) -> None:

@@ -111,11 +111,6 @@ def open_class() -> None:
         visit("class", **{"class": taught.code, "teaches": lesson})
 
 
-def forget_class() -> None:
-    """Makes this visitor a teacher no more; for a callback."""
-    st.session_state.taught_class = None
-
-
 # What the address of a page leaves out where it is the page's own first example, or a choice that a model has made.
 _TEXTS = ("text", "question", "passage", "pair")
 _HEAD_PAGES = ("home", "encode", "translate")
@@ -369,14 +364,8 @@ def _show_planned(place: QuestionPlace) -> None:
         said = escaped(error)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"{place.number} {escaped(place.question.ask)}  \n{said}")
-        st.button(
-            "Preview the wall", key=f"class-preview-{place.number}", type="tertiary", on_click=_preview, args=(place.number,)
-        )
-
-
-def _preview(number: str) -> None:
-    """Shows the wall of a question; for a callback."""
-    st.session_state.class_preview = number
+        st.button("Preview the wall", key=f"class-preview-{place.number}", type="tertiary",
+                  on_click=st.session_state.update, kwargs={"class_preview": place.number})  # fmt: skip
 
 
 def _show_preview(place: QuestionPlace) -> None:
@@ -523,9 +512,11 @@ def _show_controls(overview: ClassOverview, teacher: StartedClass, upcoming: Spo
             number = upcoming.place.number
             # Each is a button of its own: a second press on one asks nothing more, and not the question behind it.
             with st.container(key="class-next", width="content"):
-                # By its number alone, without a tooltip: the class does not read the next question before it is asked.
+                # By its number alone, without a tooltip: the class does not read the next question before it is asked. It is
+                # asked in the run that follows, where a model may be loaded.
                 st.button(f"Ask question {number}", key=f"class-ask-{number}", type="secondary" if can_reveal else "primary",
-                          on_click=_ask_later, args=(replace(upcoming, after=overview.number),))  # fmt: skip
+                          on_click=st.session_state.update,
+                          kwargs={"class_question": replace(upcoming, after=overview.number)})  # fmt: skip
         link = overview.key.link if overview.key else overview.question.step.link if overview.question else ""
         if overview.state == "ended":
             _offer_another()
@@ -558,13 +549,14 @@ def show_management(teacher: StartedClass) -> None:
             "On any page, **Class** above the picture asks about that picture. Page down, on a keyboard or a clicker, reveals, "
             "and then asks the next question of the lesson."
         )
-        st.code(f"{_origin()}/class?class={teacher.code}&teach={teacher.code}.{teacher.invite}.{teacher.secret}", language=None)
+        st.code(f"{_origin()}/class?class={teacher.code}&teach={write_taught(teacher)}", language=None)
         st.caption("The teacher's link: it opens this class as its teacher on another machine. Keep it to yourself.")
         with st.container(horizontal=True):
             _do("End the class", "end", teacher, icon=":material/stop_circle:")
             _do("Delete all answers", "delete", teacher, icon=":material/delete:")
             _do("Remove phones that never answered", "remove_silent", teacher, icon=":material/person_remove:")
-            st.button("Leave", key="class-leave", icon=":material/logout:", type="tertiary", on_click=forget_class)
+            st.button("Leave", key="class-leave", icon=":material/logout:", type="tertiary",
+                      on_click=st.session_state.update, kwargs={"taught_class": None})  # fmt: skip
         st.caption("A class ends by itself after a day, and is deleted with its answers.")
 
 
@@ -620,11 +612,6 @@ def _question_and_key(spot: SpotQuestion) -> tuple[ClassQuestion, AnswerKey]:
     """Build a question for a class with its key, without the words that the school does not show."""
     question, key = class_question(spot.question, spot.picture, PageSource(), spot.place)
     return covered(question, key, settings.words("ATTNVIZ_BLOCKED_WORDS"))
-
-
-def _ask_later(spot: SpotQuestion) -> None:
-    """Asks in the run that follows, where a model may be loaded; for a callback."""
-    st.session_state.class_question = spot
 
 
 def _ask(teacher: StartedClass, spot: SpotQuestion) -> None:
