@@ -263,11 +263,7 @@ def describe_answer(
         return (Part(f"“No answer” has {percent(nothing)}: {limit}. The likeliest answer would be "), *best, Part("."))
     if len(spans) == 1:
         return (Part("There is no other answer."),)
-    return (
-        Part("The next best answer is "),
-        quoted(texts[1]),
-        Part(f" ({percent(spans[1].probability)})."),
-    )
+    return (Part("The next best answer is "), quoted(texts[1]), Part(f" ({percent(spans[1].probability)})."))
 
 
 def describe_confidence(confidence: float) -> str:

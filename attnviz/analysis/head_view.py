@@ -377,8 +377,7 @@ class _Axis:
         groups = word_groups(tokens) if view.words else [[index] for index in range(len(tokens))]
         kept = [group for group in groups if _is_shown(tokens[group[0]], view, axis)]
         return _Axis(
-            tuple(joined([tokens[index] for index in group]) for group in kept),
-            tuple(np.array(group) for group in kept),
+            tuple(joined([tokens[index] for index in group]) for group in kept), tuple(np.array(group) for group in kept)
         )
 
     @cached_property

@@ -42,10 +42,7 @@ def add_write_command(commands: Any) -> None:
     write.add_argument("--seed", type=natural_to(MOST_SEED), default=0, help="what chance begins with (default: 0)")
     write.add_argument("--edits", default="", help="what to change in the model's attention, such as d23.0z (L23·H0 off)")
     write.add_argument(
-        "-o",
-        "--out",
-        metavar="FILE",
-        help="save the trace with what could have come, such as x.attn; -: stdout",
+        "-o", "--out", metavar="FILE", help="save the trace with what could have come, such as x.attn; -: stdout"
     )
     write.add_argument("--json", action="store_true", help="print every token with its log p and its candidates, as JSON")
 
@@ -111,10 +108,7 @@ def add_why_commands(commands: Any) -> None:
         "--random", type=natural, default=0, metavar="N", help="set the strongest parts also to what they are in N random texts"
     )
     patch.add_argument(
-        "--together",
-        type=output_path,
-        metavar="FILE",
-        help="also set the k best parts together, k = 1, 2, 4, …: a CSV table",
+        "--together", type=output_path, metavar="FILE", help="also set the k best parts together, k = 1, 2, 4, …: a CSV table"
     )
     for command in (parts, patch):
         command.add_argument("--word", metavar="W", help="the word (default: the likeliest)")

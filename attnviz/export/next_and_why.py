@@ -25,19 +25,7 @@ from attnviz.core.trace import AttentionTrace
 from attnviz.core.why import LogitLens, Parts, PatchCurve, Patches
 from attnviz.export import draw_sheet, formats_of
 from attnviz.export.csv_table import csv_table
-from attnviz.export.paper import (
-    FONT,
-    PADDING,
-    Item,
-    Label,
-    Rectangle,
-    Sheet,
-    Word,
-    draw_words,
-    moved,
-    printed_text,
-    titled,
-)
+from attnviz.export.paper import FONT, PADDING, Item, Label, Rectangle, Sheet, Word, draw_words, moved, printed_text, titled
 from attnviz.figures.theme import LIGHT, diverging, ink_on
 from attnviz.text.words import visible_text
 

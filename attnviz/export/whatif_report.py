@@ -10,19 +10,7 @@ from attnviz.core.trace import AttentionTrace, HeadCosts, RemovalCurve
 from attnviz.core.weights import Kind
 from attnviz.export import grids_and_matrices
 from attnviz.export.csv_table import csv_table
-from attnviz.export.paper import (
-    COLUMN,
-    FONT,
-    LINE,
-    PADDING,
-    Item,
-    Label,
-    Polyline,
-    Rectangle,
-    Sheet,
-    side_by_side,
-    titled,
-)
+from attnviz.export.paper import COLUMN, FONT, LINE, PADDING, Item, Label, Polyline, Rectangle, Sheet, side_by_side, titled
 from attnviz.export.picture import picture
 from attnviz.figures.theme import LIGHT, diverging, ink_on
 from attnviz.figures.whatif_grids_and_matrices import aligned_labels, heights, largest_of, random_band, removal_lines

@@ -144,12 +144,7 @@ def _parts(attention: AttentionMap, view: View) -> list[dict]:
             matrices = (lens.matrix(head, visible).weights for head in weights)
             layers[between].append([np.round(matrix.astype(np.float64), DECIMALS).tolist() for matrix in matrices])
     return [
-        {
-            "name": _label(between),
-            "attn": layers[between],
-            "left_text": _texts(lens.queries),
-            "right_text": _texts(lens.keys),
-        }
+        {"name": _label(between), "attn": layers[between], "left_text": _texts(lens.queries), "right_text": _texts(lens.keys)}
         for between, lens in lenses.items()
     ]
 

@@ -11,16 +11,7 @@ from attnviz.analysis.whatif_comparison import Change, Comparison, describe_cost
 from attnviz.analysis.wording import counted, cut, head_name, percent, plain, points, signed, whole_percent
 from attnviz.core.trace import Head, HeadCosts, RemovalCurve, Token
 from attnviz.core.weights import Kind
-from attnviz.figures.blocks import (
-    Block,
-    ColumnsBlock,
-    Pick,
-    PictureBlock,
-    SentencesBlock,
-    TextBlock,
-    head_picks,
-    how_to_read,
-)
+from attnviz.figures.blocks import Block, ColumnsBlock, Pick, PictureBlock, SentencesBlock, TextBlock, head_picks, how_to_read
 from attnviz.figures.curve import STYLE as CURVE
 from attnviz.figures.curve import Axes, Points, Range, Series, band_of, evenly, lines_figure
 from attnviz.figures.head_grid import STYLE as GRID

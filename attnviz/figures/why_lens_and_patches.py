@@ -9,13 +9,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.next_and_why import (
-    describe_correlation,
-    describe_patch,
-    describe_together,
-    part_name,
-    row_name,
-)
+from attnviz.analysis.next_and_why import describe_correlation, describe_patch, describe_together, part_name, row_name
 from attnviz.analysis.wording import cut, head_name, percent, plain, signed
 from attnviz.core.why import ComparedWords, LensNumber, LogitLens, Parts, PatchCurve, Patches
 from attnviz.figures.blocks import Block, Pick, PictureBlock, SentencesBlock, TextBlock, how_to_read

@@ -265,10 +265,7 @@ class _Reader:
     def _picture(self, href: str, line: int) -> LessonPicture | None:
         page = page_of(href)
         if page is None:
-            self.fail(
-                line,
-                f"{href[:60]} leads out of the app: write an address without a host, such as /encode?text=…",
-            )
+            self.fail(line, f"{href[:60]} leads out of the app: write an address without a host, such as /encode?text=…")
         if not page:
             return None
         if page not in PICTURED:

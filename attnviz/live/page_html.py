@@ -217,12 +217,7 @@ def _box(name: str, label: str, is_only: bool) -> str:
 
 
 # How much to trust a page.
-_TRUST = {
-    "encode": TRUST_WEIGHTS,
-    "translate": TRUST_ALIGNMENTS,
-    "answer": TRUST_ANSWERS,
-    "summarize": TRUST_SUMMARIES,
-}
+_TRUST = {"encode": TRUST_WEIGHTS, "translate": TRUST_ALIGNMENTS, "answer": TRUST_ANSWERS, "summarize": TRUST_SUMMARIES}
 
 
 # How what is shown there comes about, and what to do first.

@@ -112,9 +112,7 @@ def _projections(read: Attended, head: int, n_heads: int) -> Projections:
         return Projected(_array(states[0]), _array(layer.weight[own]), _array(layer.bias[own]))
 
     return Projections(
-        projected(read.states, attention.query),
-        projected(read.memory, attention.key),
-        projected(read.memory, attention.value),
+        projected(read.states, attention.query), projected(read.memory, attention.key), projected(read.memory, attention.value)
     )
 
 

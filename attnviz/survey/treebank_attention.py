@@ -7,16 +7,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.heads.atlas import (
-    WORDS,
-    Strongest,
-    WordAttention,
-    claimed,
-    count,
-    examples_of,
-    strongest,
-    word_attention,
-)
+from attnviz.analysis.heads.atlas import WORDS, Strongest, WordAttention, claimed, count, examples_of, strongest, word_attention
 from attnviz.analysis.heads.claim import Claim
 from attnviz.analysis.heads.verdict import ClaimReport, ClaimResult, Evidence, choose, judge_claims
 from attnviz.core.errors import ArgumentError, ClaimError, CorpusError, described

@@ -44,9 +44,7 @@ def collate(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> TranslationB
     """
     sources, targets = zip(*rows, strict=True)
     return TranslationBatch(
-        _padded(sources),
-        _padded([(START, *target) for target in targets]),
-        _padded([(*target, END) for target in targets]),
+        _padded(sources), _padded([(START, *target) for target in targets]), _padded([(*target, END) for target in targets])
     )
 
 

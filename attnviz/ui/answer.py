@@ -35,13 +35,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace
 from attnviz.export import Picture
 from attnviz.export.paper import Sheet, draw_marked
 from attnviz.figures import html as shared
-from attnviz.figures.answer_spans import (
-    STYLE,
-    AnswerPlace,
-    describe_head_of,
-    describe_passage,
-    joint_matrix,
-)
+from attnviz.figures.answer_spans import STYLE, AnswerPlace, describe_head_of, describe_passage, joint_matrix
 from attnviz.figures.before_after import changed_text, number, ranked
 from attnviz.figures.explorer.exported_file import records_script
 from attnviz.figures.matrix import Marks, matrices_record, one_matrix
@@ -150,13 +144,7 @@ def answer_view_picker(results: Mapping[int, Result], sidebar: DeltaGenerator) -
     asking: list[Side] = [side for side in there if side != "question"]
     firmest = max(asking, key=lambda side: min(each.share if each else 0.0 for each in _strongest_of(listed, side)))
     side: Side = dropdown(
-        sidebar,
-        "Attention",
-        "side",
-        options=there,
-        default=firmest,
-        format_func=_SIDES.__getitem__,
-        on_change=forget_cell,
+        sidebar, "Attention", "side", options=there, default=firmest, format_func=_SIDES.__getitem__, on_change=forget_cell
     )
     first = next(filter(None, _strongest_of(listed, side)), None)
     maps = [_seen_from(side, each).attention(each.trace) for each in listed]

@@ -11,12 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.heads.atlas import PATTERNS, WORDS, Atlas, Drawn, likeness, pattern_text, read_pattern
 from attnviz.analysis.heads.measures import NAMES
 from attnviz.analysis.heads.roles import ROLE_LABELS, ROLES, HeadRoles, describe_holders, describe_role
-from attnviz.analysis.heads.verdict import (
-    MEASURE_LABELS,
-    ClaimReport,
-    measure_text,
-    short_claim,
-)
+from attnviz.analysis.heads.verdict import MEASURE_LABELS, ClaimReport, measure_text, short_claim
 from attnviz.analysis.wording import Part, Sentence, counted, head_name, signed, whole_percent
 from attnviz.core.errors import AttnvizError, CorpusError
 from attnviz.export.head_claims import atlas_csv, claims_csv, draw_atlas, draw_measure, draw_verdict, measure_csv, roles_csv
@@ -301,12 +296,7 @@ def _pattern_sentences(alike: Float[np.ndarray, "layer head"], pattern: Drawn, s
         return (Part("Draw where a word should look: some cells, not all."),), about
     layer, head = (int(place) for place in np.unravel_index(int(alike.argmax()), alike.shape))
     most = Part(signed(alike[layer, head]), True)
-    return (
-        Part(head_name(layer, head), True),
-        Part(" is most similar to this: correlation "),
-        most,
-        Part("."),
-    ), about
+    return (Part(head_name(layer, head), True), Part(" is most similar to this: correlation "), most, Part(".")), about
 
 
 def claim_buttons(model: str, claim: str, own: str) -> None:

@@ -36,13 +36,7 @@ from attnviz.analysis.translation_alignment import (
     truer,
     word_weights,
 )
-from attnviz.analysis.wording import (
-    Part,
-    Sentence,
-    head_name,
-    head_words,
-    quoted,
-)
+from attnviz.analysis.wording import Part, Sentence, head_name, head_words, quoted
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, Prompt, Token
 from attnviz.export import Picture, translation_links

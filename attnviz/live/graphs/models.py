@@ -353,11 +353,7 @@ def translate_files(model: TranslationModel, saved: Path) -> Files:
     graphs = _recurrent(model.model) if isinstance(model.model, Seq2Seq) else _transformer(model.model)
     own = load_file(saved / WEIGHTS)
     tokenizers = {side: getattr(model, side).to_str().encode() for side in ("source", "target")}
-    options = {
-        "written_rows": model.model.row_is_written,
-        "unwritable": UNWRITABLE,
-        "kinds": list(model.model.attentions),
-    }
+    options = {"written_rows": model.model.row_is_written, "unwritable": UNWRITABLE, "kinds": list(model.model.attentions)}
     weights = dict(model.model.named_parameters(remove_duplicate=False))
     return Files(graphs, weights, ((name, WeightFile("model", own)),), tokenizers, options=options)
 

@@ -21,15 +21,7 @@ from attnviz.models.base import Architecture, ModelCard
 from attnviz.models.hub import attention_readers
 from attnviz.models.hub.attention_readers import Reader, Stacks, are_weights_of, quiet_options, reader_for, same_states, takes
 from attnviz.models.hub.checkpoint import BUILDING
-from attnviz.models.hub.hub_model import (
-    TracedModel,
-    body_of,
-    check_pieces,
-    n_pieces,
-    n_written_pieces,
-    start_of,
-    writes,
-)
+from attnviz.models.hub.hub_model import TracedModel, body_of, check_pieces, n_pieces, n_written_pieces, start_of, writes
 from attnviz.models.hub.single_stack import HubAnswerer, StackModel
 from attnviz.text.tokens import encode
 

@@ -388,12 +388,7 @@ def clear_when_idle(priority: Priority, seconds: float = IDLE_SECONDS) -> Never:
 
 
 # PyTorch and transformers come with them.
-_MODULES = (
-    "torch",
-    "attnviz.models.tasks",
-    "attnviz.models.hub.minilm",
-    "transformers.models.bert.modeling_bert",
-)
+_MODULES = ("torch", "attnviz.models.tasks", "attnviz.models.hub.minilm", "transformers.models.bert.modeling_bert")
 # Whoever imports some of it without all: two threads that import the same in another order would wait for each other.
 TURN = threading.Lock()
 # So long a page that is being drawn goes first.
