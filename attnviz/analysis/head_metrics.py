@@ -165,7 +165,7 @@ def _stronger(strongest: Link | None, slab: Slab, between: Bool[np.ndarray, "que
 
 def summarize(matrix: HeadMatrix) -> HeadSummary:
     """Sum up where a head's attention goes. Between two texts no token has itself, one before or one after: these are 0."""
-    rows, n_places = _typed_rows(matrix), _n_places(_Same(matrix.own), len(matrix.keys))
+    rows, n_places = _typed_indices(_Same(matrix.queries)), _n_places(_Same(matrix.own), len(matrix.keys))
     weights = matrix.weights[rows]
 
     def diagonal(offset: int) -> float:
@@ -226,11 +226,6 @@ def entropy(weights: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*bat
     nats = np.log(filled) - np.einsum("...k,...k->...", weights, logarithms) / filled
     # Rounding leaves a hair below 0 for a row that looks at one token only.
     return np.maximum(nats, 0) / np.log(weights.dtype.type(2))
-
-
-def _typed_rows(matrix: HeadMatrix) -> Int[np.ndarray, " n"]:
-    """Find the rows of what was typed; all of them where there is none."""
-    return _typed_indices(_Same(matrix.queries))
 
 
 def matrix_slabs(matrix: HeadMatrix) -> Iterator[Slab]:

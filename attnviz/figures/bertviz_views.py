@@ -87,15 +87,17 @@ def _document(name: Literal["head", "model"], attention: AttentionMap, options: 
         "include_layers": list(range(attention.n_layers)),
         **options,
     }
-    # `<` is written \u003c, so that a token cannot end the element; json writes the line separators of Unicode so too.
     overhang = _overhang(parts[0]["left_text"])
-    parameters |= {"colours": _colours(theme), "overhang": overhang}
+    # d3's ten colours are replaced by the heads' own. BertViz takes ten; twice the eight go round evenly.
+    parameters |= {"colours": [*HEAD_COLOURS[:-1], theme.text] * 2, "overhang": overhang}
+    variables = f":root{{color-scheme:{theme.name};--font:{FONT};--overhang:{overhang}px;{css_variables(theme)}}}"
+    # `<` is written \u003c, so that a token cannot end the element; json writes the line separators of Unicode so too.
     data = json.dumps(parameters, separators=(",", ":")).replace("<", "\\u003c")
     return "\n".join(
         [
             f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>BertViz: {name} view</title>',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-            f"<style>\n{_variables(theme, overhang)}\n{STYLE}</style>\n</head>\n<body>",
+            f"<style>\n{variables}\n{STYLE}</style>\n</head>\n<body>",
             f'<div id="bertviz" class="{name}">{_controls(name, names, view)}<p>{HINTS[name]}</p><div id="vis"></div></div>',
             f'<script type="application/json" id="parameters">{data}</script>',
             *(f"<script>{script}</script>" for script in _scripts(name)),
@@ -182,15 +184,6 @@ def _controls(name: str, names: list[str], view: View) -> str:
         options = (f'<option value="{i}"{" selected" * (label == chosen)}>{label}</option>' for i, label in enumerate(names))
         menus.append(f'<label>Sentences<select id="filter">{"".join(options)}</select></label>')
     return f'<div class="controls">{"".join(menus)}</div>' if menus else ""
-
-
-def _colours(theme: Theme) -> list[str]:
-    """Replace d3's ten colours by the heads' own. BertViz takes ten; twice the eight go round evenly."""
-    return [*HEAD_COLOURS[:-1], theme.text] * 2
-
-
-def _variables(theme: Theme, overhang: int) -> str:
-    return f":root{{color-scheme:{theme.name};--font:{FONT};--overhang:{overhang}px;{css_variables(theme)}}}"
 
 
 def _overhang(texts: list[str]) -> int:

@@ -70,7 +70,6 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 from attnviz.figures.answer_spans import WHOLE_WORDS, AnswerPlace, describe_head_of, describe_passage
 from attnviz.figures.compute.steps import computation
 from attnviz.figures.explorer.overview import (
-    Overview,
     chunk_name,
     head_chunk,
     heads_package,
@@ -484,12 +483,9 @@ def map_files(
     files = {f"{name}.pack": _placed(shown.data, attention, first)}
     layers = [f"{name}-{layer}.heads" for layer in range(attention.n_layers)]
     return {"kind": attention.kind, "file": f"{name}.pack", "layers": layers}, files | {
-        file: _layer(shown, attention, layer) for layer, file in enumerate(layers)
+        file: heads_package(shown, attention, {(layer, head): None for head in (*range(attention.n_heads), None)})
+        for layer, file in enumerate(layers)
     }
-
-
-def _layer(explorer: Overview, attention: AttentionMap, layer: int) -> bytes:
-    return heads_package(explorer, attention, {(layer, head): None for head in (*range(attention.n_heads), None)})
 
 
 def _placed(package: bytes, attention: AttentionMap, chunks: Mapping[str, bytes] | None = None) -> bytes:

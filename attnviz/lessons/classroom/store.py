@@ -11,27 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    Boolean,
-    Column,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    UniqueConstraint,
-    create_engine,
-    delete,
-    event,
-    exists,
-    func,
-    insert,
-    select,
-    update,
-)
+import sqlalchemy as sa
+from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
@@ -49,63 +30,63 @@ from attnviz.lessons.classroom.class_values import (
 )
 from attnviz.lessons.classroom.codes_and_nicknames import is_token, new_code, new_token, read_code, read_nickname, token_hash
 
-METADATA = MetaData()
+METADATA = sa.MetaData()
 # Another shape of the tables takes another number in their names: what is there lives for a day only.
 _NAME = "attnviz1_{}"
 # Seconds that a write waits for another one; seconds in which a PostgreSQL answers, or is taken to have stopped.
 _PATIENCE, LATE = 15, 4
 
 
-def _belongs(to: Table) -> Column:
-    return Column(
-        f"{to.name.rsplit('_', 1)[1]}_id", ForeignKey(f"{to.name}.id", ondelete="CASCADE"), nullable=False, index=True
+def _belongs(to: sa.Table) -> sa.Column:
+    return sa.Column(
+        f"{to.name.rsplit('_', 1)[1]}_id", sa.ForeignKey(f"{to.name}.id", ondelete="CASCADE"), nullable=False, index=True
     )
 
 
-CLASSES = Table(
+CLASSES = sa.Table(
     _NAME.format("class"), METADATA,
-    Column("id", Integer, primary_key=True),
-    Column("code", String(8), nullable=False, unique=True),
-    Column("secret", String(64), nullable=False),
-    Column("invite", String(64), nullable=False),
-    Column("nicknames", Boolean, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("code", sa.String(8), nullable=False, unique=True),
+    sa.Column("secret", sa.String(64), nullable=False),
+    sa.Column("invite", sa.String(64), nullable=False),
+    sa.Column("nicknames", sa.Boolean, nullable=False),
     # Seconds since 1970.
-    Column("started", Float, nullable=False, index=True),
+    sa.Column("started", sa.Float, nullable=False, index=True),
     # Grows with all that the phones have to know.
-    Column("version", Integer, nullable=False),
-    Column("ended", Boolean, nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("ended", sa.Boolean, nullable=False),
 )  # fmt: skip
-ROUNDS = Table(
+ROUNDS = sa.Table(
     _NAME.format("round"), METADATA,
-    Column("id", Integer, primary_key=True),
+    sa.Column("id", sa.Integer, primary_key=True),
     _belongs(CLASSES),
-    Column("number", Integer, nullable=False),
-    Column("state", String(8), nullable=False),
-    Column("question", JSON, nullable=False),
-    Column("key", JSON, nullable=False),
-    Column("opened", Float, nullable=False),
-    UniqueConstraint("class_id", "number"),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("state", sa.String(8), nullable=False),
+    sa.Column("question", sa.JSON, nullable=False),
+    sa.Column("key", sa.JSON, nullable=False),
+    sa.Column("opened", sa.Float, nullable=False),
+    sa.UniqueConstraint("class_id", "number"),
 )  # fmt: skip
-STUDENTS = Table(
+STUDENTS = sa.Table(
     _NAME.format("student"), METADATA,
-    Column("id", Integer, primary_key=True),
+    sa.Column("id", sa.Integer, primary_key=True),
     _belongs(CLASSES),
-    Column("number", Integer, nullable=False),
-    Column("token", String(64), nullable=False, unique=True),
-    Column("nickname", String(40), nullable=False),
-    Column("seen", Float, nullable=False),
-    UniqueConstraint("class_id", "number"),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("token", sa.String(64), nullable=False, unique=True),
+    sa.Column("nickname", sa.String(40), nullable=False),
+    sa.Column("seen", sa.Float, nullable=False),
+    sa.UniqueConstraint("class_id", "number"),
 )  # fmt: skip
-ANSWERS = Table(
+ANSWERS = sa.Table(
     _NAME.format("answer"), METADATA,
-    Column("id", Integer, primary_key=True),
+    sa.Column("id", sa.Integer, primary_key=True),
     _belongs(ROUNDS),
     _belongs(STUDENTS),
-    Column("answer", String(40_000), nullable=False),
-    Column("is_right", Boolean),
-    Column("seconds", Float, nullable=False),
+    sa.Column("answer", sa.String(40_000), nullable=False),
+    sa.Column("is_right", sa.Boolean),
+    sa.Column("seconds", sa.Float, nullable=False),
     # One student answers a question once, whatever is sent.
-    Index("attnviz1_once", "round_id", "student_id", unique=True),
+    sa.Index("attnviz1_once", "round_id", "student_id", unique=True),
 )  # fmt: skip
 
 
@@ -130,7 +111,7 @@ def open_database(address: str) -> Engine:
         if not is_file:
             patience = {"connect_timeout": LATE, "options": f"-c statement_timeout={LATE * 1000}"}
             waits = {"pool_timeout": LATE}
-        engine = create_engine(url, pool_size=6, max_overflow=4, connect_args=patience, **waits)
+        engine = sa.create_engine(url, pool_size=6, max_overflow=4, connect_args=patience, **waits)
         if is_file:
             event.listen(engine, "connect", _set_up_sqlite)
             event.listen(engine, "begin", _begin_sqlite)
@@ -208,12 +189,12 @@ def is_alive() -> Any:
 
 def is_taken(connection: Connection, code: str) -> bool:
     """Say whether any class has this code, even one that is over."""
-    return connection.execute(select(CLASSES.c.id).where(CLASSES.c.code == code)).first() is not None
+    return connection.execute(sa.select(CLASSES.c.id).where(CLASSES.c.code == code)).first() is not None
 
 
 def find_class(connection: Connection, code: str, *, locks: bool = False) -> Any:
     """Find a class by its code as it was typed; `locks`: nobody else changes it until the transaction is over."""
-    chosen = select(CLASSES).where(CLASSES.c.code == read_code(code), is_alive())
+    chosen = sa.select(CLASSES).where(CLASSES.c.code == read_code(code), is_alive())
     return connection.execute(chosen.with_for_update() if locks else chosen).first()
 
 
@@ -237,20 +218,20 @@ def change_class(connection: Connection, code: str, secret: str) -> Any:
     found = class_of(connection, code, secret, locks=True)
     if found.ended:
         raise ClassError("This class has ended: start another one.", "ended")
-    connection.execute(update(CLASSES).where(CLASSES.c.id == found.id).values(version=found.version + 1))
+    connection.execute(sa.update(CLASSES).where(CLASSES.c.id == found.id).values(version=found.version + 1))
     return found
 
 
 def set_state(connection: Connection, class_id: int, before: Collection[str], after: str) -> None:
     """Give the present question another state, if it has one of those `before`."""
-    last = select(func.max(ROUNDS.c.number)).where(ROUNDS.c.class_id == class_id).scalar_subquery()
-    present = update(ROUNDS).where(ROUNDS.c.class_id == class_id, ROUNDS.c.number == last, ROUNDS.c.state.in_(before))
+    last = sa.select(sa.func.max(ROUNDS.c.number)).where(ROUNDS.c.class_id == class_id).scalar_subquery()
+    present = sa.update(ROUNDS).where(ROUNDS.c.class_id == class_id, ROUNDS.c.number == last, ROUNDS.c.state.in_(before))
     connection.execute(present.values(state=after))
 
 
 def present_round(connection: Connection, class_id: int) -> Any:
     """Find what was asked last."""
-    chosen = select(ROUNDS).where(ROUNDS.c.class_id == class_id).order_by(ROUNDS.c.number.desc()).limit(1)
+    chosen = sa.select(ROUNDS).where(ROUNDS.c.class_id == class_id).order_by(ROUNDS.c.number.desc()).limit(1)
     return connection.execute(chosen).first()
 
 
@@ -258,9 +239,9 @@ def read_round(connection: Connection, row: Any, *, is_over: bool) -> ClassRound
     """Read a question; with its key and its answers where it is revealed, or its class `is_over`."""
     question = ClassQuestion(**from_record(row.question))
     if not (is_over or row.state == "revealed"):
-        count = select(func.count()).select_from(ANSWERS).where(ANSWERS.c.round_id == row.id)
+        count = sa.select(sa.func.count()).select_from(ANSWERS).where(ANSWERS.c.round_id == row.id)
         return ClassRound(row.number, question, row.state, connection.scalar(count) or 0)
-    chosen = select(ANSWERS.c.answer, ANSWERS.c.is_right).where(ANSWERS.c.round_id == row.id).order_by(ANSWERS.c.id)
+    chosen = sa.select(ANSWERS.c.answer, ANSWERS.c.is_right).where(ANSWERS.c.round_id == row.id).order_by(ANSWERS.c.id)
     answers = [(answer, is_right) for answer, is_right in connection.execute(chosen)]
     key = AnswerKey(**from_record(row.key))
     return ClassRound(row.number, question, row.state, len(answers), guesses_of(answers), key)
@@ -272,7 +253,7 @@ def find_student(connection: Connection, class_id: int, token: str) -> Any:
     Raises:
         ClassError: there is none.
     """
-    chosen = select(STUDENTS).where(STUDENTS.c.class_id == class_id, STUDENTS.c.token == token_hash(token))
+    chosen = sa.select(STUDENTS).where(STUDENTS.c.class_id == class_id, STUDENTS.c.token == token_hash(token))
     if (found := connection.execute(chosen).first()) is None:
         raise ClassError("This phone has not joined the class: type its code again.", "forbidden")
     return found
@@ -280,13 +261,13 @@ def find_student(connection: Connection, class_id: int, token: str) -> Any:
 
 def find_answer(connection: Connection, round_id: int, student_id: int) -> str | None:
     """Look up what a student has answered; None: nothing."""
-    chosen = select(ANSWERS.c.answer).where(ANSWERS.c.round_id == round_id, ANSWERS.c.student_id == student_id)
+    chosen = sa.select(ANSWERS.c.answer).where(ANSWERS.c.round_id == round_id, ANSWERS.c.student_id == student_id)
     return connection.scalar(chosen)
 
 
 def count_students(connection: Connection, condition: Any) -> int:
     """Count the students of whom a condition holds."""
-    return connection.scalar(select(func.count()).select_from(STUDENTS).where(condition)) or 0
+    return connection.scalar(sa.select(sa.func.count()).select_from(STUDENTS).where(condition)) or 0
 
 
 # Seconds for which a phone counts as here.
@@ -328,7 +309,7 @@ class ClassStore:
             while is_taken(connection, code := new_code()):
                 pass
             record = {"code": code, "secret": token_hash(secret), "invite": token_hash(invite), "nicknames": nicknames}
-            connection.execute(insert(CLASSES).values(**record, started=now(), version=1, ended=False))
+            connection.execute(sa.insert(CLASSES).values(**record, started=now(), version=1, ended=False))
         return StartedClass(code, invite, secret)
 
     def ask(self, code: str, secret: str, question: ClassQuestion, key: AnswerKey) -> int:
@@ -340,11 +321,11 @@ class ClassStore:
         with self._writing() as connection:
             found = change_class(connection, code, secret)
             set_state(connection, found.id, ("open",), "closed")
-            number = 1 + (connection.scalar(select(func.max(ROUNDS.c.number)).where(ROUNDS.c.class_id == found.id)) or 0)
+            number = 1 + (connection.scalar(sa.select(sa.func.max(ROUNDS.c.number)).where(ROUNDS.c.class_id == found.id)) or 0)
             if number > MOST_ROUNDS:
                 raise ClassError(f"A class is asked {MOST_ROUNDS} questions at most: start another one.", "full")
             record = {"question": asdict(question), "key": asdict(key), "opened": now()}
-            connection.execute(insert(ROUNDS).values(class_id=found.id, number=number, state="open", **record))
+            connection.execute(sa.insert(ROUNDS).values(class_id=found.id, number=number, state="open", **record))
         return number
 
     def close(self, code: str, secret: str) -> None:
@@ -378,7 +359,7 @@ class ClassStore:
         with self._writing() as connection:
             found = change_class(connection, code, secret)
             set_state(connection, found.id, ("open",), "closed")
-            connection.execute(update(CLASSES).where(CLASSES.c.id == found.id).values(ended=True))
+            connection.execute(sa.update(CLASSES).where(CLASSES.c.id == found.id).values(ended=True))
 
     def delete(self, code: str, secret: str) -> None:
         """Delete a class with all that was answered.
@@ -387,7 +368,7 @@ class ClassStore:
             ClassError: there is no such class, or the secret is another one's.
         """
         with self._writing() as connection:
-            connection.execute(delete(CLASSES).where(CLASSES.c.id == class_of(connection, code, secret).id))
+            connection.execute(sa.delete(CLASSES).where(CLASSES.c.id == class_of(connection, code, secret).id))
 
     def remove_silent(self, code: str, secret: str) -> None:
         """Remove the phones of a class that never answered; those that are in use join again by themselves, unseen.
@@ -397,7 +378,7 @@ class ClassStore:
         """
         with self._writing() as connection:
             found = change_class(connection, code, secret)
-            connection.execute(delete(STUDENTS).where(STUDENTS.c.class_id == found.id, _is_silent()))
+            connection.execute(sa.delete(STUDENTS).where(STUDENTS.c.class_id == found.id, _is_silent()))
 
     def overview(self, code: str, secret: str | None = None) -> ClassOverview:
         """Tell what a projector and the phones may show now.
@@ -429,7 +410,7 @@ class ClassStore:
         """
         with self._reading() as connection:
             found = class_of(connection, code, secret)
-            rounds = connection.execute(select(ROUNDS).where(ROUNDS.c.class_id == found.id).order_by(ROUNDS.c.number))
+            rounds = connection.execute(sa.select(ROUNDS).where(ROUNDS.c.class_id == found.id).order_by(ROUNDS.c.number))
             return tuple(read_round(connection, each, is_over=found.ended) for each in rounds.all())
 
     def csv(self, code: str, secret: str) -> bytes:
@@ -442,7 +423,7 @@ class ClassStore:
             found = class_of(connection, code, secret)
             joined = ANSWERS.join(ROUNDS).join(STUDENTS)
             columns = (ROUNDS.c.number, ROUNDS.c.question, STUDENTS.c.number.label("student"), STUDENTS.c.nickname)
-            chosen = select(*columns, ROUNDS.c.state, ANSWERS).select_from(joined).where(ROUNDS.c.class_id == found.id)
+            chosen = sa.select(*columns, ROUNDS.c.state, ANSWERS).select_from(joined).where(ROUNDS.c.class_id == found.id)
             answers = connection.execute(chosen.order_by(ROUNDS.c.number, STUDENTS.c.number)).all()
         rows = []
         for each in answers:
@@ -468,12 +449,12 @@ class ClassStore:
             in_class = STUDENTS.c.class_id == found.id
             if count_students(connection, in_class) >= MOST_STUDENTS:
                 # Phones that joined and were never heard of again make room.
-                connection.execute(delete(STUDENTS).where(in_class, _is_silent(), STUDENTS.c.seen < now() - PRESENCE))
-            number = 1 + (connection.scalar(select(func.max(STUDENTS.c.number)).where(in_class)) or 0)
+                connection.execute(sa.delete(STUDENTS).where(in_class, _is_silent(), STUDENTS.c.seen < now() - PRESENCE))
+            number = 1 + (connection.scalar(sa.select(sa.func.max(STUDENTS.c.number)).where(in_class)) or 0)
             if count_students(connection, in_class) >= MOST_STUDENTS:
                 raise ClassError(f"This class is full: it takes {MOST_STUDENTS} phones.", "full")
             record = {"number": number, "token": token_hash(token), "nickname": name, "seen": now()}
-            connection.execute(insert(STUDENTS).values(class_id=found.id, **record))
+            connection.execute(sa.insert(STUDENTS).values(class_id=found.id, **record))
         return token
 
     def is_invited(self, code: str, invite: str) -> bool:
@@ -517,7 +498,7 @@ class ClassStore:
         # Larger numbers than a database can hold are asked for, too.
         number = number if 0 < number <= MOST_ROUNDS else 0
         # Held until the answer is kept: nobody closes or reveals the question meanwhile.
-        chosen = select(ROUNDS).where(ROUNDS.c.class_id == found.id, ROUNDS.c.number == number).with_for_update(read=True)
+        chosen = sa.select(ROUNDS).where(ROUNDS.c.class_id == found.id, ROUNDS.c.number == number).with_for_update(read=True)
         asked = connection.execute(chosen).first()
         if asked is None:
             raise ClassError("This question was not asked.", "closed")
@@ -531,7 +512,7 @@ class ClassStore:
             raise ClassError("This question is closed.", "closed")
         is_right = AnswerKey(**from_record(asked.key)).accepts(read, question.kind)
         record = {"answer": read, "is_right": is_right, "seconds": max(now() - asked.opened, 0.0)}
-        connection.execute(insert(ANSWERS).values(round_id=asked.id, student_id=student.id, **record))
+        connection.execute(sa.insert(ANSWERS).values(round_id=asked.id, student_id=student.id, **record))
         return read
 
     # What the copies of a server do.
@@ -539,28 +520,28 @@ class ClassStore:
     def versions(self, codes: Collection[str]) -> Mapping[str, int]:
         """Look up the version of classes; one that is no more is not there."""
         with self._reading() as connection:
-            chosen = select(CLASSES.c.code, CLASSES.c.version).where(CLASSES.c.code.in_(codes), is_alive())
+            chosen = sa.select(CLASSES.c.code, CLASSES.c.version).where(CLASSES.c.code.in_(codes), is_alive())
             return {code: version for code, version in connection.execute(chosen)}
 
     def mark_here(self, students: Collection[int]) -> None:
         """Note that the phones of these students were heard of just now."""
         with self._writing() as connection:
-            connection.execute(update(STUDENTS).where(STUDENTS.c.id.in_(students)).values(seen=now()))
+            connection.execute(sa.update(STUDENTS).where(STUDENTS.c.id.in_(students)).values(seen=now()))
 
     def delete_old(self) -> None:
         """Delete every class whose day is over."""
         with self._writing() as connection:
-            connection.execute(delete(CLASSES).where(~is_alive()))
+            connection.execute(sa.delete(CLASSES).where(~is_alive()))
 
     @staticmethod
     def _make_room(connection: Connection) -> None:
-        connection.execute(delete(CLASSES).where(~is_alive()))
-        if (connection.scalar(select(func.count()).select_from(CLASSES)) or 0) < MOST_CLASSES:
+        connection.execute(sa.delete(CLASSES).where(~is_alive()))
+        if (connection.scalar(sa.select(sa.func.count()).select_from(CLASSES)) or 0) < MOST_CLASSES:
             return
         # Classes that nobody has joined go first.
-        empty = ~exists().where(STUDENTS.c.class_id == CLASSES.c.id)
-        connection.execute(delete(CLASSES).where(empty, CLASSES.c.started < now() - 600))
-        if (connection.scalar(select(func.count()).select_from(CLASSES)) or 0) >= MOST_CLASSES:
+        empty = ~sa.exists().where(STUDENTS.c.class_id == CLASSES.c.id)
+        connection.execute(sa.delete(CLASSES).where(empty, CLASSES.c.started < now() - 600))
+        if (connection.scalar(sa.select(sa.func.count()).select_from(CLASSES)) or 0) >= MOST_CLASSES:
             raise BusyError("There are as many classes here as this server takes: try again in ten minutes.")
 
     @contextmanager
@@ -577,7 +558,7 @@ class ClassStore:
 
 def _is_silent() -> Any:
     """Make the condition that a student has answered nothing."""
-    return ~exists().where(ANSWERS.c.student_id == STUDENTS.c.id)
+    return ~sa.exists().where(ANSWERS.c.student_id == STUDENTS.c.id)
 
 
 @contextmanager

@@ -137,7 +137,8 @@ class Tape:
         vectors = [each[row] for call in calls for each in (call.query, call.key, call.value)]
         if all(call.query.device.type == "cuda" for call in calls):
             # Largest numbers are found on the card: one that is none would be the largest.
-            largest = [_largest(each).to(vectors[0].device) for each in vectors]
+            norms = (torch.linalg.vector_norm(each, torch.inf, dtype=torch.float32) for each in vectors)
+            largest = [norm.to(vectors[0].device) for norm in norms]
             *vectors, peaks = copy_to_host([*vectors, torch.stack(largest)])
             if not peaks.isfinite().all():
                 raise TraceError("The query, key or value of a layer holds values that are not finite.")
@@ -146,10 +147,6 @@ class Tape:
         arrays = to_host(vectors)
         each_layer = zip(calls, arrays[::3], arrays[1::3], arrays[2::3], strict=True)
         return tuple(QueryKeyLayer(q, k, value=v, **_facts(call, row, shared)) for call, q, k, v in each_layer)
-
-
-def _largest(vectors: Tensor) -> Tensor:
-    return torch.linalg.vector_norm(vectors, torch.inf, dtype=torch.float32)
 
 
 _running: ContextVar[Tape | None] = ContextVar("attnviz_tape", default=None)
@@ -237,7 +234,8 @@ def _output(call: Call) -> Tensor:
     key = call.key.repeat_interleave(groups, dim=1) if groups > 1 else call.key
     value = call.value.repeat_interleave(groups, dim=1) if groups > 1 else call.value
     if call.softcap is not None or call.sink is not None:
-        return _explicit_output(call, key, value)
+        # The fused kernel computes neither soft-capped scores, nor a sink that takes attention but gives no value.
+        return _weights(call, key)[..., : key.shape[2]].to(value.dtype) @ value
     mask, causal = call.mask, call.causal
     if call.bias is not None:
         mask, causal = _biased_mask(call), False
@@ -287,11 +285,6 @@ def _biased_mask(call: Call) -> Tensor:
     if (visible := _visible(call)) is not None:
         added = added.masked_fill(~visible, float("-inf")) if added.ndim else torch.where(visible, 0.0, float("-inf"))
     return added.to(call.query.dtype)
-
-
-def _explicit_output(call: Call, key: Tensor, value: Tensor) -> Tensor:
-    """Compute what the fused kernel cannot: soft-capped scores, and a sink that takes attention but gives no value."""
-    return _weights(call, key)[..., : key.shape[2]].to(value.dtype) @ value
 
 
 def weights_of(call: Call) -> Float[Tensor, "batch head query column"]:
@@ -452,7 +445,9 @@ class EagerReader(Reader):
         for name, kind in _OUTPUTS.items():
             # Some call other things "attentions": attention has a batch, heads, queries and keys.
             fit = [layer for layer in outputs.get(name) or () if isinstance(layer, Tensor) and layer.ndim == 4]
-            arrays = [renormalize(_row(each, row), place, rounding_of(each.dtype)) for place, each in enumerate(fit)]
+            arrays = [
+                renormalize(each[row].float().cpu().numpy(), place, rounding_of(each.dtype)) for place, each in enumerate(fit)
+            ]
             if arrays:
                 arrays, window = spread_window(arrays, inputs["input_ids"].shape[1]) if kind == "encoder" else (arrays, None)
                 causal = kind != "cross" and not any(np.triu(layer, k=1).any() for layer in arrays)
@@ -464,10 +459,6 @@ class EagerReader(Reader):
         """Let edits act, where the softmax of each attention is known."""
         self.kinds = kinds
         return self
-
-
-def _row(weights: Tensor, row: int) -> np.ndarray:
-    return weights[row].float().cpu().numpy()
 
 
 def n_layers_of(model: Any, least: int) -> int:

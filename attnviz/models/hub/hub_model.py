@@ -483,7 +483,7 @@ def label(model: TracedModel, prompt: Prompt, target: Target) -> BoundTarget:
     encoded = model.encode([prompt.text] + ([prompt.pair] if prompt.pair else []))
 
     def logits(ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch label"]:
-        return _outputs(model, encoded, ids).logits.float()
+        return _run(model, model.model, encoded, ids).logits.float()
 
     with torch.no_grad():
         given = logits(_ids(model, encoded)[None])[0]
@@ -594,10 +594,6 @@ def _chosen(logits: Float[Tensor, "batch choice"], choice: int, other: int | Non
         return Outcome(score, logsigmoid(score.double()))
     # A head's cost is the difference of two nearly equal ones.
     return Outcome(logits[:, choice], logits.double().log_softmax(dim=-1)[:, choice])
-
-
-def _outputs(model: TracedModel, encoded: Encoded, ids: Int[Tensor, "batch token"]) -> Any:
-    return _run(model, model.model, encoded, ids)
 
 
 def _states(model: TracedModel, encoded: Encoded, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch token state"]:

@@ -53,14 +53,10 @@ class ReadingPair(TracedModel):
         read = self.encode([prompt.target], target=True) if prompt.target and "target" in self.card.reads else source
         check_pieces(n_written_pieces(self.model), read.inputs["input_ids"])
         start = start_of(self.model) or 0
-        ids = torch.tensor([[start, *read.inputs["input_ids"][:-1]]], device=self.model.device)
-        with self.computing():
-            _, stacks = self.reader.read({**self.tensors(source), "decoder_input_ids": ids})
         with self.tokenizing():
             name = self.naming.convert_ids_to_tokens(start) or f"<{start}>"
         rows = (Token(name, 0, 0, special=True), *read.tokens[:-1])
-        axes = {"encoder": (source.tokens, source.tokens), "decoder": (rows, rows), "cross": (rows, source.tokens)}
-        return self._traced(prompt, stacks, axes, source)
+        return _traced_pair(self, prompt, source, [start, *read.inputs["input_ids"][:-1]], rows)[0]
 
     def translator(self) -> WritesFromSource:
         """Refuse to translate."""
@@ -99,6 +95,17 @@ class ReadingPair(TracedModel):
     def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
         """Bind a classifier to its label, which it finds in the very pass of `trace`."""
         return self.bind_target(prompt, Target("label")) if has_labels(self) else super().bind_trace(prompt)
+
+
+def _traced_pair(
+    model: TracedModel, prompt: Prompt, source: Encoded, read: Sequence[int], rows: tuple[Token, ...], output: str = ""
+) -> tuple[AttentionTrace, Float[Tensor, "step value"]]:
+    """Trace a pass in which the decoder reads some pieces, the tokens of its rows; and return what the model gives for each."""
+    ids = torch.tensor([list(read)], device=model.model.device)
+    with model.computing():
+        given, stacks = model.reader.read({**model.tensors(source), "decoder_input_ids": ids})
+    axes = {"encoder": (source.tokens, source.tokens), "decoder": (rows, rows), "cross": (rows, source.tokens)}
+    return model._traced(prompt, stacks, axes, source, output), given[0]
 
 
 # A translation longer than this is a model that repeats itself.
@@ -224,7 +231,7 @@ class WritingModel(WritesFromSource, TracedModel):
 
     def follow(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """Do as `steps`, of exactly these pieces, such as one of several translations that were found."""
-        writer, output = self.in_language(prompt.language), self._text(pieces)
+        writer, output = self.in_language(prompt.language), self.spell(pieces)
         with self.tokenizing():
             tokens = placed_ids(self.naming, [writer._start, *pieces], output)
         return writer._followed(prompt, pieces, (output, tokens))
@@ -233,22 +240,16 @@ class WritingModel(WritesFromSource, TracedModel):
         self, prompt: Prompt, pieces: Sequence[int], output: tuple[str, tuple[Token, ...]]
     ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         text, tokens = output
-        source = self.encode([prompt.text])
         # Shifted right by one: the decoder reads the start token first, and its own last token never.
-        read = torch.tensor([[self._start, *pieces[:-1]]], device=self.model.device)
-        with self.computing():
-            scores, stacks = self.reader.read({**self.tensors(source), "decoder_input_ids": read})
-        rows = tokens[:-1]
-        axes = {"encoder": (source.tokens, source.tokens), "decoder": (rows, rows), "cross": (rows, source.tokens)}
-        return self._traced(prompt, stacks, axes, source, text), decoding_steps(
-            scores[0], tuple(zip(tokens[1:], pieces, strict=True)), self.names
-        )
+        read = [self._start, *pieces[:-1]]
+        trace, scores = _traced_pair(self, prompt, self.encode([prompt.text]), read, tokens[:-1], text)
+        return trace, decoding_steps(scores, tuple(zip(tokens[1:], pieces, strict=True)), self.names)
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
         """Find the translations that begin with the pieces of `prefix`, best first: one without a beam."""
         inputs = self._inputs(text)
         written = self._generated(inputs, beam or Beam(width=1), prefix)
-        return tuple(Translation(self._text(pieces), pieces, self._log_probability(inputs, pieces)) for pieces in written)
+        return tuple(Translation(self.spell(pieces), pieces, self._log_probability(inputs, pieces)) for pieces in written)
 
     def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], SearchTree | None]:
         """Translate; transformers does not show the tree that its search walks."""
@@ -298,18 +299,16 @@ class WritingModel(WritesFromSource, TracedModel):
 
     def reread(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, Float[Tensor, "step vocabulary"]]:
         """Trace a pass in which the decoder reads these pieces, the last one too."""
-        text, source = self.spell(pieces), self.encode([prompt.text])
+        text = self.spell(pieces)
         with self.tokenizing():
             tokens = placed_ids(self.naming, pieces, text)
-        read = torch.tensor([list(pieces)], device=self.model.device)
-        with self.computing():
-            scores, stacks = self.reader.read({**self.tensors(source), "decoder_input_ids": read})
-        axes = {"encoder": (source.tokens, source.tokens), "decoder": (tokens, tokens), "cross": (tokens, source.tokens)}
-        return self._traced(prompt, stacks, axes, source, text), scores[0]
+        return _traced_pair(self, prompt, self.encode([prompt.text]), pieces, tokens, text)
 
     def spell(self, pieces: Sequence[int]) -> str:
         """Spell pieces as text."""
-        return self._text(pieces)
+        with self.tokenizing():
+            text = self.naming.decode(list(pieces), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text.strip()
 
     def spell_alone(self, piece: int) -> str:
         """Spell one piece; what decodes a text of SentencePiece takes its first space away."""
@@ -364,11 +363,6 @@ class WritingModel(WritesFromSource, TracedModel):
 
     def _inputs(self, text: str) -> Inputs:
         return self.tensors(self.encode([text]))
-
-    def _text(self, pieces: Sequence[int]) -> str:
-        with self.tokenizing():
-            text = self.naming.decode(list(pieces), skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        return text.strip()
 
     def _generated(self, inputs: Inputs, beam: Beam, prefix: Sequence[int] = ()) -> list[tuple[int, ...]]:
         """Generate what comes after the prefix, with the prefix, as many as the beam is wide, best first."""

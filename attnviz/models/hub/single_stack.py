@@ -23,7 +23,7 @@ from transformers.pytorch_utils import Conv1D
 
 from attnviz.core.edits import HeadSet
 from attnviz.core.errors import ArgumentError, ModelError, PromptError, described
-from attnviz.core.sampling import Candidate, Continuation, WritingOptions
+from attnviz.core.sampling import Candidate, WritingOptions
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.base import EncoderReading
@@ -241,11 +241,13 @@ class Writer:
         encoded = Encoded(inputs, tokens, source.cuts)
         with model.computing():
             states, stacks = model.reader.read(model.tensors(encoded))
-            continuation = self._continuation(encoded, len(source), states[0])
+            with torch.inference_mode():
+                logits = self._logits(encoded, states[0])
+                behind = continuation(len(source), encoded.inputs["input_ids"], logits, self.names, self.spelled)
         rows: Rows = {model.kind: (tokens, tokens)}
         output = text[len(prompt.text) :]
         trace = model._traced(replace(prompt, text=text), {model.kind: stacks["encoder"]}, rows, encoded, output)
-        return replace(trace, continuation=continuation)
+        return replace(trace, continuation=behind)
 
     def _laid_out(self, typed: str, source: Encoded, pieces: Sequence[int]) -> tuple[str, tuple[Token, ...]]:
         """Lay what is written behind what was typed: the text of both, and their tokens in it."""
@@ -275,11 +277,6 @@ class Writer:
                 for ids in (given, [*given, *pieces])
             )
         return whole.removeprefix(before)
-
-    def _continuation(self, encoded: Encoded, start: int, states: Float[Tensor, "token dim"]) -> Continuation:
-        ids = encoded.inputs["input_ids"]
-        with torch.inference_mode():
-            return continuation(start, ids, self._logits(encoded, states), self.names, self.spelled)
 
     def _logits(self, encoded: Encoded, states: Float[Tensor, "token dim"]) -> Iterator[tuple[int, WordLogits]]:
         """Give the logits of all positions, some at a time, with the place of the first of them."""
