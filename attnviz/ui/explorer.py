@@ -23,25 +23,6 @@ from attnviz.figures import explorer
 from attnviz.files.shipped import models_with_atlas
 from attnviz.models.result import Result
 from attnviz.ui.address import address_sync
-from attnviz.ui.address.address_sync import (
-    WordQuestion,
-    chosen_link,
-    dropdown,
-    fold,
-    forget,
-    forget_cell,
-    one_shown,
-    pin,
-    pop_state,
-    publish,
-    restore,
-    segments,
-    selected_cell,
-    sent,
-    url_value,
-    value,
-    visit_button,
-)
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import in_quantity
 from attnviz.ui.download import explain_button
@@ -62,9 +43,9 @@ _HELP = "How much a head looks, or how much it moves: a large weight on a short 
 def quantity_picker(results: Iterable[Result], sidebar: DeltaGenerator) -> Quantity:
     """Offer the quantities of the maps; weights only, where no other is known: something is edited, or comes out of a file."""
     if any(each.before or each.file for each in results):
-        publish("weighing", "weights", "weights")
+        address_sync.publish("weighing", "weights", "weights")
         return "weights"
-    return dropdown(sidebar, "Numbers", "weighing", options=QUANTITIES, format_func=TITLES.__getitem__, help=_HELP)
+    return address_sync.dropdown(sidebar, "Numbers", "weighing", options=QUANTITIES, format_func=TITLES.__getitem__, help=_HELP)
 
 
 def in_chosen_quantity(results: Mapping[int, Result], sidebar: DeltaGenerator) -> dict[int, Result]:
@@ -75,7 +56,7 @@ def in_chosen_quantity(results: Mapping[int, Result], sidebar: DeltaGenerator) -
 
 def heads_are_mixed(results: Iterable[Result]) -> bool:
     """Say whether the chosen quantity is of whole layers, so that no head can be chosen."""
-    return value("weighing", "weights") == "mixing" and not any(each.trace.edits for each in results)
+    return address_sync.value("weighing", "weights") == "mixing" and not any(each.trace.edits for each in results)
 
 
 def explain_quantity(result: Result, kind: Kind, layer: int) -> bool:
@@ -117,16 +98,16 @@ def head_picker(
     begins = (*unasked, False) if unasked else (n_layers - 1, 0, True)
     if not pinned:
         _follow(begins)
-    restore(_MEAN, begins[2])
+    address_sync.restore(_MEAN, begins[2])
     mean = bool(st.session_state[_MEAN])
     layer, head = head_steppers(sidebar, begins[:2], (n_layers, n_heads), disabled=mean or mixed)
     if supervised_head and (layer, None if mean else head) != supervised_head:
         _supervised_head_button(supervised_head, sidebar)
-    sidebar.toggle("Mean over heads", key=_MEAN, disabled=mixed, on_change=pin)
-    publish(_MEAN, mean, begins[2])
+    sidebar.toggle("Mean over heads", key=_MEAN, disabled=mixed, on_change=address_sync.pin)
+    address_sync.publish(_MEAN, mean, begins[2])
     if pinned and (layer, head, mean) == begins:
         for name, chosen in ((_MEAN, mean),) if mean else (("layer", layer), ("head", head)):
-            publish(name, chosen, None)
+            address_sync.publish(name, chosen, None)
     return layer, None if mean else head
 
 
@@ -134,7 +115,9 @@ def reading_picker(results: Iterable[Result], sidebar: DeltaGenerator) -> Readin
     """Ask which of a word's two rows is its own, where a model has two; None: the truer one of each head."""
     if not any(each.draft.reads_its_rows for each in results):
         return None
-    return _READINGS[segments(sidebar, "Row of a word", "reading", help=_READING_HELP, on_change=forget_cell)]
+    return _READINGS[
+        address_sync.segments(sidebar, "Row of a word", "reading", help=_READING_HELP, on_change=address_sync.forget_cell)
+    ]
 
 
 def pick_head(picked: str) -> None:
@@ -149,25 +132,25 @@ def pick_head(picked: str) -> None:
 
 def clicked_head(heads: Collection[tuple[Any, ...]], names: tuple[str, ...] = ("layer", "head")) -> tuple[Any, ...] | None:
     """Return the head that was clicked, or that the address names; None where it names none of `heads`."""
-    place = tuple(value(name) for name in names)
+    place = tuple(address_sync.value(name) for name in names)
     if place not in heads:
-        forget(*names)
+        address_sync.forget(*names)
         return None
     for name, chosen in zip(names, place, strict=True):
-        publish(name, chosen, None)
+        address_sync.publish(name, chosen, None)
     return place
 
 
 def choose_head(layer: int, head: int | None) -> None:
     """Makes a head, or with None the mean of its layer, the one that is drawn, with its own strongest link; for a callback."""
     change_head(layer, head)
-    forget_cell()
+    address_sync.forget_cell()
 
 
 def change_head(layer: int, head: int | None) -> None:
     """Choose a head in the same way, but keep the link that is looked at; for a callback."""
     st.session_state.update({"layer": layer, "head": head or 0, _MEAN: head is None})
-    pin()
+    address_sync.pin()
 
 
 def _supervised_head_button(supervised_head: tuple[int, int], sidebar: DeltaGenerator) -> None:
@@ -269,7 +252,7 @@ VIEWS = ("grid", "matrix", "arcs", "text")
 def open_head(layer: int, head: int | None) -> None:
     """Makes a head the one that is looked at, with its own strongest link."""
     st.session_state.update(layer=layer, head=head or 0, mean=head is None)
-    forget_cell()
+    address_sync.forget_cell()
 
 
 def all_heads(
@@ -291,12 +274,12 @@ def all_heads(
     Raises:
         TraceError: the view leaves no token.
     """
-    folded = fold(label, f"all{slot}", ":material/grid_on:")
-    link = (None, None) if cell else chosen_link((len(attention.queries), len(attention.keys)), slot)
+    folded = address_sync.fold(label, f"all{slot}", ":material/grid_on:")
+    link = (None, None) if cell else address_sync.chosen_link((len(attention.queries), len(attention.keys)), slot)
     if folded.open:
         with folded:
             matrix = head.matrix(attention)
-            at = cell or selected_cell(matrix, link) or first_cell(matrix)
+            at = cell or address_sync.selected_cell(matrix, link) or first_cell(matrix)
             explore(ShownHead(attention, head, matrix, at), slot=slot, on_head=on_head, editing=editing)
 
 
@@ -312,7 +295,7 @@ def note_picture(picture: ShownHead, *, slot: str = "", first_row: int = 0) -> N
     st.session_state.shown_picture = (st.session_state.page, place, names)
 
 
-def show_words(attention: AttentionMap, head: HeadView, question: WordQuestion) -> None:
+def show_words(attention: AttentionMap, head: HeadView, question: address_sync.WordQuestion) -> None:
     """Draw the text as words to click, all heads, and beside them, where there is room, the one that is looked at."""
     matrix = head.matrix(attention)
     cell = question.cell(matrix)
@@ -367,7 +350,7 @@ def explore(
     extra: tuple[str, ...] = (),
     slot: str = "",
     on_head: OnHead | None = None,
-    question: WordQuestion | None = None,
+    question: address_sync.WordQuestion | None = None,
     editing: Editor | None = None,
 ) -> str:
     """Draw the explorer: all heads, and the matrix of one with its chosen cell. What a person chooses in it becomes the page's.
@@ -382,7 +365,7 @@ def explore(
     name, attention, matrix = f"view{slot}", picture.attention, picture.matrix
     if question is not None:
         note_picture(picture)
-    wanted = one_shown(name, (*VIEWS, *extra), VIEWS[0])
+    wanted = address_sync.one_shown(name, (*VIEWS, *extra), VIEWS[0])
     # Of a difference there are no arcs and no shaded text.
     views, extra = (VIEWS[:2], ()) if is_difference(attention) else (VIEWS, extra)
     view = wanted if wanted in (*views, *extra) else VIEWS[0]
@@ -435,7 +418,7 @@ def _mount(
     matrix: HeadMatrix | None,
     settings: dict[str, object],
     place: tuple[str, Callable[[dict[str, Any]], None]],
-    question: WordQuestion | None = None,
+    question: address_sync.WordQuestion | None = None,
 ) -> None:
     """`matrix`: the head in view, where it is to be seen at full size; `place`: the slot, and what is called on a click.
 
@@ -447,22 +430,22 @@ def _mount(
     name = shown.name
 
     def pick() -> None:
-        change = sent(key, "picked") or {}
+        change = address_sync.sent(key, "picked") or {}
         st.session_state.update({look: str(change.get("look", ""))[:LOOK_CHARACTERS], seq: change.get("seq", 0)})
         # A click on the map before this one means nothing here.
         if change.get("of") == name:
             picked(change)
 
     def want() -> None:
-        st.session_state[wanted] = sent(key, "wanted")
+        st.session_state[wanted] = address_sync.sent(key, "wanted")
 
     settings |= {"layer": head.layer, "head": head.head, "fullScale": head.full_scale, "theme": theme().name}
-    looked: str = st.session_state.get(look, url_value(look, ""))
-    publish(look, looked, "")
+    looked: str = st.session_state.get(look, address_sync.url_value(look, ""))
+    address_sync.publish(look, looked, "")
     settings |= {"look": looked, "seq": st.session_state.get(seq, 0)}
     heads: dict[tuple[int, int | None], HeadMatrix | None] = {}
     if matrix is not None:
-        missing = pop_state(wanted) or {}
+        missing = address_sync.pop_state(wanted) or {}
         heads = {(int(layer), head): None for layer, head in missing.get("heads", ()) if missing["of"] == name}
         heads[head.layer, head.head] = matrix
     table = question.table(attention, matrix) if question and matrix and not shown.complete else None
@@ -489,7 +472,7 @@ def show_bertviz(attention: AttentionMap, head: HeadView) -> None:
     """BertViz's own head view or model view, without its network."""
     from attnviz.figures import bertviz_views as bertviz
 
-    kind = segments(st.container(), "BertViz", "bertviz", label_visibility="collapsed")
+    kind = address_sync.segments(st.container(), "BertViz", "bertviz", label_visibility="collapsed")
     try:
         if kind == "Head view":
             page = bertviz.head_view(attention, layer=head.layer, view=head.view, theme=theme())
@@ -520,4 +503,4 @@ def show_head_label(result: Result, attention: AttentionMap, head: HeadView) -> 
         return
     label, address = describe_label(atlas, head.layer, head.head), {"model": model, "layer": head.layer, "head": head.head}
     help_ = "Opens What heads do, with the measurements behind this sentence."
-    visit_button(label, "heads", address, key="head-label", icon="manage_search", help=help_, type="tertiary")
+    address_sync.visit_button(label, "heads", address, key="head-label", icon="manage_search", help=help_, type="tertiary")
