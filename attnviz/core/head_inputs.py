@@ -5,7 +5,7 @@ a forward pass.
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -14,7 +14,6 @@ from attnviz.core.errors import TraceError
 from attnviz.core.weights import frozen
 
 Mask = Literal["none", "causal", "padding", "own"]
-MASKS: tuple[Mask, ...] = get_args(Mask)
 # What fits on a projector with digits that can be read from the last row.
 MOST_TOKENS, MOST_DIM, LARGEST = 8, 8, 99.0
 PARAMETERS = ("w_q", "w_k", "w_v", "w_o")

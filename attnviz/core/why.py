@@ -19,7 +19,6 @@ from attnviz.core.trace import Token
 What = Literal["heads", "mlps", "stream"]
 WHATS: tuple[What, ...] = ("heads", "mlps", "stream")
 LensNumber = Literal["probability", "log p", "rank", "entropy"]
-LENS_NUMBERS: tuple[LensNumber, ...] = ("probability", "log p", "rank", "entropy")
 # Parts that are compared with random texts: the strongest.
 COMPARED_AT_RANDOM = 10
 # Texts that have nothing to do with the two: what they do, too, is no finding.

@@ -32,11 +32,6 @@ def untrained(model: AttentionModel) -> AttentionModel | None:
     return capabilities(model).untrained(SEED)
 
 
-def in_random_order(sentences: Sequence[ParsedSentence]) -> tuple[ParsedSentence, ...]:
-    """Shuffle the words of each sentence, every one in an order of its own."""
-    return tuple(shuffled(sentence, SEED + index) for index, sentence in enumerate(sentences))
-
-
 def shuffled(sentence: ParsedSentence, seed: int) -> ParsedSentence:
     """Lay the words of a sentence out in another order, each with its head, parted by spaces."""
     order = np.random.default_rng(seed).permutation(len(sentence.words)).tolist()
@@ -171,7 +166,7 @@ def look(
         again = _read(blank, kept[:few], part(len(sentences), f"{name}, untrained, reads {few}"))
         looks = replace(looks, untrained=tuple(again[index] for index in range(len(again))))
     if "shuffled" in rivals:
-        mixed = in_random_order(kept[:few])
+        mixed = tuple(shuffled(sentence, SEED + index) for index, sentence in enumerate(kept[:few]))
         looked = _read(model, mixed, part(total - few, f"{name} reads the words of {few} shuffled"))
         looks = replace(looks, shuffled=(mixed, tuple(looked[index] for index in range(len(mixed)))))
     return looks

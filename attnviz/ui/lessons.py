@@ -170,18 +170,6 @@ def _journal(name: str) -> dict[str, GivenAnswer]:
     return st.session_state.setdefault("lesson_journal", {}).setdefault(name, {})
 
 
-def all_answers(place: LessonPlace) -> str:
-    """Write all answers that this visitor has given to the lesson, those of later steps too."""
-    return write_answers(_journal(place.name))
-
-
-def restore_answers(place: LessonPlace, written: str) -> None:
-    """Take answers of before a reload: they stand in the addresses of the steps from the next one on; for a callback."""
-    journal = _journal(place.name)
-    for number, answer in read_answers(written, place.lesson).items():
-        journal.setdefault(number, answer)
-
-
 def address_of(place: LessonPlace, step: int) -> tuple[str, dict[str, Written]]:
     """Return the page and the address of a step, with every answer that was given."""
     there = LessonPlace(place.name, place.lesson, step, {**_journal(place.name), **place.answers})
@@ -464,16 +452,21 @@ def _show_panel(place: LessonPlace) -> None:
             st.button("Leave", key="lesson-leave", icon=":material/close:", type="tertiary", on_click=leave)
         with questions:
             _show_questions(place)
-        # Last, when the step and how it was answered are there.
-        data = [place.name, place.number, len(place.answers), all_answers(place)]
+        # Last, when the step and how it was answered are there; answers to later steps go with it.
+        data = [place.name, place.number, len(place.answers), write_answers(_journal(place.name))]
         _KEYS(key="lesson-keys", data=data, on_kept_change=lambda: _restore(place))
 
 
 def _restore(place: LessonPlace) -> None:
-    """Takes the answers that the tab has kept from before a reload; for a callback."""
+    """Takes the answers that the tab has kept from before a reload; for a callback.
+
+    They stand in the addresses of the steps from the next one on.
+    """
     match sent("lesson-keys", "kept"):
         case [str(name), str(kept)] if name == place.name:
-            restore_answers(place, kept)
+            journal = _journal(name)
+            for number, answer in read_answers(kept, place.lesson).items():
+                journal.setdefault(number, answer)
 
 
 def _show_questions(place: LessonPlace) -> None:

@@ -3,17 +3,17 @@
 import random
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from attnviz.analysis.answer_attention import SIDES
 from attnviz.analysis.head_view import BETWEEN
 from attnviz.core.edits import Edits, HeadSet, WeightSet, WordHidden
-from attnviz.core.head_inputs import MASKS
+from attnviz.core.head_inputs import Mask
 from attnviz.core.trace import AttentionMap
 from attnviz.core.weights import QUANTITIES
-from attnviz.figures.compute.steps import PREDICTS
+from attnviz.figures.compute.steps import Predict
 from attnviz.models.worked_examples import mask_text, random_numbers
 from attnviz.text.toy_tasks import TOYS
 from attnviz.ui.address.address_sync import LINK_CHARACTERS, Going
@@ -36,7 +36,8 @@ TEXTS = (
 )
 # What a widget offers, where its labels are not its values, or where not all can be had without a network.
 OFFERED: dict[str, tuple[Any, ...]] = {
-    "between": BETWEEN, "weighing": QUANTITIES, "side": SIDES, "way": tuple(SELECTORS), "mask": MASKS, "predict": PREDICTS,
+    "between": BETWEEN, "weighing": QUANTITIES, "side": SIDES, "way": tuple(SELECTORS), "mask": get_args(Mask),
+    "predict": get_args(Predict),
     "toy_task": tuple(TOYS), "toy_kind": ("additive", "dot", "transformer"),
     "toy_padding": ("masked", "read"), "toy_divided": ("on", "off"), "topic": ("alignment",),
     "hard": ("Strongest", "Threshold", "Balanced"), "decoding": ("Greedy", "Beam"),

@@ -3,6 +3,7 @@
 import base64
 import random
 import zlib
+from typing import get_args
 from urllib.parse import quote
 
 import pytest
@@ -12,11 +13,11 @@ from hypothesis import strategies as st
 from attnviz.analysis.answer_attention import SIDES
 from attnviz.analysis.head_view import BETWEEN
 from attnviz.core.edits import HEAD_VALUES, LONGEST
-from attnviz.core.head_inputs import MASKS, MOST_TOKENS
+from attnviz.core.head_inputs import MOST_TOKENS, Mask
 from attnviz.core.sampling import CANDIDATES
 from attnviz.core.weights import QUANTITIES
-from attnviz.core.why import LENS_NUMBERS, WHATS
-from attnviz.figures.compute.steps import PREDICTS
+from attnviz.core.why import WHATS, LensNumber
+from attnviz.figures.compute.steps import Predict
 from attnviz.pages_and_addresses import LARGEST, MARK, PARAMETERS, Choice, Number, pack, unpack
 from attnviz.text.toy_tasks import TOYS
 
@@ -60,11 +61,11 @@ def test_an_address_holds_no_text_that_takes_a_server_long() -> None:
         ("encode", "weighing", QUANTITIES),
         ("encode", "between", BETWEEN),
         ("answer", "side", SIDES),
-        ("write", "lens", LENS_NUMBERS),
+        ("write", "lens", get_args(LensNumber)),
         ("whatif", "to", HEAD_VALUES),
         ("whatif", "part", WHATS),
-        ("compute", "mask", MASKS),
-        ("compute", "predict", PREDICTS),
+        ("compute", "mask", get_args(Mask)),
+        ("compute", "predict", get_args(Predict)),
         ("train", "task", tuple(TOYS)),
     ],
 )

@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from attnviz.analysis.compute import BIASES, Computation, PairShares, rest_of
 from attnviz.analysis.wording import counted, signed
@@ -20,7 +20,6 @@ STYLE = Path(__file__).with_name("steps.css").read_text(encoding="utf-8")
 Predict = Literal["off", "most", "weight"]
 # It stands in the address of what was revealed.
 KEY_CHARACTERS = 16
-PREDICTS: tuple[Predict, ...] = get_args(Predict)
 
 
 def computation(

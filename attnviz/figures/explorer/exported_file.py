@@ -95,7 +95,7 @@ def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None
     pair = f'<p dir="auto">{html.escape(trace.prompt.pair)}</p>' if trace.prompt.pair else ""
     opened = f' data-opens="{html.escape(json.dumps(opens))}"' if opens else ""
     packages = (overview(attention, view=view, limit=PAGE_BYTES).data for attention in trace.maps)
-    scripts = (package_script(base64.b64encode(data).decode()) for data in packages)
+    scripts = (f'<script type="text/plain" data-package>{base64.b64encode(data).decode()}</script>' for data in packages)
     document = Page(_document(theme, title, f'<p dir="auto">{text}</p>{pair}{output}', opened, "\n".join(scripts)))
     document.height = FRAME_PIXELS
     return document
@@ -104,11 +104,6 @@ def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None
 def template() -> str:
     """Write the document with $title, $header, $opens and $packages where a browser puts its own."""
     return _document(None, "$title", "$header", "$opens", "$packages")
-
-
-def package_script(data: str) -> str:
-    """Write the element that holds a package, in base64."""
-    return f'<script type="text/plain" data-package>{data}</script>'
 
 
 def _document(theme: Theme | None, title: str, header: str, opened: str, packages: str) -> str:

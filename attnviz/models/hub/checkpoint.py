@@ -658,12 +658,9 @@ def _kind(config: Any) -> Any:
     if answers(config):
         return AutoModelForQuestionAnswering
     usual = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModel
-    return next((kind for names, kind, known in TOPS if _names(config, names) and type(config) in known), usual)
-
-
-def _names(config: Any, endings: tuple[str, ...]) -> bool:
-    """Say whether the weights come with a layer on top, which the end of a class's name tells."""
-    return any(name.endswith(endings) for name in _architectures(config))
+    # The end of a class's name tells that the weights come with a layer on top.
+    tops = [(ends, kind) for ends, kind, known in TOPS if type(config) in known]
+    return next((kind for ends, kind in tops if any(name.endswith(ends) for name in _architectures(config))), usual)
 
 
 def _architectures(config: Any) -> list[str]:

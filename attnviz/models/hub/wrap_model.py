@@ -85,7 +85,8 @@ def _build(model: Any, tokenizer: Any, facts: Facts, target_tokenizer: Any) -> T
         _check_shared_pieces(facts.name, model, tokenizer)
     attention_readers.set_whole_attention(model)
     body = body_of(model)
-    accepts = _accepts(model, body)
+    # The inputs that a forward pass takes, and hands to the layers below a model's top.
+    accepts = frozenset(name for name in inspect.signature(model.forward).parameters if takes(body, name))
     probe = _probe(model, tokenizer, accepts)
     reader, states, stacks = _read(facts.name, model, body, probe)
     _check_shapes(facts.name, stacks, probe)
@@ -113,8 +114,9 @@ def _build(model: Any, tokenizer: Any, facts: Facts, target_tokenizer: Any) -> T
         from attnviz.models.hub.seq2seq import ReadingPair, WritingModel
 
         return WritingModel(card, **shared, **writing) if writes(model) else ReadingPair(card, **shared)
-    if architecture == "decoder":
-        _read_labels_at_last_token(model)
+    if architecture == "decoder" and "ForSequenceClassification" in type(model).__name__:
+        # A label is read at the last token of a text, in a batch too: no token stands for padding.
+        model.config.get_text_config().pad_token_id = -1
     if reader.records:
         # Others may lay a batch out in a way of their own.
         edit.prepare(body, card.n_layers)
@@ -202,12 +204,6 @@ def built_anew(model: Any) -> Any | None:
                 return None
             tensors.update(others)
     return anew
-
-
-def _read_labels_at_last_token(model: Any) -> None:
-    """Let a decoder's label be read at the last token of a text, in a batch too: no token stands for padding."""
-    if "ForSequenceClassification" in type(model).__name__:
-        model.config.get_text_config().pad_token_id = -1
 
 
 def _fuse_activations(model: nn.Module) -> None:
@@ -354,11 +350,6 @@ def _is_adapted(module: Any) -> bool:
     """Say whether a module is a layer that peft has put around another."""
     layers = sys.modules.get("peft.tuners.tuners_utils")
     return layers is not None and isinstance(module, layers.BaseTunerLayer)
-
-
-def _accepts(model: Any, body: Any) -> frozenset[str]:
-    """List the inputs that a forward pass takes, and hands to the layers below a model's top."""
-    return frozenset(name for name in inspect.signature(model.forward).parameters if takes(body, name))
 
 
 def max_tokens(model: Any, tokenizer: Any) -> int:
