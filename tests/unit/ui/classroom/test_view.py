@@ -74,11 +74,11 @@ def test_a_second_press_on_a_button_asks_neither_again_nor_the_question_behind_i
     teacher, lesson = store.start(), read_named("what-is-it", shipped_lessons())
     monkeypatch.setattr(view, "class_store", lambda: store)
     monkeypatch.setattr(view, "_question_and_key", lambda _: (ClassQuestion("text", "What do you see?"), AnswerKey()))
-    monkeypatch.setattr(view.st, "button", lambda label, key, **more: buttons.update({key: more.get("args")}))
+    monkeypatch.setattr(view.st, "button", lambda label, key, **more: buttons.update({key: more.get("kwargs")}))
     for number in ("1.1", "2.1"):
         overview = store.overview(teacher.code, teacher.secret)
         view._show_controls(overview, teacher, view.SpotQuestion.of(QuestionPlace("what-is-it", lesson, number)))
-        (asked,) = buttons[f"class-ask-{number}"]
+        asked = buttons[f"class-ask-{number}"]["class_question"]
         for _ in range(2):
             view._ask(teacher, asked)
         assert store.overview(teacher.code).number == int(number[0])
