@@ -207,8 +207,8 @@ export function seemsEnglish(text, { english, others, foreign, articles }) {
 const isUpper = (word) => word !== word.toLowerCase() && word === word.toUpperCase();
 
 /**
- * @typedef {import("./bert_tokens.js").Encoded} Encoded
- * @typedef {import("./types.d.ts").Token} Token
+ * @import { Encoded } from "./bert_tokens.js"
+ * @import { Token } from "./types.d.ts"
  * @typedef {Encoded & { first: number, stop: number }} Pair the tokens of the passage stand at `first` up to `stop`
  */
 

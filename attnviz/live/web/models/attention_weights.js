@@ -3,8 +3,7 @@
 import { forget } from "./model_files.js";
 
 /**
- * @typedef {import("./onnx_graph.js").Computed} Computed
- * @typedef {import("./onnx_graph.js").Pass} Pass
+ * @import { Computed, Pass } from "./onnx_graph.js"
  * @typedef {Pick<import("./types.d.ts").AttentionMap, "weights" | "row" | "release">} MapWeights
  */
 

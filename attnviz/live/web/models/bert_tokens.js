@@ -61,8 +61,8 @@ export function wordAt(spans, position) {
 }
 
 /**
- * @typedef {import("./types.d.ts").Token} Token
- * @typedef {import("./piece_offsets.js").Piece} Piece
+ * @import { Token } from "./types.d.ts"
+ * @import { Piece } from "./piece_offsets.js"
  * @typedef {{ ids: number[], segments: number[], tokens: Token[], cuts: (number | null)[] }} Encoded
  */
 

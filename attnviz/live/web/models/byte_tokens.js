@@ -5,8 +5,8 @@ import { LETTER_OF_BYTE } from "./letter_of_byte.js";
 import { isSpace, sections } from "./piece_offsets.js";
 
 /**
- * @typedef {import("@huggingface/tokenizers").Tokenizer} Tokenizer
- * @typedef {import("./piece_offsets.js").Piece} Piece
+ * @import { Tokenizer } from "@huggingface/tokenizers"
+ * @import { Piece } from "./piece_offsets.js"
  */
 
 const WORDS = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;

@@ -109,9 +109,7 @@ function ranked(tips) {
 // What the two kinds of translators carry from step to step, as `beamSearch` wants it, and all weights of what is written.
 
 /**
- * @typedef {import("./onnx_graph.js").Computed} Computed
- * @typedef {import("./onnx_graph.js").Given} Given
- * @typedef {import("./onnx_graph.js").Pass} Pass
+ * @import { Computed, Given, Pass } from "./onnx_graph.js"
  * @typedef {Record<string, Computed>} Arrays by name
  * @typedef {{ scores: Float32Array, weights: Record<string, Float32Array[]> }} Written  of every step; and by kind those of each layer
  */

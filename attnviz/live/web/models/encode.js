@@ -5,8 +5,8 @@ import { encoderWeights } from "./attention_weights.js";
 import { restore, restoreRow } from "./model_files.js";
 
 /**
- * @typedef {import("./load_model.js").Loaded} Loaded
- * @typedef {import("./types.d.ts").Request} Request
+ * @import { Loaded } from "./load_model.js"
+ * @import { Request } from "./types.d.ts"
  */
 
 export class Encoder {

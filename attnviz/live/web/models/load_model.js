@@ -9,11 +9,8 @@ import { Translator } from "./translate.js";
 import { Writer } from "./write.js";
 
 /**
- * @typedef {import("./types.d.ts").Manifest} Manifest
- * @typedef {import("./types.d.ts").Model} Model
- * @typedef {import("./types.d.ts").Request} Request
- * @typedef {import("./types.d.ts").Runtime} Runtime
- * @typedef {import("@huggingface/tokenizers").Tokenizer} Tokenizer
+ * @import { Manifest, Model, Request, Runtime } from "./types.d.ts"
+ * @import { Tokenizer } from "@huggingface/tokenizers"
  * @typedef {{ manifest: Manifest, passes: Record<string, Pass>, tokenizers: Record<string, Tokenizer>, vectors: WordVectors | null, rows?: import("./model_files.js").Stored, learned: Map<string, import("./model_files.js").Stored>,
  *   segmenter: Runtime["segmenter"] }} Loaded  rows: all vectors of tokens, in blocks; learned: the matrices of a head that can be looked into
  * @typedef {NonNullable<Model["inspect"]>} Inspect

@@ -16,7 +16,7 @@ export function forget({ buffer }) {
   if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer?.(0);
 }
 
-/** @typedef {import("./types.d.ts").File} File */
+/** @import { File } from "./types.d.ts" */
 
 // Bytes that are unpacked before the next ones are.
 const AT_ONCE = 1 << 18;

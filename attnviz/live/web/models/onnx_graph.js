@@ -5,8 +5,7 @@ import { forget, restore } from "./model_files.js";
 /** @import { Stored } from "./model_files.js" */
 
 /**
- * @typedef {import("./types.d.ts").Runtime} Runtime
- * @typedef {import("./types.d.ts").GraphFile} GraphFile
+ * @import { Runtime, GraphFile } from "./types.d.ts"
  * @typedef {{ data: Float32Array | Int32Array, dims: number[] }} Given
  * @typedef {{ data: Float32Array, dims: readonly number[] }} Computed
  */

@@ -6,7 +6,7 @@
 /**
  * @typedef {{ id: number, piece: string, start: number, end: number, word: number }} Piece
  * @typedef {{ text: string, start: number, end: number }} Character what a character of the text has become, and where it stood
- * @typedef {import("@huggingface/tokenizers").Tokenizer} Tokenizer
+ * @import { Tokenizer } from "@huggingface/tokenizers"
  */
 
 /**

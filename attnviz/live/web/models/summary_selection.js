@@ -3,9 +3,8 @@
 import { sentenceAt } from "./sentences.js";
 
 /**
- * @typedef {import("./sentences.js").Spans} Spans
- * @typedef {import("./types.d.ts").Token} Token
- * @typedef {import("./types.d.ts").AttentionMap} AttentionMap
+ * @import { Spans } from "./sentences.js"
+ * @import { Token, AttentionMap } from "./types.d.ts"
  * @typedef {{ start: number, end: number, places: number[], sentence: number, candidate: boolean }} Unit a word, and its tokens
  * @typedef {{ words: number, wanted: number, share: boolean }} Amount with `share` so many percent of the words; and wanted sentences
  */

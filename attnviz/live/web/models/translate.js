@@ -9,9 +9,9 @@ import { isSpace, piecesOf } from "./piece_offsets.js";
 // Tokens of what a translator reads and writes, as attnviz.models.translation makes them; offsets count code points.
 
 /**
- * @typedef {import("./types.d.ts").Token} Token
- * @typedef {import("./piece_offsets.js").Piece} Piece
- * @typedef {import("@huggingface/tokenizers").Tokenizer} Tokenizer
+ * @import { Token, Request } from "./types.d.ts"
+ * @import { Piece } from "./piece_offsets.js"
+ * @import { Tokenizer } from "@huggingface/tokenizers"
  */
 
 /**
@@ -88,7 +88,6 @@ function token(text, start, end, word, piece) {
 }
 
 /**
- * @typedef {import("./types.d.ts").Request} Request
  * @typedef {{ token: Token, probability: number }} DecodingStep
  * @typedef {{ ids: number[], tokens: Token[], cut: number | null }} Source
  */

@@ -8,11 +8,10 @@ import { isSpace } from "./piece_offsets.js";
 import { draw, samplingProbabilities } from "./sampling.js";
 
 /**
- * @typedef {import("./sampling.js").Sampling} Sampling
- * @typedef {import("./onnx_graph.js").Computed} Computed
- * @typedef {import("./model_files.js").Stored} Stored
- * @typedef {import("./types.d.ts").Request} Request
- * @typedef {import("./types.d.ts").Token} Token
+ * @import { Sampling } from "./sampling.js"
+ * @import { Computed } from "./onnx_graph.js"
+ * @import { Stored } from "./model_files.js"
+ * @import { Request, Token } from "./types.d.ts"
  * @typedef {{ ids: number[], tokens: Token[], text: string, typed: number, cut: number | null }} Read  typed: of the tokens so many
  * @typedef {{ candidates: number[], scores: number[], rest: number[], given: number }} Following  what could come behind a token, and ln p of what does
  */

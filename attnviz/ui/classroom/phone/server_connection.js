@@ -196,7 +196,7 @@ class Listener {
 
 // The answer of a phone is sent again and again until the server has it, or says that it does not take it.
 
-/** @typedef {import("./phone_session.js").Phone} Phone */
+/** @import { Phone } from "./phone_session.js" */
 
 export class Sending {
   /** @param {Phone} phone */
