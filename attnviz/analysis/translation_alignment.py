@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 import numpy as np
+import regex
 from jaxtyping import Bool, Float
 
 from attnviz.analysis.head_metrics import Link, is_word
@@ -21,6 +22,7 @@ from attnviz.analysis.wording import (
     counted,
     cut,
     head_name,
+    isolated,
     join_names,
     quoted,
     raised,
@@ -123,7 +125,7 @@ def translation_notices(
 
 
 def _spelling(pieces: Sequence[str]) -> str:
-    return f"“{cut(''.join(pieces), LONGEST_NAME)}” ({cut('·'.join(pieces), LONGEST_NAME)})"
+    return "“{}” ({})".format(*(isolated(cut(joint.join(pieces), LONGEST_NAME)) for joint in ("", "·")))
 
 
 Reading = Literal["shifted", "naive"]
@@ -298,7 +300,7 @@ def describe_alignment(matrix: HeadMatrix) -> Sentence:
     links = [
         link
         for link in strongest_links(matrix)
-        if link.weight >= SURE and is_word(matrix.queries[link.query]) and is_word(matrix.keys[link.key])
+        if link.weight >= SURE and _has_meaning(matrix.queries[link.query]) and _has_meaning(matrix.keys[link.key])
     ]
     if not links:
         return (Part("No word of the translation looks mainly at one word of the source."),)
@@ -310,6 +312,14 @@ def describe_alignment(matrix: HeadMatrix) -> Sentence:
     clearest = max(links, key=lambda link: link.weight)
     target, source = quoted(matrix.queries[clearest.query].text), quoted(matrix.keys[clearest.key].text)
     return (Part("The clearest link is from "), target, Part(" to "), source, Part("."))
+
+
+def _has_meaning(token: Token) -> bool:
+    """Tell words and emoji from punctuation and special tokens."""
+    return is_word(token) or (not token.special and bool(_EMOJI.search(token.text)))
+
+
+_EMOJI = regex.compile(r"[\p{Extended_Pictographic}\p{RI}]")
 
 
 def _order_sentence(matrix: HeadMatrix, links: list[Link]) -> Sentence:

@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import SupportsFloat
 
+import regex
+
 from attnviz.analysis.head_metrics import strongest_link, summarize
 from attnviz.analysis.head_view import HeadMatrix
 from attnviz.core.edits import Edit, Edits, HeadPatched, HeadSet, LinkCut, WeightSet, WordHidden
@@ -16,6 +18,9 @@ from attnviz.text.words import seems_english, visible_text
 # A share of the attention from which on a head is called by it.
 MOSTLY = 0.5
 
+# What is drawn as one: a flag, or a character with its marks, and what is joined to it.
+_LETTER = regex.compile(r"(?s)\p{RI}\p{RI}|.(?:[\p{M}\p{Emoji_Modifier}\u200d]|(?<=\u200d).)*")
+_RIGHT_TO_LEFT = regex.compile(r"[\p{scx=Arabic}\p{scx=Hebrew}\p{scx=Syriac}\p{scx=Thaana}\p{scx=Nko}]")
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Characters of a word, or of a text, that a sentence names.
 LONGEST_NAME = 60
@@ -91,7 +96,12 @@ def plain(sentence: Sentence) -> str:
 
 def written(part: Part) -> str:
     """Write a piece of a sentence, a token in quotes."""
-    return f"“{part.text}”" if part.quoted else part.text
+    return f"“{isolated(part.text)}”" if part.quoted else part.text
+
+
+def isolated(text: str) -> str:
+    """Keep what is read from right to left apart from the signs around it (Unicode annex 9): two would trade places."""
+    return f"\u2068{text}\u2069" if _RIGHT_TO_LEFT.search(text) else text
 
 
 def signed(value: float | int, form: str = ".2f") -> str:
@@ -141,12 +151,15 @@ def join_names(names: Sequence[str]) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Cut a text to so many characters, the last of them an ellipsis.
+    """Cut a text to so many characters, the last of them an ellipsis, but none within what is drawn as one letter.
 
-    >>> cut("attention", 5), cut("at", 5)
-    ('atte…', 'at')
+    >>> cut("attention", 5), cut("at", 5), cut("a\N{WOMAN}\u200d\N{GIRL}bc", 4)
+    ('atte…', 'at', 'a…')
     """
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    if len(text) <= most:
+        return text
+    letters = _LETTER.findall(text[:most])[:-1]
+    return f"{''.join(letters) or text[: most - 1]}…"
 
 
 def cuts(trace: AttentionTrace) -> list[str]:

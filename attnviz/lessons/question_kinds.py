@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attnviz.analysis.head_view import HeadMatrix, word_at, word_names
-from attnviz.analysis.wording import MOSTLY, head_name, percent, whole_percent
+from attnviz.analysis.wording import MOSTLY, head_name, isolated, percent, whole_percent
 from attnviz.core.errors import LessonError, nearest
 from attnviz.core.trace import AttentionMap, Shares, Token
 from attnviz.core.weights import DerivedWeights, LayerWeights, Weights
@@ -70,7 +70,7 @@ def clear_first(weights: Sequence[float] | Float[np.ndarray, " _"], names: Seque
     """Find the largest weight, which has to stand clear of the next."""
     first, *others = (int(at) for at in np.argsort(weights)[::-1])
     if others and weights[first] - weights[others[0]] < LEAST_MARGIN:
-        one, other = (f"“{names[at]}” ({whole_percent(float(weights[at]))})" for at in (first, others[0]))
+        one, other = (f"“{isolated(names[at])}” ({whole_percent(float(weights[at]))})" for at in (first, others[0]))
         raise LessonError(f"{one} and {other} are too near to each other to be taught: ask about another word or head.")
     return first
 
@@ -84,7 +84,7 @@ def words_only(weights: np.ndarray, tokens: Sequence[Token], axis: int) -> np.nd
 
 
 def words_with_percents(names: Iterable[str], weights: Iterable[float]) -> str:
-    return ", ".join(f"“{name}” {percent(weight)}" for name, weight in zip(names, weights, strict=True))
+    return ", ".join(f"“{isolated(name)}” {percent(weight)}" for name, weight in zip(names, weights, strict=True))
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import segno
 
 from attnviz.analysis.head_view import head_matrix
-from attnviz.analysis.wording import counted
+from attnviz.analysis.wording import counted, isolated
 from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.export import draw_sheet
 from attnviz.export.grids_and_matrices import draw_grid, draw_matrix
@@ -229,7 +229,7 @@ def _waits(names: Collection[str]) -> str:
     if not names:
         return ""
     row, is_hidden = ("row", "is hidden") if len(names) == 1 else ("rows", "are hidden")
-    return f" The {row} of {', '.join(f'“{name}”' for name in names)} {is_hidden}."
+    return f" The {row} of {', '.join(f'“{isolated(name)}”' for name in names)} {is_hidden}."
 
 
 def _given(picture: LessonPicture) -> tuple[tuple[str, str], ...]:

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.compute import BIASES, Computation, PairShares, QueryKey, StepPlace, describe_pairs, first_place
 from attnviz.analysis.head_view import HeadView, View
-from attnviz.analysis.wording import head_name, power_of_ten
+from attnviz.analysis.wording import head_name, isolated, power_of_ten
 from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Computed, DotProduct, Mask, Tables
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, from_weights
 from attnviz.export.picture import Source, trace_expression
@@ -101,7 +101,8 @@ def tokens_box() -> tuple[tuple[str, ...], WorkedExample]:
 def _cut(tokens: tuple[str, ...]) -> tuple[str, ...]:
     """Keep as many of the first tokens as there is room for, and say which are left out."""
     if left_out := tokens[MOST_TOKENS:]:
-        named = ", ".join(f"“{escaped(token)}”" for token in left_out[:3]) + (" and more" if len(left_out) > 3 else "")
+        names = [f"“{isolated(escaped(token))}”" for token in left_out[:3]]
+        named = ", ".join(names) + (" and more" if len(left_out) > 3 else "")
         verb = "is" if len(left_out) == 1 else "are"
         st.caption(f":material/content_cut: A worked example has {MOST_TOKENS} tokens at most: {named} {verb} left out.")
     return tokens[:MOST_TOKENS]

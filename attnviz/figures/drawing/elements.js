@@ -66,10 +66,15 @@ export const caseFolded = (text) => text.split("ı").map((part) => part.toLowerC
 // Characters of a token, or of a text, that a sentence names, and of one that is a label.
 const [LONGEST_NAME, LONGEST_LABEL] = [60, 24];
 
-/** Cut a text to so many characters, the last of them an ellipsis. @param {string} text */
+// What is drawn as one: a flag, or a character with its marks, and what is joined to it.
+const DRAWN_AS_ONE = /\p{RI}\p{RI}|.(?:[\p{M}\p{Emoji_Modifier}\u200d]|(?<=\u200d).)*/gsu;
+
+/** Cut a text to so many characters, the last of them an ellipsis, but none within what is drawn as one letter. @param {string} text */
 export function cutText(text, most = LONGEST_NAME) {
-  const letters = Array.from(text);
-  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
+  const characters = Array.from(text);
+  if (characters.length <= most) return text;
+  const letters = characters.slice(0, most).join("").match(DRAWN_AS_ONE) ?? [];
+  return `${letters.slice(0, -1).join("") || characters.slice(0, most - 1).join("")}…`;
 }
 
 /** @param {string} text */
@@ -104,10 +109,13 @@ export function joinedTexts(tokens) {
 }
 
 // Letters that are read from right to left: the first letter of a text that has a direction decides (Unicode annex 9, rule P2).
-const RIGHT_TO_LEFT = /[\p{sc=Arabic}\p{sc=Hebrew}\p{sc=Syriac}\p{sc=Thaana}\p{sc=Nko}]/u;
+const RIGHT_TO_LEFT = /[\p{scx=Arabic}\p{scx=Hebrew}\p{scx=Syriac}\p{scx=Thaana}\p{scx=Nko}]/u;
 
 /** Which way a text is read. Where its words are `bdi`, as they are here, `dir=auto` does not see their letters. @param {string} text */
 export const directionOf = (text) => (RIGHT_TO_LEFT.test(/\p{L}/u.exec(text)?.[0] ?? "") ? "rtl" : "ltr");
+
+/** What is read from right to left, kept apart from the signs around it, as attnviz/analysis/wording.py does. @param {string} text */
+export const isolated = (text) => (RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text);
 
 /** A token in running text keeps its own direction. @param {string} text */
 export const word = (text) => make("bdi", {}, text);

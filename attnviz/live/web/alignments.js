@@ -1,7 +1,7 @@
 // What is drawn of translations that were made here: of each model the head that is chosen, or that follows what is asked; and each
 // translation with its alignment, described as attnviz/figures/translate/alignments.py describes it.
 
-import { cutText, nameOfHead, visibleText } from "../../figures/drawing/elements.js";
+import { cutText, isolated, nameOfHead, visibleText } from "../../figures/drawing/elements.js";
 import { counted } from "../../figures/drawing/numbers.js";
 import { isWord } from "../../figures/explorer/word_weights.js";
 import { largestOf } from "./head_metrics.js";
@@ -302,7 +302,7 @@ const TRAINED_TOKENS = 40;
 export function translationNotices(keys, cut, written) {
   const [learned, after] = [` learned from ${TRAINED_TOKENS} at most: expect its end to suffer.`, `after ${counted(written.length, "token")}`];
   const words = [...new Map(wordGroups(keys).flatMap((group) => spelling(group.map((at) => keys[at]))).map((pieces) => [pieces.join("·"), pieces])).values()];
-  const names = [...words.slice(0, 3).map((pieces) => `“${cutText(pieces.join(""))}” (${cutText(pieces.join("·"))})`), ...(words.length > 3 ? ["others"] : [])];
+  const names = [...words.slice(0, 3).map((pieces) => `“${isolated(cutText(pieces.join("")))}” (${isolated(cutText(pieces.join("·")))})`), ...(words.length > 3 ? ["others"] : [])];
   const [its, their] = ["its", "their"].map((whose) => ` spelled out ${new Intl.ListFormat("en-GB").format(names)}, which ${whose} vocabulary does not have: expect guesses there.`);
   return [
     ...(keys.length > TRAINED_TOKENS ? [/** @type {[string, string, string]} */ ([`This text has ${cut === null ? "" : "more than "}${keys.length} tokens, and `, learned, learned])] : []),

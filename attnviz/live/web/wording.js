@@ -1,6 +1,6 @@
 // A picture's numbers in words, as attnviz/analysis/wording.py says them: a test compares both.
 
-import { cutText, make, visibleText } from "../../figures/drawing/elements.js";
+import { cutText, isolated, make, visibleText } from "../../figures/drawing/elements.js";
 import { isWord } from "../../figures/explorer/word_weights.js";
 import { strongestLink, summarize } from "./head_metrics.js";
 import { LETTER_OF_BYTE } from "./models/letter_of_byte.js";
@@ -67,7 +67,7 @@ export function textNotices({ text, pair }, { cut, cutPair, isEnglish }, keys, m
   const limits = texts.flatMap(([name, whole, at]) =>
     at === null ? [] : [`${grouped(most)} tokens at most: the ${name} was cut after character ${grouped(at)} of ${grouped([...whole].length)}.`],
   );
-  const names = [...new Set(keys.flatMap(({ text: own, special, piece }) => (!special && UNKNOWN.includes(piece ?? "") ? [own] : [])))].map((own) => `“${quoted(own)[0]}”`);
+  const names = [...new Set(keys.flatMap(({ text: own, special, piece }) => (!special && UNKNOWN.includes(piece ?? "") ? [own] : [])))].map((own) => `“${isolated(quoted(own)[0])}”`);
   const unknown = `${names.slice(0, 5).join(", ")}${names.length > 5 ? " and others" : ""}`;
   return [
     ...(isEnglish ? [] : [/** @type {[string, string, string]} */ (["This does not look like English, the only language that ", can, can])]),
@@ -122,15 +122,15 @@ export function describeHidden({ hidden }) {
 // From this weight on a link counts as the source of a word; small words are often off by one, and need a firmer one.
 const [SURE, FIRM] = [0.4, 0.5];
 
-/** @param {AlignedWord} word */
-const isWordToken = ([text, special]) => isWord({ text, special: Boolean(special) });
+/** Tell words and emoji from punctuation and special tokens. @param {AlignedWord} word */
+const hasMeaning = ([text, special]) => isWord({ text, special: Boolean(special) }) || (!special && /[\p{Extended_Pictographic}\p{RI}]/u.test(text));
 
 /** Words that changed their order, one word that became several, or that order was kept. @param {Alignment} alignment @returns {Sentence} */
 export function describeAlignment(alignment) {
   const { queries, keys } = alignment;
   const links = queries
     .map((_, query) => ({ query, key: alignment.strongestOf(query), weight: alignment.weight(query, alignment.strongestOf(query)) }))
-    .filter(({ query, key, weight }) => weight >= SURE && isWordToken(queries[query]) && isWordToken(keys[key]));
+    .filter(({ query, key, weight }) => weight >= SURE && hasMeaning(queries[query]) && hasMeaning(keys[key]));
   if (!links.length) return [textPart("No word of the translation looks mainly at one word of the source.")];
   const sentence = [...describeOrder(alignment, links), ...describeSplit(alignment, links)];
   if (sentence.length) return sentence;

@@ -107,10 +107,9 @@ def test_a_weak_link_does_not_show_that_the_order_changed():
     assert plain(describe_alignment(weak)) == "The clearest link is from “le” to “him”."
 
 
-def test_one_word_has_no_order():
-    assert (
-        plain(describe_alignment(matrix([[1.0], [1.0]], "Salut", "Hello"))) == "The clearest link is from “Salut” to “Hello”."
-    )
+@pytest.mark.parametrize("said", ["Salut", "😀", "🇫🇷"])
+def test_one_word_has_no_order(said):
+    assert plain(describe_alignment(matrix([[1.0], [1.0]], said, "Hello"))) == f"The clearest link is from “{said}” to “Hello”."
 
 
 def test_where_a_word_comes_from():

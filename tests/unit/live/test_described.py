@@ -131,6 +131,7 @@ SPOKEN: list[tuple[tuple[Token, ...], int | None, tuple[Token, ...]]] = [
     (typed("a|b|c d|e|f g|h|i j|k|l no"), None, ()),
     (typed("a " * 41), None, ()),
     (typed("un|believ|ably " * 20), 99, typed("on")),
+    (typed("ا|ل|ق|ط ي|ن|ا|م"), None, ()),
 ]
 # A text and a second one, where each was cut, what a model reads at most, and its tokens: special ones, known and unknown ones.
 _EDGE, _WORD, *_ODD = (
@@ -146,6 +147,7 @@ NOTICED: list[tuple[dict[str, str], int | None, int | None, int, list[Token]]] =
     ({"text": "ich bin"}, None, None, 512, [_EDGE, *_ODD]),
     ({"text": "\u200b"}, None, None, 512, [_EDGE, _EDGE]),
     ({"text": "a"}, None, None, 512, [_WORD]),
+    ({"text": "the القط"}, None, None, 512, [Token(text, 4, 8, piece="[UNK]") for text in ("القط", "ينام", "؟")]),
 ]
 # ln p of a given translation and of the model's own.
 LIKELY = [(-9.2, -2.3), (-2.3, -2.304), (-1.0, -40.0), (-40.0, -1.0), (-13.92, -14.63), (0.0, -12.0),
@@ -281,13 +283,14 @@ def test_a_browser_describes_what_the_app_does():
         tokens = AttentionMap("encoder", tuple(keys), tuple(keys), DenseWeights((np.eye(len(keys))[None],)))
         trace = AttentionTrace("t", Prompt(**prompt), (tokens,), cut=cut, cut_pair=cut_pair)
         assert told == [[*each] for each in text_notices(trace, languages=("en", "fr"), most=most, reads=("text", "pair"))]
-    assert [len(told) for told in made["notices"]] == [2, 1, 3, 2, 1, 0]
+    assert [len(told) for told in made["notices"]] == [2, 1, 3, 2, 1, 0, 2]
+    assert " do not know “\u2068القط\u2069”, “\u2068ينام\u2069”, “\u2068؟\u2069”:" in made["notices"][-1][-1][2]
     for told, (keys, cut, written) in zip(made["spoken"], SPOKEN, strict=True):
         weights = DenseWeights((np.full((1, 1, len(keys)), 1 / len(keys)),))
         cross = AttentionMap("cross", (special("<s>"),), keys, weights)
         trace = AttentionTrace("t", Prompt("a"), (cross,), cut=cut)
         assert told == [[*each] for each in translation_notices(trace, languages=("en", "fr"), written=written)]
-    assert [len(told) for told in made["spoken"]] == [0, 2, 1, 1, 2]
+    assert [len(told) for told in made["spoken"]] == [0, 2, 1, 1, 2, 1]
     assert made["likely"] == [sentence_parts(describe_likelihood(*each)) for each in LIKELY]
     windows = [[[*each] for each in window_notices([Window(**part) for part in parts], *rest)] for parts, *rest in CUT_PASSAGES]
     assert (made["windows"], len(windows[0]), len(windows[1])) == (windows, 0, 1)

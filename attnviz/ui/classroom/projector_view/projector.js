@@ -1,6 +1,6 @@
 // What a class sees on the wall: how to join, the question, and after the reveal the guesses on the picture.
 
-import { cutText, drawn, make, nameOfHead } from "../../../figures/drawing/elements.js";
+import { cutText, drawn, isolated, make, nameOfHead } from "../../../figures/drawing/elements.js";
 import { counted, wholePercent } from "../../../figures/drawing/numbers.js";
 import { questionLines, wordNamed } from "../../../figures/lessons/question.js";
 import { classPicture, shade } from "../phone/class_picture.js";
@@ -42,7 +42,7 @@ function reading({ rows, columns, hidden_rows: down, hidden_columns: across }) {
   const hidden = [...down.map((at) => rows[at]), ...across.map((at) => columns[at])].map(label);
   if (!hidden.length) return "Strong colour: much.";
   if (down.length === rows.length) return "All of it is hidden.";
-  return `Hidden: ${hidden.slice(0, 3).map((name) => `“${name}”`).join(", ")}${hidden.length > 3 ? " …" : ""}.`;
+  return `Hidden: ${hidden.slice(0, 3).map((name) => `“${isolated(name)}”`).join(", ")}${hidden.length > 3 ? " …" : ""}.`;
 }
 
 /** @param {WallPicture} picture @param {Uint8Array} cells @param {readonly string[]} scale */
