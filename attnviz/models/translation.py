@@ -16,6 +16,7 @@ from attnviz.models.base import Branch, DecodingStep, SearchTree
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome
 from attnviz.nn.decoding import END, BeamSearchResult
 from attnviz.text.tokens import covering, own_span
+from attnviz.text.words import Words, has_letters
 
 # What else was likely in the place of each token: so many pieces.
 ALTERNATIVES = 5
@@ -42,14 +43,18 @@ def piece_name(vocabulary: Tokenizer, piece: int) -> str:
 
 
 def encoded_tokens(encoding: Encoding, text: str) -> tuple[Token, ...]:
-    """Make tokens of an encoding; a space before a piece is not part of its token."""
-    tokens = []
+    """Make tokens of an encoding; a space before a piece is not part of its token. Signs that are drawn as one are one word."""
+    tokens: list[Token] = []
+    words = Words.of(text)
     own = [own_span(piece, span, text) for piece, span in zip(encoding.tokens, encoding.offsets, strict=True)]
     spans = covering(own, text, whole=False)
     for piece, (start, end), word in zip(encoding.tokens, spans, encoding.word_ids, strict=True):
         typed = text[start:end]
         start += len(typed) - len(typed.lstrip())
         label = typed.strip() or piece
+        # To the vocabulary each part of an emoji is a word.
+        if tokens and (place := words.at(start)) is not None and place == words.at(tokens[-1].start):
+            word = word if has_letters(text[slice(*words.spans[place])]) else tokens[-1].word
         tokens.append(Token(label, start, max(start, end), word=word, piece="" if piece == label else piece))
     return tuple(tokens)
 

@@ -76,6 +76,15 @@ def test_what_is_no_piece_is_refused(model, name):
         draft(model, PROMPT, DecodingOptions(begins=(name,)))
 
 
+@pytest.mark.parametrize("text", ["👩\u200d👩\u200d👧", "👍🏽", "❤️", "🇫🇷"])
+def test_what_is_drawn_as_one_sign_is_one_word(model, text):
+    tokens = [token for token in model.trace(f"a {text} b isn't 3.5").cross.keys if token.end]
+    of_sign = [token.word for token in tokens if 2 <= token.start < 2 + len(text)]
+    assert len(of_sign) > 1
+    assert len(set(of_sign)) == 1
+    assert [token.word for token in tokens if token.text == "."] != [token.word for token in tokens if token.text == "3"]
+
+
 def test_a_model_that_does_not_translate_is_refused():
     with pytest.raises(PromptError, match="minilm does not translate"):
         draft(attnviz.load("minilm"), PROMPT, DecodingOptions())

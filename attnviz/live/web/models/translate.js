@@ -1,6 +1,6 @@
 // A translator: the best translation that it finds, or what it is made to write, with the probability of every token.
 
-import { special } from "./bert_tokens.js";
+import { special, wordAt, wordSpans } from "./bert_tokens.js";
 import { END, RecurrentDecoder, TransformerDecoder, beamSearch, logProbabilities, START } from "./decoding.js";
 import { weightsOf } from "./attention_weights.js";
 import { ModelError } from "./model_files.js";
@@ -24,20 +24,27 @@ function nameOf(vocabulary, piece) {
 }
 
 /**
- * Make tokens of pieces; a space before a piece is not part of its token.
+ * Make tokens of pieces; a space before a piece is not part of its token. Signs that are drawn as one are one word.
  * @param {Piece[]} pieces
  * @param {string} text
  * @returns {Token[]}
  */
 export function tokensOf(pieces, text) {
   const letters = [...text];
+  const words = wordSpans(text);
+  let before = { start: -1, word: /** @type {number | null} */ (null) };
   return pieces.map(({ piece, start, end: last, word }) => {
     // Of the mark that stands before a text the place is that of the first letter, which is the next piece's.
     const end = piece === "▁" && !letters.slice(start, last).every(isSpace) ? start : last;
     let [first, stop] = [start, end];
     while (first < stop && isSpace(letters[first])) first += 1;
     while (first < stop && isSpace(letters[stop - 1])) stop -= 1;
-    return token(letters.slice(first, stop).join("") || piece, first, Math.max(first, end), word, piece);
+    const place = wordAt(words, first);
+    // To the vocabulary each part of an emoji is a word.
+    const isPart = place !== null && place === wordAt(words, before.start) && !/[\p{L}\p{N}]/u.test(letters.slice(...words[place]).join(""));
+    const own = token(letters.slice(first, stop).join("") || piece, first, Math.max(first, end), isPart ? before.word : word, piece);
+    before = own;
+    return own;
   });
 }
 

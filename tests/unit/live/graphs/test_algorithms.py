@@ -229,6 +229,7 @@ def test_a_translators_tokens_of_every_script_are_those_of_python():
     # Before the first of these texts stands a mark of its own: no letter is in it.
     texts = [" 猫 a", "=1+1", "e\u0301te\u0301 x\u0302", *languages.SENTENCES.values()]
     texts += ["\ufeffa", "a\ufeffb \ufeff", "\x1cword a\x1c", "a\x85b", "a </s>", "  ", "𠮷a"]
+    texts += ["👩\u200d👩\u200d👧 👍🏽 ❤️ 🇫🇷🇩🇪 1️⃣ ___ …\u200b ½⃝ isn't 3.5"]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tokenizer.json"
         path.write_bytes((assets_folder() / "models" / "dot-lstm-en-fr" / "source.json").read_bytes())
