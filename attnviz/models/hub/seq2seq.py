@@ -331,8 +331,10 @@ class WritingModel(WritesFromSource, TracedModel):
     def pieces(self, names: Sequence[str]) -> tuple[int, ...]:
         """Pieces of the vocabulary by their names, such as those of `DecodingStep.alternatives`."""
         pieces = tuple(map(self._piece, names))
-        if self.names(pieces) != tuple(names) or not self.closed.isdisjoint(names):
-            wrong = next(name for name in names if name in self.closed or self.names([self._piece(name)]) != (name,))
+        # What stands before the last the model may have written itself, such as the mark of what it does not know.
+        closed = self.closed.intersection(names[-1:])
+        if closed or self.names(pieces) != tuple(names):
+            wrong = next(name for name in names if name in closed or self.names([self._piece(name)]) != (name,))
             raise PromptError(f"{self.card.name} has no piece {wrong!r} to go on from: choose one of its alternatives.")
         return pieces
 

@@ -150,6 +150,9 @@ def test_what_it_wrote_by_itself_may_hold_a_piece_that_stands_for_no_text() -> N
     edited = attnviz.run(traced, "translate", Prompt(TEXT, target=TARGET), edits="c1.2z")
     assert made.before is not None
     assert traced.pieces_of(Prompt(TEXT)) == written
+    # Behind what it wrote, one of its alternatives can be chosen.
+    begins = (*traced.names(written[:1]), "dog")
+    assert draft(traced, Prompt(TEXT), DecodingOptions(begins=begins)).pieces[:2] == begins
     assert made.draft.original == pytest.approx(0, abs=1e-6)
     assert edited.draft.original == pytest.approx(edited.draft.log_probability)
     assert attnviz.run(traced, "translate", TEXT, quantity="norms").trace.cross.queries == made.trace.cross.queries
