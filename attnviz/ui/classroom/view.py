@@ -552,12 +552,20 @@ def show_management(teacher: StartedClass) -> None:
         st.code(f"{_origin()}/class?class={teacher.code}&teach={write_taught(teacher)}", language=None)
         st.caption("The teacher's link: it opens this class as its teacher on another machine. Keep it to yourself.")
         with st.container(horizontal=True):
-            _do("End the class", "end", teacher, icon=":material/stop_circle:")
+            if not _has_ended(teacher):
+                _do("End the class", "end", teacher, icon=":material/stop_circle:")
             _do("Delete all answers", "delete", teacher, icon=":material/delete:")
             _do("Remove phones that never answered", "remove_silent", teacher, icon=":material/person_remove:")
             st.button("Leave", key="class-leave", icon=":material/logout:", type="tertiary",
                       on_click=st.session_state.update, kwargs={"taught_class": None})  # fmt: skip
         st.caption("A class ends by itself after a day, and is deleted with its answers.")
+
+
+def _has_ended(teacher: StartedClass) -> bool:
+    try:
+        return class_store().overview(teacher.code, teacher.secret).state == "ended"
+    except AttnvizError:
+        return True
 
 
 def _lesson_title(name: str) -> str:

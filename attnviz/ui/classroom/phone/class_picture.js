@@ -77,10 +77,10 @@ function frame({ truth, own }, answer) {
   return `${answer === own ? ".own" : ""}${truth.right.includes(answer) ? ".right" : ""}`;
 }
 
-/** @param {Shown} shown @param {...string} more */
-const legend = ({ own }, ...more) =>
+/** @param {Shown} shown @param {string} guesses what shows them, where there are some @param {...string} more */
+const legend = ({ own, truth }, guesses, ...more) =>
   make("p.legend", {}, ...[...(own === null ? [] : [["own", "your answer"]]), ["right", "the right answer"]].map(([kind, name]) =>
-    make("span", {}, make(`i.${kind}`), name)), ...more.map((name) => make("span", {}, name)));
+    make("span", {}, make(`i.${kind}`), name)), ...more.map((name) => make("span", {}, name)), truth.answered > 0 && make("span", {}, guesses));
 
 /** @param {Shown} shown */
 function shadedWords(shown) {
@@ -97,7 +97,7 @@ function shadedWords(shown) {
     );
     return make("li", {}, box);
   });
-  return make("div.options", {}, make("ul.words", {}, ...boxes), legend(shown, "percent: attention", "orange: guesses"));
+  return make("div.options", {}, make("ul.words", {}, ...boxes), legend(shown, "orange: guesses", "percent: attention"));
 }
 
 /** @param {Shown} shown */
@@ -121,7 +121,7 @@ function histogram({ question, truth, own, scale }) {
     "div.options", {}, make("ul.words", {}, ...words),
     make("div.histogram", { role: "img", "aria-label": about }, ...bars, ...marks),
     make("div.ends", { "aria-hidden": "true" }, make("span", {}, "0 %"), make("span", {}, "100 %")),
-    make("p.legend", {}, make("span", {}, "bars: the class"), make("span", {}, "line: true"), own !== null && make("span", {}, "dashed: you")),
+    make("p.legend", {}, truth.answered > 0 && make("span", {}, "bars: the class"), make("span", {}, "line: true"), own !== null && make("span", {}, "dashed: you")),
   );
 }
 

@@ -16,7 +16,7 @@ const scaleNow = (scales) => (matchMedia("(prefers-color-scheme: dark)").matches
 /** @param {Phone} phone @param {ClassView} view @param {string | null} answered */
 export function screens(phone, view, answered) {
   const { question, truth, state } = view;
-  if (state === "ended") return { title: "The class has ended", body: [make("p", {}, "Thank you for your answers.")] };
+  if (state === "ended") return { title: "The class has ended", body: [make("p", {}, "Thank you for taking part.")] };
   if (!question) return { title: "You are in", body: [make("p", {}, "The first question comes when the teacher asks it. Keep this page open.")] };
   const title = question.ask;
   // What is written may be graded, or read by the teacher alone: the phone is not told.

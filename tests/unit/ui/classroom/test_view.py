@@ -39,17 +39,19 @@ def wall() -> None:
     import streamlit as st
 
     from attnviz.lessons.classroom.class_values import StartedClass
-    from attnviz.ui.classroom.view import _wall
+    from attnviz.ui.classroom.view import _wall, show_management
 
     st.session_state.wall_refused = ""
-    _wall("KRTF", StartedClass("KRTF", "invite", "secret"))
+    teacher = StartedClass("KRTF", "invite", "secret")
+    _wall("KRTF", teacher)
+    show_management(teacher)
 
 
 @pytest.mark.parametrize(
     ("state", "offered", "said"),
     [("open", False, []), ("ended", True, []), ("deleted", True, ["This class was deleted."])],
 )
-def test_behind_a_class_that_is_over_its_teacher_starts_another(
+def test_behind_a_class_that_is_over_its_teacher_starts_another_and_ends_none(
     state: str, offered: bool, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def overview(*_: object) -> ClassOverview:
@@ -58,12 +60,15 @@ def test_behind_a_class_that_is_over_its_teacher_starts_another(
         return ClassOverview("KRTF", 1, cast(ClassState, state), False)
 
     monkeypatch.setattr(view, "_overview", overview)
+    monkeypatch.setattr(view, "class_store", lambda: SimpleNamespace(overview=overview))
+    monkeypatch.setattr(view, "_show_lesson_choice", lambda: None)
     monkeypatch.setattr(view, "_draw_wall", lambda *_, **__: None)
     monkeypatch.setattr(view, "_join_address", lambda *_: ("", "https://attnviz.school.example/join"))
     monkeypatch.setattr(view, "_next_of_lesson", lambda _: None)
     app = AppTest.from_function(wall).run()
     assert not app.exception
-    assert ("Start another class" in [each.label for each in app.button]) is offered
+    labels = [each.label for each in app.button]
+    assert ["Start another class" in labels, "End the class" in labels] == [offered, not offered]
     assert [each.value for each in app.warning] == said
 
 

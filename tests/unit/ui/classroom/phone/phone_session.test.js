@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeElement, all } from "../../../figures/fake_page.js";
+import { classPicture } from "../../../../../attnviz/ui/classroom/phone/class_picture.js";
 import { Phone, screens } from "../../../../../attnviz/ui/classroom/phone/phone_session.js";
 
 const waiting = (question) => screens({ pending: null }, { state: "open", question: { ask: "?", ...question } }, "a").body[1].textContent;
@@ -16,6 +17,20 @@ test("no answer is promised to a question that may have none", () => {
   assert.match(waiting({ kind: "token" }), /^The answer comes/);
   assert.match(waiting({ kind: "text" }), /^Your teacher goes on/);
   assert.match(waiting({ kind: "token", step: { reveals: false } }), /^Your teacher has/);
+});
+
+test("guesses stand in the legend of a picture where there are some", () => {
+  const question = { words: ["a"], marked: [], choices: ["a"], rows: ["L0"], columns: ["H0"] };
+  for (const kind of ["token", "number", "head", "choice"]) {
+    const legend = (answered) => all(classPicture({ question: { ...question, kind }, truth: { right: ["a"], weights: [0.5], guesses: [], answered }, own: null, scale: ["#000000", "#ffffff"] }))
+      .find(({ className }) => className === "legend").textContent;
+    assert.match(legend(2), /guesses|the class/);
+    assert.doesNotMatch(legend(0), /guesses|the class/);
+  }
+});
+
+test("nobody is thanked for answers that they did not give", () => {
+  assert.doesNotMatch(screens({ pending: null }, { state: "ended" }, null).body[0].textContent, /answer/);
 });
 
 test("who presses Join twice joins once, and may try again where that was refused", async () => {
