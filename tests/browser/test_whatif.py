@@ -58,6 +58,10 @@ def test_below_an_error_no_room_is_kept_for_a_picture(page: Page, app_url: str) 
         ends = [page.locator(f".st-key-{part}").bounding_box(), error.bounding_box()]
         whole, said = (box["y"] + box["height"] for box in ends if box)
         assert whole - said < 50, address
+    open_page(page, app_url, "whatif", text="A dog.", other="A dog.")
+    ends = [page.locator(f".st-key-hero{part}").bounding_box() for part in ("", " .story")]
+    whole, said = (box["y"] + box["height"] for box in ends if box)
+    assert whole - said < 50
 
 
 def test_under_a_finger_the_chosen_head_stands_beside_its_layer(browser: Browser, app_url: str) -> None:

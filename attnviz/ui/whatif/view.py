@@ -325,7 +325,8 @@ def show_comparison(
     """Show how far each head has changed, and one of them on both sides; return its layer and head."""
     chosen = clicked_head(list(np.ndindex(compared.divergence.shape)))
     said, *drawn = comparison_blocks(compared, chosen, sides.names, are_models=sides.are_models, theme=theme())
-    show_blocks([said], place=heading)
+    # No picture follows where nothing has changed: none needs room.
+    show_blocks([said], place=heading if drawn else heading.container(key="unchanged"))
     show_next(results, sides.names)
     show_blocks(drawn, _PICTURES)
     return compared.shown_head(chosen, are_models=sides.are_models)
