@@ -203,7 +203,8 @@ function saidOf(traces, names, prompt, unasked) {
 const TAIL = 160;
 
 /** What is being fetched or written, and the way to leave it. @param {SitePage} sitePage @param {string} name */
-function showBusy({ parts: { busy }, background }, name) {
+function showBusy(sitePage, name) {
+  const { parts: { busy }, background } = sitePage;
   const [words, bar] = [make("span", {}, `Opening ${name} …`), make("progress", { max: 1, "aria-label": "Progress" })];
   let isWriting = false;
   // What is written so far stays; a download can only be given up.
@@ -211,7 +212,11 @@ function showBusy({ parts: { busy }, background }, name) {
   const leave = make("button", { type: "button", onclick }, "Stop");
   busy.replaceChildren(words, bar, leave);
   // A model that is here already is quicker than the eye.
-  const timer = setTimeout(() => (busy.hidden = false), 150);
+  const timer = setTimeout(() => {
+    busy.hidden = false;
+    // What was said is of the text before.
+    sitePage.say("");
+  }, 150);
   /** @param {number} loaded @param {number} total @param {string} [text] that is written so far */
   const progress = (loaded, total, text) => {
     bar.value = loaded / total;

@@ -191,7 +191,7 @@ test("further words are asked about behind a first one alone", async () => {
 
 test("a character that nobody sees is no word of a translation", () => {
   const said = (name) => describeAlignment({ queries: [["est", 0]], keys: [[name, 0]], weight: () => 1, strongestOf: () => 0 }).map(([text]) => text).join("");
-  assert.deepEqual(["is", "U+200D"].map((name) => said(name).startsWith("The clearest link")), [true, false]);
+  assert.deepEqual(["is", "U+200D", "😀", "🇫🇷", "!"].map((name) => said(name).startsWith("The clearest link")), [true, false, true, true, false]);
 });
 
 test("what was written takes nobody away from the picture that they have gone on to", async () => {
@@ -206,14 +206,15 @@ test("what was written takes nobody away from the picture that they have gone on
   assert.deepEqual(went, ["b"]);
 });
 
-test("a bar stays while something else is under way", async () => {
-  const busy = Object.assign(new FakeElement("div"), { hidden: true });
+test("a bar stays while something else is under way, and what was said before does not", async () => {
+  const [busy, said] = [Object.assign(new FakeElement("div"), { hidden: true }), []];
   const page = { values: {}, picture: { said: { prompt: { text: "a" } } }, config: { models: ["m"], page: "write" }, modelFiles: new URL("http://localhost/"),
-    parts: { busy }, go() {}, say() {}, fail() {} };
+    parts: { busy }, go() {}, say: (text) => said.push(text), fail() {} };
   const ends = [];
   const background = { ask: () => new Promise((resolve) => ends.push(resolve)) };
   const runs = [writeOn({ ...page, background }), writeOn({ ...page, background })];
   await new Promise((go) => setTimeout(go, 200));
+  assert.deepEqual(said, ["", ""]);
   for (const [at, isHidden] of [false, true].entries()) {
     ends[at]([]);
     await runs[at];
