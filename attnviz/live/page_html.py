@@ -5,7 +5,7 @@ import html
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -156,10 +156,14 @@ GET_THE_APP = "pip install attnviz"
 
 @dataclass(frozen=True)
 class PageFrame:
-    """Where a page stands: `root` leads from it to the top of the site, where `files` is the folder of scripts and styles."""
+    """Where a page stands: `root` leads from it to the top of the site, where `files` is the folder of scripts and styles.
+
+    pages  those that the site has a picture for
+    """
 
     root: str
     files: str
+    pages: Collection[str]
 
 
 def write_page(
@@ -298,18 +302,19 @@ attnviz</code></pre>
 def _fill(title: str, promise: str, frame: PageFrame, current: str, body: str, preload: str) -> str:
     root = frame.root
     return _TEMPLATE.substitute(
-        title=title, promise=promise, root=root or "./", files=f"{root}{frame.files}/", page=current, nav=_nav(root, current),
+        title=title, promise=promise, root=root or "./", files=f"{root}{frame.files}/", page=current, nav=_nav(frame, current),
         body=body, preload=preload, policy=POLICY,
     )  # fmt: skip
 
 
-def _nav(root: str, current: str) -> str:
+def _nav(frame: PageFrame, current: str) -> str:
     def link(name: str, title: str, kind: str = "") -> str:
         here = ' aria-current="page"' if name == current else ""
-        return f'<a href="{root}{name}/"{kind}{here}>{title}</a>'
+        return f'<a href="{frame.root}{name}/"{kind}{here}>{title}</a>'
 
-    own = [*(link(page.name, page.title) for page in SITE_PAGES), link("lessons", "Lessons")]
-    app = [link(page.name, page.title, ' class="elsewhere"') for page in APP_PAGES]
+    pages = (*SITE_PAGES, *APP_PAGES)
+    own = [*(link(page.name, page.title) for page in pages if page.name in frame.pages), link("lessons", "Lessons")]
+    app = [link(page.name, page.title, ' class="elsewhere"') for page in pages if page.name not in frame.pages]
     return "\n".join([*own, "<span>In the app</span>", *app])
 
 

@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -170,9 +170,10 @@ def _write_site(folder: Path, models: Sequence[str], files: Sequence[Path], repo
     own = {name: lesson for name, lesson in lessons.items() if name not in absent}
     described = _write_answers(folder / "files" / "lessons", own, source, why)
     folders = Folders(*(_named_by_content(folder / name) for name in ("files", "models")))
+    frame = PageFrame(_TO_ROOT, folders.files, pages | blocks.keys())
     needed = [
         *_write_pages(folder, folders, shown, exported, blocks),
-        *_write_lessons(folder / "lessons", PageFrame(_TO_ROOT, folders.files), lessons, absent, described, why, report),
+        *_write_lessons(folder / "lessons", frame, lessons, absent, described, why, report),
     ]
     _write_service_worker(folder, folders.models, needed)
 
@@ -263,6 +264,9 @@ def _write_pages(
     styles = [f"{name}.css" for name in ("site", "steps", "write")]
     own_files = [*(f"{name}.js" for name in SCRIPTS), "start.js", *styles, "icon.svg", "document.html"]
     needed = [f"{folders.files}/{name}" for name in own_files]
+    pages = {picture.said["page"] for picture in site_pictures} | block_pages.keys()
+    # At the top of the site stands the first page that there is.
+    top = next((page for page in SITE_PAGES if page.name in pages), SITE_PAGES[0])
     for page in (*SITE_PAGES, *APP_PAGES):
         config = {"page": page.name, **site_parameters(page), "modelsFolder": folders.models}
         own = [picture for picture in site_pictures if picture.said["page"] == page.name]
@@ -285,8 +289,8 @@ def _write_pages(
             seen = files[:1] if page.name in FOLDED else [*files, script]
             write = partial(write_page, page, config=config, preload=seen, measured=own[0].said.get("measured", ""))
             needed += files
-        for place in (page.name, "") if page.name == "encode" else (page.name,):
-            _write(folder / place / "index.html", write(PageFrame("../" if place else "", folders.files)))
+        for place in (page.name, "") if page is top else (page.name,):
+            _write(folder / place / "index.html", write(PageFrame("../" if place else "", folders.files, pages)))
             needed.append(f"{place}/" if place else "./")
     return needed
 
@@ -332,7 +336,7 @@ def _write_lessons(
         report(f"lesson {name}: {lesson.title}")
     # What can be opened comes first.
     cards.sort(key=lambda card: not card[0])
-    _write(folder / "index.html", write_lessons_page(cards, PageFrame("../", frame.files)))
+    _write(folder / "index.html", write_lessons_page(cards, replace(frame, root="../")))
     return ["lessons/", *(f"lessons/{name}/" for name in described)]
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import random
+import re
 import zlib
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from urllib.parse import parse_qs, urlencode
 
 import pytest
 
+from attnviz.live.block_pages import WrittenPage
 from attnviz.live.page_html import APP_PAGES, SITE_PAGES, site_parameters
 from attnviz.live.site import Folders, _write_pages
 from attnviz.pages_and_addresses import (
@@ -47,6 +49,15 @@ def test_every_page_that_the_navigation_names_is_there_whatever_the_models(tmp_p
         assert f"{name}/" in needed
         assert 'id="elsewhere"' in (tmp_path / name / "index.html").read_text(encoding="utf-8")
     assert "This site was made without a model for this page." in first
+
+
+def test_pages_without_a_model_stand_behind_those_that_have_one(tmp_path: Path) -> None:
+    _write_pages(tmp_path, Folders("files", "models"), [], {}, {"whatif": WrittenPage({}, [], [])})
+    top = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "<h1>What if</h1>" in top
+    own, others = (re.findall('href="([a-z]+)/"', each) for each in top.split("<span>In the app</span>"))
+    assert own == ["whatif", "lessons"]
+    assert others == [page.name for page in (*SITE_PAGES, *APP_PAGES) if page.name != "whatif"]
 
 
 def parameters_of(page: str) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def written_lesson(name: str) -> tuple[Lesson, str, dict[str, dict[str, Any]]]:
     lesson, source = read_lesson(shipped_lessons()[name]), ComputedSource()
     right = truths(lesson, source)
     body = lesson_html(lesson, "../../", lambda _: "")
-    page = write_lesson_page(lesson.title, PageFrame("../../", "files"), body, describe_lesson(lesson, right, source))
+    page = write_lesson_page(lesson.title, PageFrame("../../", "files", ()), body, describe_lesson(lesson, right, source))
     return lesson, page, later_files(lesson, right, source, "../../", lambda _: "")
 
 
@@ -184,7 +184,7 @@ def test_a_lesson_that_a_site_cannot_show_is_named_with_the_reason():
     assert two == "It reads with transformer-en-fr, a model that is not part of this site."
     assert not why(read_link("/encode?model=minilm&text=a"))
     train = "It opens Train, which is not part of this site."
-    card = write_lessons_page([("", "A model learns", train)], PageFrame("../", "files"))
+    card = write_lessons_page([("", "A model learns", train)], PageFrame("../", "files", ()))
     assert "It opens Train, which" in card
     assert 'href="a-model' not in card
 
