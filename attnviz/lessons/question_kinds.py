@@ -298,7 +298,8 @@ def _token(question: LessonQuestion, picture: LessonPicture | None, source: Answ
     matrix = picture.matrix(source.result(picture))
     sends = "to" in question.fields
     tokens = matrix.queries if sends else matrix.keys
-    place = word_at(question.text("to" if sends else "from"), matrix.keys if sends else matrix.queries)
+    asked = question.text("to" if sends else "from")
+    place, asked = word_at(asked, matrix.keys if sends else matrix.queries), isolated(asked)
     column = matrix.weights[:, place, None] if sends else matrix.weights[None, place]
     weights = words_only(column, tokens, axis=int(not sends)).ravel()
     names = word_names(tokens)
@@ -306,10 +307,10 @@ def _token(question: LessonQuestion, picture: LessonPicture | None, source: Answ
     # What rounds to nothing says nothing.
     others = [at for at in np.argsort(weights)[::-1][:3] if weights[at] >= LEAST_SAID or at == best]
     first = words_with_percents([names[at] for at in others], [float(weights[at]) for at in others])
-    sentence = f"To “{question.text('to')}” look {first}." if sends else f"“{question.text('from')}” gives {first}."
+    sentence = f"To “{asked}” look {first}." if sends else f"“{asked}” gives {first}."
     if (most := int(column.argmax())) != best:
         share, verb = whole_percent(float(column.ravel()[most])), "comes from" if sends else "goes to"
-        sentence += f" Most {verb} “{names[most]}” ({share}), which is no word of the text."
+        sentence += f" Most {verb} “{isolated(names[most])}” ({share}), which is no word of the text."
     return Truth(names[best], sentence, _is(names[best]), column.ravel())
 
 
@@ -327,7 +328,7 @@ def _weight(question: LessonQuestion, picture: LessonPicture | None, source: Ans
         value = read_number(given)
         return value is not None and abs(value - weight) <= tolerance + 1e-6
 
-    sentence = f"“{question.text('from')}” gives “{question.text('to')}” {percent(weight)}."
+    sentence = f"“{isolated(question.text('from'))}” gives “{isolated(question.text('to'))}” {percent(weight)}."
     return Truth(f"{weight:.2f}", sentence, accepts, row, weight, tolerance)
 
 
@@ -354,7 +355,8 @@ def _head(question: LessonQuestion, picture: LessonPicture | None, source: Answe
         raise LessonError(f"{len(names)} of {total} heads are right: ask about a link that fewer heads show.")
     first = ", ".join(f"{name} ({whole_percent(found[name])})" for name in names[:3])
     besides = f"Besides {' and '.join(question.texts('besides'))}, " if question.texts("besides") else ""
-    link = f"{'sends' if len(names) == 1 else 'send'} “{question.text('from')}” mostly to “{question.text('to')}”"
+    one, other = (isolated(question.text(name)) for name in ("from", "to"))
+    link = f"{'sends' if len(names) == 1 else 'send'} “{one}” mostly to “{other}”"
     sentence = f"{besides}{len(names)} of {total} heads {link}{':' if len(names) == 1 else ', first'} {first}."
     right = {tuple(re.findall(r"\d+", name)) for name in names}
     accepts = lambda given: tuple(str(int(each)) for each in re.findall(r"\d{1,4}", given)) in right
@@ -436,7 +438,7 @@ def _next(question: LessonQuestion, picture: LessonPicture | None, source: Answe
     if result.before:
         before, shares = next_shares(question, result.before)
         first = int(np.argmax(shares))
-        sentence += f" Without the edit it gives “{before[first]}” {whole_percent(shares[first])}."
+        sentence += f" Without the edit it gives “{isolated(before[first])}” {whole_percent(shares[first])}."
     return Truth(names[best], sentence, _is(names[best]), now if question.texts("choices") else ())
 
 
@@ -488,7 +490,7 @@ def _link_in_words(question: LessonQuestion, picture: LessonPicture | None, sour
     best = int(words_only(matrix.weights[None, row], matrix.keys, axis=1).argmax())
     places = dict.fromkeys((word_at(question.text("to"), matrix.keys), best) if question.text("to") else (best,))
     gives = words_with_percents([names[at] for at in places], [float(matrix.weights[row, at]) for at in places])
-    return f"“{question.text('from')}” gives {gives}."
+    return f"“{isolated(question.text('from'))}” gives {gives}."
 
 
 def _free(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.head_view import HeadMatrix, word_at, word_names
-from attnviz.analysis.wording import cut, head_words, percent, whole_percent
+from attnviz.analysis.wording import cut, head_words, isolated, percent, whole_percent
 from attnviz.core.errors import AttnvizError, ClassError, is_unicode
 from attnviz.figures.theme import LIGHT
 from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep, prose_html
@@ -335,12 +335,12 @@ def class_sentence(overview: ClassOverview) -> str:
     right = sum(each.count for each in results if each.is_right)
     if question.kind not in ("token", "cell", "head"):
         return f"{right} of {overview.answered} {'is' if right == 1 else 'are'} right. {key.sentence}".strip()
-    found = f"“{key.right[0]}”" if len(key.right) == 1 else f"one of {len(key.right)} that are right"
+    found = f"“{isolated(key.right[0])}”" if len(key.right) == 1 else f"one of {len(key.right)} that are right"
     if len(leaders) > 1:
-        which = " and ".join(f"“{each}”" for each in leaders) if len(leaders) == 2 else f"{len(leaders)} answers"
+        which = " and ".join(f"“{isolated(each)}”" for each in leaders) if len(leaders) == 2 else f"{len(leaders)} answers"
         chosen = f"{which} were chosen most, by {first.count} of {overview.answered} each"
         return f"{chosen}; {right} found {found}. {key.sentence}".strip()
-    chosen = f"{first.count} of {overview.answered} chose “{first.answer}”"
+    chosen = f"{first.count} of {overview.answered} chose “{isolated(first.answer)}”"
     if first.is_right:
         same = {"token": "so does the head", "cell": "it is the strongest", "head": "this head does it"}[question.kind]
         places = question.words if question.kind == "token" else question.answers

@@ -117,6 +117,20 @@ def test_a_right_answer_is_computed(kind: str, fields: dict, answer: str | None,
     assert [found.accepts(each) for each in (*right, *wrong)] == [True] * len(right) + [False] * len(wrong)
 
 
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [("token", {"from": "قطة"}), ("token", {"to": "قطة"}), ("number", {"from": "saw", "to": "قطة"}),
+     ("head", {"from": "saw", "to": "قطة"}), ("choice", {"choices": ("a", "b"), "answer": "b", "from": "قطة"})],
+)  # fmt: skip
+def test_words_from_right_to_left_keep_their_places_in_a_sentence(kind: str, fields: dict) -> None:
+    tokens = tuple(replace(token, text={"cat": "قطة", "dog": "كلب"}.get(token.text, token.text)) for token in TOKENS)
+    source = Given()
+    source.trace = replace(source.trace, maps=(replace(source.trace.maps[0], queries=tokens, keys=tokens),))
+    said = truth(kind, source=source, **fields).sentence
+    assert "“\u2068قطة\u2069”" in said
+    assert not re.search("[“”][قك]", said)
+
+
 def test_a_sentence_has_one_end_and_says_nothing_of_what_is_nothing() -> None:
     assert truth("output", source=Given(output="Le chat.")).sentence == "The model says “Le chat.”"
     assert truth("output").sentence == "The model says “le chat”."

@@ -28,6 +28,8 @@ NUMBER, TRUE = ClassQuestion("number", "How much?"), AnswerKey(("0.57",), 0.1, "
          "“it” and “cat” were chosen most, by 1 of 3 each; 1 found “cat”. “it” gives “cat” 57 %."),
         (WORDS, KEY, (Guess("it", 1, False), Guess("a", 1, False), Guess("b", 1, False)),
          "3 answers were chosen most, by 1 of 3 each; 0 found “cat”. “it” gives “cat” 57 %."),
+        (WORDS, AnswerKey(("قطة",), sentence=".", weights=(0.1, 0.57)), (Guess("كلب", 2, False),),
+         "2 of 3 chose “\u2068كلب\u2069”; 0 found “\u2068قطة\u2069”. ."),
         (NUMBER, TRUE, (Guess("0.2", 2, False), Guess("0.6", 1, True)),
          "Half of the class guessed 20\N{NO-BREAK SPACE}% or less; 1 of 3 came near. 57 %."),
         (ClassQuestion("choice", "?", choices=("a", "b")), AnswerKey(("a",)), (Guess("b", 2, False), Guess("a", 1, True)),
