@@ -9,6 +9,7 @@ from attnviz.analysis.wording import head_name, power_of_ten
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap
 from attnviz.models.catalog import CATALOG
+from attnviz.models.result import Result
 from attnviz.ui import compute
 from attnviz.ui.address.address_sync import finish, segments, url_value
 from attnviz.ui.background.results import card
@@ -24,7 +25,7 @@ from attnviz.ui.frame.sidebar import (
     own_language_button,
 )
 from attnviz.ui.layout import escaped, header, hero
-from attnviz.ui.prompt_box import Example, examples, prompt_box
+from attnviz.ui.prompt_box import Example, examples, prompt_box, show_text_notices
 
 if TYPE_CHECKING:
     from attnviz.models.head_inputs import InspectedTrace
@@ -74,6 +75,7 @@ def compute_weight() -> Download | None:
         return None
     if model not in CATALOG and (known := card(model, prompt)):
         language_picker(known, st.sidebar)
+    show_text_notices(Result(opened.trace, opened.model.card, 0.0))
     download = show_weight(model, opened, map_picker(opened.trace), example or examples("encode")[0])
     if opened.trace.kinds == ("decoder",):
         show_next_word(model, prompt)

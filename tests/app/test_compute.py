@@ -268,6 +268,14 @@ def test_what_was_revealed_is_in_the_address(app: AppTest, drawn: list) -> None:
     assert other.query_params == app.query_params
 
 
+def test_what_a_model_cannot_read_of_a_text_is_said(app: AppTest) -> None:
+    open_page(app, source="model", text="قطة 🙂 " * 200)
+    (notice,) = app.warning
+    assert "This does not look like English" in notice.value
+    assert "the text was cut after character" in notice.value
+    assert "minilm does not know “🙂”" in notice.value
+
+
 def test_a_score_is_taken_apart_where_somebody_asks_and_the_address_says_so(app: AppTest) -> None:
     open_page(app, source="model", model="minilm", text=TEXT, layer="1", head="3", query="2", key="1", why="open")
     (sentence,) = [each.proto.body for each in app.get("html") if "Of all tokens" in each.proto.body]
