@@ -51,8 +51,8 @@ class PlantedScores:
 
 
 def ranking(scores: Sequence[PlantedScores]) -> dict[str, float]:
-    """Average each method's distance over checkpoints, the nearest method first."""
-    names = scores[-1].distances
+    """Average each method's distance over checkpoints, the nearest method first; one that a checkpoint refuses has no mean."""
+    names = [name for name in scores[-1].distances if all(name in each.distances for each in scores)]
     means = {name: float(np.mean([each.distances[name] for each in scores])) for name in names}
     return dict(sorted(means.items(), key=lambda item: item[1]))
 

@@ -196,7 +196,7 @@ def _distance_cell(distance: float, theme: Theme) -> str:
 def _refused(scores: Sequence[PlantedScores], titles: Mapping[str, str]) -> Iterator[str]:
     """Say why methods have no row; those with the same reason together."""
     reasons: dict[str, list[str]] = {}
-    for name, reason in scores[-1].refused.items():
+    for name, reason in {name: reason for each in scores for name, reason in each.refused.items()}.items():
         reasons.setdefault(reason, []).append(titles[name])
     for reason, named in reasons.items():
         yield f'<p class="why"><b>{html.escape(", ".join(named))}</b>: {html.escape(reason)}</p>'

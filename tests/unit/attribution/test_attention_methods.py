@@ -158,6 +158,32 @@ def test_rollout_and_flow_follow_half_of_the_weights_and_half_of_the_residual(si
             method(replace(bound, layered=False))
 
 
+def step_in_the_way(score: Any) -> BoundTarget:
+    """Bind a text whose score is a function of where it stands on the way from the masked text, 0, to itself, 1."""
+    bound = Model("encoder").bound()
+    vectors, mask = bound.embedded(), bound.embedding[MASK]
+    way = torch.cat([torch.zeros(1, DIM, dtype=vectors.dtype), vectors[1:] - mask])
+
+    def run(ids: torch.Tensor) -> Outcome:
+        moved = F.embedding(ids, bound.embedding) - torch.cat([vectors[:1], mask.expand(N - 1, DIM)])
+        made = score((moved * way).sum(dim=(1, 2)) / (way * way).sum())
+        return Outcome(made, made)
+
+    return replace(bound, run=run)
+
+
+def test_integrated_gradients_sum_to_what_a_sudden_rise_gains():
+    """A rise over a hundredth of the way, which points that stand still would step over or count several times."""
+    for middle in (0.2, 0.37, 0.618):
+        shares = gradients.integrated_gradients(step_in_the_way(lambda at, middle=middle: (400 * (at - middle)).tanh()))
+        assert shares.sum() == pytest.approx(2, rel=0.05)
+
+
+def test_integrated_gradients_that_miss_their_sum_are_refused():
+    with pytest.raises(ModelError, match="do not add up here"):
+        gradients.integrated_gradients(step_in_the_way(lambda at: at + (at > 0.37)))
+
+
 @pytest.mark.parametrize("norm", ["", "after"])
 @pytest.mark.parametrize("sites", ["encoder", "cross", "written", "idle"])
 def test_gradients_are_those_of_the_score(sites: str, norm: str) -> None:

@@ -12,6 +12,7 @@ from attnviz.attribution import dataset
 from attnviz.attribution.dataset import planted_scores
 from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import ModelError
+from attnviz.figures.train import planted_table
 from attnviz.models import toy_model as toys
 from attnviz.models.toy_config import ToyConfig
 from attnviz.models.toy_model import untrained_toy
@@ -32,6 +33,14 @@ def test_a_ranking_averages_over_checkpoints_and_seeds_may_disagree():
     first = ranking([scores(1, rollout=0.5, attention=0.25), scores(2, rollout=0.25, attention=0.25)])
     assert first == {"attention": 0.25, "rollout": 0.375}
     assert agreement([first, {"rollout": 0.1, "attention": 0.2}]) == [-1]
+
+
+def test_a_method_that_one_checkpoint_refuses_is_not_averaged_and_says_why():
+    first = PlantedScores(1, {"rollout": 0.5}, 0.5, {"integrated-gradients": "They do not add up."})
+    both = [first, scores(2, rollout=0.25, **{"integrated-gradients": 0.125})]
+    assert ranking(both) == {"rollout": 0.375}
+    drawn = planted_table(both, {"rollout": "Rollout", "integrated-gradients": "Integrated gradients"})
+    assert "<b>Integrated gradients</b>: They do not add up." in drawn
 
 
 def test_the_nearest_method_and_its_distance_stand_out():
