@@ -75,7 +75,9 @@ export function describePlace({ pieces, tokens, next }, place) {
   const expected = [[isNext ? "Next comes " : "Here the model expects ", 0], ...names[0], ...(names.length > 1 ? /** @type {Sentence} */ ([[", or else ", 0], ...names[1]]) : [])];
   if (isNext) return [expected];
   const rank = candidates.findIndex(([piece]) => piece === pieces[place]);
-  const [, name, share] = tokens[place];
+  const share = tokens[place][2];
+  // A letter of several tokens stands with the first of them.
+  const [, name = ""] = tokens.slice(0, place + 1).findLast(([, each]) => each) ?? [];
   const before = rank < 0 ? "" : rank === 0 ? ", the likeliest of all" : `, ${rank} ${rank === 1 ? "was" : "were"} likelier`;
   return [expected, [[name, 2], [` had ${rough(share)}${before}`, 0]]];
 }

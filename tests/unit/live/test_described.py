@@ -482,6 +482,8 @@ def test_what_is_typed_is_read_and_refused_as_in_the_app() -> None:
 def continued() -> AttentionTrace:
     """A text of which the last two tokens were written: a token that stands there twice, one that nobody expected."""
     tokens = [token for token in sentence("the cat sat on the cat") if not token.special]
+    # As of a letter that takes two tokens.
+    tokens[3] = tokens[2]
     logs = np.log(np.array([[0.6, 0.3, 0.0005]] * 6, np.float32))
     logs[3] = np.log([0.9965, 0.002, 0.0005])
     candidates = np.array([[1, 2, 3]] * 6, np.int32)
