@@ -130,12 +130,16 @@ _OWN: dict[str, Type] = {"view": _VIEW, "view1": _VIEW, "way": Choice(KEYS), "sc
 
 def site_parameters(page: AppPage) -> dict[str, Any]:
     """Write what a page reads of an address, as its script knows the types; what of it only the app can do; and other names."""
-    read = {name: _type(_OWN.get(name) or PARAMETERS[page.name][name]) for name in page.on_site.split()}
+    of_app = PARAMETERS[page.name]
+    read = {name: _type(_OWN.get(name) or of_app[name]) for name in page.on_site.split()}
     # Of a page that is written whole, all that it does not read is the app's.
-    app_only = _APP_ONLY if page.boxes else PARAMETERS[page.name].keys() - LESSON.keys()
+    app_only = _APP_ONLY if page.boxes else of_app.keys() - LESSON.keys()
+    # Of what it reads, a choice that only the app has.
+    choices = [(name, kind.options) for name, kind in of_app.items() if name in read and isinstance(kind, Choice)]
+    further = [f"{name}={option}" for name, options in choices for option in options if option and option not in read[name]]
     names = sorted({name for parameters in PARAMETERS.values() for name in parameters} - LESSON.keys())
     new = {old: own for name in names for old, own in renamed(page.name, [name]).items() if own in read}
-    return {"parameters": read, "renamed": new, "appOnly": sorted(app_only - read.keys())}
+    return {"parameters": read, "renamed": new, "appOnly": sorted([*(app_only - read.keys()), *further])}
 
 
 def _type(kind: Type) -> Any:

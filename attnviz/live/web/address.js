@@ -125,7 +125,7 @@ export async function readAddress({ parameters, renamed }, search) {
 }
 
 /** Whether the address of a page asks for something that only the app can do. @param {Pick<Config, "appOnly">} config @param {string} search */
-export const isOfTheApp = ({ appOnly }, search) => [...new URLSearchParams(search)].some(([name, value]) => value && appOnly.includes(name));
+export const isOfTheApp = ({ appOnly }, search) => [...new URLSearchParams(search)].some(([name, value]) => value && (appOnly.includes(name) || appOnly.includes(`${name}=${value}`)));
 
 /** @param {Record<string, Type>} parameters of a page @param {Values} values */
 export async function writeAddress(parameters, values) {

@@ -209,6 +209,8 @@ def test_what_only_the_app_can_do_is_known():
         ("summarize", "way=random"),
         ("translate", "begins4=le"),
         ("answer", "lesson=first-look"),
+        ("encode", "view=BertViz"),
+        ("encode", "view=matrix"),
     ]
     said = call(*(["../address", "isOfTheApp", site_parameters(OF_SITE[page]), f"?{search}"] for page, search in asked))
-    assert said == [True, False, False, True, False, False, True, False]
+    assert said == [True, False, False, True, False, False, True, False, True, False]
