@@ -340,7 +340,9 @@ def verdict_html(question: LessonQuestion, given: str, truth: Truth) -> str:
         said = f"{html.escape(as_sentence(f'You said “{given}”'))} {said}"
     comment = question.text("right" if is_right else "wrong")
     parts = [f'<p dir="auto">{html.escape(question.ask)}</p>', f'<p class="said">{said}</p>']
-    parts += [f'<p dir="auto">{html.escape(each)}</p>' for each in (comment, truth.sentence) if each]
+    parts += [f'<p dir="auto">{html.escape(comment)}</p>'] * bool(comment)
+    # It is English, whichever word it begins with.
+    parts += [f"<p>{html.escape(truth.sentence)}</p>"] * bool(truth.sentence)
     kind = "right" if is_right else "wrong" if given else "shown"
     return f'<div class="lesson-answer {kind}">{"".join(parts)}</div>'
 

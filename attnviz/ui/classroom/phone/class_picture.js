@@ -47,7 +47,8 @@ export function revealed(shown) {
     {},
     verdict && make("p.verdict", {}, verdict),
     own !== null && question.kind !== "text" && make("p", {}, "You answered ", make("b", {}, make("bdi", {}, answerInWords(question, own))), "."),
-    truth.sentence && make("p", {}, make("bdi", {}, truth.sentence.replaceAll(" %", "\u00A0%"))),
+    // It is English, whichever word it begins with.
+    truth.sentence && make("p", {}, truth.sentence.replaceAll(" %", "\u00A0%")),
     comment && make("p", {}, make("bdi", {}, comment)),
     question.kind === "text" ? ownText(shown) : classPicture(shown),
     share && make("p", {}, share),

@@ -213,7 +213,7 @@ function waiting({ view, step }, question) {
 
 /** @param {Wall} wall @param {ClassQuestion} question @param {ClassTruth} truth */
 function outcome({ sentence, said, scale, picture }, question, truth) {
-  const told = [sentence && make("p.told", {}, make("bdi", {}, sentence)), said && make("p.said", {}, make("bdi", {}, said))];
+  const told = [sentence && make("p.told", {}, sentence), said && make("p.said", {}, make("bdi", {}, said))];
   if (question.kind === "text") {
     const many = counted(truth.answered, "has written an answer", "have written an answer");
     return [make("p", {}, truth.answered ? `${many}: your teacher has ${truth.answered === 1 ? "it" : "them"}.` : "Nobody has answered."), ...told];

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeElement, all } from "../../../figures/fake_page.js";
-import { classPicture } from "../../../../../attnviz/ui/classroom/phone/class_picture.js";
+import { classPicture, revealed } from "../../../../../attnviz/ui/classroom/phone/class_picture.js";
 import { Phone, screens } from "../../../../../attnviz/ui/classroom/phone/phone_session.js";
 
 const waiting = (question) => screens({ pending: null }, { state: "open", question: { ask: "?", ...question } }, "a").body[1].textContent;
@@ -27,6 +27,13 @@ test("guesses stand in the legend of a picture where there are some", () => {
     assert.match(legend(2), /guesses|the class/);
     assert.doesNotMatch(legend(0), /guesses|the class/);
   }
+});
+
+test("what is true is said from left to right, whichever word it begins with", () => {
+  const truth = { right: ["a"], weights: [0.5], guesses: [], answered: 0, sentence: "“\u2068قطة\u2069” gives “a” 5 %.", if_wrong: "Schau noch einmal." };
+  const parts = all(revealed({ question: { kind: "token", words: ["a"], choices: ["a"] }, truth, own: null, scale: ["#000000", "#ffffff"] }));
+  const directed = parts.filter(({ tag }) => tag === "bdi").map(({ textContent }) => textContent);
+  assert.deepEqual(directed.filter((each) => each !== "a"), ["Schau noch einmal."]);
 });
 
 test("nobody is thanked for answers that they did not give", () => {
