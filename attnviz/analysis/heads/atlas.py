@@ -479,18 +479,23 @@ def count(
         counts.queries[index] = len(rows)
         counts.hits[index] = (right[np.arange(len(rows)), places] & (places != NOTHING)).sum(axis=2)
         counts.by_offset[index] = _by_offset(right, rows, strongest.n_words)
-        candidates = where.shape[1] if claim.among_all else strongest.n_words - (rows < strongest.n_words)
+        read = strongest.read[: None if claim.among_all else strongest.n_words].sum()
+        candidates = read if claim.among_all else read - (rows < strongest.n_words)
         counts.chance[index] = (right.sum(axis=1) / np.maximum(candidates, 1)).sum()
     return counts
 
 
 def claimed_cells(claim: Claim, sentence: ParsedSentence, strongest: Strongest, clock: Clock) -> ClaimedCells:
-    """Mark where the claim says that each unit looks, and list the units that it is about and that were read."""
+    """Mark where the claim says that each unit looks, and list the units that it is about; of both, what was read.
+
+    A word in which no token begins ("not" of "cannot") neither looks nor is looked at.
+    """
     n_units = strongest.top.shape[2]
     about = sources(claim, sentence, n_units, clock)
     where = targets(claim, sentence, n_units, clock)
     if not claim.among_all:
         where[:, strongest.n_words :] = False
+    where[:, ~strongest.read] = False
     return where, np.flatnonzero(about & strongest.read & where.any(axis=1))
 
 
