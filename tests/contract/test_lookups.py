@@ -293,8 +293,13 @@ def _assert_words_can_be_taken_away(model: Any, architecture: str) -> None:
     bound = bind_target(model, Prompt("the cat sat", pair="a dog", target=target, question="what sat?"))
     assert bound.baseline_id == own
     assert min(tokenizer.convert_tokens_to_ids(["[MY mask]", "[MY unk]", "[MY pad]"])) >= len(bound.embedding)
-    for method in ("integrated-gradients", "leave-one-out"):
-        assert np.isfinite(METHODS[method].compute(bound).values).all()
+    assert np.isfinite(METHODS["leave-one-out"].compute(bound).values).all()
+    try:
+        values, refused = METHODS["integrated-gradients"].compute(bound).values, ""
+    except ModelError as error:
+        values, refused = np.zeros(0), str(error)
+    # Where experts take turns, the score jumps.
+    assert "do not add up" in refused or (values.size and np.isfinite(values).all())
 
 
 @pytest.mark.parametrize("text", ["the cat sat", "the [MY MASK] sat"])

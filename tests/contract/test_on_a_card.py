@@ -116,7 +116,7 @@ def test_families_of_the_hub_compute_the_same_there(family: tiny.Family, monkeyp
 def test_a_recurrent_translator_is_followed_backwards_there(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnviz.attribution.gradients.STEPS", 3)
+    monkeypatch.setattr("attnviz.attribution.gradients.POINTS", 2)
     model, prompt = load_trained(tiny_translator(tmp_path, "additive")), Prompt("The red car.", target="Le car.")
     here = METHODS[method].compute(bind_target(model, prompt)).values
     with pretend_gpu():
