@@ -210,7 +210,7 @@ class AttributionReport:
 
     own      the places of the output's own words, which are never masked
     targets  the parts of the output that can be explained, and what each is called
-    part     a sentence that says which part of a long text this is about; empty: all of it
+    part     sentences on what was read: which part of a long text, words that the model does not know; empty: all of it
     """
 
     target: str

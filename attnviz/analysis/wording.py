@@ -11,7 +11,7 @@ from attnviz.analysis.head_metrics import strongest_link, summarize
 from attnviz.analysis.head_view import HeadMatrix
 from attnviz.core.edits import Edit, Edits, HeadPatched, HeadSet, LinkCut, WeightSet, WordHidden
 from attnviz.core.errors import EditedRowError, EditError
-from attnviz.core.trace import AttentionMap, AttentionTrace, Token
+from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 from attnviz.core.weights import Kind, Quantity
 from attnviz.text.words import seems_english, visible_text
 
@@ -182,11 +182,7 @@ def text_notices(
     reads      fields of a prompt that it reads
     """
     prompt, keys = trace.prompt, trace.maps[0].keys
-    if tuple(languages[:1]) == ("en",) and not all(
-        map(seems_english, filter(None, (prompt.text, prompt.pair, prompt.question)))
-    ):
-        can = " can read: expect guesses."
-        yield "This does not look like English, the only language that ", can, can
+    yield from foreign_notice(prompt, languages)
     if all(token.special for token in keys):
         shown = " in this text: the picture shows only the tokens that"
         yield "", f" finds no word{shown} it adds to every text.", f" find no word{shown} they add to every text."
@@ -202,8 +198,21 @@ def text_notices(
             layers = f"{counted(attention.n_layers, 'layer')} ({numbers}): the picture is empty there."
             parts = f"words without attention in {len(others)} of"
             yield "", f" mixes {parts} its {layers}", f" mix {parts} their {layers}"
-    # Pieces of the vocabulary that stand for any text that it does not have.
-    texts = dict.fromkeys(token.text for token in keys if not token.special and token.piece in ("[UNK]", "<unk>"))
+    yield from unknown_notice(keys)
+
+
+def foreign_notice(prompt: Prompt, languages: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Say, as `text_notices` does, where a model of English alone reads what does not look like it."""
+    if tuple(languages[:1]) == ("en",) and not all(
+        map(seems_english, filter(None, (prompt.text, prompt.pair, prompt.question)))
+    ):
+        can = " can read: expect guesses."
+        yield "This does not look like English, the only language that ", can, can
+
+
+def unknown_notice(tokens: Iterable[Token]) -> Iterator[tuple[str, str, str]]:
+    """Name, as `text_notices` does, what a vocabulary has no piece for but one that stands for any text."""
+    texts = dict.fromkeys(token.text for token in tokens if not token.special and token.piece in ("[UNK]", "<unk>"))
     if names := [written(quoted(text)) for text in texts]:
         unknown = ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
         yield (

@@ -28,7 +28,7 @@ from attnviz.analysis.matters import (
     most_important_first,
     removed_tokens,
 )
-from attnviz.analysis.wording import cuts, join_names
+from attnviz.analysis.wording import cuts, foreign_notice, join_names, join_notices, unknown_notice
 from attnviz.attribution.attention_methods import Mixing, check_layered, recorded, rolled_out
 from attnviz.attribution.methods import USUAL, Method, method_named
 from attnviz.attribution.recorded_pass import Attention, AttentionTape, Frozen, Stop, curved, same
@@ -210,12 +210,17 @@ def attribution_report(
 
 
 def _part(model: AttentionModel, prompt: Prompt, bound: BoundTarget) -> str:
-    """Say which part of its texts a model has read; nothing where it is all."""
+    """Say which part of its texts a model has read, and what it does not know of it; nothing where it is all."""
+    own = (token for place, token in enumerate(bound.tokens) if place not in bound.fixed)
+    said = [*foreign_notice(prompt, model.card.languages), *unknown_notice(own)]
     if bound.part:
-        return f"This passage is read in overlapping windows. What is explained is {bound.part}."
+        part = f"This passage is read in overlapping windows. What is explained is {bound.part}."
     # Only of as many tokens as it reads can some be missing.
-    said = cuts(model.trace(prompt)) if len(bound.tokens) >= model.card.max_tokens else []
-    return f"{model.card.name} reads {model.card.max_tokens:,} tokens at most: {join_names(said)}." if said else ""
+    elif missing := cuts(model.trace(prompt)) if len(bound.tokens) >= model.card.max_tokens else []:
+        part = f"{model.card.name} reads {model.card.max_tokens:,} tokens at most: {join_names(missing)}."
+    else:
+        part = ""
+    return " ".join(filter(None, (part, *join_notices([(model.card.name, said)]))))
 
 
 def deletion(model: AttentionModel, prompt: Prompt, target: str, ranked: Sequence[int]) -> Removals:

@@ -28,7 +28,7 @@ class SentencesBlock:
 
 @dataclass(frozen=True)
 class TextBlock:
-    """Text in Markdown, or of an output as it is; `hint` is what only the app can do, and `icon` one that only it has."""
+    """Text in Markdown, plain in outputs and notices; `hint` is what only the app can do, and `icon` one that only it has."""
 
     text: str
     kind: Literal["text", "heading", "caption", "notice", "output"] = "text"

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.figures.blocks import Blocks, ColumnsBlock, FoldBlock, Pick, PictureBlock, SentencesBlock
 from attnviz.ui.address.address_sync import visit
-from attnviz.ui.layout import Markup, answer, story
+from attnviz.ui.layout import Markup, answer, escaped, story
 from attnviz.ui.prompt_box import forget_typed
 
 
@@ -36,7 +36,7 @@ def show_blocks(
         elif block.kind == "output":
             answer(block.text)
         elif block.kind == "notice":
-            (place or st).info(block.text, icon=":material/info:")
+            (place or st).info(escaped(block.text), icon=":material/info:")
         else:
             icon = f":material/{block.icon}: " if block.icon else ""
             (st.caption if block.kind == "caption" else st.markdown)(icon + block.text + block.hint)

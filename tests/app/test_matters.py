@@ -196,6 +196,11 @@ def test_of_a_long_passage_the_page_says_which_window_is_explained(tmp_path: Pat
     assert "overlapping windows" not in said(open_page("matters", model=model, text=SENTENCE, pair=QUESTION))
 
 
+def test_what_a_model_does_not_know_is_named_as_it_was_typed() -> None:
+    app = open_page("matters", model="dot-lstm-en-fr", text="The *猫* <b>sleeps</b>.")
+    assert any("does not know “\\*”, “猫”" in each.value for each in app.info)
+
+
 @pytest.mark.gate
 def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matters, "FAST", ("attention", "rollout", "random"))

@@ -216,6 +216,18 @@ def test_a_report_says_what_of_a_text_was_not_read() -> None:
     assert attribution_report(translator, Prompt("The cat sat."), "", ["attention"]).part == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("The 猫 sat.", "dot-lstm-en-fr does not know “猫”: it reads a placeholder instead."),
+        ("Je suis ici.", "This does not look like English, the only language that dot-lstm-en-fr can read: expect guesses."),
+    ],
+)
+def test_a_report_says_what_the_model_does_not_know_of_a_text(text: str, said: str) -> None:
+    translator = attnviz.load("dot-lstm-en-fr")
+    assert attribution_report(translator, Prompt(text), "", ["attention"]).part.endswith(said)
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_the_public_functions_take_a_text_as_it_is() -> None:
     model, text = attnviz.load("dot-lstm-en-fr"), "The cat sat."
