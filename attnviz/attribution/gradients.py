@@ -34,7 +34,7 @@ def integrated_gradients(bound: BoundTarget) -> np.ndarray:
     """(e_t − b_t) · ∫₀¹ ∂score/∂e_t(b + α(e − b)) dα (Sundararajan et al. 2017, arXiv:1703.01365); b is the stand-in's vector.
 
     Shares sum to the score less that of the text with every word masked, and over each stretch of the path to what the score
-    gains there: the stretch that misses most is halved until all together miss little.
+    gains there: the stretch that misses most is halved until all together miss little, beyond what the model's type rounds.
 
     Raises:
         ModelError: they still miss too much.
